@@ -1,0 +1,32 @@
+/** Canonical JSON and its SHA-256: the identity of a tool call's arguments and of an audit record. */
+import { createHash, createHmac } from "node:crypto"
+
+/**
+ * JSON with object keys sorted at every depth and no white space, so equal values have equal text.
+ * `undefined` members are left out, as in `JSON.stringify`.
+ */
+export const canonicalJson = (value: unknown): string => JSON.stringify(sortKeys(value)) ?? "null"
+
+/** Lower-case hexadecimal SHA-256 of the value's canonical JSON. */
+export const digest = (value: unknown): string => sha256(canonicalJson(value))
+
+/** Lower-case hexadecimal SHA-256 of a text's UTF-8 bytes. */
+export const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex")
+
+/** Lower-case hexadecimal HMAC-SHA-256 of a text's UTF-8 bytes. */
+export const hmacSha256 = (key: string, text: string): string => createHmac("sha256", key).update(text).digest("hex")
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const sortKeys = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(sortKeys)
+  if (typeof value !== "object" || value === null) return value
+  if ("toJSON" in value && typeof value.toJSON === "function") return sortKeys(value.toJSON())
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+      .map(([key, member]) => [key, sortKeys(member)])
+  )
+}

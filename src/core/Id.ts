@@ -1,0 +1,62 @@
+/**
+ * Branded identifiers and the generator that makes them.
+ *
+ * Every id is an opaque string: compared by equality, never parsed.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+
+/** Names one interaction; the only key that correlates a request with its answer. */
+export const RequestId = Schema.String.pipe(Schema.brand("assent/RequestId"))
+export type RequestId = typeof RequestId.Type
+
+/** Names one turn; threads the events, interactions and audit records of that turn. */
+export const CorrelationId = Schema.String.pipe(Schema.brand("assent/CorrelationId"))
+export type CorrelationId = typeof CorrelationId.Type
+
+/** Names one session (one agent's history, inbox and scope). */
+export const SessionId = Schema.String.pipe(Schema.brand("assent/SessionId"))
+export type SessionId = typeof SessionId.Type
+
+/** Names one proposed tool call; chosen by the model or, when it chose none, by us. */
+export const ToolCallId = Schema.String.pipe(Schema.brand("assent/ToolCallId"))
+export type ToolCallId = typeof ToolCallId.Type
+
+/** Names one message sent to an inbox. */
+export const MessageId = Schema.String.pipe(Schema.brand("assent/MessageId"))
+export type MessageId = typeof MessageId.Type
+
+/** What kind of thing an id names; becomes the id's readable prefix. */
+export type IdPrefix = "req" | "turn" | "ses" | "call" | "msg"
+
+export interface Generator {
+  /** A fresh id, unique over processes, such as `req_k3f9a0x2m1p7-4`. Never fails, never blocks. */
+  readonly unsafeNext: (prefix: IdPrefix) => string
+}
+
+/**
+ * Makes ids. An ambient value with a default, so programs need not provide it; tests that want predictable ids provide
+ * {@link sequence}.
+ */
+export class IdGenerator extends Context.Reference<IdGenerator>()("assent/core/IdGenerator", {
+  defaultValue: (): Generator => random()
+}) {}
+
+/** Ids with a random part per generator and a counter: unique without a random draw per id. */
+export const random = (): Generator => {
+  const seed = globalThis.crypto.getRandomValues(new Uint32Array(2))
+  const base = Array.from(seed, (n) => n.toString(36).padStart(7, "0")).join("")
+  let count = 0
+  return { unsafeNext: (prefix) => `${prefix}_${base}-${++count}` }
+}
+
+/** Ids `req_1`, `turn_2`, …: one counter for all prefixes. For tests. */
+export const sequence = (): Generator => {
+  let count = 0
+  return { unsafeNext: (prefix) => `${prefix}_${++count}` }
+}
+
+export const nextRequestId: Effect.Effect<RequestId> = Effect.map(IdGenerator, (ids) =>
+  RequestId.make(ids.unsafeNext("req"), { disableValidation: true })
+)

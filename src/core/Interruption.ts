@@ -1,0 +1,36 @@
+/**
+ * Why work stops: a reason, not a flag.
+ *
+ * `Cancel` closes a turn's scope, with everything in it. `Interject` stops only the running generation; tools and open
+ * dialogs go on, and the turn continues with the new message.
+ */
+import * as Data from "effect/Data"
+import * as Schema from "effect/Schema"
+import type { MessageId } from "./Id.js"
+
+/** Who or what cancelled a turn. */
+export const CancelReason = Schema.Literal("user", "timeout", "shutdown", "parent", "turn_limit", "halted")
+export type CancelReason = typeof CancelReason.Type
+
+export type Interruption = Data.TaggedEnum<{
+  readonly Cancel: { readonly reason: CancelReason }
+  readonly Interject: { readonly messageId: MessageId }
+}>
+
+export const { Cancel, Interject, $is: is, $match: match } = Data.taggedEnum<Interruption>()
+
+/** A sentence for a person or a model about a cancelled piece of work. */
+export const describe = (reason: CancelReason): string => sentences[reason]
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const sentences: { readonly [Reason in CancelReason]: string } = {
+  user: "cancelled by the user",
+  timeout: "cancelled because its time was up",
+  shutdown: "cancelled because the agent was shut down",
+  parent: "cancelled by the parent agent",
+  turn_limit: "cancelled because the turn limit was reached",
+  halted: "halted because nobody was there to answer"
+}

@@ -1,0 +1,63 @@
+/**
+ * Who is acting: the attribution that every event, interaction and audit record carries.
+ *
+ * The current origin is a fiber-local value. It flows down every fork; across a queue it does not, so whatever is sent
+ * through a queue carries its origin in its envelope.
+ */
+import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
+import { globalValue } from "effect/GlobalValue"
+import type { CorrelationId, SessionId, ToolCallId } from "./Id.js"
+
+export interface Origin {
+  readonly sessionId: SessionId
+  /** The root of the tree this session belongs to; itself for a root. */
+  readonly rootSessionId: SessionId
+  /** Agent path such as `main` or `main/code_reviewer`. */
+  readonly agent: string
+  /** 0 for a root session. */
+  readonly depth: number
+  /** Present for child sessions only. */
+  readonly parentSessionId?: SessionId
+  /** Present for child sessions only. */
+  readonly subagentId?: string
+  /** Present inside a turn. */
+  readonly correlationId?: CorrelationId
+  /** Present inside a tool call. */
+  readonly toolCallId?: ToolCallId
+}
+
+/** The origin of work that no session started. */
+export const outside: Origin = {
+  sessionId: "none" as SessionId,
+  rootSessionId: "none" as SessionId,
+  agent: "outside",
+  depth: 0
+}
+
+/** The origin of the running fiber. */
+export const current: Effect.Effect<Origin> = Effect.suspend(() => FiberRef.get(currentRef))
+
+/** Runs an effect, and everything it forks, as `origin`. */
+export const withOrigin =
+  (origin: Origin) =>
+  <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.locally(self, currentRef, origin)
+
+/** Runs an effect, and everything it forks, as part of the given tool call. */
+export const inToolCall =
+  (toolCallId: ToolCallId) =>
+  <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.locallyWith(self, currentRef, (origin) => ({ ...origin, toolCallId }))
+
+/** How an origin is shown to a person: `[subagent:code_reviewer]` for a child, nothing for a root. */
+export const chip = (origin: { readonly agentPath: string; readonly subagentId?: string | undefined }): string =>
+  origin.subagentId === undefined ? "" : `[subagent:${origin.agentPath.split("/").slice(1).join("/")}]`
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const currentRef: FiberRef.FiberRef<Origin> = globalValue("assent/core/Origin", () =>
+  FiberRef.unsafeMake<Origin>(outside, { join: (parent) => parent })
+)

@@ -1,0 +1,84 @@
+/**
+ * Keeps secrets out of whatever is shown, logged or written.
+ *
+ * Two nets: values the program declared as secret (API keys, passwords), and shapes that well-known tokens have.
+ */
+import * as Redacted from "effect/Redacted"
+import { canonicalJson } from "./Digest.js"
+
+export const mask = "[REDACTED]"
+
+/** Replaces declared secrets and token shapes in texts. */
+export interface Redactor {
+  /** Declares a value as secret from now on. Values under four characters are ignored: masking them would garble text. */
+  readonly declare: (secret: Redacted.Redacted | string) => void
+  readonly text: (text: string) => string
+  /** The same over every string of a JSON-like value. Returns the value itself when nothing was masked. */
+  readonly value: (value: unknown) => unknown
+}
+
+export const make = (secrets: Iterable<Redacted.Redacted | string> = []): Redactor => {
+  const known = new Set<string>()
+  const redactor: Redactor = {
+    declare: (secret) => {
+      const value = typeof secret === "string" ? secret : Redacted.value(secret)
+      if (value.length < 4) return
+      known.add(value)
+      // A secret that reaches a sink inside JSON text is escaped there.
+      known.add(JSON.stringify(value).slice(1, -1))
+    },
+    text: (text) => {
+      let out = text
+      for (const secret of known) if (out.includes(secret)) out = out.split(secret).join(mask)
+      return tokenHint.test(out) ? out.replace(tokenShapes, mask) : out
+    },
+    value: (value) => maskValue(redactor.text, value)
+  }
+  for (const secret of secrets) redactor.declare(secret)
+  return redactor
+}
+
+/** Masks token shapes only. */
+export const shapesOnly: Redactor = make()
+
+/** Arguments as one short line for people and logs; at most `limit` characters, secrets masked. */
+export const summarize = (value: unknown, redactor: Redactor = shapesOnly, limit = 200): string => {
+  const text = redactor.text(canonicalJson(value))
+  return text.length <= limit ? text : `${text.slice(0, limit - 1)}…`
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+// Published shapes: OpenAI and Anthropic (sk-…), GitHub (ghp_, gho_, ghs_, ghu_, ghr_, github_pat_), Google (AIza…),
+// Slack (xox?-), AWS access key ids (AKIA…), GitLab (glpat-), bearer headers and JSON web tokens.
+const tokenShapes =
+  /\bsk-[A-Za-z0-9_-]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bAIza[A-Za-z0-9_-]{20,}|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bAKIA[A-Z0-9]{16}\b|\bglpat-[A-Za-z0-9_-]{16,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}|(?<=\bBearer\s)[A-Za-z0-9._~+/=-]{12,}/g
+
+const tokenHint = /sk-|gh[pousr]_|github_pat_|AIza|xox|AKIA|glpat-|eyJ|Bearer/
+
+const maskValue = (text: (text: string) => string, value: unknown): unknown => {
+  if (typeof value === "string") return text(value)
+  if (Array.isArray(value)) {
+    let changed = false
+    const out = value.map((item) => {
+      const masked = maskValue(text, item)
+      if (masked !== item) changed = true
+      return masked
+    })
+    return changed ? out : value
+  }
+  if (typeof value !== "object" || value === null) return value
+  let out: Record<string, unknown> | undefined
+  for (const [key, member] of Object.entries(value)) {
+    const maskedKey = text(key)
+    const masked = maskValue(text, member)
+    if (masked !== member || maskedKey !== key) {
+      out ??= { ...value }
+      if (maskedKey !== key) delete out[key]
+      out[maskedKey] = masked
+    }
+  }
+  return out ?? value
+}

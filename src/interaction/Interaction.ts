@@ -1,0 +1,306 @@
+/**
+ * The closed set of decisions the core can ask for.
+ *
+ * A kind is one declaration that carries its payload and its answer, so every answer has a type and a decoder, on every
+ * wire. Kinds that grant authority take the prompt slot and have a safe answer, which is to deny; the others have none
+ * and are simply cancelled.
+ */
+import * as Schema from "effect/Schema"
+import { SessionId, ToolCallId } from "../core/Id.js"
+import { ToolDisplay } from "../tool/ToolCall.js"
+import { InteractionError, InteractionKindUnknown, InteractionPayloadMismatch } from "./InteractionError.js"
+import * as Option from "effect/Option"
+import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
+import { ClarifyAnswers, Question } from "./Question.js"
+
+/** Version of the kinds, their payloads and answers. A new kind raises the minor number, a removed one the major. */
+export const contractVersion = "1.2.0"
+
+// -----------------------------------------------------------------------------------------------------------------
+// permission
+// -----------------------------------------------------------------------------------------------------------------
+
+/** How long an approval lasts; see `PermissionOption`. */
+export const AllowScope = Schema.Literal("once", "turn", "idle", "session", "all")
+export type AllowScope = typeof AllowScope.Type
+
+/** One of the options a person may choose, as shown. */
+export const ApproveOption = Schema.Struct({
+  /** What to type for short; absent for options that have a full form only. */
+  short: Schema.optional(Schema.String),
+  full: Schema.String,
+  description: Schema.String
+})
+export type ApproveOption = typeof ApproveOption.Type
+
+export const Allow = Schema.Struct({ decision: Schema.Literal("allow"), scope: AllowScope })
+export const Deny = Schema.Struct({
+  decision: Schema.Literal("deny"),
+  scope: Schema.Literal("once", "session"),
+  /** Words for the model; present only when somebody wrote some. */
+  comment: Schema.optional(Schema.String)
+})
+export const Edit = Schema.Struct({
+  decision: Schema.Literal("edit"),
+  editedArguments: Schema.Record({ key: Schema.String, value: Schema.Unknown })
+})
+export const ApproveAnswer = Schema.Union(Allow, Deny, Edit)
+export type ApproveAnswer = typeof ApproveAnswer.Type
+
+/** May this tool call run? */
+export class Approve extends Schema.TaggedRequest<Approve>("assent/interaction/Approve")("Approve", {
+  failure: InteractionError,
+  success: ApproveAnswer,
+  payload: {
+    toolCallId: ToolCallId,
+    tool: Schema.String,
+    /** The arguments as one line, secrets masked. */
+    argumentsSummary: Schema.String,
+    /** What an answer that is to be remembered would be remembered for. */
+    approvalKey: Schema.String,
+    /** In display order. */
+    options: Schema.Array(ApproveOption),
+    /** Present when the arguments may be edited: their names, current values and format. */
+    editable: Schema.optional(
+      Schema.Struct({
+        parameters: Schema.Array(Schema.String),
+        format: Schema.Literal("text", "json"),
+        current: Schema.Record({ key: Schema.String, value: Schema.Unknown })
+      })
+    ),
+    display: Schema.optional(ToolDisplay)
+  }
+}) {}
+
+/** May this one proposal of a stage use a tool outside the stage's list? */
+export class GrantStageTool extends Schema.TaggedRequest<GrantStageTool>("assent/interaction/grantStageTool")(
+  "grantStageTool",
+  {
+    failure: InteractionError,
+    success: Schema.Struct({
+      outcome: Schema.Literal("approve", "deny", "defer"),
+      note: Schema.optional(Schema.String)
+    }),
+    payload: {
+      stageExecutionId: Schema.String,
+      /** 0-based. */
+      attempt: Schema.Number,
+      proposalId: Schema.String,
+      tool: Schema.String,
+      /** SHA-256 of the arguments' canonical JSON; compared by equality only. */
+      argsDigest: Schema.String,
+      argsSummary: Schema.String,
+      reason: Schema.optional(Schema.String)
+    }
+  }
+) {}
+
+/** May this subagent use these tools without asking, for its whole life? */
+export class ApproveSubagentEnvelope extends Schema.TaggedRequest<ApproveSubagentEnvelope>(
+  "assent/interaction/approveSubagentEnvelope"
+)("approveSubagentEnvelope", {
+  failure: InteractionError,
+  success: Schema.Struct({
+    outcome: Schema.Literal("approve", "deny"),
+    note: Schema.optional(Schema.String)
+  }),
+  payload: {
+    subagentId: Schema.String,
+    parentSessionId: SessionId,
+    depth: Schema.Number,
+    requestedEnvelope: Schema.Array(Schema.String),
+    promptSummary: Schema.String,
+    model: Schema.Struct({ providerId: Schema.String, modelId: Schema.String })
+  }
+}) {}
+
+// -----------------------------------------------------------------------------------------------------------------
+// questions
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A form of questions, put one after the other. Cancelling at any of them cancels all. */
+export class Clarify extends Schema.TaggedRequest<Clarify>("assent/interaction/Clarify")("Clarify", {
+  failure: InteractionError,
+  success: ClarifyAnswers,
+  payload: { context: Schema.String, questions: Schema.NonEmptyArray(Question) }
+}) {}
+
+/** A question answered with text. */
+export class Ask extends Schema.TaggedRequest<Ask>("assent/interaction/Ask")("Ask", {
+  failure: InteractionError,
+  success: Schema.String,
+  payload: { prompt: Schema.String }
+}) {}
+
+/** A choice of one; the answer is a 0-based index. */
+export class Select extends Schema.TaggedRequest<Select>("assent/interaction/Select")("Select", {
+  failure: InteractionError,
+  success: Schema.NonNegativeInt,
+  payload: { prompt: Schema.String, options: Schema.NonEmptyArray(Schema.String) }
+}) {}
+
+/** Yes or no. */
+export class Confirm extends Schema.TaggedRequest<Confirm>("assent/interaction/Confirm")("Confirm", {
+  failure: InteractionError,
+  success: Schema.Boolean,
+  payload: { prompt: Schema.String, default: Schema.Boolean }
+}) {}
+
+// -----------------------------------------------------------------------------------------------------------------
+// authentication
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Sign in elsewhere with this code; the answer says that it was done. */
+export class AuthDeviceCode extends Schema.TaggedRequest<AuthDeviceCode>("assent/interaction/Auth.DeviceCode")(
+  "Auth.DeviceCode",
+  {
+    failure: InteractionError,
+    success: Schema.Literal("completed"),
+    payload: {
+      url: Schema.String,
+      code: Schema.String,
+      /** Milliseconds since the epoch. */
+      expiresAt: Schema.Number
+    }
+  }
+) {}
+
+/** A password; never on the bus, in the audit or in a log. */
+export class AuthPassword extends Schema.TaggedRequest<AuthPassword>("assent/interaction/Auth.Password")(
+  "Auth.Password",
+  {
+    failure: InteractionError,
+    success: Schema.Redacted(Schema.String),
+    payload: { prompt: Schema.String }
+  }
+) {}
+
+// -----------------------------------------------------------------------------------------------------------------
+// the set
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Every kind by its tag: the one place that lists them. */
+export const kinds = {
+  Approve,
+  grantStageTool: GrantStageTool,
+  approveSubagentEnvelope: ApproveSubagentEnvelope,
+  Clarify,
+  Ask,
+  Select,
+  Confirm,
+  "Auth.DeviceCode": AuthDeviceCode,
+  "Auth.Password": AuthPassword
+} as const
+
+export type Kind = keyof typeof kinds
+/** The interaction of a kind; without a kind, any interaction. */
+export type Interaction<K extends Kind = Kind> = InstanceType<(typeof kinds)[K]>
+/** The answer to an interaction. */
+export type Answer<I extends Interaction> = Schema.WithResult.Success<I>
+
+export const Interaction = Schema.Union(
+  Approve,
+  GrantStageTool,
+  ApproveSubagentEnvelope,
+  Clarify,
+  Ask,
+  Select,
+  Confirm,
+  AuthDeviceCode,
+  AuthPassword
+)
+
+export const isKind = (tag: string): tag is Kind => Object.hasOwn(kinds, tag)
+
+/** Kinds that grant authority: asked one at a time in a tree, re-checked when they reach the head of the line. */
+export const takesPromptSlot = (kind: Kind): boolean => slotKinds.has(kind)
+
+/** Kinds whose answers are secrets or stand for one: values never appear in events or audit. */
+export const isSecret = (kind: Kind): boolean => kind === "Auth.Password" || kind === "Auth.DeviceCode"
+
+/** What a kind resolves to when nobody sensible answers: to deny; nothing for kinds that are cancelled instead. */
+export const safeAnswer = <I extends Interaction>(interaction: I): Option.Option<Answer<I>> =>
+  Option.fromNullable(safeAnswers[interaction._tag]) as Option.Option<Answer<I>>
+
+/** Decodes an interaction that came over a wire. Extra fields are rejected. */
+export const decode = (
+  input: unknown
+): Either.Either<Interaction, InteractionKindUnknown | InteractionPayloadMismatch> => {
+  const tag = typeof input === "object" && input !== null && "_tag" in input ? String(input._tag) : String(input)
+  if (!isKind(tag)) return Either.left(new InteractionKindUnknown({ kind: tag }))
+  return Either.mapLeft(
+    decoders[tag](input, { onExcessProperty: "error" }),
+    (error) => new InteractionPayloadMismatch({ kind: tag, reason: ParseResult.TreeFormatter.formatIssueSync(error) })
+  )
+}
+
+export const encode = (interaction: Interaction): unknown => Schema.encodeSync(Interaction)(interaction)
+
+/** Decodes an answer to `interaction` that came over a wire; a string is the reason why it does not fit. */
+export const decodeAnswer = <I extends Interaction>(
+  interaction: I,
+  input: unknown
+): Either.Either<Answer<I>, string> => {
+  const decoded = answerDecoders[interaction._tag](input, { onExcessProperty: "error" })
+  if (Either.isLeft(decoded)) return Either.left(ParseResult.TreeFormatter.formatIssueSync(decoded.left))
+  // The decoder was chosen by the interaction's own tag.
+  const answer = decoded.right as Answer<I>
+  const misfit = misfitOf(interaction, answer)
+  return misfit === undefined ? Either.right(answer) : Either.left(misfit)
+}
+
+/** Encodes an answer for a wire. Never call it for a kind that {@link isSecret} on a wire that others can read. */
+export const encodeAnswer = <I extends Interaction>(interaction: I, answer: Answer<I>): unknown =>
+  answerEncoders[interaction._tag](answer)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const slotKinds: ReadonlySet<Kind> = new Set<Kind>(["Approve", "grantStageTool", "approveSubagentEnvelope"])
+
+const safeAnswers: { readonly [K in Kind]?: Answer<Interaction<K>> } = {
+  Approve: { decision: "deny", scope: "once" },
+  grantStageTool: { outcome: "deny" },
+  approveSubagentEnvelope: { outcome: "deny" }
+}
+
+const mapKinds = <A>(f: (kind: (typeof kinds)[Kind]) => A): { readonly [K in Kind]: A } =>
+  // `Object.fromEntries` forgets the keys it was given.
+  Object.fromEntries(Object.entries(kinds).map(([tag, kind]) => [tag, f(kind)])) as { readonly [K in Kind]: A }
+
+type Decoder<A> = (
+  input: unknown,
+  options?: { readonly onExcessProperty: "error" }
+) => Either.Either<A, ParseResult.ParseIssue>
+
+const decoders = mapKinds((kind) => ParseResult.decodeUnknownEither(kind as Schema.Schema<Interaction, unknown>)) as {
+  readonly [K in Kind]: Decoder<Interaction>
+}
+const answerDecoders = mapKinds((kind) => ParseResult.decodeUnknownEither(kind.success as Schema.Schema<unknown>)) as {
+  readonly [K in Kind]: Decoder<unknown>
+}
+const answerEncoders = mapKinds((kind) => Schema.encodeSync(kind.success as Schema.Schema<unknown>))
+
+/** What the answer's own schema cannot say: that it fits this very payload. */
+const misfitOf = (interaction: Interaction, answer: unknown): string | undefined => {
+  switch (interaction._tag) {
+    case "Select": {
+      const index = answer as Answer<Select>
+      return index < interaction.options.length ? undefined : `index ${index} is out of range`
+    }
+    case "Approve": {
+      const decision = answer as Answer<Approve>
+      if (decision.decision !== "edit") return undefined
+      if (interaction.editable === undefined) return "this call's arguments cannot be edited"
+      const allowed = interaction.editable.parameters
+      const foreign = Object.keys(decision.editedArguments).filter((key) => !allowed.includes(key))
+      return foreign.length === 0 ? undefined : `these arguments cannot be edited: ${foreign.join(", ")}`
+    }
+    case "Clarify":
+      return ClarifyAnswers.misfit(interaction.questions, answer as Answer<Clarify>)
+    default:
+      return undefined
+  }
+}

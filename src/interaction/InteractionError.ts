@@ -1,0 +1,108 @@
+/**
+ * The ways in which an interaction ends without an answer, and the ways in which an answer is rejected.
+ *
+ * "Nobody could be asked", "nobody answered in time" and "it was withdrawn" stay different all the way into the tool
+ * result and the audit.
+ */
+import * as Schema from "effect/Schema"
+import { RequestId } from "../core/Id.js"
+
+/** The request was withdrawn: by the person, by a closed dialog, or because the asking work was cancelled. */
+export class InteractionCancelled extends Schema.TaggedError<InteractionCancelled>(
+  "assent/interaction/InteractionCancelled"
+)("InteractionCancelled", { requestId: RequestId, by: Schema.optional(Schema.String) }) {
+  override get message(): string {
+    return this.by === undefined ? "The question was withdrawn." : `The question was cancelled by ${this.by}.`
+  }
+}
+
+/** Nobody answered within the interactor's time. */
+export class InteractionTimedOut extends Schema.TaggedError<InteractionTimedOut>(
+  "assent/interaction/InteractionTimedOut"
+)("InteractionTimedOut", {
+  requestId: RequestId,
+  by: Schema.String,
+  /** Milliseconds. */
+  after: Schema.Number
+}) {
+  override get message(): string {
+    return `Nobody answered at ${this.by} within ${this.after / 1000} s.`
+  }
+}
+
+/** The interactor could not ask: its transport failed, it does not take this kind, or all interactors have left. */
+export class InteractorUnavailable extends Schema.TaggedError<InteractorUnavailable>(
+  "assent/interaction/InteractorUnavailable"
+)("InteractorUnavailable", { requestId: RequestId, by: Schema.String, reason: Schema.String }) {
+  override get message(): string {
+    return `${this.by} could not answer: ${this.reason}`
+  }
+}
+
+/** No interactor is attached. */
+export class NoInteractor extends Schema.TaggedError<NoInteractor>("assent/interaction/NoInteractor")("NoInteractor", {
+  requestId: RequestId
+}) {
+  override get message(): string {
+    return "Nobody is attached who could answer. Attach a channel, or run with --channel."
+  }
+}
+
+/** How a request can end without an answer. */
+export const InteractionError = Schema.Union(
+  InteractionCancelled,
+  InteractionTimedOut,
+  InteractorUnavailable,
+  NoInteractor
+)
+export type InteractionError = typeof InteractionError.Type
+
+/** The answer came too late: the request was settled by `winner` before. A normal end for an interactor. */
+export class InteractionAlreadyAnswered extends Schema.TaggedError<InteractionAlreadyAnswered>(
+  "assent/interaction/InteractionAlreadyAnswered"
+)("InteractionAlreadyAnswered", { requestId: RequestId, winner: Schema.String }) {
+  override get message(): string {
+    return `Request ${this.requestId} was already settled by ${this.winner}; close the dialog.`
+  }
+}
+
+/** No request with this id is open here. */
+export class UnknownRequest extends Schema.TaggedError<UnknownRequest>("assent/interaction/UnknownRequest")(
+  "UnknownRequest",
+  { requestId: Schema.String }
+) {
+  override get message(): string {
+    return `No open request is named ${JSON.stringify(this.requestId)}.`
+  }
+}
+
+/** The answer does not fit the request's kind. The request stays open. */
+export class MalformedAnswer extends Schema.TaggedError<MalformedAnswer>("assent/interaction/MalformedAnswer")(
+  "MalformedAnswer",
+  { requestId: Schema.String, kind: Schema.String, reason: Schema.String }
+) {
+  override get message(): string {
+    return `That is not an answer to ${this.kind} ${this.requestId}: ${this.reason}`
+  }
+}
+
+/** Why an answer was turned away. */
+export type AnswerRejected = InteractionAlreadyAnswered | UnknownRequest | MalformedAnswer
+
+/** A request names a kind outside the contract; nothing was shown. */
+export class InteractionKindUnknown extends Schema.TaggedError<InteractionKindUnknown>(
+  "assent/interaction/InteractionKindUnknown"
+)("InteractionKindUnknown", { kind: Schema.String }) {
+  override get message(): string {
+    return `There is no interaction kind ${JSON.stringify(this.kind)} in this contract version.`
+  }
+}
+
+/** A request's payload does not match its kind; nothing was shown. */
+export class InteractionPayloadMismatch extends Schema.TaggedError<InteractionPayloadMismatch>(
+  "assent/interaction/InteractionPayloadMismatch"
+)("InteractionPayloadMismatch", { kind: Schema.String, reason: Schema.String }) {
+  override get message(): string {
+    return `The payload does not match kind ${this.kind}: ${this.reason}`
+  }
+}

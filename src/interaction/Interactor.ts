@@ -1,0 +1,199 @@
+/**
+ * Whoever can answer interactions: a person at a console, a queue to a UI, a webhook, a parent agent, or several of
+ * them behind a broker. All are the same kind of value, so they combine.
+ *
+ * The current interactor is a fiber-local value that flows down every fork, with the service tag as its default. A
+ * program that may ask somebody therefore has `Interactor` among its requirements.
+ *
+ * ```ts
+ * const program = Interactor.ask(new Confirm({ prompt: "Deploy?", default: false }))
+ * //    ^? Effect<boolean, InteractionError, Interactor>
+ * ```
+ */
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
+import { globalValue } from "effect/GlobalValue"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type { Answer, Interaction, Kind } from "./Interaction.js"
+import { takesPromptSlot } from "./Interaction.js"
+import { InteractionTimedOut, InteractorUnavailable, type InteractionError } from "./InteractionError.js"
+import * as InteractionRequest from "./InteractionRequest.js"
+
+/** How an answer came about: somebody gave it, or a rule did because nobody would. */
+export type How = "answered" | "timeout" | "auto" | "yolo" | "recheck"
+
+/** An answer with its author. */
+export interface Answered<I extends Interaction> {
+  readonly answer: Answer<I>
+  /** Id of the interactor, or path of the agent, that decided. */
+  readonly by: string
+  readonly how: How
+}
+
+export interface Options<I extends Interaction> {
+  /** May already know the answer. Whoever keeps a line evaluates it when the request reaches the head. */
+  readonly recheck?: Effect.Effect<Option.Option<Answer<I>>> | undefined
+}
+
+export interface Service {
+  /** Names the interactor in events, audit and messages. */
+  readonly id: string
+  /** True for an interactor that only passes on and shows nothing. */
+  readonly relay: boolean
+  /**
+   * Asks and waits for the answer. Interrupting it withdraws the question and closes the dialog. Fails when the question
+   * was withdrawn, timed out, or could not be put; a denial is an answer.
+   */
+  readonly request: <I extends Interaction>(
+    request: InteractionRequest.InteractionRequest<I>,
+    options?: Options<I>
+  ) => Effect.Effect<Answered<I>, InteractionError>
+}
+
+/** The interactor that is asked where no fiber-local one was set. */
+export class Interactor extends Context.Tag("assent/interaction/Interactor")<Interactor, Service>() {}
+
+// -----------------------------------------------------------------------------------------------------------------
+// asking
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The interactor of the running fiber: the one set by {@link withInteractor}, else the service. */
+export const current: Effect.Effect<Service, never, Interactor> = Effect.suspend(() =>
+  Effect.flatMap(FiberRef.get(currentRef), (local) => (local === undefined ? Interactor : Effect.succeed(local)))
+)
+
+/** Runs an effect, and everything it forks, with `service` as the one to ask. */
+export const withInteractor =
+  (service: Service) =>
+  <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, Interactor>> =>
+    Effect.provideService(Effect.locally(self, currentRef, service), Interactor, service)
+
+/** Asks the current interactor, as the running fiber's origin, and returns the answer with its author. */
+export const request = <I extends Interaction>(
+  interaction: I,
+  options?: Options<I>
+): Effect.Effect<Answered<I>, InteractionError, Interactor> =>
+  Effect.flatMap(Effect.zip(current, InteractionRequest.make(interaction)), ([interactor, envelope]) =>
+    interactor.request(envelope, options)
+  )
+
+/** Asks the current interactor and returns the answer. */
+export const ask = <I extends Interaction>(interaction: I): Effect.Effect<Answer<I>, InteractionError, Interactor> =>
+  Effect.map(request(interaction), (answered) => answered.answer)
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Answers requests of one kind. */
+export type Handler<K extends Kind> = (
+  request: InteractionRequest.InteractionRequest<Interaction<K>>
+) => Effect.Effect<Answer<Interaction<K>>, InteractionError>
+
+/** One handler per kind; a missing kind does not compile. Use {@link declines} for kinds the interactor cannot take. */
+export type Handlers = { readonly [K in Kind]: Handler<K> | typeof declines }
+
+/** Marks a kind that an interactor does not take: asking it fails as unavailable, and others may answer. */
+export const declines = "declines"
+
+/** Makes an interactor that shows one dialog at a time, first come, first served. */
+export const make = (options: {
+  readonly id: string
+  readonly handlers: Handlers
+  /** `"unbounded"` for interactors that can show any number of dialogs side by side. Default: one. */
+  readonly dialogs?: "one" | "unbounded" | undefined
+  readonly relay?: boolean | undefined
+  readonly timeouts?: Timeouts | undefined
+  /** Default: `answered`. */
+  readonly how?: How | undefined
+}): Service => {
+  const how = options.how ?? "answered"
+  const service: Service = {
+    id: options.id,
+    relay: options.relay ?? false,
+    request: <I extends Interaction>(request: InteractionRequest.InteractionRequest<I>) => {
+      const handler = options.handlers[request.interaction._tag]
+      if (handler === declines) return Effect.fail(declined(options.id, request))
+      // The handler was chosen by the request's own tag, which the type system cannot follow through the mapped type.
+      const handle = handler as unknown as (
+        request: InteractionRequest.InteractionRequest<I>
+      ) => Effect.Effect<Answer<I>, InteractionError>
+      return Effect.map(handle(request), (answer): Answered<I> => ({ answer, by: options.id, how }))
+    }
+  }
+  const timed = options.timeouts === undefined ? service : withTimeout(service, options.timeouts)
+  return options.dialogs === "unbounded" ? timed : serialized(timed)
+}
+
+export const layer = (service: Service): Layer.Layer<Interactor> => Layer.succeed(Interactor, service)
+
+// -----------------------------------------------------------------------------------------------------------------
+// combinators
+// -----------------------------------------------------------------------------------------------------------------
+
+/** One request at a time, in order of arrival. One that is withdrawn while in line is never shown. */
+export const serialized = (service: Service): Service => {
+  const line = Effect.unsafeMakeSemaphore(1)
+  return { ...service, request: (request, options) => line.withPermits(1)(service.request(request, options)) }
+}
+
+/** How long an interactor waits once it shows a request. Absent, zero or negative: for ever. */
+export interface Timeouts {
+  /** For kinds that grant authority. */
+  readonly permission?: Duration.DurationInput | undefined
+  /** For questions; a form may take this long for each of its questions. */
+  readonly clarification?: Duration.DurationInput | undefined
+  /** What a timed-out `Approve` becomes. Default: it fails, and whoever asked takes the safe answer. */
+  readonly onTimeout?: "deny" | "allow" | undefined
+}
+
+/** The time a request may take, if it is limited. */
+export const timeoutOf = (interaction: Interaction, timeouts: Timeouts): Option.Option<Duration.Duration> => {
+  const limit = takesPromptSlot(interaction._tag)
+    ? timeouts.permission
+    : interaction._tag.startsWith("Auth.")
+      ? undefined
+      : timeouts.clarification
+  if (limit === undefined) return Option.none()
+  const millis = typeof limit === "number" ? limit : Duration.toMillis(limit)
+  if (!(millis > 0)) return Option.none()
+  return Option.some(Duration.millis(millis * (interaction._tag === "Clarify" ? interaction.questions.length : 1)))
+}
+
+/** Ends requests that nobody answers in time. The clock starts when the wrapped interactor is asked. */
+export const withTimeout = (service: Service, timeouts: Timeouts): Service => ({
+  ...service,
+  request: <I extends Interaction>(request: InteractionRequest.InteractionRequest<I>, options?: Options<I>) =>
+    Option.match(timeoutOf(request.interaction, timeouts), {
+      onNone: () => service.request(request, options),
+      onSome: (duration) =>
+        Effect.flatMap(Effect.timeoutOption(service.request(request, options), duration), (answered) => {
+          if (Option.isSome(answered)) return Effect.succeed(answered.value)
+          if (timeouts.onTimeout === "allow" && request.interaction._tag === "Approve") {
+            const answer = { decision: "allow", scope: "once" } as Answer<I>
+            return Effect.succeed<Answered<I>>({ answer, by: service.id, how: "timeout" })
+          }
+          const after = Duration.toMillis(duration)
+          return Effect.fail(new InteractionTimedOut({ requestId: request.requestId, by: service.id, after }))
+        })
+    })
+})
+
+/** Fails as an interactor does that does not take the request's kind. */
+export const declined = (id: string, request: InteractionRequest.InteractionRequest): InteractorUnavailable =>
+  new InteractorUnavailable({
+    requestId: request.requestId,
+    by: id,
+    reason: `it does not take ${request.interaction._tag} requests`
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const currentRef: FiberRef.FiberRef<Service | undefined> = globalValue("assent/interaction/Interactor", () =>
+  FiberRef.unsafeMake<Service | undefined>(undefined, { join: (parent) => parent })
+)

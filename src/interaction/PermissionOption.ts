@@ -1,0 +1,71 @@
+/** The options of a permission prompt: what is typed, what it means, in display order. One table for all channels. */
+import * as Data from "effect/Data"
+import * as Option from "effect/Option"
+import type { ApproveAnswer, ApproveOption } from "./Interaction.js"
+
+/** What a typed line means. `Comment` and `Edit` without content want a second question. */
+export type Typed = Data.TaggedEnum<{
+  readonly Answer: { readonly answer: ApproveAnswer }
+  /** Deny with words for the model that are still to be typed. */
+  readonly NeedsComment: {}
+  /** The arguments are to be edited. */
+  readonly NeedsEdit: {}
+}>
+export const { Answer, NeedsComment, NeedsEdit, $is: is, $match: match } = Data.taggedEnum<Typed>()
+
+/** The options offered for a call, in display order. */
+export const offered = (options: { readonly editable: boolean }): ReadonlyArray<ApproveOption> =>
+  options.editable ? withEdit : withoutEdit
+
+/**
+ * Parses a typed option: trimmed, whatever its case, the short or the full form and nothing else; `c: text` denies with
+ * a comment. Nothing for what is not an option, and for `e` when the call cannot be edited.
+ */
+export const parse = (line: string, options: { readonly editable: boolean }): Option.Option<Typed> => {
+  const text = line.trim()
+  const comment = /^(?:c|comment):([^]*)$/i.exec(text)
+  if (comment !== null) {
+    const words = (comment[1] ?? "").trim()
+    return Option.some(
+      words === "" ? NeedsComment() : Answer({ answer: { decision: "deny", scope: "once", comment: words } })
+    )
+  }
+  const row = byWord.get(text.toLowerCase())
+  if (row === undefined || (row.full === "edit" && !options.editable)) return Option.none()
+  return Option.some(row.typed)
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+interface Row extends ApproveOption {
+  readonly typed: Typed
+}
+
+const allow = (scope: "once" | "turn" | "idle" | "session" | "all"): Typed =>
+  Answer({ answer: { decision: "allow", scope } })
+const deny = (scope: "once" | "session"): Typed => Answer({ answer: { decision: "deny", scope } })
+
+const table: ReadonlyArray<Row> = [
+  { short: "y", full: "yes", description: "allow this call", typed: allow("once") },
+  { short: "n", full: "no", description: "deny this call", typed: deny("once") },
+  { short: "a", full: "always", description: "allow and remember for this session", typed: allow("session") },
+  { short: "t", full: "turn", description: "allow everything until this turn ends", typed: allow("turn") },
+  { short: "i", full: "idle", description: "allow everything until this agent is idle", typed: allow("idle") },
+  { full: "once", description: "allow this call", typed: allow("once") },
+  { full: "never", description: "deny and remember for this session", typed: deny("session") },
+  { full: "all", description: "allow everything, every agent, until resumed", typed: allow("all") },
+  { short: "c", full: "comment", description: "deny and tell the agent why", typed: NeedsComment() },
+  { short: "e", full: "edit", description: "edit the arguments", typed: NeedsEdit() }
+]
+
+const shown = ({ short, full, description }: Row): ApproveOption =>
+  short === undefined ? { full, description } : { short, full, description }
+
+const withEdit = table.map(shown)
+const withoutEdit = withEdit.filter((option) => option.full !== "edit")
+
+const byWord = new Map(
+  table.flatMap((row) => [...(row.short === undefined ? [] : [[row.short, row] as const]), [row.full, row] as const])
+)

@@ -1,0 +1,38 @@
+/** The data of one proposed tool call and of its end. */
+import * as Schema from "effect/Schema"
+import { ToolCallId } from "../core/Id.js"
+
+/** One call a model proposed: the name and the arguments exactly as it wrote them. */
+export interface ToolCall {
+  readonly id: ToolCallId
+  readonly name: string
+  readonly params: unknown
+}
+
+/** How a call ended. `denied`, `invalid`, `cancelled` and `interrupted` never ran to their end. */
+export const ToolOutcome = Schema.Literal("succeeded", "failed", "denied", "invalid", "cancelled", "interrupted")
+export type ToolOutcome = typeof ToolOutcome.Type
+
+/** The end of one proposed call: what the model gets to see. */
+export interface ToolResult {
+  readonly id: ToolCallId
+  readonly name: string
+  readonly outcome: ToolOutcome
+  /** JSON-like; for anything but `succeeded` a sentence or the tool's encoded failure. */
+  readonly result: unknown
+}
+
+/** What a person is shown about a call that wants approval. */
+export const ToolDisplay = Schema.Struct({
+  /** One line: what will happen. */
+  summary: Schema.optional(Schema.String),
+  /** The body, in the given format. */
+  details: Schema.optional(Schema.String),
+  format: Schema.optional(Schema.Literal("text", "diff", "json", "code")),
+  /** Programming language of `details` when its format is `code`. */
+  language: Schema.optional(Schema.String),
+  /** True when `details` leaves something out. */
+  truncated: Schema.optional(Schema.Boolean),
+  warnings: Schema.optional(Schema.Array(Schema.String))
+}).annotations({ identifier: "ToolDisplay" })
+export type ToolDisplay = typeof ToolDisplay.Type

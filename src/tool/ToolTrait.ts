@@ -1,0 +1,105 @@
+/**
+ * What Assent knows of a tool beyond its schema: annotations beside `@effect/ai`'s own `Tool.Readonly`,
+ * `Tool.Destructive` and `Tool.Idempotent`.
+ *
+ * ```ts
+ * const Deploy = Tool.make("deploy", { parameters: { target: Schema.String } }).pipe(
+ *   ToolTrait.editable(["target"]),
+ *   ToolTrait.preview(({ target }) => Effect.succeed({ summary: `deploy to ${target}` }))
+ * )
+ * ```
+ */
+import type * as Tool from "@effect/ai/Tool"
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import type * as Effect from "effect/Effect"
+import type { ToolDisplay } from "./ToolCall.js"
+
+/** Format in which a person edits a call's arguments. */
+export type EditFormat = "text" | "json"
+
+/** The call's arguments may be edited by whoever approves it: these parameters, in this format. */
+export class Editable extends Context.Reference<Editable>()("assent/tool/Editable", {
+  defaultValue: (): { readonly parameters: ReadonlyArray<string>; readonly format: EditFormat } | undefined => undefined
+}) {}
+
+/** The tool's child may receive the user's interjections; the lowest precedence wins. `undefined`: never. */
+export class Injectable extends Context.Reference<Injectable>()("assent/tool/Injectable", {
+  defaultValue: (): number | undefined => undefined
+}) {}
+
+/** Every session has the tool, whatever its profile lists. */
+export class Essential extends Context.Reference<Essential>()("assent/tool/Essential", {
+  defaultValue: () => false
+}) {}
+
+/** On the static whitelist unless the policy's blacklist says otherwise: the tool cannot harm and asks nobody. */
+export class AutoApproved extends Context.Reference<AutoApproved>()("assent/tool/AutoApproved", {
+  defaultValue: () => false
+}) {}
+
+/** Names under which profiles can ask for the tool together with others. */
+export class Groups extends Context.Reference<Groups>()("assent/tool/Groups", {
+  defaultValue: (): ReadonlyArray<string> => []
+}) {}
+
+/** A restarted call finds its request or child again instead of repeating a side effect. */
+export class Resumable extends Context.Reference<Resumable>()("assent/tool/Resumable", {
+  defaultValue: () => false
+}) {}
+
+/** The parameter that holds a shell command: it is parsed for rules, guards and remembering. */
+export class ShellCommand extends Context.Reference<ShellCommand>()("assent/tool/ShellCommand", {
+  defaultValue: (): string | undefined => undefined
+}) {}
+
+/** The parameters that hold paths: guards check them against the workspace. */
+export class Paths extends Context.Reference<Paths>()("assent/tool/Paths", {
+  defaultValue: (): ReadonlyArray<string> => []
+}) {}
+
+/** The longest the handler may run, unless it was given another by its arguments. Default: no limit of ours. */
+export class Timeout extends Context.Reference<Timeout>()("assent/tool/Timeout", {
+  defaultValue: (): Duration.DurationInput | undefined => undefined
+}) {}
+
+/** Checks decoded arguments before anybody is asked: a failure is a sentence for the model, and no question is put. */
+export class Validate extends Context.Reference<Validate>()("assent/tool/Validate", {
+  defaultValue: (): ((params: never) => Effect.Effect<void, string, never>) | undefined => undefined
+}) {}
+
+/** Describes what a call with these decoded arguments would do. A failure is shown as a warning, never skips the question. */
+export class Preview extends Context.Reference<Preview>()("assent/tool/Preview", {
+  defaultValue: (): ((params: never) => Effect.Effect<ToolDisplay, string, never>) | undefined => undefined
+}) {}
+
+// The combinators below are data-last, for `Tool.make(…).pipe(…)`.
+
+type Config = {
+  readonly parameters: Tool.AnyParametersSchema
+  readonly success: import("effect/Schema").Schema.Any
+  readonly failure: import("effect/Schema").Schema.All
+  readonly failureMode: Tool.FailureMode
+}
+
+export const editable =
+  (parameters: ReadonlyArray<string>, format: EditFormat = "text") =>
+  <N extends string, C extends Config, R>(self: Tool.Tool<N, C, R>): Tool.Tool<N, C, R> =>
+    self.annotate(Editable, { parameters, format })
+
+/** What the tool needs besides its handler's own needs becomes part of the tool's requirements. */
+export const validate =
+  <N extends string, C extends Config, R2>(
+    check: (params: C["parameters"]["Type"]) => Effect.Effect<void, string, R2>
+  ) =>
+  <R>(self: Tool.Tool<N, C, R>): Tool.Tool<N, C, R | R2> =>
+    // The annotation forgets R2; the returned tool's type keeps it, so the registry demands it.
+    self.annotate(Validate, check as never)
+
+/** As {@link validate}: the preview's needs become part of the tool's requirements. */
+export const preview =
+  <N extends string, C extends Config, R2>(
+    show: (params: C["parameters"]["Type"]) => Effect.Effect<ToolDisplay, string, R2>
+  ) =>
+  <R>(self: Tool.Tool<N, C, R>): Tool.Tool<N, C, R | R2> =>
+    self.annotate(Preview, show as never)
