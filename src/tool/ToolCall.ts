@@ -1,6 +1,7 @@
 /** The data of one proposed tool call and of its end. */
 import * as Schema from "effect/Schema"
-import { ToolCallId } from "../core/Id.js"
+import type { ToolCallId } from "../core/Id.js"
+import type { ToolOutcome } from "../core/ToolOutcome.js"
 
 /** One call a model proposed: the name and the arguments exactly as it wrote them. */
 export interface ToolCall {
@@ -8,10 +9,6 @@ export interface ToolCall {
   readonly name: string
   readonly params: unknown
 }
-
-/** How a call ended. `denied`, `invalid`, `cancelled` and `interrupted` never ran to their end. */
-export const ToolOutcome = Schema.Literal("succeeded", "failed", "denied", "invalid", "cancelled", "interrupted")
-export type ToolOutcome = typeof ToolOutcome.Type
 
 /** The end of one proposed call: what the model gets to see. */
 export interface ToolResult {

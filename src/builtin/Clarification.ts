@@ -1,0 +1,87 @@
+/**
+ * The tools with which a model asks a person: a form of questions, or one question answered with text.
+ *
+ * Both ask the current interactor. Cancelling is an answer of its own; a question that nobody answered in time, or that
+ * could not be put, is a failure, so that neither can be taken for something a person said.
+ */
+import * as Tool from "@effect/ai/Tool"
+import * as Toolkit from "@effect/ai/Toolkit"
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { Ask, Clarify } from "../interaction/Interaction.js"
+import type { InteractionError } from "../interaction/InteractionError.js"
+import * as Interactor from "../interaction/Interactor.js"
+import { ClarifyAnswers, Question } from "../interaction/Question.js"
+import * as ToolTrait from "../tool/ToolTrait.js"
+
+/** What the model gets when the person cancelled. */
+export const Cancelled = Schema.Struct({ cancelled: Schema.Literal(true), message: Schema.String })
+export type Cancelled = typeof Cancelled.Type
+
+export const RequestClarification = Tool.make("request_clarification", {
+  description:
+    'Asks the user one or more questions and waits for the answers, which come keyed by question number: "1", "2", … ' +
+    "Use it when the task can be understood in several ways or a choice is the user's to make.",
+  parameters: {
+    context: Schema.String.annotations({ description: "Why you ask; shown above the questions." }),
+    questions: Schema.Array(Question).pipe(
+      Schema.minItems(1),
+      Schema.annotations({
+        description:
+          "Each has a text and a question_type: single_choice (the default) or multiple_choice, with choices, or free_text. " +
+          "default_choice is the number of a choice, from 1. required is true unless set to false."
+      })
+    )
+  },
+  success: Schema.Union(Cancelled, ClarifyAnswers),
+  failure: Schema.String,
+  failureMode: "return",
+  dependencies: [Interactor.Interactor]
+})
+  .annotate(Tool.Readonly, true)
+  .annotate(Tool.Destructive, false)
+  .annotate(ToolTrait.Groups, ["clarification"])
+  .annotate(ToolTrait.AutoApproved, true)
+  .annotate(ToolTrait.Essential, true)
+  .annotate(ToolTrait.Resumable, true)
+
+export const AskUser = Tool.make("ask_user", {
+  description: "Asks the user one question and returns what they type.",
+  parameters: { prompt: Schema.String.annotations({ description: "The question." }) },
+  success: Schema.Union(Schema.String, Cancelled),
+  failure: Schema.String,
+  failureMode: "return",
+  dependencies: [Interactor.Interactor]
+})
+  .annotate(Tool.Readonly, true)
+  .annotate(Tool.Destructive, false)
+  .annotate(ToolTrait.Groups, ["clarification"])
+  .annotate(ToolTrait.AutoApproved, true)
+  .annotate(ToolTrait.Resumable, true)
+
+export const toolkit = Toolkit.make(RequestClarification, AskUser)
+
+/** The handlers. Whoever calls them provides the interactor, call by call. */
+export const layer: Layer.Layer<Tool.HandlersFor<typeof toolkit.tools>> = toolkit.toLayer({
+  request_clarification: ({ context, questions }) =>
+    Arr.isNonEmptyReadonlyArray(questions)
+      ? // The questions come out of the parameters' schema, which is the payload's.
+        answered(Interactor.ask(new Clarify({ context, questions }, { disableValidation: true })))
+      : Effect.fail("There are no questions."),
+  ask_user: ({ prompt }) => answered(Interactor.ask(new Ask({ prompt }, { disableValidation: true })))
+})
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const cancelled: Cancelled = { cancelled: true, message: "User cancelled the clarification request." }
+
+const answered = <A, R>(asking: Effect.Effect<A, InteractionError, R>): Effect.Effect<A | Cancelled, string, R> =>
+  Effect.catchAll(asking, (error) =>
+    error._tag === "InteractionCancelled"
+      ? Effect.succeed(cancelled)
+      : Effect.fail(`The question was not answered. ${error.message}`)
+  )

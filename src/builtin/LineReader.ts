@@ -1,0 +1,98 @@
+/** Reads a text file line by line, in bounded memory however long the file or any of its lines is. */
+import type { PlatformError } from "@effect/platform/Error"
+import type * as FileSystem from "@effect/platform/FileSystem"
+import * as Effect from "effect/Effect"
+
+export interface Line {
+  /** 1-based. */
+  readonly number: number
+  /** Without its line ending; at most the given number of characters. */
+  readonly text: string
+  /** Characters of the line that are not in `text`. */
+  readonly left: number
+}
+
+/** `end`: all lines were seen; `stopped`: more follows; `binary`: not a text file, and no line was seen. */
+export type Outcome = "end" | "stopped" | "binary"
+
+/**
+ * Gives each line to `onLine` until that returns false. `goOn` is asked before every piece of 64 KiB. A file is binary when
+ * its first piece holds a zero byte; bytes that are no UTF-8 become U+FFFD; a byte order mark is left out.
+ */
+export const forEachLine = (
+  fileSystem: FileSystem.FileSystem,
+  path: string,
+  options: {
+    /** Characters of a line that are kept. */
+    readonly maxLength: number
+    readonly onLine: (line: Line) => boolean
+    readonly goOn?: Effect.Effect<boolean> | undefined
+  }
+): Effect.Effect<Outcome, PlatformError> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const file = yield* fileSystem.open(path, { flag: "r" })
+      const buffer = new Uint8Array(pieceSize)
+      const decoder = new TextDecoder("utf-8")
+      const lines = splitter(options.maxLength, options.onLine)
+      for (let first = true; ; first = false) {
+        if (options.goOn !== undefined && !(yield* options.goOn)) return "stopped"
+        const size = Number(yield* file.read(buffer))
+        if (size === 0) break
+        const piece = buffer.subarray(0, size)
+        if (first && piece.includes(0)) return "binary"
+        const left = lines.push(decoder.decode(piece, { stream: true }))
+        // Whether a line is the last one is known only from what follows it, if it ends the piece.
+        if (left !== undefined) return left > 0 || Number(yield* file.read(buffer)) > 0 ? "stopped" : "end"
+      }
+      if (lines.push(decoder.decode()) === undefined) lines.end()
+      return "end"
+    })
+  )
+
+/** The first `max` characters, never half a character. */
+export const clip = (text: string, max: number): string => {
+  if (text.length <= max) return text
+  const last = text.charCodeAt(max - 1)
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? max - 1 : max)
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const pieceSize = 65_536
+
+const splitter = (maxLength: number, onLine: (line: Line) => boolean) => {
+  let number = 0
+  // The beginning of the line that has not ended yet, and how long that line is so far.
+  let kept = ""
+  let length = 0
+  const keep = (part: string): void => {
+    if (kept.length <= maxLength) kept += part.slice(0, maxLength + 1 - kept.length)
+    length += part.length
+  }
+  const finish = (): boolean => {
+    const whole = length === kept.length
+    const line = whole && kept.endsWith("\r") ? kept.slice(0, -1) : kept
+    const text = clip(line, maxLength)
+    const left = (whole ? line.length : length) - text.length
+    kept = ""
+    length = 0
+    return onLine({ number: ++number, text, left })
+  }
+  return {
+    /** When the reader wants no more: the characters that it did not see. */
+    push: (text: string): number | undefined => {
+      let from = 0
+      for (let to = text.indexOf("\n"); to >= 0; to = text.indexOf("\n", from)) {
+        keep(text.slice(from, to))
+        from = to + 1
+        if (!finish()) return text.length - from
+      }
+      keep(text.slice(from))
+      return undefined
+    },
+    end: (): boolean => length === 0 || finish()
+  }
+}

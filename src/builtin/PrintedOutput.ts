@@ -1,0 +1,150 @@
+/**
+ * What a running command prints, made fit to be read and kept in bounded memory: its beginning and its end, with a marker
+ * in between, and as much of the whole as a file may hold.
+ */
+import type { PlatformError } from "@effect/platform/Error"
+import type * as FileSystem from "@effect/platform/FileSystem"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+
+export interface PrintedOutput {
+  /** Takes the next bytes and returns them as readable text, for those who watch. Never fails. */
+  readonly push: (bytes: Uint8Array) => Effect.Effect<string, never, Scope.Scope>
+  /** Everything, or beginning, marker and end. To be asked after the last bytes. */
+  readonly finish: Effect.Effect<Printed, never, Scope.Scope>
+}
+
+export interface Printed {
+  readonly text: string
+  /** Absolute path of the file that holds what `text` leaves out; present when there is one. */
+  readonly file?: string
+}
+
+export interface Options {
+  readonly fileSystem: FileSystem.FileSystem
+  /** Characters kept. Two thirds are the beginning. */
+  readonly maxLength: number
+  /** Where to save output that is longer than that; the file is created only then. Nothing is saved without. */
+  readonly file?: { readonly directory: string; readonly path: string } | undefined
+}
+
+/** Characters of output that a file holds at most. */
+export const maxSaved = 50_000_000
+
+export const make = (options: Options): PrintedOutput => {
+  const headLength = Math.floor((options.maxLength * 2) / 3)
+  const tailLength = options.maxLength - headLength
+  const decoder = new TextDecoder("utf-8")
+  const cleaner = makeCleaner()
+  let head = ""
+  let tail = ""
+  let length = 0
+  let saved = 0
+  let saving: "not yet" | "stopped" | FileSystem.File = "not yet"
+
+  const save = (text: string): Effect.Effect<void, never, Scope.Scope> =>
+    Effect.gen(function* () {
+      const { file, fileSystem } = options
+      if (file === undefined || saving === "stopped" || length <= options.maxLength || saved >= maxSaved) return
+      // Up to now head and tail together are the whole output, this text included.
+      const first = saving === "not yet"
+      const part = (first ? head + tail : text).slice(0, maxSaved - saved)
+      if (saving === "not yet") {
+        yield* fileSystem.makeDirectory(file.directory, { recursive: true })
+        saving = yield* fileSystem.open(file.path, { flag: "wx", mode: 0o600 })
+      }
+      yield* saving.writeAll(new TextEncoder().encode(part))
+      saved += part.length
+    }).pipe(
+      Effect.catchAll((_: PlatformError) =>
+        // A full disk must not end the command; the marker then says how much was saved.
+        Effect.sync(() => {
+          saving = "stopped"
+        })
+      )
+    )
+
+  const take = (text: string): Effect.Effect<string, never, Scope.Scope> => {
+    if (text === "") return Effect.succeed("")
+    length += text.length
+    const room = headLength - head.length
+    if (room > 0) head += text.slice(0, room)
+    tail += room > 0 ? text.slice(room) : text
+    const kept = Effect.as(save(text), text)
+    return Effect.tap(kept, () =>
+      Effect.sync(() => {
+        if (tail.length > 2 * tailLength) tail = tail.slice(-tailLength)
+      })
+    )
+  }
+
+  return {
+    push: (bytes) => Effect.suspend(() => take(cleaner.push(decoder.decode(bytes, { stream: true })))),
+    finish: Effect.gen(function* () {
+      yield* take(cleaner.push(decoder.decode()) + cleaner.end())
+      if (length <= options.maxLength) return { text: head + tail }
+      const end = tail.slice(-tailLength)
+      const left = length - head.length - end.length
+      const file = saved > 0 ? options.file?.path : undefined
+      const where =
+        file === undefined
+          ? ""
+          : saved < length
+            ? `; the first ${saved} characters are in ${file}`
+            : `; the whole output is in ${file}`
+      const text = `${whole(head)}\n[… ${left} characters left out${where}]\n${whole(end)}`
+      return file === undefined ? { text } : { text, file }
+    })
+  }
+}
+
+/** Text without escape sequences and control characters; carriage returns end a line. */
+export const readable = (text: string): string => {
+  const cleaner = makeCleaner()
+  return cleaner.push(text) + cleaner.end()
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * A complete escape sequence: with parameters, with a string up to its terminator, or short. Or, captured, the beginning of
+ * one that the text does not finish.
+ */
+const sequence =
+  /\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-OQ-WYZ\\`-~])|(\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)$)/g
+const control = /[\0-\x08\x0b-\x1f\x7f-\x9f]/
+const controls = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g
+/** An unfinished sequence longer than this is not one. */
+const maxSequence = 4_096
+
+/** Takes text in pieces; what may go on in the next piece is held back. */
+const makeCleaner = () => {
+  let held = ""
+  const plain = (text: string): string => text.replace(/\r\n?/g, "\n").replace(controls, "")
+  return {
+    push: (piece: string): string => {
+      const text = held + piece
+      held = ""
+      if (!control.test(text)) return text
+      const visible = text.replace(sequence, (found: string, unfinished: string | undefined) => {
+        if (unfinished === undefined) return ""
+        if (unfinished.length > maxSequence) return found
+        held = unfinished
+        return ""
+      })
+      if (!visible.endsWith("\r")) return plain(visible)
+      held = `\r${held}`
+      return plain(visible.slice(0, -1))
+    },
+    end: (): string => {
+      const rest = plain(held)
+      held = ""
+      return rest
+    }
+  }
+}
+
+/** Without halves of characters where it was cut. */
+const whole = (text: string): string => text.replace(/^[\udc00-\udfff]/, "").replace(/[\ud800-\udbff]$/, "")

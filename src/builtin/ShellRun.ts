@@ -1,0 +1,224 @@
+/**
+ * Runs one shell command of a model: bounded in memory and in time, and with nothing left behind.
+ *
+ * The command gets a process group of its own. When the call ends, however it ends, the group is asked to terminate and two
+ * seconds later killed, so what was started in the background ends with the call. Standard input is empty. Standard error
+ * goes into the same pipe as standard output, which is the only way to get both in the order in which they were printed.
+ */
+import * as Command from "@effect/platform/Command"
+import type * as CommandExecutor from "@effect/platform/CommandExecutor"
+import type { PlatformError } from "@effect/platform/Error"
+import type * as FileSystem from "@effect/platform/FileSystem"
+import * as Chunk from "effect/Chunk"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import { IdGenerator } from "../core/Id.js"
+import * as ToolOutput from "../tool/ToolOutput.js"
+import * as PrintedOutput from "./PrintedOutput.js"
+import { sentence, WorkspaceRoot, type Target } from "./WorkspaceRoot.js"
+
+export interface Params {
+  readonly command: string
+  readonly cwd?: string | undefined
+  /** Seconds. */
+  readonly timeout?: number | undefined
+}
+
+export interface Options {
+  /** How long a command may run that names no time of its own. Default: 120 s. */
+  readonly commandTimeout?: Duration.DurationInput | undefined
+  /** Absolute directory in which output is saved that is too long to be shown. Nothing is saved without. */
+  readonly spillDirectory?: string | undefined
+  /** A shell that takes `-c`. Default: `/bin/sh`. */
+  readonly shell?: string | undefined
+  /** Added to the environment that the platform's executor passes on. */
+  readonly environment?: Readonly<Record<string, string>> | undefined
+}
+
+export interface Result {
+  /** Nothing when a signal ended the command. */
+  readonly exitCode: number | null
+  /** The signal that ended it. */
+  readonly signal?: string
+  readonly output: string
+  /** The file with the whole output, when `output` is not the whole of it. */
+  readonly outputFile?: string
+  readonly durationMs: number
+}
+
+/** Checks what can be checked without running anything; the directory it would run in. */
+export const check = (params: Params): Effect.Effect<Target, string, WorkspaceRoot> =>
+  Effect.gen(function* () {
+    const workspace = yield* WorkspaceRoot
+    if (params.command.trim() === "") return yield* Effect.fail("The command is empty.")
+    if (params.command.includes("\0")) return yield* Effect.fail("A command cannot contain a zero character.")
+    if (params.timeout !== undefined && !(params.timeout > 0 && params.timeout <= maxTimeout)) {
+      return yield* Effect.fail(`timeout must be more than 0 and at most ${maxTimeout} seconds.`)
+    }
+    return yield* workspace.locateDirectory(params.cwd ?? ".")
+  })
+
+/**
+ * Runs a command to its end. What it prints goes to the call's `ToolOutput` as it arrives, the first million characters of
+ * it. Fails with a sentence when it cannot be started, and, with what was printed so far, when its time is up.
+ */
+export const run =
+  (executor: CommandExecutor.CommandExecutor, options: Options) =>
+  (params: Params): Effect.Effect<Result, string, WorkspaceRoot> =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const workspace = yield* WorkspaceRoot
+        const directory = yield* check(params)
+        const limit =
+          params.timeout === undefined
+            ? Duration.decode(options.commandTimeout ?? defaultTimeout)
+            : Duration.seconds(params.timeout)
+        const ids = yield* IdGenerator
+        const startedAt = yield* Clock.currentTimeMillis
+        const printed = PrintedOutput.make({
+          fileSystem: workspace.fileSystem,
+          maxLength: workspace.maxOutput,
+          file: Option.getOrUndefined(
+            Option.map(Option.fromNullable(options.spillDirectory), (spill) => ({
+              directory: spill,
+              path: workspace.path.join(spill, `${ids.unsafeNext("call")}.txt`)
+            }))
+          )
+        })
+        // The group is stopped before the executor's own finalizer, which waits without limit, gets to run.
+        const child = yield* Effect.acquireRelease(
+          Effect.mapError(executor.start(commandOf(params.command, directory.absolute, options)), (error) =>
+            sentence(error, "The command")
+          ),
+          (child) => stop(child, workspace.fileSystem)
+        )
+        const collecting = yield* Effect.forkScoped(collect(child, printed))
+        const inTime = yield* Effect.timeoutOption(Fiber.join(collecting), limit)
+        if (Option.isNone(inTime)) {
+          yield* stop(child, workspace.fileSystem)
+          // Last words are already in the pipe; a watcher that takes for ever is not waited for.
+          yield* Effect.timeoutOption(Fiber.await(collecting), lastWords)
+          yield* Fiber.interrupt(collecting)
+        }
+        const { text, file } = yield* printed.finish
+        if (file !== undefined) workspace.allowReading(file)
+        if (Option.isNone(inTime)) {
+          const words = text === "" ? "It printed nothing." : `It printed:\n${text}`
+          return yield* Effect.fail(`The command was stopped: it ran for more than ${Duration.format(limit)}. ${words}`)
+        }
+        const durationMs = (yield* Clock.currentTimeMillis) - startedAt
+        const output = file === undefined ? { output: text } : { output: text, outputFile: file }
+        return { ...inTime.value, ...output, durationMs }
+      })
+    )
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const defaultTimeout = "120 seconds"
+const maxTimeout = 86_400
+/** How long terminating may take before it becomes killing. */
+const patience = 2_000
+const pollEvery = 20
+const lastWords = "500 millis"
+/** How long to wait for more once the shell has ended, and for how much: what a child in the background prints is not waited for. */
+const quiet = "150 millis"
+const maxAfterExit = 1_000_000
+/** Characters that are shown while they arrive. */
+const maxLive = 1_000_000
+
+/** Programs that would wait for a person, or draw for one, do neither. */
+const plain = { TERM: "dumb", PAGER: "cat", GIT_PAGER: "cat", GIT_TERMINAL_PROMPT: "0" }
+
+/** The outer shell only redirects and then becomes the wanted one, which gets the command as it was written. */
+const commandOf = (command: string, directory: string, options: Options): Command.Command =>
+  Command.make("/bin/sh", "-c", 'exec "$0" -c "$1" 2>&1 </dev/null', options.shell ?? "/bin/sh", command).pipe(
+    Command.workingDirectory(directory),
+    Command.env({ ...plain, ...options.environment })
+  )
+
+type Ended = { readonly exitCode: number | null; readonly signal?: string }
+
+/** Reads until the pipe is closed and the shell has ended, or until the shell has ended and no more comes. */
+const collect = (child: CommandExecutor.Process, printed: PrintedOutput.PrintedOutput) =>
+  Effect.gen(function* () {
+    const pull = yield* Stream.toPull(child.stdout)
+    const silence = Effect.zipRight(Effect.exit(child.exitCode), Effect.delay(Effect.succeedNone, quiet))
+    let live = 0
+    let afterExit = 0
+    while (afterExit <= maxAfterExit) {
+      const next = yield* Effect.raceFirst(
+        Effect.catchAll(Effect.asSome(pull), () => Effect.succeedNone),
+        silence
+      )
+      if (Option.isNone(next)) break
+      const running = yield* Effect.orElseSucceed(child.isRunning, () => false)
+      for (const bytes of Chunk.toReadonlyArray(next.value)) {
+        if (!running) afterExit += bytes.length
+        const text = yield* printed.push(bytes)
+        if (text === "" || live >= maxLive) continue
+        live += text.length
+        const notice = live >= maxLive ? "\n[more output follows and is not shown while it arrives]\n" : ""
+        yield* ToolOutput.emit({ stream: "stdout", text: text + notice })
+      }
+    }
+    return ended(yield* Effect.exit(child.exitCode))
+  })
+
+const ended = (exit: Exit.Exit<CommandExecutor.ExitCode, PlatformError>): Ended =>
+  Exit.match(exit, {
+    onSuccess: (code) => ({ exitCode: code }),
+    // The executor reports a signal as an error that names it.
+    onFailure: (cause) => ({ exitCode: null, signal: /SIG[A-Z0-9]+/.exec(String(cause))?.[0] ?? "unknown" })
+  })
+
+/** Ends the group: SIGTERM, two seconds of patience, SIGKILL. Returns when nothing of it runs any more. */
+const stop = (child: CommandExecutor.Process, fileSystem: FileSystem.FileSystem): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    if (!(yield* signal(child, "SIGTERM"))) return
+    if (yield* isGone(child, fileSystem)) return
+    yield* signal(child, "SIGKILL")
+    yield* isGone(child, fileSystem)
+  })
+
+const isGone = (child: CommandExecutor.Process, fileSystem: FileSystem.FileSystem): Effect.Effect<boolean> =>
+  Effect.gen(function* () {
+    const until = (yield* Clock.currentTimeMillis) + patience
+    for (let poll = 0; (yield* Clock.currentTimeMillis) < until; poll++) {
+      yield* Effect.sleep(pollEvery)
+      // Also wakes a stopped child, which could not act on SIGTERM.
+      if (!(yield* signal(child, "SIGCONT"))) return true
+      if (poll % 5 === 0 && (yield* onlyDead(child, fileSystem))) return true
+    }
+    return false
+  })
+
+/**
+ * Whether all that is left of the group is dead and merely not collected by the init child, which in containers may take
+ * its time or never happen: such a process still accepts signals. Where there is no `/proc` to look at: false.
+ */
+const onlyDead = (child: CommandExecutor.Process, fileSystem: FileSystem.FileSystem): Effect.Effect<boolean> =>
+  Effect.gen(function* () {
+    const names = yield* fileSystem.readDirectory("/proc")
+    for (const name of names) {
+      if (!/^\d+$/.test(name)) continue
+      const stat = yield* Effect.orElseSucceed(fileSystem.readFileString(`/proc/${name}/stat`), () => "")
+      // `pid (name) state parent group …`; the name may hold anything.
+      const [state, , group] = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+      if (Number(group) === child.pid && state !== "Z" && state !== "X") return false
+    }
+    return names.includes("self")
+  }).pipe(Effect.orElseSucceed(() => false))
+
+/**
+ * Signals the whole group; false when there is none any more. The executor waits for the end of the shell after a signal;
+ * the time limit does not, and works in a finalizer too because the race runs in fibers of its own.
+ */
+const signal = (child: CommandExecutor.Process, name: CommandExecutor.Signal): Effect.Effect<boolean> =>
+  Effect.isSuccess(Effect.timeoutOption(Effect.interruptible(child.kill(name)), pollEvery))

@@ -1,0 +1,217 @@
+/**
+ * The tools with which a model works on files and runs commands, in one directory.
+ *
+ * Results are plain text where a model reads them best as such; failures are sentences. What is checked before anybody is
+ * asked is checked again when the call runs.
+ *
+ * ```ts
+ * const program = Effect.flatMap(Workspace.toolkit, (kit) => kit.handle("read_file", { path: "README.md" }))
+ * program.pipe(Effect.provide(Workspace.layer({ root: "/home/me/project" })), Effect.provide(NodeContext.layer))
+ * ```
+ */
+import * as Tool from "@effect/ai/Tool"
+import * as Toolkit from "@effect/ai/Toolkit"
+import * as CommandExecutor from "@effect/platform/CommandExecutor"
+import type * as FileSystem from "@effect/platform/FileSystem"
+import type * as Path from "@effect/platform/Path"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as ToolTrait from "../tool/ToolTrait.js"
+import * as ChangePreview from "./ChangePreview.js"
+import * as ShellRun from "./ShellRun.js"
+import * as WorkspaceFile from "./WorkspaceFile.js"
+import * as WorkspaceRoot from "./WorkspaceRoot.js"
+import * as WorkspaceSearch from "./WorkspaceSearch.js"
+
+export interface Options extends WorkspaceRoot.Options, ShellRun.Options {}
+
+const described = <A, I, R>(schema: Schema.Schema<A, I, R>, description: string): Schema.Schema<A, I, R> =>
+  schema.annotations({ description })
+const text = (description: string) => described(Schema.String, description)
+const optional = <A, I, R>(schema: Schema.Schema<A, I, R>, description: string) =>
+  Schema.optional(described(schema, description))
+
+const path = text("Path of the file, relative to the workspace.")
+const failing = { failure: Schema.String, failureMode: "return" } as const
+
+export const RunCommand = Tool.make("run_command", {
+  description:
+    "Runs a command line in a POSIX shell and returns its exit code and what it printed, standard error included. " +
+    "Nothing can be typed into it. It is stopped when its time is up, and background processes are stopped when it ends. " +
+    "Long output is cut in the middle.",
+  parameters: {
+    command: text("The command line, as one would type it into a shell."),
+    cwd: optional(Schema.String, "Directory to run it in, relative to the workspace. Default: the workspace."),
+    timeout: optional(Schema.Number, "Seconds after which it is stopped.")
+  },
+  success: Schema.Struct({
+    exitCode: Schema.NullOr(Schema.Number),
+    signal: Schema.optionalWith(Schema.String, { exact: true }),
+    output: Schema.String,
+    outputFile: Schema.optionalWith(Schema.String, { exact: true }),
+    durationMs: Schema.Number
+  }),
+  ...failing
+})
+  .annotate(ToolTrait.Groups, ["cli"])
+  .annotate(ToolTrait.ShellCommand, "command")
+  .annotate(ToolTrait.Paths, ["cwd"])
+  .pipe(
+    ToolTrait.editable(["command"]),
+    ToolTrait.validate((params) => Effect.asVoid(ShellRun.check(params))),
+    ToolTrait.preview((params) =>
+      Effect.map(ShellRun.check(params), ({ absolute }) => ChangePreview.ofCommand(params.command, absolute))
+    )
+  )
+
+export const ReadFile = Tool.make("read_file", {
+  description:
+    "Reads a text file. Each line comes as its number, a tab, and the text; number and tab are not part of the file. " +
+    "Long files are cut, and a last line in brackets says with which offset to go on.",
+  parameters: {
+    path,
+    offset: optional(Schema.Int, "Number of the first line to read, from 1. Default: 1."),
+    limit: optional(Schema.Int, "How many lines to read. Default: 2000.")
+  },
+  success: Schema.String,
+  ...failing
+})
+  .annotate(Tool.Readonly, true)
+  .annotate(Tool.Destructive, false)
+  .annotate(Tool.Idempotent, true)
+  .annotate(Tool.OpenWorld, false)
+  .annotate(ToolTrait.Groups, ["files", "file_edit"])
+  .annotate(ToolTrait.AutoApproved, true)
+  .annotate(ToolTrait.Essential, true)
+  .annotate(ToolTrait.Paths, ["path"])
+  .pipe(
+    ToolTrait.validate((params) =>
+      Effect.flatMap(WorkspaceRoot.WorkspaceRoot, (workspace) => Effect.asVoid(workspace.locateFile(params.path)))
+    )
+  )
+
+export const ListFiles = Tool.make("list_files", {
+  description:
+    "Lists files and directories, one path a line, relative to the workspace; directories end with /, links with @. " +
+    "Without pattern and depth it lists one directory; with a pattern it finds matching files below it. " +
+    "Leaves out .git, node_modules and what .gitignore excludes.",
+  parameters: {
+    path: optional(Schema.String, "Directory, relative to the workspace. Default: the workspace."),
+    pattern: optional(
+      Schema.String,
+      "Glob such as *.ts or src/**/*.test.ts; without a / it is matched against names, else against paths below path."
+    ),
+    depth: optional(Schema.Int, "How many levels to go down. Default: 1, or no limit with a pattern.")
+  },
+  success: Schema.String,
+  ...failing
+})
+  .annotate(Tool.Readonly, true)
+  .annotate(Tool.Destructive, false)
+  .annotate(Tool.Idempotent, true)
+  .annotate(Tool.OpenWorld, false)
+  .annotate(ToolTrait.Groups, ["files"])
+  .annotate(ToolTrait.AutoApproved, true)
+  .annotate(ToolTrait.Essential, true)
+  .annotate(ToolTrait.Paths, ["path"])
+  .pipe(
+    ToolTrait.validate((params) =>
+      Effect.flatMap(WorkspaceRoot.WorkspaceRoot, (workspace) =>
+        Effect.asVoid(workspace.locateDirectory(params.path ?? "."))
+      )
+    )
+  )
+
+export const SearchFiles = Tool.make("search_files", {
+  description:
+    "Searches text files for lines that match a regular expression and returns them as path:line: text. " +
+    "JavaScript syntax without lookaround and backreferences. " +
+    "Leaves out binary files, .git, node_modules and what .gitignore excludes.",
+  parameters: {
+    pattern: text("The regular expression; it is matched against each line."),
+    path: optional(Schema.String, "File or directory to search, relative to the workspace. Default: the workspace."),
+    glob: optional(Schema.String, "Only files that match, such as *.ts or src/**/*.md."),
+    ignore_case: optional(Schema.Boolean, "Whether upper and lower case are the same. Default: false.")
+  },
+  success: Schema.String,
+  ...failing
+})
+  .annotate(Tool.Readonly, true)
+  .annotate(Tool.Destructive, false)
+  .annotate(Tool.Idempotent, true)
+  .annotate(Tool.OpenWorld, false)
+  .annotate(ToolTrait.Groups, ["files", "grep", "grep_content"])
+  .annotate(ToolTrait.AutoApproved, true)
+  .annotate(ToolTrait.Paths, ["path"])
+  .pipe(ToolTrait.validate(WorkspaceSearch.checkSearch))
+
+export const WriteFile = Tool.make("write_file", {
+  description:
+    "Writes a text file, creating it and its directories or replacing its whole content. " +
+    "edit_file changes a part of a file.",
+  parameters: { path, content: text("The whole new content of the file.") },
+  success: Schema.String,
+  ...failing
+})
+  .annotate(Tool.OpenWorld, false)
+  .annotate(ToolTrait.Groups, ["file_edit"])
+  .annotate(ToolTrait.Paths, ["path"])
+  .pipe(
+    ToolTrait.editable(["content"]),
+    ToolTrait.validate((params) => Effect.asVoid(WorkspaceFile.planWrite(params))),
+    ToolTrait.preview((params) =>
+      Effect.map(WorkspaceFile.planWrite(params), (change) => ChangePreview.ofChange(change, "replace"))
+    )
+  )
+
+export const EditFile = Tool.make("edit_file", {
+  description:
+    "Replaces a piece of a text file by another. old_text must occur in the file exactly as given, spaces and line " +
+    "breaks included, and only once unless replace_all is set.",
+  parameters: {
+    path,
+    old_text: text("The text to replace, without line numbers; include enough around it to make it unique."),
+    new_text: text("The text to put in its place."),
+    replace_all: optional(Schema.Boolean, "Replace every occurrence. Default: false.")
+  },
+  success: Schema.String,
+  ...failing
+})
+  .annotate(Tool.OpenWorld, false)
+  .annotate(ToolTrait.Groups, ["file_edit"])
+  .annotate(ToolTrait.Paths, ["path"])
+  .pipe(
+    ToolTrait.editable(["new_text"]),
+    ToolTrait.validate((params) => Effect.asVoid(WorkspaceFile.planEdit(params))),
+    ToolTrait.preview((params) =>
+      Effect.map(WorkspaceFile.planEdit(params), (change) => ChangePreview.ofChange(change, "edit"))
+    )
+  )
+
+/** All six. Needs, besides the handlers, the {@link WorkspaceRoot.WorkspaceRoot} that {@link layer} also provides. */
+export const toolkit = Toolkit.make(RunCommand, ReadFile, ListFiles, SearchFiles, WriteFile, EditFile)
+
+/** The handlers, and the workspace that the tools' checks and previews look at. */
+export const layer = (
+  options: Options
+): Layer.Layer<
+  Tool.HandlersFor<typeof toolkit.tools> | WorkspaceRoot.WorkspaceRoot,
+  never,
+  FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor
+> =>
+  Layer.provideMerge(
+    toolkit.toLayer(
+      Effect.map(CommandExecutor.CommandExecutor, (executor) =>
+        toolkit.of({
+          run_command: ShellRun.run(executor, options),
+          read_file: WorkspaceFile.read,
+          list_files: WorkspaceSearch.list,
+          search_files: WorkspaceSearch.search,
+          write_file: WorkspaceFile.write,
+          edit_file: WorkspaceFile.edit
+        })
+      )
+    ),
+    WorkspaceRoot.layer(options)
+  )

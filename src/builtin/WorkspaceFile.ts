@@ -1,0 +1,240 @@
+/**
+ * Reading, writing and editing one file of the workspace.
+ *
+ * A change is planned first, from the file as it is: the plan is what is checked before anybody is asked, what is shown,
+ * and, made anew, what is done. A file is replaced in one step, so nobody ever sees half of it.
+ */
+import type * as FileSystem from "@effect/platform/FileSystem"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { IdGenerator } from "../core/Id.js"
+import * as LineReader from "./LineReader.js"
+import { sentence, WorkspaceRoot, type Service, type Target } from "./WorkspaceRoot.js"
+
+/** What a call would do to a file. */
+export interface Change {
+  readonly target: Target
+  /** The text that is there; nothing for a new file, `undefined` for one that is no text or too long to show. */
+  readonly before: Option.Option<string | undefined>
+  readonly after: string
+  /** Places that are replaced; 1 for a whole file. */
+  readonly places: number
+}
+
+export interface ReadParams {
+  readonly path: string
+  readonly offset?: number | undefined
+  readonly limit?: number | undefined
+}
+export interface WriteParams {
+  readonly path: string
+  readonly content: string
+}
+export interface EditParams {
+  readonly path: string
+  readonly old_text: string
+  readonly new_text: string
+  readonly replace_all?: boolean | undefined
+}
+
+/**
+ * Lines as `number, tab, text`, from `offset` on, at most `limit` (2,000) and as many as fit into the workspace's
+ * `maxOutput`; a last line in brackets says how to go on. The file is never loaded as a whole.
+ */
+export const read = (params: ReadParams): Effect.Effect<string, string, WorkspaceRoot> =>
+  Effect.gen(function* () {
+    const workspace = yield* WorkspaceRoot
+    const target = yield* workspace.locateFile(params.path)
+    const first = Math.max(1, params.offset ?? 1)
+    const limit = Math.max(1, params.limit ?? defaultLines)
+    const shown: Array<string> = []
+    let room = workspace.maxOutput
+    let last = 0
+    let crowded = false
+    const outcome = yield* Effect.mapError(
+      LineReader.forEachLine(workspace.fileSystem, target.absolute, {
+        maxLength: Math.min(maxLine, workspace.maxOutput - numberWidth),
+        onLine: (line) => {
+          last = line.number
+          if (line.number < first) return true
+          const cut = line.left > 0 ? ` [… ${line.left} more characters in this line]` : ""
+          const text = `${String(line.number).padStart(6)}\t${line.text}${cut}`
+          crowded = shown.length > 0 && room < text.length
+          if (crowded) return false
+          shown.push(text)
+          room -= text.length + 1
+          return shown.length < limit
+        }
+      }),
+      (error) => sentence(error, target.shown)
+    )
+    if (outcome === "binary") return yield* Effect.fail(`${target.shown} is a binary file; only text can be read.`)
+    if (last === 0) return `[${target.shown} is empty]`
+    if (shown.length === 0) {
+      return yield* Effect.fail(`${target.shown} has ${last} lines; there is no line ${first}.`)
+    }
+    return crowded || outcome === "stopped"
+      ? `${shown.join("\n")}\n[More lines follow. Continue with offset ${first + shown.length}.]`
+      : shown.join("\n")
+  })
+
+/** What writing `content` would do. */
+export const planWrite = (params: WriteParams): Effect.Effect<Change, string, WorkspaceRoot> =>
+  Effect.gen(function* () {
+    const workspace = yield* WorkspaceRoot
+    const target = yield* locateForWriting(workspace, params.path)
+    const before = Option.isNone(target.info)
+      ? Option.none()
+      : Option.some(yield* Effect.orElseSucceed(textOf(workspace, target, target.info.value), () => undefined))
+    return { target, before, after: params.content, places: 1 }
+  })
+
+/** What replacing `old_text` would do. The text must occur, and only once unless all are to be replaced. */
+export const planEdit = (params: EditParams): Effect.Effect<Change, string, WorkspaceRoot> =>
+  Effect.gen(function* () {
+    const workspace = yield* WorkspaceRoot
+    if (params.old_text === "") return yield* Effect.fail("old_text is empty; write_file creates or replaces a file.")
+    if (params.old_text === params.new_text) return yield* Effect.fail("old_text and new_text are the same.")
+    const target = yield* workspace.locateFile(params.path)
+    // Saved output may be read, wherever it is, but not changed.
+    yield* locateForWriting(workspace, params.path)
+    const before = yield* textOf(workspace, target, Option.getOrThrow(target.info))
+    const part = inStyleOf(before, params)
+    const places = occurrences(before, part.old)
+    if (places.length === 0) return yield* Effect.fail(notFound(target.shown, before, params.old_text))
+    if (places.length > 1 && params.replace_all !== true) {
+      const lines = places.slice(0, 10).map((place) => lineAt(before, place))
+      return yield* Effect.fail(
+        `old_text occurs ${places.length} times in ${target.shown} (lines ${lines.join(", ")}${places.length > 10 ? ", …" : ""}). ` +
+          "Include more of the text around the place, or set replace_all."
+      )
+    }
+    const length = before.length + places.length * (part.new.length - part.old.length)
+    if (length > maxText) return yield* Effect.fail(`${target.shown} would become longer than ${maxText} characters.`)
+    return {
+      target,
+      before: Option.some(before),
+      // Joining, unlike a replacement pattern, takes `$&` and its like literally.
+      after: before.split(part.old).join(part.new),
+      places: places.length
+    }
+  })
+
+export const write = (params: WriteParams): Effect.Effect<string, string, WorkspaceRoot> =>
+  changing(planWrite(params), ({ target, before, after }) => {
+    const lines = countLines(after)
+    return `${Option.isNone(before) ? "Created" : "Replaced"} ${target.shown} (${lines} ${lines === 1 ? "line" : "lines"}).`
+  })
+
+export const edit = (params: EditParams): Effect.Effect<string, string, WorkspaceRoot> =>
+  changing(planEdit(params), ({ target, places }) =>
+    places === 1 ? `Edited ${target.shown}.` : `Edited ${target.shown} in ${places} places.`
+  )
+
+/** Lines of a text; a last line needs no line ending. */
+export const countLines = (text: string): number =>
+  text === "" ? 0 : occurrences(text, "\n").length + (text.endsWith("\n") ? 0 : 1)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const defaultLines = 2_000
+const maxLine = 2_000
+const numberWidth = 10
+const maxText = 10_000_000
+
+const locateForWriting = (workspace: Service, path: string): Effect.Effect<Target, string> =>
+  Effect.flatMap(workspace.locate(path), (target) => {
+    if (Option.isNone(target.info)) {
+      return /[/\\]$/.test(path) ? Effect.fail(`${path} names a directory, not a file.`) : Effect.succeed(target)
+    }
+    const type = target.info.value.type
+    if (type === "File") return Effect.succeed(target)
+    return Effect.fail(type === "Directory" ? `${path} is a directory.` : `${path} is not a regular file.`)
+  })
+
+/** The whole text, its byte order mark included. Fails for what would not survive being decoded and encoded again. */
+const textOf = (workspace: Service, target: Target, info: FileSystem.File.Info): Effect.Effect<string, string> =>
+  Effect.gen(function* () {
+    if (Number(info.size) > maxText) {
+      return yield* Effect.fail(`${target.shown} is too large to be edited as text (${info.size} bytes).`)
+    }
+    const bytes = yield* Effect.mapError(workspace.fileSystem.readFile(target.absolute), (error) =>
+      sentence(error, target.shown)
+    )
+    if (bytes.subarray(0, 65_536).includes(0)) return yield* Effect.fail(`${target.shown} is a binary file.`)
+    return yield* Effect.try({
+      try: () => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes),
+      catch: () => `${target.shown} is not encoded as UTF-8; editing it would damage it.`
+    })
+  })
+
+/** Models write `\n`; in a file whose lines all end with `\r\n` that is what is looked for and put in. */
+const inStyleOf = (text: string, params: EditParams): { readonly old: string; readonly new: string } => {
+  const windows = text.includes("\r\n") && !/(?:^|[^\r])\n/.test(text)
+  const adapt = (part: string) => (windows ? part.replace(/\r?\n/g, "\r\n") : part)
+  return { old: adapt(params.old_text), new: adapt(params.new_text) }
+}
+
+/** Where `part` begins, without overlaps. */
+const occurrences = (text: string, part: string): ReadonlyArray<number> => {
+  const places: Array<number> = []
+  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) places.push(at)
+  return places
+}
+
+const lineAt = (text: string, place: number): number => occurrences(text.slice(0, place), "\n").length + 1
+
+const notFound = (shown: string, text: string, part: string): string => {
+  const lines = part.split("\n")
+  const numbered = lines.every((line) => line === "" || /^ *\d+\t/.test(line))
+  if (numbered) return `old_text does not occur in ${shown}: leave out the line numbers that read_file puts in front.`
+  const squeeze = (value: string) => value.replace(/\s+/g, " ").trim()
+  const squeezed = squeeze(part)
+  return squeezed !== "" && squeeze(text).includes(squeezed)
+    ? `old_text does not occur in ${shown}: its spaces, tabs or line breaks are different there. Read the file again.`
+    : `old_text does not occur in ${shown}. Read the file again; it must match exactly.`
+}
+
+/** Plans and does a change while nobody else changes files, so the plan is still true when it is done. */
+const changing = (
+  plan: Effect.Effect<Change, string, WorkspaceRoot>,
+  describe: (change: Change) => string
+): Effect.Effect<string, string, WorkspaceRoot> =>
+  Effect.flatMap(WorkspaceRoot, (workspace) =>
+    workspace.changing.withPermits(1)(
+      Effect.flatMap(plan, (change) => Effect.as(replace(workspace, change.target, change.after), describe(change)))
+    )
+  )
+
+/** Writes a neighbour and renames it: readers see the old file or the new one, and a full disk leaves the old one. */
+const replace = (workspace: Service, target: Target, content: string): Effect.Effect<void, string> => {
+  const { fileSystem, path } = workspace
+  const directory = path.dirname(target.absolute)
+  const mode = Option.map(target.info, (info) => info.mode & 0o7777)
+  return IdGenerator.pipe(
+    Effect.map((ids) => path.join(directory, `.${ids.unsafeNext("call")}.tmp`)),
+    Effect.tap(() => fileSystem.makeDirectory(directory, { recursive: true })),
+    Effect.flatMap((temporary) =>
+      Effect.acquireUseRelease(
+        Effect.succeed(temporary),
+        () =>
+          Effect.zipRight(
+            Effect.scoped(
+              Effect.gen(function* () {
+                const file = yield* fileSystem.open(temporary, { flag: "wx" })
+                yield* file.writeAll(new TextEncoder().encode(content))
+                if (Option.isSome(mode)) yield* fileSystem.chmod(temporary, mode.value)
+                yield* file.sync
+              })
+            ),
+            fileSystem.rename(temporary, target.absolute)
+          ),
+        // After the rename there is nothing left to remove.
+        () => Effect.ignore(fileSystem.remove(temporary, { force: true }))
+      )
+    ),
+    Effect.mapError((error) => sentence(error, target.shown))
+  )
+}

@@ -1,0 +1,190 @@
+/**
+ * The directory that the workspace tools may touch, and the one place that decides whether a path is inside it.
+ *
+ * Paths are judged after symbolic links were resolved, and what was judged is what is opened: the link itself, a link in
+ * the middle of a path, and a file that is to be created below a link all count as what they lead to.
+ */
+import type { PlatformError } from "@effect/platform/Error"
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+
+export interface Options {
+  /** The workspace, absolute. */
+  readonly root: string
+  /**
+   * Files and directories inside it, absolute or relative to it, that tools neither read, list nor change. `.assent` and
+   * `.jaato` are protected whatever is given here.
+   */
+  readonly protectedPaths?: ReadonlyArray<string> | undefined
+  /** Characters of one result that a model gets to see. Default: 30,000. */
+  readonly maxOutput?: number | undefined
+}
+
+/** A path that may be used. */
+export interface Target {
+  /** Absolute, with no symbolic link in it: the path to open. */
+  readonly absolute: string
+  /** Relative to the workspace, with `/`; how people and models see it. `.` is the workspace itself. */
+  readonly shown: string
+  /** Nothing when there is no such file yet. */
+  readonly info: Option.Option<FileSystem.File.Info>
+}
+
+export interface Service {
+  /** Absolute, with no symbolic link in it. */
+  readonly root: string
+  readonly maxOutput: number
+  readonly fileSystem: FileSystem.FileSystem
+  readonly path: Path.Path
+  /** Judges a path, absolute or relative to the workspace. A failure is a sentence that says why it cannot be used. */
+  readonly locate: (path: string) => Effect.Effect<Target, string>
+  /** As {@link locate}, for a regular file that exists. Files the runtime saved for the model are let through. */
+  readonly locateFile: (path: string) => Effect.Effect<Target, string>
+  /** As {@link locate}, for a directory that exists. */
+  readonly locateDirectory: (path: string) => Effect.Effect<Target, string>
+  /** Whether an absolute path without links is protected. To be asked anew for each walk: links may have changed. */
+  readonly protection: Effect.Effect<(absolute: string) => boolean>
+  /** Lets one file, wherever it is, be read from now on: output that was too long to show. */
+  readonly allowReading: (absolute: string) => void
+  /** How an absolute path without links is shown. */
+  readonly shown: (absolute: string) => string
+  /** Held by whoever changes files, one call at a time, so that two edits of one file cannot lose each other. */
+  readonly changing: Effect.Semaphore
+}
+
+/** The workspace of the running tool set. */
+export class WorkspaceRoot extends Context.Tag("assent/builtin/WorkspaceRoot")<WorkspaceRoot, Service>() {}
+
+export const make = (options: Options): Effect.Effect<Service, never, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function* () {
+    const fileSystem = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    // A workspace that does not exist yet stays as it was given; every use of it then says so.
+    const given = path.resolve(options.root)
+    const root = yield* Effect.orElseSucceed(fileSystem.realPath(given), () => given)
+    const readable = new Set<string>()
+
+    const shown = (absolute: string): string => {
+      if (!within(path, root, absolute)) return absolute
+      const relative = path.relative(root, absolute)
+      return relative === "" ? "." : path.sep === "/" ? relative : relative.replaceAll(path.sep, "/")
+    }
+
+    /** Resolves the links of the longest part that exists; the rest is appended. */
+    const real = (absolute: string): Effect.Effect<string, string> => {
+      const climb = (current: string, rest: ReadonlyArray<string>): Effect.Effect<string, string> =>
+        Effect.matchEffect(fileSystem.realPath(current), {
+          onSuccess: (found) => Effect.succeed(path.join(found, ...rest)),
+          onFailure: (error) => {
+            if (!isNotFound(error) || path.dirname(current) === current) return Effect.fail(sentence(error, absolute))
+            // A link that leads nowhere is not a missing file: creating it would create what it leads to.
+            return Effect.matchEffect(fileSystem.readLink(current), {
+              onSuccess: () => Effect.fail(`${absolute} goes through a symbolic link that leads nowhere.`),
+              onFailure: () => climb(path.dirname(current), [path.basename(current), ...rest])
+            })
+          }
+        })
+      return climb(absolute, [])
+    }
+
+    const names = [".assent", ".jaato", ...(options.protectedPaths ?? [])].map((name) => path.resolve(root, name))
+    const protection = Effect.map(
+      Effect.forEach(names, (name) => Effect.orElseSucceed(real(name), () => name)),
+      (found) => {
+        // Whatever the case: on some file systems `.ASSENT` is `.assent`.
+        const all = [...new Set([...names, ...found])].map((name) => name.toLowerCase())
+        return (absolute: string) => all.some((name) => within(path, name, absolute.toLowerCase()))
+      }
+    )
+
+    const locate = (text: string): Effect.Effect<Target, string> =>
+      Effect.gen(function* () {
+        if (text.includes("\0")) return yield* Effect.fail("A path cannot contain a zero character.")
+        const wanted = path.resolve(root, text)
+        const absolute = yield* Effect.mapError(real(wanted), (reason) => reason.replace(wanted, text))
+        if (!within(path, root, absolute)) {
+          return yield* Effect.fail(`${text} is outside the workspace; use a path inside ${root}.`)
+        }
+        const isProtected = yield* protection
+        if (isProtected(absolute) || isProtected(wanted)) {
+          return yield* Effect.fail(`${text} belongs to the runtime and cannot be read, listed or changed by tools.`)
+        }
+        const info = yield* stat(absolute, text)
+        return { absolute, shown: shown(absolute), info }
+      })
+
+    const stat = (absolute: string, text: string): Effect.Effect<Option.Option<FileSystem.File.Info>, string> =>
+      Effect.matchEffect(fileSystem.stat(absolute), {
+        onSuccess: (info) => Effect.succeedSome(info),
+        onFailure: (error) => (isNotFound(error) ? Effect.succeedNone : Effect.fail(sentence(error, text)))
+      })
+
+    const locateFile = (text: string): Effect.Effect<Target, string> =>
+      Effect.gen(function* () {
+        const target = readable.has(text)
+          ? { absolute: text, shown: text, info: yield* stat(text, text) }
+          : yield* locate(text)
+        if (Option.isNone(target.info)) return yield* Effect.fail(`${text} does not exist.`)
+        const type = target.info.value.type
+        if (type === "Directory") return yield* Effect.fail(`${text} is a directory; list_files shows what is in it.`)
+        // Opening a pipe or a device may wait for ever.
+        if (type !== "File") return yield* Effect.fail(`${text} is not a regular file.`)
+        return target
+      })
+
+    const locateDirectory = (text: string): Effect.Effect<Target, string> =>
+      Effect.flatMap(locate(text), (target) => {
+        if (Option.isNone(target.info)) return Effect.fail(`${text} does not exist.`)
+        return target.info.value.type === "Directory"
+          ? Effect.succeed(target)
+          : Effect.fail(`${text} is not a directory.`)
+      })
+
+    return {
+      root,
+      maxOutput: Math.max(minOutput, options.maxOutput ?? 30_000),
+      fileSystem,
+      path,
+      locate,
+      locateFile,
+      locateDirectory,
+      protection,
+      allowReading: (absolute) => void readable.add(absolute),
+      shown,
+      changing: Effect.unsafeMakeSemaphore(1)
+    }
+  })
+
+export const layer = (options: Options): Layer.Layer<WorkspaceRoot, never, FileSystem.FileSystem | Path.Path> =>
+  Layer.effect(WorkspaceRoot, make(options))
+
+/** A file system error as a sentence about the path as it was given. */
+export const sentence = (error: PlatformError, shown: string): string => {
+  if (error._tag === "BadArgument") return `${shown} cannot be used: ${error.description ?? error.message}`
+  switch (error.reason) {
+    case "NotFound":
+      return `${shown} does not exist.`
+    case "PermissionDenied":
+      return `The system does not permit access to ${shown}.`
+    default:
+      // The system's own words without the path they name, which may be a temporary one.
+      return `${shown} cannot be used: ${(error.description ?? error.reason).replace(/, \w+( '.*)?$/s, "")}.`
+  }
+}
+
+export const isNotFound = (error: PlatformError): boolean => error._tag === "SystemError" && error.reason === "NotFound"
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const minOutput = 200
+
+const within = (path: Path.Path, directory: string, absolute: string): boolean => {
+  const relative = path.relative(directory, absolute)
+  return relative === "" || (relative !== ".." && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative))
+}

@@ -1,0 +1,51 @@
+/**
+ * Nobody is there, and that is meant: questions get their default, or their first choice. Never permissions, grants,
+ * envelopes or anything to do with signing in: those it does not take.
+ *
+ * | kind | answer |
+ * |---|---|
+ * | `Clarify` | each question's default, else its first choice; free text where text is wanted |
+ * | `Ask` | free text |
+ * | `Select` | the first option |
+ * | `Confirm` | its default |
+ */
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import * as Interactor from "../interaction/Interactor.js"
+import * as Question from "../interaction/Question.js"
+
+export interface Options {
+  /** Default: `auto`. */
+  readonly id?: string | undefined
+  /** What is answered where a text is wanted. Default: `auto-response`. */
+  readonly freeText?: string | undefined
+}
+
+/** Answers at once and shows nothing, so any number of requests can be with it. Answers are recorded as `auto`. */
+export const make = (options: Options = {}): Interactor.Service => {
+  const freeText = options.freeText ?? "auto-response"
+  return Interactor.make({
+    id: options.id ?? "auto",
+    how: "auto",
+    dialogs: "unbounded",
+    handlers: {
+      Approve: Interactor.declines,
+      grantStageTool: Interactor.declines,
+      approveSubagentEnvelope: Interactor.declines,
+      Clarify: ({ interaction }) => Effect.succeed(answers(interaction.questions, freeText)),
+      Ask: () => Effect.succeed(freeText),
+      Select: () => Effect.succeed(0),
+      Confirm: ({ interaction }) => Effect.succeed(interaction.default),
+      "Auth.DeviceCode": Interactor.declines,
+      "Auth.Password": Interactor.declines
+    }
+  })
+}
+
+export const layer = (options?: Options): Layer.Layer<Interactor.Interactor> => Interactor.layer(make(options))
+
+/** The answers to a form that nobody reads. Keys are 1-based question numbers. */
+export const answers = (questions: ReadonlyArray<Question.Question>, freeText: string): Question.ClarifyAnswers =>
+  Object.fromEntries(
+    questions.map((question, index) => [String(index + 1), Question.autoAnswer(question, freeText)] as const)
+  )

@@ -1,0 +1,254 @@
+/**
+ * Asks a person at a console. All kinds; one dialog at a time; who asks is always shown.
+ *
+ * What is not understood is asked again; the third nonsense is the safe answer: denied where authority was asked for,
+ * cancelled elsewhere. Ctrl-C, Ctrl-D and the end of input cancel. Interrupting a request takes its dialog off the screen.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type { Answer, Approve, ApproveAnswer, Interaction } from "../interaction/Interaction.js"
+import { safeAnswer } from "../interaction/Interaction.js"
+import { InteractionCancelled } from "../interaction/InteractionError.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as Interactor from "../interaction/Interactor.js"
+import type { Clarify } from "../interaction/Interaction.js"
+import * as Question from "../interaction/Question.js"
+import * as ConsolePrompt from "./ConsolePrompt.js"
+import * as ConsoleScreen from "./ConsoleScreen.js"
+import * as Display from "./Display.js"
+
+/** One question of a form, as it is put. */
+export interface Displayed {
+  readonly request: InteractionRequest<Clarify>
+  readonly question: Question.Question
+  /** 1-based. */
+  readonly number: number
+  readonly total: number
+}
+
+export interface Options {
+  /** Runs when a question of a form is put for the first time. */
+  readonly onQuestionDisplayed?: ((question: Displayed) => Effect.Effect<void>) | undefined
+  /** Runs when a question of a form was answered; not when the form was cancelled. */
+  readonly onQuestionAnswered?:
+    ((question: Displayed & { readonly answer: Question.QuestionAnswer }) => Effect.Effect<void>) | undefined
+  /** Default: a person may take as long as they like. */
+  readonly timeouts?: Interactor.Timeouts | undefined
+}
+
+/** How many answers may be nonsense before the safe answer is taken. */
+export const patience = 3
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The interactor `console` of the screen. */
+export const make = (options: Options = {}): Effect.Effect<Interactor.Service, never, ConsoleScreen.ConsoleScreen> =>
+  Effect.map(ConsoleScreen.ConsoleScreen, (screen) => {
+    const ask = handler(screen)
+    return Interactor.make({
+      id,
+      timeouts: options.timeouts,
+      handlers: {
+        Approve: approve(screen),
+        grantStageTool: ask({}),
+        approveSubagentEnvelope: ask({}),
+        Clarify: clarify(screen, options),
+        Ask: ask({ paste: "insert" }),
+        Select: ask({}),
+        Confirm: ask({}),
+        "Auth.DeviceCode": ask({}),
+        "Auth.Password": ask({ hidden: true, paste: "insert" })
+      }
+    })
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// layers
+// -----------------------------------------------------------------------------------------------------------------
+
+export const layer: Layer.Layer<Interactor.Interactor, never, ConsoleScreen.ConsoleScreen> = Layer.effect(
+  Interactor.Interactor,
+  make()
+)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const id = "console"
+
+type Look = Pick<ConsoleScreen.Question, "hidden" | "paste">
+
+/** Too much nonsense. */
+class PatienceLost {
+  readonly _tag = "PatienceLost"
+}
+/** The person withdrew the request by a word. */
+class Withdrawn {
+  readonly _tag = "Withdrawn"
+}
+type Ended = ConsoleScreen.DialogClosed | PatienceLost | Withdrawn
+
+/** Opens the dialog of a request; however it ends without an answer becomes the safe answer or a cancellation. */
+const open = <I extends Interaction>(
+  screen: ConsoleScreen.Service,
+  request: InteractionRequest<I>,
+  use: (ask: ConsoleScreen.Asker, prompt: ConsolePrompt.Prompt) => Effect.Effect<Answer<I>, Ended>
+): Effect.Effect<Answer<I>, InteractionCancelled> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    const prompt = ConsolePrompt.render(request, { color: screen.color, now })
+    const style = Display.style(screen.color)
+    const cancelled = new InteractionCancelled({ requestId: request.requestId, by: id })
+    return screen
+      .dialog(prompt.title, (ask) => use(ask, prompt))
+      .pipe(
+        Effect.catchAll((ended) => {
+          if (ended._tag !== "PatienceLost") return cancelled
+          const safe = safeAnswer(request.interaction)
+          const note = `No answer was understood: ${Option.isSome(safe) ? "denied" : "cancelled"}.`
+          return Effect.zipRight(
+            screen.printLine(style.yellow(note)),
+            Option.getOrElse(Option.map(safe, Effect.succeed), () => cancelled)
+          )
+        })
+      )
+  })
+
+/** Puts a question until its answer is understood, or too many were not. `again` is shown below each reason. */
+const insist = <A>(
+  screen: ConsoleScreen.Service,
+  ask: ConsoleScreen.Asker,
+  question: ConsoleScreen.Question,
+  again: ReadonlyArray<string>,
+  understand: (line: string) => Effect.Effect<Either.Either<A, string>, Ended>
+): Effect.Effect<A, Ended> => {
+  const style = Display.style(screen.color)
+  const go = (current: ConsoleScreen.Question, nonsense: number): Effect.Effect<A, Ended> =>
+    Effect.flatMap(Effect.flatMap(ask(current), understand), (understood) => {
+      if (Either.isRight(understood)) return Effect.succeed(understood.right)
+      if (nonsense + 1 >= patience) return Effect.fail(new PatienceLost())
+      const lines = [style.yellow(Display.reveal(understood.left)), ...again]
+      // Keys typed ahead must not answer a question of authority; of a text, and of a secret above all, none may get lost.
+      return go({ ...question, lines, followUp: question.paste === "insert" }, nonsense + 1)
+    })
+  return go(question, 0)
+}
+
+/** The handler of a kind that one line answers. */
+const handler =
+  (screen: ConsoleScreen.Service) =>
+  (look: Look) =>
+  <I extends Interaction>(request: InteractionRequest<I>): Effect.Effect<Answer<I>, InteractionCancelled> =>
+    open(screen, request, (ask, prompt) =>
+      insist(screen, ask, { ...look, lines: prompt.lines, label: prompt.label }, prompt.help, (line) => {
+        const parsed: ConsolePrompt.Parsed<Answer<I>> = ConsolePrompt.parse(request.interaction, line)
+        switch (parsed._tag) {
+          case "Answered":
+            return Effect.succeed(Either.right(parsed.answer))
+          case "Again":
+            return Effect.succeed(Either.left(parsed.reason))
+          case "Cancelled":
+          case "NeedsComment":
+          case "NeedsEdit":
+            return Effect.fail(new Withdrawn())
+        }
+      })
+    )
+
+const approve =
+  (screen: ConsoleScreen.Service) =>
+  (request: InteractionRequest<Approve>): Effect.Effect<ApproveAnswer, InteractionCancelled> =>
+    open(screen, request, (ask, prompt) =>
+      insist<ApproveAnswer>(screen, ask, { lines: prompt.lines, label: prompt.label }, prompt.help, (line) => {
+        const parsed = ConsolePrompt.parse(request.interaction, line)
+        switch (parsed._tag) {
+          case "Answered":
+            return Effect.succeed(Either.right(parsed.answer))
+          case "Again":
+            return Effect.succeed(Either.left(parsed.reason))
+          case "Cancelled":
+            return Effect.fail(new Withdrawn())
+          case "NeedsComment":
+            return Effect.map(comment(screen, ask), Either.right)
+          case "NeedsEdit":
+            return Effect.map(edit(screen, ask, request.interaction), Either.right)
+        }
+      })
+    )
+
+const comment = (screen: ConsoleScreen.Service, ask: ConsoleScreen.Asker): Effect.Effect<ApproveAnswer, Ended> =>
+  insist(
+    screen,
+    ask,
+    {
+      lines: ["The call is denied. What should the agent be told?"],
+      label: "comment> ",
+      paste: "insert",
+      followUp: true
+    },
+    [],
+    (line) => {
+      const words = line.trim()
+      return Effect.succeed(words === "" ? Either.left("Please type some words.") : Either.right(deny(words)))
+    }
+  )
+
+const deny = (words: string): ApproveAnswer => ({ decision: "deny", scope: "once", comment: words })
+
+const edit = (
+  screen: ConsoleScreen.Service,
+  ask: ConsoleScreen.Asker,
+  { editable }: Approve
+): Effect.Effect<ApproveAnswer, Ended> => {
+  if (editable === undefined) return Effect.fail(new PatienceLost())
+  const style = Display.style(screen.color)
+  // After a mistake the text stays as it was typed, so that nobody has to begin anew.
+  const go = (text: string, lines: ReadonlyArray<string>, nonsense: number): Effect.Effect<ApproveAnswer, Ended> =>
+    Effect.flatMap(ask({ lines, label: "edit> ", initial: text, paste: "insert", followUp: true }), (typed) =>
+      Either.match(ConsolePrompt.parseEdit(editable, typed), {
+        onLeft: (reason) =>
+          nonsense + 1 >= patience
+            ? Effect.fail(new PatienceLost())
+            : go(typed, [style.yellow(Display.reveal(reason))], nonsense + 1),
+        onRight: (editedArguments) => Effect.succeed<ApproveAnswer>({ decision: "edit", editedArguments })
+      })
+    )
+  return go(ConsolePrompt.editText(editable), [style.dim("Enter submits, Alt-Enter begins a new line.")], 0)
+}
+
+const clarify =
+  (screen: ConsoleScreen.Service, options: Options) =>
+  (request: InteractionRequest<Clarify>): Effect.Effect<Question.ClarifyAnswers, InteractionCancelled> =>
+    open(screen, request, (ask, prompt) =>
+      Effect.gen(function* () {
+        const { questions } = request.interaction
+        const answers: Record<string, Question.QuestionAnswer> = {}
+        for (const [index, question] of questions.entries()) {
+          const number = index + 1
+          const displayed: Displayed = { request, question, number, total: questions.length }
+          const lines = ConsolePrompt.renderQuestion(question, number, questions.length, screen)
+          yield* options.onQuestionDisplayed?.(displayed) ?? Effect.void
+          const answer = yield* insist<Question.QuestionAnswer>(
+            screen,
+            ask,
+            {
+              lines: number === 1 ? [...prompt.lines, ...lines] : lines,
+              label: prompt.label,
+              paste: question.question_type === "free_text" ? "insert" : "draft",
+              followUp: number > 1
+            },
+            [],
+            (line) =>
+              Question.isCancel(line) ? Effect.fail(new Withdrawn()) : Effect.succeed(Question.parse(question, line))
+          )
+          answers[String(number)] = answer
+          yield* options.onQuestionAnswered?.({ ...displayed, answer }) ?? Effect.void
+        }
+        return answers
+      })
+    )

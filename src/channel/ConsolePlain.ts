@@ -1,0 +1,184 @@
+/**
+ * A screen for pipes: lines in, text out, no cursor movement, no spinner. What `ConsoleScreen` is when the input or the
+ * output is not a terminal.
+ *
+ * Lines are handed out on demand: to the open dialog first, else to whoever waits for a line. One that nobody waits for
+ * stays where it is, so piped input is never lost, and never answers a question before it is put.
+ */
+import * as Terminal from "@effect/platform/Terminal"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import * as ConsoleScreen from "./ConsoleScreen.js"
+import * as DialogQueue from "./DialogQueue.js"
+import * as Display from "./Display.js"
+
+export interface Options {
+  readonly color: boolean
+  /**
+   * True when something out of our hands shows what is typed, as a terminal does that nobody took over. Hidden questions
+   * are closed then, rather than letting a secret be seen.
+   */
+  readonly echoes: boolean
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Reads until the scope closes. An unfinished last line counts as a line, but answers no dialog. */
+export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, never, Terminal.Terminal | Scope.Scope> =>
+  Effect.gen(function* () {
+    const terminal = yield* Terminal.Terminal
+    const style = Display.style(options.color)
+    const queue = DialogQueue.make()
+    const lock = Effect.unsafeMakeSemaphore(1)
+    const inbox = makeLines()
+    const keys = yield* terminal.readInput
+    /** Whether the output ends in the middle of a line. */
+    let unfinished = false
+
+    const write = (text: (unfinished: boolean) => string): Effect.Effect<void> =>
+      lock.withPermits(1)(
+        Effect.suspend(() => {
+          const out = Display.keepStyles(text(unfinished))
+          if (out === "") return Effect.void
+          unfinished = !out.endsWith("\n")
+          return Effect.catchAll(terminal.display(out), () => Effect.sync(inbox.end))
+        })
+      )
+    const writeLine = (text: string): Effect.Effect<void> => write((open) => `${open ? "\n" : ""}${text}\n`)
+
+    yield* Effect.addFinalizer(() => Effect.sync(inbox.end))
+    yield* Effect.forkScoped(
+      Effect.gen(function* () {
+        while (true) {
+          const [typed, done] = yield* keys.takeAll
+          for (const input of typed) inbox.press(input)
+          if (done) return inbox.end()
+        }
+      })
+    )
+
+    const ask: ConsoleScreen.Asker = (question) =>
+      Effect.gen(function* () {
+        for (const line of question.lines) yield* writeLine(line)
+        if (question.initial !== undefined) yield* writeLine(Display.reveal(question.initial))
+        if (question.hidden === true && options.echoes) {
+          yield* writeLine("(This cannot be asked here: what you type would be shown.)")
+          return yield* new ConsoleScreen.DialogClosed({ by: "end of input" })
+        }
+        yield* write((open) => `${open ? "\n" : ""}${question.label}`)
+        const event = yield* inbox.take("dialog")
+        const line = event._tag === "Line" ? event.text : undefined
+        if (line !== undefined && options.echoes) unfinished = false
+        else yield* write(() => `${line === undefined || question.hidden === true ? "" : Display.reveal(line)}\n`)
+        return line === undefined ? yield* new ConsoleScreen.DialogClosed({ by: "end of input" }) : line
+      })
+
+    return {
+      color: options.color,
+      columns: Effect.map(terminal.columns, (count) => (count > 0 ? count : 80)),
+      print: (text) => write(() => text),
+      printLine: writeLine,
+      status: () => Effect.void,
+      next: inbox.take("next"),
+      draft: Effect.succeed(""),
+      setDraft: () => Effect.void,
+      setCompletion: () => Effect.void,
+      dialog: (title, use) =>
+        queue.hold(
+          Effect.acquireUseRelease(
+            Effect.sync(inbox.hold),
+            () =>
+              Effect.onInterrupt(Effect.zipRight(writeLine(style.bold(title)), use(ask)), () =>
+                writeLine(style.dim(`${title} (closed: answered elsewhere or withdrawn)`))
+              ),
+            () => Effect.sync(inbox.release)
+          )
+        )
+    }
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// layers
+// -----------------------------------------------------------------------------------------------------------------
+
+export const layer = (options: Options): Layer.Layer<ConsoleScreen.ConsoleScreen, never, Terminal.Terminal> =>
+  Layer.scoped(ConsoleScreen.ConsoleScreen, make(options))
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+interface Entry {
+  readonly text: string
+  /** False for a last line whose end never came. */
+  readonly finished: boolean
+}
+
+type Event = Extract<ConsoleScreen.Submitted, { readonly _tag: "Line" | "EndOfInput" }>
+
+/** The lines read and not yet taken. Every change is one synchronous step. */
+const makeLines = () => {
+  const entries: Array<Entry> = []
+  const waiters = new Set<() => void>()
+  let current = ""
+  let afterReturn = false
+  let ended = false
+  let held = false
+
+  // Waiters are woken, not handed a line: one that is interrupted in this moment must not take it to its grave.
+  const wake = () => {
+    for (const waiter of waiters) waiter()
+    waiters.clear()
+  }
+  const woken = Effect.async<void>((resume) => {
+    const waiter = () => resume(Effect.void)
+    waiters.add(waiter)
+    return Effect.sync(() => waiters.delete(waiter))
+  })
+  const takeNow = (who: "dialog" | "next"): Event | undefined => {
+    if (who === "next" && held) return undefined
+    if (who === "next") while (entries[0]?.text.trim() === "") entries.shift()
+    const entry = entries[0]
+    // A line that was cut off may have been going to say something else: it decides nothing.
+    if (entry === undefined || (who === "dialog" && !entry.finished))
+      return ended ? ConsoleScreen.EndOfInput() : undefined
+    entries.shift()
+    return ConsoleScreen.Line({ text: entry.text })
+  }
+  const take = (who: "dialog" | "next"): Effect.Effect<Event> =>
+    Effect.suspend(() => {
+      const event = takeNow(who)
+      return event === undefined ? Effect.zipRight(woken, take(who)) : Effect.succeed(event)
+    })
+
+  return {
+    take,
+    press: ({ input, key }: Terminal.UserInput): void => {
+      const second = key.name === "enter" && afterReturn
+      afterReturn = key.name === "return"
+      if (second) return
+      if (key.name === "return" || key.name === "enter") {
+        entries.push({ text: current, finished: true })
+        current = ""
+        wake()
+      } else if (!key.ctrl && !key.meta) current += Option.getOrElse(input, () => "").replace(/[^\P{Cc}\t]/gu, "")
+    },
+    end: (): void => {
+      if (current !== "") entries.push({ text: current, finished: false })
+      current = ""
+      ended = true
+      wake()
+    },
+    hold: (): void => {
+      held = true
+    },
+    release: (): void => {
+      held = false
+      wake()
+    }
+  }
+}

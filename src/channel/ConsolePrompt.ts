@@ -1,0 +1,293 @@
+/**
+ * How each kind of interaction looks on a console, and what a typed line means there. All pure.
+ *
+ * Whatever models, tools or other people wrote is shown with its control characters revealed, and below the title, so it
+ * can neither hide what will run nor pass for a prompt of ours. Who asks comes first: `[subagent:code_reviewer] Allow
+ * run_command?`.
+ */
+import * as Data from "effect/Data"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import * as Origin from "../core/Origin.js"
+import type { Answer, Approve, ApproveAnswer, ApproveOption, Interaction } from "../interaction/Interaction.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as PermissionOption from "../interaction/PermissionOption.js"
+import type { Question } from "../interaction/Question.js"
+import * as TypedAnswer from "../interaction/TypedAnswer.js"
+import type { ToolDisplay } from "../tool/ToolCall.js"
+import * as Display from "./Display.js"
+
+/** A dialog ready to be drawn. */
+export interface Prompt {
+  /** One line that begins with who asks. */
+  readonly title: string
+  readonly lines: ReadonlyArray<string>
+  /** What stands before the answer. */
+  readonly label: string
+  /** Shown when an answer was not understood. */
+  readonly help: ReadonlyArray<string>
+}
+
+/** What a typed line means. */
+export type Parsed<A> = Data.TaggedEnum<{
+  readonly Answered: { readonly answer: A }
+  /** Not understood; the reason says what to type instead. */
+  readonly Again: { readonly reason: string }
+  /** The request is withdrawn. */
+  readonly Cancelled: {}
+  /** Deny, with words for the agent that are still to be typed. */
+  readonly NeedsComment: {}
+  /** The arguments are to be edited. */
+  readonly NeedsEdit: {}
+}>
+interface ParsedDefinition extends Data.TaggedEnum.WithGenerics<1> {
+  readonly taggedEnum: Parsed<this["A"]>
+}
+export const {
+  Answered,
+  Again,
+  Cancelled,
+  NeedsComment,
+  NeedsEdit,
+  $match: match
+} = Data.taggedEnum<ParsedDefinition>()
+
+export interface Options {
+  readonly color: boolean
+  /** Milliseconds since the epoch, to say how long a code is good for. */
+  readonly now: number
+}
+
+/** The parameters of a call that may be edited. */
+export type Editable = NonNullable<Approve["editable"]>
+
+// -----------------------------------------------------------------------------------------------------------------
+// rendering
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The dialog of a request. Of a `Clarify`, only title and context; its questions are {@link renderQuestion}'s. */
+export const render = (request: InteractionRequest, options: Options): Prompt => {
+  const style = Display.style(options.color)
+  const { interaction } = request
+  const chip = Display.oneLine(Origin.chip(request))
+  const prompt = (title: string, lines: ReadonlyArray<string>, label: string, help: ReadonlyArray<string> = []) => ({
+    title: chip === "" ? title : `${chip} ${title}`,
+    lines,
+    label,
+    help
+  })
+  switch (interaction._tag) {
+    case "Approve":
+      return prompt(
+        `Allow ${Display.oneLine(interaction.tool)}?`,
+        [
+          ...call(style, interaction),
+          style.cyan(interaction.options.map(optionWord).join(" ")),
+          ...(interaction.approvalKey === ""
+            ? []
+            : [style.dim(`always and never are remembered for: ${Display.oneLine(interaction.approvalKey, 200)}`)])
+        ],
+        "answer> ",
+        interaction.options.map((option) => `${optionWord(option).padEnd(10)} ${option.description}`)
+      )
+    case "grantStageTool":
+      return prompt(
+        `Let this stage use ${Display.oneLine(interaction.tool)} once?`,
+        [
+          Display.oneLine(interaction.argsSummary),
+          ...(interaction.reason === undefined ? [] : [`reason: ${Display.reveal(interaction.reason)}`]),
+          style.dim(`stage ${Display.oneLine(interaction.stageExecutionId)}, attempt ${interaction.attempt + 1}`),
+          style.cyan("[y] approve  [n] deny  [d] defer; a note may follow a colon")
+        ],
+        "answer> "
+      )
+    case "approveSubagentEnvelope":
+      return prompt(
+        `Let subagent ${Display.oneLine(interaction.subagentId)} use these tools without asking?`,
+        [
+          ...interaction.requestedEnvelope.map((tool) => `- ${Display.oneLine(tool)}`),
+          `task: ${Display.reveal(interaction.promptSummary)}`,
+          style.dim(`model: ${Display.oneLine(`${interaction.model.providerId}/${interaction.model.modelId}`)}`),
+          style.cyan("[y] approve  [n] deny; a note may follow a colon")
+        ],
+        "answer> "
+      )
+    case "Clarify":
+      return prompt("Please clarify", foreign(interaction.context), "answer> ")
+    case "Ask":
+      return prompt("A question", foreign(interaction.prompt), "answer> ")
+    case "Select":
+      return prompt(
+        "A choice",
+        [...foreign(interaction.prompt), ...numbered(style, interaction.options)],
+        `1-${interaction.options.length}> `
+      )
+    case "Confirm":
+      return prompt("Yes or no?", foreign(interaction.prompt), interaction.default ? "Y/n> " : "y/N> ")
+    case "Auth.DeviceCode":
+      return prompt(
+        "Please sign in",
+        [
+          `open ${Display.oneLine(interaction.url)}`,
+          `and enter the code ${style.bold(Display.oneLine(interaction.code))}`,
+          style.dim(expiry(interaction.expiresAt - options.now))
+        ],
+        "Enter when done> "
+      )
+    case "Auth.Password":
+      return prompt("A password is needed", foreign(interaction.prompt), "password (not shown)> ")
+  }
+}
+
+/** One question of a form: `number` is 1-based. */
+export const renderQuestion = (
+  question: Question,
+  number: number,
+  total: number,
+  options: { readonly color: boolean }
+): ReadonlyArray<string> => {
+  const style = Display.style(options.color)
+  const hint = {
+    free_text: question.required ? "type an answer" : "type an answer, or nothing to skip",
+    single_choice: "type a number or a choice",
+    multiple_choice: "type numbers or choices, separated by commas"
+  }[question.question_type]
+  return [
+    style.bold(`Question ${number}/${total} [${question.required ? "required" : "optional"}]`),
+    ...foreign(question.text),
+    ...numbered(style, question.choices, question.default_choice),
+    style.dim(`${hint}; cancel ends all questions`)
+  ]
+}
+
+/** The text in which somebody edits a call's arguments: a lone text as it is, anything else as JSON. */
+export const editText = (editable: Editable): string => {
+  const name = plainParameter(editable)
+  if (name !== undefined) return String(editable.current[name] ?? "")
+  return JSON.stringify(pick(editable.current, editable.parameters), null, 2)
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// parsing
+// -----------------------------------------------------------------------------------------------------------------
+
+/** What a line typed at the dialog of `interaction` means. Never an allowance for anything but its exact words. */
+export const parse = <I extends Interaction>(interaction: I, line: string): Parsed<Answer<I>> => {
+  if (interaction._tag === "Approve") {
+    // The case is that of the interaction's own tag, which the type system cannot follow back to I.
+    return parseApprove(interaction, line) as Parsed<Answer<I>>
+  }
+  if (TypedAnswer.isCancel(interaction, line)) return Cancelled()
+  const typed = interaction._tag === "Auth.DeviceCode" && line.trim() === "" ? "done" : line
+  return Either.match(TypedAnswer.parse(interaction, typed), {
+    onLeft: (reason): Parsed<Answer<I>> => Again({ reason }),
+    onRight: (answer) => Answered({ answer })
+  })
+}
+
+/** The edited arguments in an edited text; a left says what is wrong with it. */
+export const parseEdit = (
+  editable: Editable,
+  text: string
+): Either.Either<{ readonly [name: string]: unknown }, string> => {
+  const name = plainParameter(editable)
+  if (name !== undefined) return Either.right({ [name]: text })
+  return Either.flatMap(
+    Either.try({
+      try: (): unknown => JSON.parse(text),
+      catch: (error) =>
+        `That is not JSON: ${error instanceof Error ? Display.oneLine(error.message, 100) : "unreadable"}.`
+    }),
+    (value) => {
+      if (typeof value !== "object" || value === null || Array.isArray(value)) {
+        return Either.left(`Please give a JSON object with ${editable.parameters.join(", ")}.`)
+      }
+      const foreign = Object.keys(value).filter((key) => !editable.parameters.includes(key))
+      return foreign.length === 0
+        ? Either.right({ ...value })
+        : Either.left(`These arguments cannot be edited: ${Display.oneLine(foreign.join(", "), 100)}.`)
+    }
+  )
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const parseApprove = (interaction: Approve, line: string): Parsed<ApproveAnswer> => {
+  const typed = PermissionOption.parse(line, { editable: interaction.editable !== undefined })
+  const word = line.trim().split(":")[0]?.trim().toLowerCase()
+  // A word of the table that this request does not offer is as good as nonsense.
+  const offered = interaction.options.some((option) => option.full === word || option.short === word)
+  if (Option.isNone(typed) || !offered) {
+    const words = interaction.options.map((option) => option.short ?? option.full)
+    return Again({ reason: `Please type one of ${words.join(", ")}.` })
+  }
+  return PermissionOption.match(typed.value, {
+    Answer: ({ answer }): Parsed<ApproveAnswer> => Answered({ answer }),
+    NeedsComment: () => NeedsComment(),
+    NeedsEdit: () => NeedsEdit()
+  })
+}
+
+const foreign = (text: string): ReadonlyArray<string> => Display.reveal(text).split("\n")
+
+/** `[y]es` where the short form begins the full one. */
+const optionWord = ({ short, full }: ApproveOption): string => {
+  if (short === undefined) return full
+  return full.startsWith(short) ? `[${short}]${full.slice(short.length)}` : `[${short}] ${full}`
+}
+
+const numbered = (style: Display.Style, choices: ReadonlyArray<string>, preset?: number): ReadonlyArray<string> =>
+  choices.map((choice, index) => {
+    const line = `${index + 1}. ${Display.oneLine(choice)}`
+    return index + 1 === preset ? `${line} ${style.dim("(default)")}` : line
+  })
+
+const call = (style: Display.Style, { display, argumentsSummary }: Approve): ReadonlyArray<string> => [
+  ...(display?.summary === undefined ? [] : [Display.oneLine(display.summary)]),
+  ...(display?.details === undefined ? [Display.oneLine(argumentsSummary)] : details(style, display, display.details)),
+  ...(display?.truncated === true ? [style.dim("(something is left out here)")] : []),
+  ...(display?.warnings ?? []).map((warning) => style.yellow(`! ${Display.oneLine(warning)}`))
+]
+
+const details = (style: Display.Style, { format, language }: ToolDisplay, text: string): ReadonlyArray<string> => {
+  const lines = foreign(format === "json" ? pretty(text) : text.replace(/\n$/, ""))
+  if (format === "diff") return lines.map((line) => diffLine(style, line))
+  if (format === "code" && language !== undefined) return [style.dim(`${Display.oneLine(language)}:`), ...lines]
+  return lines
+}
+
+const diffLine = (style: Display.Style, line: string): string => {
+  if (line.startsWith("+++") || line.startsWith("---")) return style.bold(line)
+  if (line.startsWith("+")) return style.green(line)
+  if (line.startsWith("-")) return style.red(line)
+  return line.startsWith("@@") ? style.cyan(line) : line
+}
+
+const pretty = (text: string): string =>
+  Either.getOrElse(
+    Either.try(() => JSON.stringify(JSON.parse(text), null, 2)),
+    () => text
+  )
+
+const expiry = (left: number): string => {
+  if (left <= 0) return "the code has expired"
+  const seconds = Math.ceil(left / 1000)
+  const minutes = Math.floor(seconds / 60)
+  return `the code expires in ${minutes > 0 ? `${minutes} min ` : ""}${seconds % 60} s`
+}
+
+/** The one parameter that is edited as the text it is. */
+const plainParameter = ({ parameters, format, current }: Editable): string | undefined => {
+  const [name, ...others] = parameters
+  if (name === undefined || others.length > 0 || format !== "text") return undefined
+  const value = current[name]
+  return value === undefined || typeof value === "string" ? name : undefined
+}
+
+const pick = (
+  values: { readonly [name: string]: unknown },
+  names: ReadonlyArray<string>
+): { readonly [name: string]: unknown } =>
+  Object.fromEntries(names.filter((name) => Object.hasOwn(values, name)).map((name) => [name, values[name]]))

@@ -1,0 +1,228 @@
+/**
+ * The only owner of a terminal's input and output: a prompt that stays at the bottom while output scrolls by above it,
+ * and dialogs that borrow the prompt's place without eating what was half typed there.
+ *
+ * Who gets a key while a dialog is open:
+ *
+ * ```
+ *            dialog drawn     200 ms later
+ * ──────────────┼──────────────────┼──────────────────────►
+ *  draft        │  draft           │  dialog    (a run of keys that began before the dialog was drawn stays with the
+ *               │                  │             draft until its first pause of 200 ms)
+ *  pasted text: draft, always, unless the dialog asks for text; a paste never submits anything
+ *  ctrl-c: closes the dialog at any time, and is an Interrupt for whoever reads the lines
+ * ```
+ *
+ * Output, keys and dialogs change one state under one lock, so what is drawn is always what is.
+ */
+import * as Terminal from "@effect/platform/Terminal"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FiberHandle from "effect/FiberHandle"
+import * as Layer from "effect/Layer"
+import * as Mailbox from "effect/Mailbox"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import * as DialogQueue from "./DialogQueue.js"
+import * as ScreenLayout from "./ScreenLayout.js"
+import * as ScreenState from "./ScreenState.js"
+
+type Question = ScreenLayout.Question
+type Status = ScreenLayout.Status
+export type { Question, Status }
+
+/** What a person sends from the prompt. */
+export type Submitted = Data.TaggedEnum<{
+  /** Never blank; may hold several lines. */
+  readonly Line: { readonly text: string }
+  /** Ctrl-C. */
+  readonly Interrupt: {}
+  /** Ctrl-D on an empty line, or no input any more. */
+  readonly EndOfInput: {}
+}>
+export const { Line, Interrupt, EndOfInput, $is: is, $match: match } = Data.taggedEnum<Submitted>()
+
+/** Puts one question and waits for a line. */
+export type Asker = (question: Question) => Effect.Effect<string, DialogClosed>
+
+export interface Service {
+  readonly color: boolean
+  /** Columns there are to draw in. */
+  readonly columns: Effect.Effect<number>
+  /** Prints above the prompt. May end anywhere in a line; the next piece goes on there. Only colours pass, no escapes. */
+  readonly print: (text: string) => Effect.Effect<void>
+  /** Prints whole lines, beginning on a row of their own. */
+  readonly printLine: (text: string) => Effect.Effect<void>
+  /** Shows what is going on, or nothing any more. */
+  readonly status: (status: Status | undefined) => Effect.Effect<void>
+  /** The next line or event. Nothing is lost when it is interrupted. After the end, always `EndOfInput`. */
+  readonly next: Effect.Effect<Submitted>
+  /** What is typed and not yet submitted. */
+  readonly draft: Effect.Effect<string>
+  readonly setDraft: (text: string) => Effect.Effect<void>
+  /** How tab completes: each candidate replaces all that stands before the cursor. */
+  readonly setCompletion: (complete: (line: string) => ReadonlyArray<string>) => Effect.Effect<void>
+  /**
+   * Puts the questions of `use` one after the other; other dialogs wait in line, first come first served. Interrupting it erases
+   * the open question, leaves a note, and gives the draft back. A question fails with {@link DialogClosed} when the
+   * person closed it, or when there is no input any more.
+   */
+  readonly dialog: <A, E, R>(title: string, use: (ask: Asker) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+}
+
+export interface Options {
+  readonly color: boolean
+  /** Default: `> `. */
+  readonly prompt?: string | undefined
+  /** Lines submitted before, oldest first. */
+  readonly history?: ReadonlyArray<string> | undefined
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// errors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The person closed the dialog with Ctrl-C or Ctrl-D, or there is no input any more. */
+export class DialogClosed extends Schema.TaggedError<DialogClosed>("assent/channel/DialogClosed")("DialogClosed", {
+  by: Schema.Literal("interrupt", "end of input")
+}) {
+  override get message(): string {
+    return `The dialog was closed by ${this.by}; the question has no answer.`
+  }
+}
+
+/** The screen of a person's terminal. */
+export class ConsoleScreen extends Context.Tag("assent/channel/ConsoleScreen")<ConsoleScreen, Service>() {}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * Takes the terminal over until the scope closes; then the prompt is erased, the cursor shown, paste mode off, and an
+ * open dialog closed. A terminal that can no longer be written to counts as the end of input.
+ */
+export const make = (options: Options): Effect.Effect<Service, never, Terminal.Terminal | Scope.Scope> =>
+  Effect.gen(function* () {
+    const terminal = yield* Terminal.Terminal
+    const columns = Effect.map(terminal.columns, (count) => (count > 0 ? count : 80))
+    const rows = Effect.map(terminal.rows, (count) => (count > 0 ? count : 24))
+    // Written by the keys, read by `next`, unbounded: a person types into it. Ended with the input.
+    const submitted = yield* Mailbox.make<Submitted>()
+    const state = ScreenState.make({
+      ...options,
+      columns: yield* columns,
+      rows: yield* rows,
+      onLine: (text) => submitted.unsafeOffer(Line({ text })),
+      onInterrupt: () => submitted.unsafeOffer(Interrupt()),
+      onEndOfInput: () => submitted.unsafeOffer(EndOfInput())
+    })
+    const queue = DialogQueue.make()
+    const lock = Effect.unsafeMakeSemaphore(1)
+
+    const end = Effect.zipRight(
+      Effect.sync(() => state.end()),
+      submitted.end
+    )
+    // Waiting for the lock can be interrupted; what is drawn and what is remembered change together or not at all.
+    const change = (f: (now: number) => string): Effect.Effect<void> =>
+      lock.withPermits(1)(
+        Effect.uninterruptible(
+          Effect.flatMap(Effect.all([Clock.currentTimeMillis, columns, rows]), ([now, width, height]) => {
+            const out = state.resize(width, height, now) + f(now)
+            return out === "" ? Effect.void : Effect.catchAll(terminal.display(out), () => end)
+          })
+        )
+      )
+
+    const keys = yield* terminal.readInput
+    yield* Effect.acquireRelease(
+      change((now) => pasteModeOn + state.view(now)),
+      () =>
+        Effect.zipRight(
+          end,
+          change(() => state.close() + pasteModeOff)
+        )
+    )
+    yield* Effect.forkScoped(
+      Effect.gen(function* () {
+        while (true) {
+          const [typed, done] = yield* keys.takeAll
+          yield* change((now) => state.press(typed, now))
+          if (done) break
+        }
+        yield* end
+        yield* change(state.view)
+      })
+    )
+    // At most one fiber turns the spinner, and only while there is a status.
+    const frames = yield* FiberHandle.make<void>()
+    const turning = Effect.repeat(Effect.zipRight(Effect.sleep("100 millis"), change(state.turn)), {
+      while: () => state.busy()
+    })
+
+    const ask =
+      (title: string | undefined): Asker =>
+      (question) =>
+        Effect.flatMap(Deferred.make<ScreenLayout.Reply>(), (reply) => {
+          if (state.ended()) return new DialogClosed({ by: "end of input" })
+          const open = ScreenLayout.open(title, question, reply)
+          return change((now) => state.show(open, now)).pipe(
+            // The time that drawing took is not the person's: the wait starts when the question can be seen.
+            Effect.zipRight(Effect.map(Clock.currentTimeMillis, (now) => state.shown(open, now))),
+            Effect.zipRight(Deferred.await(reply)),
+            Effect.onInterrupt(() => change((now) => state.withdraw(open, now))),
+            Effect.flatMap((answer) =>
+              answer._tag === "Typed" ? Effect.succeed(answer.text) : new DialogClosed({ by: answer.by })
+            )
+          )
+        })
+
+    return {
+      color: options.color,
+      columns,
+      print: (text) => change((now) => state.print(text, now)),
+      printLine: (text) => change((now) => state.printLine(text, now)),
+      status: (status) =>
+        Effect.zipRight(
+          change((now) => state.setStatus(status, now)),
+          status === undefined ? FiberHandle.clear(frames) : FiberHandle.run(frames, turning, { onlyIfMissing: true })
+        ),
+      next: Effect.catchAll(submitted.take, () => Effect.succeed(EndOfInput())),
+      draft: Effect.sync(state.draft),
+      setDraft: (text) => change((now) => state.setDraft(text, now)),
+      setCompletion: (complete) => Effect.sync(() => state.setCompletion(complete)),
+      dialog: (title, use) =>
+        queue.hold(
+          Effect.suspend(() => {
+            let shown: string | undefined = title
+            return use((question) =>
+              Effect.suspend(() => {
+                const asking = ask(shown)(question)
+                shown = undefined
+                return asking
+              })
+            )
+          }).pipe(Effect.onExit((exit) => change((now) => state.finish(Exit.isInterrupted(exit), now))))
+        )
+    }
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// layers
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The screen of a terminal on both ends; see `ConsolePlain` for pipes. */
+export const layer = (options: Options): Layer.Layer<ConsoleScreen, never, Terminal.Terminal> =>
+  Layer.scoped(ConsoleScreen, make(options))
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const pasteModeOn = "\x1b[?2004h"
+const pasteModeOff = "\x1b[?2004l"

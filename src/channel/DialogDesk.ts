@@ -1,0 +1,211 @@
+/**
+ * The open dialogs of a {@link QueueChannel}: who waits, what the reader has not taken yet, what was settled lately.
+ *
+ * ```
+ * asker ──request──► waiting ──room in the lane──► lined ──take──► shown ──┐
+ *                       │                            │               │     │ answer, cancel, timeout,
+ *                       └──────── asker gone ────────┴───────────────┘     ▼ asker gone, scope closed
+ *                                                                       settled, then Closed to the reader
+ * ```
+ *
+ * Every change is one synchronous step, so nothing interleaves. The first to remove an entry from the map has settled it.
+ */
+import * as Chunk from "effect/Chunk"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { RequestId } from "../core/Id.js"
+import type { Interaction } from "../interaction/Interaction.js"
+import {
+  InteractionAlreadyAnswered,
+  InteractionCancelled,
+  type InteractionError,
+  InteractorUnavailable,
+  UnknownRequest
+} from "../interaction/InteractionError.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import type * as Interactor from "../interaction/Interactor.js"
+
+/** How a dialog ended. */
+export type Status = "answered" | "cancelled" | "timed_out"
+
+/** What the reader is told, in order. */
+export type Dialog = Data.TaggedEnum<{
+  /** Show this request. */
+  readonly Opened: { readonly request: InteractionRequest }
+  /**
+   * Close its dialog. `by` names who settled it here; it is absent when the asker went away, because it was cancelled or
+   * because the request was answered elsewhere.
+   */
+  readonly Closed: { readonly requestId: RequestId; readonly status: Status; readonly by?: string }
+}>
+export const { Opened, Closed, $is: is, $match: match } = Data.taggedEnum<Dialog>()
+
+/** What a waiting asker is resumed with. */
+export type Outcome = Effect.Effect<Interactor.Answered<Interaction>, InteractionError>
+
+export interface Entry {
+  readonly request: InteractionRequest
+  readonly resume: (outcome: Outcome) => void
+  /** The dialog while it is in the lane; `"waiting"` before, `"shown"` after. */
+  place: Dialog | "waiting" | "shown"
+}
+
+export interface DialogDesk {
+  /** Opens a dialog and waits for its outcome. Interrupting it closes the dialog. */
+  readonly ask: (request: InteractionRequest) => Outcome
+  readonly take: Effect.Effect<Dialog>
+  /** As many as there are, at least one; fails with none when all is over. */
+  readonly takeAll: Effect.Effect<Chunk.Chunk<Dialog>, Option.Option<never>>
+  /** The request of this id, whatever its place. */
+  readonly find: (requestId: string) => Entry | undefined
+  /** Why an answer to this id is turned away. */
+  readonly rejection: (requestId: string) => InteractionAlreadyAnswered | UnknownRequest
+  readonly settle: (entry: Entry, status: Status, by: string, outcome: Outcome) => void
+  /** What can be answered now, oldest first. */
+  readonly open: () => ReadonlyArray<InteractionRequest>
+  /** Cancels everything. What was not taken stays to be taken; requests are refused from now on. */
+  readonly close: () => void
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * The lane is written by askers and by settling, and read by `take`. It holds at most `capacity` requests; askers beyond
+ * that wait in `line`, in order. Closings are not counted: there is at most one for each dialog a reader has taken.
+ */
+export const make = (id: string, capacity: number): DialogDesk => {
+  const room = Math.max(1, capacity)
+  const entries = new Map<string, Entry>()
+  const line = new Set<Entry>()
+  const lane = new Map<Dialog, Entry | undefined>()
+  const readers = new Set<() => void>()
+  const winners = new Map<string, string>()
+  let lined = 0
+  let closed = false
+
+  // Readers are woken, not handed a dialog: one that is interrupted in this moment must not take it to its grave.
+  const wake = () => {
+    for (const reader of readers) reader()
+    readers.clear()
+  }
+  const admit = (entry: Entry) => {
+    const dialog = Opened({ request: entry.request })
+    entry.place = dialog
+    lane.set(dialog, entry)
+    lined++
+  }
+  const admitNext = () => {
+    for (const entry of line) {
+      if (lined >= room) return
+      line.delete(entry)
+      admit(entry)
+    }
+  }
+  const leave = (entry: Entry, status: Status, by?: string) => {
+    const { requestId } = entry.request
+    entries.delete(requestId)
+    winners.set(requestId, by ?? "somebody else")
+    if (winners.size > remembered) winners.delete(oldest(winners))
+    if (entry.place === "waiting") line.delete(entry)
+    else if (entry.place === "shown") {
+      lane.set(by === undefined ? Closed({ requestId, status }) : Closed({ requestId, status, by }), undefined)
+      wake()
+    } else {
+      lane.delete(entry.place)
+      lined--
+      admitNext()
+    }
+  }
+  const takeOne = (): Dialog | undefined => {
+    for (const [dialog, entry] of lane) {
+      lane.delete(dialog)
+      if (entry !== undefined) {
+        entry.place = "shown"
+        lined--
+        admitNext()
+      }
+      return dialog
+    }
+    return undefined
+  }
+  const available = Effect.async<void>((resume) => {
+    if (lane.size > 0 || closed) return resume(Effect.void)
+    const reader = () => resume(Effect.void)
+    readers.add(reader)
+    return Effect.sync(() => readers.delete(reader))
+  })
+  const take: Effect.Effect<Dialog> = Effect.suspend(() => {
+    const dialog = takeOne()
+    if (dialog !== undefined) return Effect.succeed(dialog)
+    return closed ? Effect.interrupt : Effect.zipRight(available, take)
+  })
+  const takeAll: Effect.Effect<Chunk.Chunk<Dialog>, Option.Option<never>> = Effect.suspend(() => {
+    const dialogs: Array<Dialog> = []
+    for (let count = lane.size; count > 0; count--) {
+      const dialog = takeOne()
+      if (dialog !== undefined) dialogs.push(dialog)
+    }
+    if (dialogs.length > 0) return Effect.succeed(Chunk.unsafeFromArray(dialogs))
+    return closed ? Effect.fail(Option.none()) : Effect.zipRight(available, takeAll)
+  })
+
+  return {
+    take,
+    takeAll,
+    ask: (request) =>
+      Effect.async((resume) => {
+        const { requestId } = request
+        if (closed || entries.has(requestId)) {
+          const reason = closed ? "it was closed" : "a request with this id is open there already"
+          return resume(new InteractorUnavailable({ requestId, by: id, reason }))
+        }
+        const entry: Entry = { request, resume, place: "waiting" }
+        entries.set(requestId, entry)
+        winners.delete(requestId)
+        if (lined < room) {
+          admit(entry)
+          wake()
+        } else line.add(entry)
+        return Effect.sync(() => {
+          if (entries.get(requestId) === entry) leave(entry, "cancelled")
+        })
+      }),
+    find: (requestId) => entries.get(requestId),
+    rejection: (requestId) => {
+      const winner = winners.get(requestId)
+      return winner === undefined
+        ? new UnknownRequest({ requestId })
+        : new InteractionAlreadyAnswered({ requestId: RequestId.make(requestId), winner })
+    },
+    settle: (entry, status, by, outcome) => {
+      leave(entry, status, by)
+      entry.resume(outcome)
+    },
+    open: () => [...entries.values()].filter(({ place }) => place !== "waiting").map(({ request }) => request),
+    close: () => {
+      closed = true
+      // Nobody is let in any more when the others leave the lane.
+      line.clear()
+      for (const entry of [...entries.values()]) {
+        leave(entry, "cancelled", id)
+        entry.resume(new InteractionCancelled({ requestId: entry.request.requestId, by: id }))
+      }
+      wake()
+    }
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** How many settled ids are remembered, to tell a late answer from a wrong one. */
+const remembered = 1024
+
+const oldest = (winners: ReadonlyMap<string, string>): string => {
+  for (const requestId of winners.keys()) return requestId
+  return ""
+}

@@ -1,0 +1,54 @@
+/**
+ * One dialog at a time, strictly first come, first served: the turn is handed over, never put up for grabs, so a
+ * newcomer cannot slip in between one dialog's end and the next one's start.
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as FiberId from "effect/FiberId"
+
+export interface DialogQueue {
+  /** Runs the effect when all that came before have ended. Interrupting it gives up its place, or its turn. */
+  readonly hold: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /** How many are in it: the one whose turn it is, and those in line. */
+  readonly size: () => number
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+export const make = (): DialogQueue => {
+  // Each waiter awaits its own deferred; whoever leaves completes the oldest one. Unbounded: a waiter is a blocked fiber.
+  const line: Array<Deferred.Deferred<void>> = []
+  let busy = false
+
+  const leave = Effect.sync(() => {
+    const next = line.shift()
+    if (next === undefined) busy = false
+    else Deferred.unsafeDone(next, Effect.void)
+  })
+
+  const enter = Effect.suspend(() => {
+    if (!busy) {
+      busy = true
+      return Effect.void
+    }
+    const turn = Deferred.unsafeMake<void>(FiberId.none)
+    line.push(turn)
+    return Effect.onInterrupt(Deferred.await(turn), () =>
+      Effect.suspend(() => {
+        const place = line.indexOf(turn)
+        // Not in line any more: the turn was handed over in the same moment, so it has to be handed on.
+        if (place < 0) return leave
+        line.splice(place, 1)
+        return Effect.void
+      })
+    )
+  })
+
+  return {
+    hold: (self) =>
+      Effect.uninterruptibleMask((restore) => Effect.zipRight(restore(enter), Effect.ensuring(restore(self), leave))),
+    size: () => line.length + (busy ? 1 : 0)
+  }
+}

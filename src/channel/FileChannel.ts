@@ -1,0 +1,290 @@
+/**
+ * An interactor that asks through a directory: a request file out, a response file in; `FileExchange` says which. For
+ * scripts, other programs, and people with an editor.
+ *
+ * A response that is not an answer is moved aside, with the reason beside it, and the request stays open for another. One
+ * that is not whole yet is waited for. When a request is settled, here or elsewhere, all its files are removed. A response
+ * that is there before its request counts: it came while the program was away. One process uses a directory at a time.
+ */
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import * as Clock from "effect/Clock"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as Redaction from "../core/Redaction.js"
+import type { Answer, Interaction } from "../interaction/Interaction.js"
+import { InteractionCancelled, type InteractionError, InteractorUnavailable } from "../interaction/InteractionError.js"
+import * as InteractionRequest from "../interaction/InteractionRequest.js"
+import * as Interactor from "../interaction/Interactor.js"
+import * as TypedAnswer from "../interaction/TypedAnswer.js"
+import * as FileExchange from "./FileExchange.js"
+import * as ProgramChannel from "./ProgramChannel.js"
+
+export interface Options {
+  /** Created when it is not there. Keep it out of reach of the agent's tools. */
+  readonly directory: string
+  /** Default: `file`. */
+  readonly id?: string | undefined
+  /** Default: one request file at a time. */
+  readonly dialogs?: "one" | "unbounded" | undefined
+  /** Default: 30 seconds for permission, 60 seconds for each question. */
+  readonly timeouts?: Interactor.Timeouts | undefined
+  /** How often to look where the file system does not tell of changes. Default: 500 milliseconds. */
+  readonly pollInterval?: Duration.DurationInput | undefined
+  /** Masks secrets in request files. Default: well-known token shapes. */
+  readonly redactor?: Redaction.Redactor | undefined
+}
+
+/** The directory cannot be used. */
+export class FileChannelUnusable extends Schema.TaggedError<FileChannelUnusable>("assent/channel/FileChannelUnusable")(
+  "FileChannelUnusable",
+  { directory: Schema.String, reason: Schema.String }
+) {
+  override get message(): string {
+    return `The file channel cannot use ${this.directory}: ${this.reason}. Name a directory that can be written to.`
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * Opens the exchange. Requests that a former process left there are withdrawn, and logged. Closing the scope cancels what
+ * is open and removes its files.
+ */
+export const make = (
+  options: Options
+): Effect.Effect<Interactor.Service, FileChannelUnusable, Scope.Scope | FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function* () {
+    const id = options.id ?? "file"
+    const fs = yield* FileSystem.FileSystem
+    const exchange = yield* FileExchange.make(options.directory)
+    yield* prepare(fs, exchange, options.directory)
+    const channel: Channel = {
+      id,
+      fs,
+      exchange,
+      changes: yield* watchChanges(fs, exchange.responses),
+      shown: new Map(),
+      pause: Duration.decode(options.pollInterval ?? Duration.millis(500)),
+      redactor: options.redactor ?? Redaction.shapesOnly
+    }
+    yield* Effect.addFinalizer(() => Effect.forEach([...channel.shown.keys()], exchange.clear, { discard: true }))
+    return yield* ProgramChannel.make({
+      id,
+      dialogs: options.dialogs,
+      timeouts: options.timeouts ?? ProgramChannel.defaultTimeouts,
+      ask: (request) =>
+        Effect.acquireUseRelease(
+          show(channel, request),
+          () => awaitAnswer(channel, request),
+          () => withdraw(channel, request.requestId)
+        )
+    })
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// layers
+// -----------------------------------------------------------------------------------------------------------------
+
+export const layer = (
+  options: Options
+): Layer.Layer<Interactor.Interactor, FileChannelUnusable, FileSystem.FileSystem | Path.Path> =>
+  Layer.scoped(Interactor.Interactor, make(options))
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+interface Channel {
+  readonly id: string
+  readonly fs: FileSystem.FileSystem
+  readonly exchange: FileExchange.FileExchange
+  readonly changes: Changes
+  /** Requests whose files are out, and the latest settled ones: a response that comes late is removed in the end. */
+  readonly shown: Map<string, "open" | "settled">
+  readonly pause: Duration.Duration
+  readonly redactor: Redaction.Redactor
+}
+
+/** How many settled requests are remembered. */
+const remembered = 1024
+
+/** Larger responses are turned away unread. */
+const maxBytes = 1_048_576
+
+/** A response that does not parse is taken for unfinished until it has not changed for this many poll intervals. */
+const patience = 4
+
+const prepare = (
+  fs: FileSystem.FileSystem,
+  exchange: FileExchange.FileExchange,
+  directory: string
+): Effect.Effect<void, FileChannelUnusable> =>
+  Effect.gen(function* () {
+    for (const path of [exchange.requests, exchange.responses]) {
+      yield* fs.makeDirectory(path, { recursive: true, mode: 0o700 })
+      yield* fs.access(path, { readable: true, writable: true })
+    }
+    const leftovers = yield* exchange.waiting
+    if (leftovers.length === 0) return
+    yield* Effect.forEach(leftovers, (requestId) => fs.remove(exchange.files(requestId).request, { force: true }))
+    yield* Effect.logInfo(`Withdrew requests that a former process left in ${directory}: ${leftovers.join(", ")}`)
+  }).pipe(Effect.mapError(({ message }) => new FileChannelUnusable({ directory, reason: message })))
+
+interface Changes {
+  readonly version: () => number
+  /** Waits until something has changed since `version`. */
+  readonly since: (version: number) => Effect.Effect<void>
+}
+
+/** What the file system tells of the directory; nothing, where it cannot tell. Askers poll as well. */
+const watchChanges = (fs: FileSystem.FileSystem, directory: string): Effect.Effect<Changes, never, Scope.Scope> => {
+  let version = 0
+  const waiting = new Set<() => void>()
+  const changed = Effect.sync(() => {
+    version++
+    for (const wake of waiting) wake()
+    waiting.clear()
+  })
+  return Effect.as(Effect.forkScoped(Effect.ignore(Stream.runForEach(fs.watch(directory), () => changed))), {
+    version: () => version,
+    since: (seen) =>
+      Effect.async<void>((resume) => {
+        if (version !== seen) return resume(Effect.void)
+        const wake = () => resume(Effect.void)
+        waiting.add(wake)
+        return Effect.sync(() => waiting.delete(wake))
+      })
+  })
+}
+
+const show = (
+  { exchange, id, redactor, shown }: Channel,
+  request: InteractionRequest.InteractionRequest
+): Effect.Effect<void, InteractorUnavailable> =>
+  Effect.suspend(() => {
+    const { requestId } = request
+    const unavailable = (reason: string) => new InteractorUnavailable({ requestId, by: id, reason })
+    if (shown.get(requestId) === "open") return unavailable("a request with this id is open there already")
+    shown.set(requestId, "open")
+    const text = JSON.stringify(redactor.value(InteractionRequest.encode(request)), undefined, 2)
+    return exchange.write(exchange.files(requestId).request, `${text}\n`).pipe(
+      Effect.mapError(({ message }) => unavailable(`the request could not be written: ${message}`)),
+      Effect.onError(() => Effect.sync(() => shown.delete(requestId)))
+    )
+  })
+
+const withdraw = ({ exchange, shown }: Channel, requestId: string): Effect.Effect<void> =>
+  Effect.zipRight(
+    exchange.clear(requestId),
+    Effect.sync(() => {
+      shown.delete(requestId)
+      shown.set(requestId, "settled")
+      for (const [oldest, state] of shown) {
+        if (shown.size <= remembered) return
+        if (state === "settled") shown.delete(oldest)
+      }
+    })
+  )
+
+const awaitAnswer = <I extends Interaction>(
+  channel: Channel,
+  request: InteractionRequest.InteractionRequest<I>
+): Effect.Effect<Answer<I>, InteractionError> =>
+  Effect.gen(function* () {
+    const { changes, pause } = channel
+    let half: { readonly text: string; readonly since: number } | undefined
+    while (true) {
+      // Taken before looking, so that a change while looking is not missed.
+      const version = changes.version()
+      const found = yield* look(channel, request)
+      switch (found._tag) {
+        case "Answered":
+          return found.answer
+        case "Cancelled":
+          return yield* new InteractionCancelled({ requestId: request.requestId, by: channel.id })
+        case "Rejected":
+          yield* reject(channel, request.requestId, found.reason)
+          break
+        case "Half": {
+          const now = yield* Clock.currentTimeMillis
+          if (half?.text !== found.text) half = { text: found.text, since: now }
+          else if (found.text !== "" && now - half.since >= patience * Duration.toMillis(pause)) {
+            yield* reject(channel, request.requestId, "it cannot be read as JSON")
+          }
+          break
+        }
+      }
+      yield* Effect.raceFirst(changes.since(version), Effect.sleep(pause))
+    }
+  })
+
+type Found<I extends Interaction> = Data.TaggedEnum<{
+  Missing: {}
+  /** Not whole, or not readable, yet. */
+  Half: { readonly text: string }
+  Rejected: { readonly reason: string }
+  Cancelled: {}
+  Answered: { readonly answer: Answer<I> }
+}>
+
+const look = <I extends Interaction>(
+  { exchange, fs }: Channel,
+  { interaction, requestId }: InteractionRequest.InteractionRequest<I>
+): Effect.Effect<Found<I>> => {
+  const path = exchange.files(requestId).response
+  const read = Effect.flatMap(fs.stat(path), ({ size }) =>
+    size > maxBytes
+      ? Effect.succeed<Found<I>>({ _tag: "Rejected", reason: `it is larger than ${maxBytes} bytes` })
+      : Effect.map(fs.readFileString(path), (text): Found<I> => {
+          const json = Either.try((): unknown => JSON.parse(text))
+          if (Either.isLeft(json)) return { _tag: "Half", text: text.trim() }
+          return understand(interaction, requestId, json.right)
+        })
+  )
+  return Effect.catchAll(read, (error) =>
+    Effect.succeed<Found<I>>(
+      error._tag === "SystemError" && error.reason === "NotFound"
+        ? { _tag: "Missing" }
+        : { _tag: "Half", text: error.message }
+    )
+  )
+}
+
+const decodeResponse = ParseResult.decodeUnknownEither(
+  Schema.Struct({ requestId: Schema.String, answer: Schema.Unknown })
+)
+
+const understand = <I extends Interaction>(interaction: I, requestId: string, json: unknown): Found<I> => {
+  const response = decodeResponse(json, { onExcessProperty: "error" })
+  if (Either.isLeft(response)) return { _tag: "Rejected", reason: 'it is not {"requestId": …, "answer": …}' }
+  if (response.right.requestId !== requestId) {
+    return { _tag: "Rejected", reason: `it names another request than ${requestId}` }
+  }
+  const { answer } = response.right
+  if (typeof answer === "string" && TypedAnswer.isCancel(interaction, answer)) return { _tag: "Cancelled" }
+  return Either.match(TypedAnswer.decodeOrParse(interaction, answer), {
+    onLeft: (reason): Found<I> => ({ _tag: "Rejected", reason }),
+    onRight: (decoded): Found<I> => ({ _tag: "Answered", answer: decoded })
+  })
+}
+
+/** The reason is there before the response goes away, so whoever sees it gone can read why. */
+const reject = ({ exchange, fs }: Channel, requestId: string, reason: string): Effect.Effect<void> => {
+  const files = exchange.files(requestId)
+  return Effect.ignore(
+    Effect.zipRight(
+      exchange.write(files.reason, `This is not an answer to ${requestId}: ${reason}\n`),
+      fs.rename(files.response, files.rejected)
+    )
+  )
+}

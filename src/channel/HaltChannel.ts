@@ -1,0 +1,140 @@
+/**
+ * Nobody is there. The first request says so, in a form that programs can read, and waits; whoever runs the agent ends the
+ * root turn with it. Only a stage's wish for another tool is answered, with no, and the stage goes on.
+ *
+ * With {@link yolo} nobody is there either, and everything is allowed: an opt-in that is recorded as such. Guards still
+ * deny.
+ */
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { CorrelationId, RequestId } from "../core/Id.js"
+import * as Interaction from "../interaction/Interaction.js"
+import { InteractionCancelled } from "../interaction/InteractionError.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as Interactor from "../interaction/Interactor.js"
+import * as AutoChannel from "./AutoChannel.js"
+
+/** What halted the agent: one machine-readable record. */
+export const Halted = Schema.TaggedStruct("InteractionRequired", {
+  kind: Schema.String,
+  requestId: RequestId,
+  correlationId: CorrelationId,
+  /** A sentence: how to get the request answered the next time. */
+  hint: Schema.String
+})
+export type Halted = typeof Halted.Type
+
+export interface Service {
+  readonly interactor: Interactor.Service
+  /** Completed by the first request that nobody can answer; read by the executor, which cancels the root turn. */
+  readonly halted: Deferred.Deferred<Halted>
+}
+
+export class HaltChannel extends Context.Tag("assent/channel/HaltChannel")<HaltChannel, Service>() {}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A channel that halts. What is asked of it after the first request waits as well, until it is interrupted. */
+export const make: Effect.Effect<Service> = Effect.map(Deferred.make<Halted>(), (halted) => ({
+  halted,
+  interactor: Interactor.make({
+    id: "halt",
+    how: "auto",
+    // A waiting request must not keep a stage's question from being answered.
+    dialogs: "unbounded",
+    handlers: {
+      Approve: halt(halted),
+      grantStageTool: () => Effect.succeed({ outcome: "deny", note: "nobody is there to be asked" }),
+      approveSubagentEnvelope: halt(halted),
+      Clarify: halt(halted),
+      Ask: halt(halted),
+      Select: halt(halted),
+      Confirm: halt(halted),
+      "Auth.DeviceCode": halt(halted),
+      "Auth.Password": halt(halted)
+    }
+  })
+}))
+
+/**
+ * Allows everything once, confirms, takes the first choice or the default, and writes nothing where text is wanted.
+ * Signing in is cancelled, so that it fails loudly. Answers are recorded as `yolo`.
+ */
+export const yolo: Interactor.Service = Interactor.make({
+  id: "yolo",
+  how: "yolo",
+  dialogs: "unbounded",
+  handlers: {
+    Approve: () => Effect.succeed({ decision: "allow", scope: "once" }),
+    grantStageTool: () => Effect.succeed({ outcome: "approve" }),
+    approveSubagentEnvelope: () => Effect.succeed({ outcome: "approve" }),
+    Clarify: ({ interaction }) => Effect.succeed(AutoChannel.answers(interaction.questions, "")),
+    Ask: () => Effect.succeed(""),
+    Select: () => Effect.succeed(0),
+    Confirm: () => Effect.succeed(true),
+    "Auth.DeviceCode": ({ requestId }) => new InteractionCancelled({ requestId, by: "yolo" }),
+    "Auth.Password": ({ requestId }) => new InteractionCancelled({ requestId, by: "yolo" })
+  }
+})
+
+// -----------------------------------------------------------------------------------------------------------------
+// layers
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The halting channel, and the same as the interactor to ask. */
+export const layer: Layer.Layer<HaltChannel | Interactor.Interactor> = Layer.effectContext(
+  Effect.map(make, (channel) =>
+    Context.make(HaltChannel, channel).pipe(Context.add(Interactor.Interactor, channel.interactor))
+  )
+)
+
+export const layerYolo: Layer.Layer<Interactor.Interactor> = Interactor.layer(yolo)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const halt =
+  (halted: Deferred.Deferred<Halted>) =>
+  (request: InteractionRequest): Effect.Effect<never> =>
+    Effect.zipRight(
+      Deferred.succeed(
+        halted,
+        Halted.make({
+          kind: request.interaction._tag,
+          requestId: request.requestId,
+          correlationId: request.correlationId,
+          hint: hint(request.interaction)
+        })
+      ),
+      Effect.never
+    )
+
+const hint = (interaction: Interaction.Interaction): string => {
+  switch (interaction._tag) {
+    case "Approve":
+      return (
+        `Nobody is there to approve ${interaction.tool}. Run it at a terminal with --channel console, allow the tool with a ` +
+        `whitelist rule in .assent/permissions.json or --policy FILE, or allow everything with --yolo.`
+      )
+    case "grantStageTool":
+    case "approveSubagentEnvelope":
+      return (
+        "Nobody is there to grant these tools. Run it at a terminal with --channel console, use a profile with " +
+        "auto_approved: true, or allow everything with --yolo."
+      )
+    case "Auth.DeviceCode":
+    case "Auth.Password":
+      return "Nobody is there to sign in. Run it at a terminal with --channel console; --yolo does not sign in for you."
+    default:
+      return (
+        "Nobody is there to answer the question. Run it at a terminal with --channel console, take defaults and first " +
+        "choices with --channel auto, or --yolo."
+      )
+  }
+}

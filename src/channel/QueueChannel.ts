@@ -1,0 +1,208 @@
+/**
+ * An interactor for programs that show dialogs themselves: a terminal UI, a server, an editor, a test. Dialogs come out
+ * of a bounded queue, answers go in by request id.
+ *
+ * The first answer wins. A request that ends before it was taken is never shown, and has no `Closed` either.
+ *
+ * ```ts
+ * const channel = yield* QueueChannel.make()
+ * yield* Stream.runForEach(channel.stream, (dialog) => draw(dialog)).pipe(Effect.forkScoped)
+ * // later, when somebody typed something into the dialog of `requestId`
+ * yield* channel.answerText(requestId, "y")
+ * ```
+ */
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { Answer, Interaction } from "../interaction/Interaction.js"
+import {
+  type AnswerRejected,
+  type InteractionAlreadyAnswered,
+  InteractionCancelled,
+  type InteractionError,
+  InteractionTimedOut,
+  MalformedAnswer,
+  type UnknownRequest
+} from "../interaction/InteractionError.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as Interactor from "../interaction/Interactor.js"
+import * as TypedAnswer from "../interaction/TypedAnswer.js"
+import * as DialogDesk from "./DialogDesk.js"
+import * as ProgramChannel from "./ProgramChannel.js"
+
+/** What the reader is told, in order. */
+export type Dialog = DialogDesk.Dialog
+export const { Opened, Closed, is, match } = DialogDesk
+
+export interface Service {
+  /** Asks here. Waits while the queue is full; interrupting it closes the dialog. */
+  readonly interactor: Interactor.Service
+  /** The next dialog. Several readers share the queue. Interrupts once the channel's scope has closed and all is read. */
+  readonly take: Effect.Effect<Dialog>
+  /** All dialogs, in order, as many at a time as there are. Ends when the channel's scope has closed and all is read. */
+  readonly stream: Stream.Stream<Dialog>
+  /** Settles a request with an encoded answer. What does not decode is turned away and the request stays open. */
+  readonly answer: (requestId: string, answer: unknown) => Effect.Effect<void, AnswerRejected>
+  /** The same with what a person typed: see `TypedAnswer`. `cancel` withdraws where it can mean nothing else. */
+  readonly answerText: (requestId: string, line: string) => Effect.Effect<void, AnswerRejected>
+  /** Withdraws a request: whoever asked sees it cancelled. */
+  readonly cancel: (requestId: string) => Effect.Effect<void, InteractionAlreadyAnswered | UnknownRequest>
+  /** The requests that can be answered now, oldest first. */
+  readonly open: Effect.Effect<ReadonlyArray<InteractionRequest>>
+}
+
+export interface Options {
+  /** Default: `queue`. */
+  readonly id?: string | undefined
+  /** How many requests may wait to be taken before askers wait. At least 1; default: 16. */
+  readonly capacity?: number | undefined
+  /** Default: one dialog at a time. */
+  readonly dialogs?: "one" | "unbounded" | undefined
+  /** Default: 30 seconds for permission, 60 seconds for each question. */
+  readonly timeouts?: Interactor.Timeouts | undefined
+}
+
+/** The queue that programs read and answer. */
+export class QueueChannel extends Context.Tag("assent/channel/QueueChannel")<QueueChannel, Service>() {}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Opens a channel. Closing the scope cancels everything that is open and ends the dialogs. */
+export const make = (options: Options = {}): Effect.Effect<Service, never, Scope.Scope> => {
+  const id = options.id ?? "queue"
+  return Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => DialogDesk.make(id, options.capacity ?? 16)),
+      (desk) => Effect.sync(desk.close)
+    ),
+    (desk): Service => {
+      const asking = makeInteractor(desk, id, options.timeouts ?? ProgramChannel.defaultTimeouts)
+      return {
+        interactor: options.dialogs === "unbounded" ? asking : Interactor.serialized(asking),
+        take: desk.take,
+        stream: Stream.repeatEffectChunkOption(desk.takeAll),
+        answer: (requestId, answer) =>
+          withOpen(desk, requestId, (entry) =>
+            settle(desk, id, entry, TypedAnswer.decode(entry.request.interaction, answer))
+          ),
+        answerText: (requestId, line) =>
+          withOpen(desk, requestId, (entry) =>
+            TypedAnswer.isCancel(entry.request.interaction, line)
+              ? withdraw(desk, id, entry)
+              : settle(desk, id, entry, TypedAnswer.parse(entry.request.interaction, line))
+          ),
+        cancel: (requestId) => withOpen(desk, requestId, (entry) => withdraw(desk, id, entry)),
+        open: Effect.sync(desk.open)
+      }
+    }
+  )
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// layers
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The channel, and the same as the interactor to ask. */
+export const layer = (options?: Options): Layer.Layer<QueueChannel | Interactor.Interactor> =>
+  Layer.scopedContext(
+    Effect.map(make(options), (channel) =>
+      Context.make(QueueChannel, channel).pipe(Context.add(Interactor.Interactor, channel.interactor))
+    )
+  )
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const makeInteractor = (
+  desk: DialogDesk.DialogDesk,
+  id: string,
+  timeouts: Interactor.Timeouts
+): Interactor.Service => ({
+  id,
+  relay: false,
+  request: <I extends Interaction>(
+    request: InteractionRequest<I>,
+    options?: Interactor.Options<I>
+  ): Effect.Effect<Interactor.Answered<I>, InteractionError> => {
+    // An entry is settled with an answer that was decoded by its own request's kind.
+    const asked = desk.ask(request) as Effect.Effect<Interactor.Answered<I>, InteractionError>
+    const wait = Option.match(Interactor.timeoutOf(request.interaction, timeouts), {
+      onNone: () => asked,
+      onSome: (limit) =>
+        Effect.flatMap(Effect.fork(expire(desk, id, request, limit, timeouts.onTimeout)), (timer) =>
+          Effect.onExit(asked, () => Fiber.interruptFork(timer))
+        )
+    })
+    return options?.recheck === undefined
+      ? wait
+      : Effect.flatMap(
+          options.recheck,
+          Option.match({
+            onNone: () => wait,
+            onSome: (answer) => Effect.succeed<Interactor.Answered<I>>({ answer, by: "policy", how: "recheck" })
+          })
+        )
+  }
+})
+
+/** Settles the request when its time is up. An answer that came first has removed the entry, and then this does nothing. */
+const expire = (
+  desk: DialogDesk.DialogDesk,
+  id: string,
+  request: InteractionRequest,
+  limit: Duration.Duration,
+  onTimeout: Interactor.Timeouts["onTimeout"]
+): Effect.Effect<void> =>
+  Effect.zipRight(
+    Effect.sleep(limit),
+    Effect.sync(() => {
+      const entry = desk.find(request.requestId)
+      if (entry?.request !== request) return
+      const allow = onTimeout === "allow" && request.interaction._tag === "Approve"
+      desk.settle(
+        entry,
+        "timed_out",
+        id,
+        allow
+          ? Effect.succeed({ answer: { decision: "allow", scope: "once" }, by: id, how: "timeout" })
+          : new InteractionTimedOut({ requestId: request.requestId, by: id, after: Duration.toMillis(limit) })
+      )
+    })
+  )
+
+/** A request that waits for room in the lane has not been shown to anybody, so it cannot be answered yet. */
+const withOpen = <E>(
+  desk: DialogDesk.DialogDesk,
+  requestId: string,
+  use: (entry: DialogDesk.Entry) => Effect.Effect<void, E>
+): Effect.Effect<void, E | InteractionAlreadyAnswered | UnknownRequest> =>
+  Effect.suspend((): Effect.Effect<void, E | InteractionAlreadyAnswered | UnknownRequest> => {
+    const entry = desk.find(requestId)
+    return entry === undefined || entry.place === "waiting" ? Effect.fail(desk.rejection(requestId)) : use(entry)
+  })
+
+const settle = (
+  desk: DialogDesk.DialogDesk,
+  id: string,
+  entry: DialogDesk.Entry,
+  parsed: Either.Either<Answer<Interaction>, string>
+): Effect.Effect<void, MalformedAnswer> => {
+  const { interaction, requestId } = entry.request
+  if (Either.isLeft(parsed)) return new MalformedAnswer({ requestId, kind: interaction._tag, reason: parsed.left })
+  desk.settle(entry, "answered", id, Effect.succeed({ answer: parsed.right, by: id, how: "answered" }))
+  return Effect.void
+}
+
+const withdraw = (desk: DialogDesk.DialogDesk, id: string, entry: DialogDesk.Entry): Effect.Effect<void> => {
+  desk.settle(entry, "cancelled", id, new InteractionCancelled({ requestId: entry.request.requestId, by: id }))
+  return Effect.void
+}

@@ -1,0 +1,147 @@
+/**
+ * How the parts of a screen look: the status row, a dialog's question, and what stays of a question once it is settled.
+ * Pure; rows come out no wider than the terminal.
+ */
+import * as Data from "effect/Data"
+import type * as Deferred from "effect/Deferred"
+import * as Display from "./Display.js"
+import * as LineEditor from "./LineEditor.js"
+import type { View } from "./LiveRegion.js"
+
+/** What is going on, with a spinner, above the prompt: `⠹ thinking 3.2s  main`. */
+export interface Status {
+  readonly text: string
+  /** Milliseconds since the epoch from which to count the seconds shown. Absent: none are shown. */
+  readonly since?: number | undefined
+  readonly note?: string | undefined
+}
+
+/** One question of a dialog. Lines may hold styles; quote foreign text through `Display.reveal`. */
+export interface Question {
+  /** Shown between the title and the answer. */
+  readonly lines: ReadonlyArray<string>
+  /** Shown before the answer, such as `y/n> `. */
+  readonly label: string
+  /** The answer is not shown and leaves no trace on the screen. */
+  readonly hidden?: boolean | undefined
+  /** Text to edit. */
+  readonly initial?: string | undefined
+  /** Where pasted text goes. Default: to the draft. `insert` is for questions that want a text. */
+  readonly paste?: "draft" | "insert" | undefined
+  /** The question follows from what the person just answered, so the keys that come next are meant for it. */
+  readonly followUp?: boolean | undefined
+}
+
+/** How a question ended, unless it was withdrawn. */
+export type Reply = Data.TaggedEnum<{
+  readonly Typed: { readonly text: string }
+  readonly Closed: { readonly by: "interrupt" | "end of input" }
+}>
+export const { Typed, Closed } = Data.taggedEnum<Reply>()
+
+/** A question on its way to the screen, on it, or gone from it. */
+export interface Open {
+  readonly title: string | undefined
+  readonly question: Question
+  readonly reply: Deferred.Deferred<Reply>
+  editor: LineEditor.LineEditor
+  /** Milliseconds since the epoch; `Infinity` before it can be seen. */
+  seenAt: number
+  /** Whether keys still belong to a run of keys that began before the question was drawn. */
+  run: boolean
+  /** Whether something was half typed when the question was drawn. */
+  composing: boolean
+  /** Whether title and lines were printed for good, because they did not fit. */
+  printed: boolean
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A question that nobody sees yet. The title is absent for all but the first question of a dialog. */
+export const open = (title: string | undefined, question: Question, reply: Deferred.Deferred<Reply>): Open => ({
+  title,
+  question,
+  reply,
+  editor: LineEditor.make(question.initial),
+  seenAt: Infinity,
+  run: false,
+  composing: false,
+  printed: false
+})
+
+// -----------------------------------------------------------------------------------------------------------------
+// rows
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Rows that a dialog leaves free: for the status, the kept draft, the answer and one row of output. */
+export const reserved = 6
+
+/** The status in one row; `frame` counts the turns of its spinner. */
+export const statusRow = (
+  style: Display.Style,
+  status: Status,
+  frame: number,
+  now: number,
+  columns: number
+): string => {
+  const seconds = status.since === undefined ? "" : ` ${(Math.max(0, now - status.since) / 1000).toFixed(1)}s`
+  const note = status.note === undefined ? "" : `  ${status.note}`
+  const text = `${spinner[frame % spinner.length] ?? ""} ${Display.oneLine(status.text + seconds + note)}`
+  return style.dim(Display.truncate(text, columns - 1))
+}
+
+/** Title and lines. Lines stand behind a gutter, so that quoted text cannot pass for a title or an answer line. */
+export const content = (style: Display.Style, { title, question }: Open, columns: number): ReadonlyArray<string> => [
+  ...(title === undefined ? [] : Display.wrap(Display.keepStyles(title), columns).map(style.bold)),
+  ...question.lines.flatMap((line) =>
+    Display.wrap(Display.keepStyles(line), Math.max(1, columns - gutter.length)).map((row) => style.dim(gutter) + row)
+  )
+]
+/** The rows of a dialog; of one that is too high, the title and the last rows, for all of it was printed above. */
+export const dialogRows = (
+  style: Display.Style,
+  dialog: Open,
+  size: { readonly columns: number; readonly rows: number }
+): ReadonlyArray<string> => {
+  const rows = content(style, dialog, size.columns)
+  const room = Math.max(1, size.rows - reserved)
+  if (rows.length <= room) return rows
+  const title = rows.slice(0, dialog.title === undefined || room < 4 ? 0 : 1)
+  const rest = rows.slice(title.length)
+  const kept = rest.slice(Math.max(0, rest.length - (room - title.length - 1)))
+  const more = Display.truncate(`… ${rest.length - kept.length} more rows above`, size.columns - 1)
+  return [...title, style.dim(more), ...kept]
+}
+
+/** What stays of a question once it is settled. */
+export const record = (style: Display.Style, current: Open, reply: Reply, columns: number): string => {
+  const { label, hidden } = current.question
+  const answer =
+    reply._tag === "Closed"
+      ? style.dim("(cancelled)")
+      : hidden === true
+        ? style.dim("(hidden)")
+        : Display.reveal(reply.text)
+  const above = current.printed ? [] : content(style, current, columns)
+  return [...above, `${style.bold(label)}${answer}`, ""].join("\n")
+}
+
+/** Rows, and below them an editor that has the cursor. */
+export const withEditor = (
+  rows: ReadonlyArray<string>,
+  editor: LineEditor.LineEditor,
+  options: { readonly prompt: string; readonly columns: number; readonly hidden?: boolean | undefined }
+): View => {
+  const layout = LineEditor.layout(editor, options)
+  return { rows: [...rows, ...layout.rows], row: rows.length + layout.row, column: layout.column }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const gutter = "│ "
+
+const spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]

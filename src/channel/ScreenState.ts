@@ -1,0 +1,278 @@
+/**
+ * What a screen shows and what a key does to it: the state machine behind `ConsoleScreen`.
+ *
+ * Every function is one synchronous step that returns the text to write. It decides nothing about time, locks or fibers;
+ * its owner calls one function at a time and writes what it returns before the next.
+ */
+import type { UserInput } from "@effect/platform/Terminal"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Display from "./Display.js"
+import * as LineEditor from "./LineEditor.js"
+import * as LiveRegion from "./LiveRegion.js"
+import * as ScreenLayout from "./ScreenLayout.js"
+import { Closed, Typed, type Open, type Reply, type Status } from "./ScreenLayout.js"
+
+export interface Options {
+  readonly color: boolean
+  readonly prompt?: string | undefined
+  readonly history?: ReadonlyArray<string> | undefined
+  readonly columns: number
+  readonly rows: number
+  readonly onLine: (text: string) => void
+  readonly onInterrupt: () => void
+  readonly onEndOfInput: () => void
+}
+
+export interface ScreenState extends ReturnType<typeof make> {}
+
+/** Milliseconds after which a key is meant for the dialog that is on the screen. */
+export const guard = 200
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The state of a screen on which nothing has been typed yet. */
+export const make = (options: Options) => {
+  const style = Display.style(options.color)
+  const prompt = options.prompt ?? "> "
+  let size = { columns: options.columns, rows: options.rows }
+  const region = LiveRegion.make(size)
+  let draft = LineEditor.make("", options.history)
+  let dialog: Open | undefined
+  let status: Status | undefined
+  let frame = 0
+  let complete: (line: string) => ReadonlyArray<string> = () => []
+  /** Where the paste that is coming in goes; it stays there whatever opens or closes meanwhile. */
+  let pasting: Open | "draft" | undefined
+  /** Keys are dropped until there was none for this long: they were meant for a question that is gone. Milliseconds. */
+  let dropping = 0
+  /** Between two questions of one dialog keys wait here: they are for the next question, or else for the draft. */
+  let between = false
+  let held: Array<UserInput> = []
+  let lastKey = { name: "", at: -Infinity }
+  let ended = false
+  let closed = false
+
+  // ---- drawing
+
+  const view = (now: number): LiveRegion.View => {
+    const { columns } = size
+    const rows: Array<string> = status === undefined ? [] : [ScreenLayout.statusRow(style, status, frame, now, columns)]
+    if (dialog === undefined) return ScreenLayout.withEditor(rows, draft, { prompt: style.bold(prompt), columns })
+    rows.push(...ScreenLayout.dialogRows(style, dialog, size))
+    if (draft.text !== "") {
+      rows.push(style.dim(Display.truncate(`draft kept: ${Display.oneLine(draft.text)}`, columns - 1)))
+    }
+    const { label, hidden } = dialog.question
+    // A label that would leave no room for an answer gets rows of its own.
+    const long = Display.width(label) > columns / 2
+    if (long) rows.push(...Display.wrap(label.trimEnd(), columns).map(style.bold))
+    return ScreenLayout.withEditor(rows, dialog.editor, { prompt: style.bold(long ? prompt : label), columns, hidden })
+  }
+  const paint = (now: number): string => (closed ? "" : region.paint(view(now)))
+  const print = (text: string, now: number): string => {
+    if (text === "") return paint(now)
+    return closed ? Display.keepStyles(text).replaceAll("\n", "\r\n") : region.print(text, view(now))
+  }
+  const lines = (text: string): string => (region.unfinished() ? `\n${text}\n` : `${text}\n`)
+
+  // ---- dialogs
+
+  const settle = (current: Open, reply: Reply): string => {
+    dialog = undefined
+    Deferred.unsafeDone(current.reply, Effect.succeed(reply))
+    return ScreenLayout.record(style, current, reply, size.columns)
+  }
+  /** Whether a key that comes now is meant for the dialog. */
+  const listening = (current: Open, now: number, gap: number): boolean => {
+    if (current.question.followUp === true) return true
+    if (!(now - current.seenAt >= guard) || (current.run && gap < guard)) return false
+    current.run = false
+    return true
+  }
+
+  // ---- keys: each returns text to print for good
+
+  const pressDialog = (current: Open, input: UserInput): string => {
+    if (input.key.ctrl && input.key.name === "d" && current.editor.text === "") {
+      return settle(current, Closed({ by: "end of input" }))
+    }
+    return LineEditor.match(LineEditor.press(current.editor, input), {
+      Edited: ({ editor }) => {
+        current.editor = editor
+        return ""
+      },
+      Submitted: ({ text }) => settle(current, Typed({ text })),
+      Unused: () => ""
+    })
+  }
+  const pressDraft = (input: UserInput): string => {
+    const { name, ctrl, meta } = input.key
+    if (ctrl && name === "d" && draft.text === "") {
+      // While a dialog is on the screen, a Ctrl-D that came too early must not end everything.
+      if (dialog === undefined) options.onEndOfInput()
+      return ""
+    }
+    const submits = (name === "return" || name === "enter") && !meta
+    // An early Enter over a draft nobody had begun was meant for an earlier dialog: what was typed stays to be seen.
+    if (submits && dialog !== undefined && !dialog.composing) return ""
+    if (name === "tab" && !ctrl && !meta) {
+      const { editor, choices } = LineEditor.complete(draft, complete)
+      draft = editor
+      return choices.length === 0 ? "" : lines(style.dim(choices.map((choice) => Display.oneLine(choice)).join("  ")))
+    }
+    return LineEditor.match(LineEditor.press(draft, input), {
+      Edited: ({ editor }) => {
+        draft = editor
+        return ""
+      },
+      Submitted: ({ editor, text }) => {
+        draft = editor
+        if (text.trim() === "") return ""
+        options.onLine(text)
+        return lines(
+          style.bold(prompt) +
+            Display.reveal(text)
+              .split("\n")
+              .join("\n" + " ".repeat(prompt.length))
+        )
+      },
+      Unused: () => ""
+    })
+  }
+  const paste = (target: Open | "draft", input: UserInput): void => {
+    const { name } = input.key
+    const text = name === "return" || name === "enter" ? "\n" : Option.getOrElse(input.input, () => "")
+    if (target === "draft") draft = LineEditor.insert(draft, text)
+    // A paste into a question that is gone goes nowhere: it may have been a secret.
+    else if (target === dialog) target.editor = LineEditor.insert(target.editor, text)
+  }
+  const pressOne = (input: UserInput, now: number): string => {
+    const { name, ctrl } = input.key
+    const gap = now - lastKey.at
+    const second = name === "enter" && lastKey.name === "return" && gap < guard / 2
+    // The terminal speaking is not the person typing.
+    if (name === "resize" || second) return ""
+    lastKey = { name, at: now }
+    if (ctrl && name === "c") {
+      pasting = undefined
+      held = []
+      options.onInterrupt()
+      return dialog === undefined ? "" : settle(dialog, Closed({ by: "interrupt" }))
+    }
+    if (gap < dropping) return ""
+    dropping = 0
+    if (name === "paste-start") {
+      const takes = dialog?.question.paste === "insert" && listening(dialog, now, gap)
+      pasting = takes && dialog !== undefined ? dialog : "draft"
+      return ""
+    }
+    if (name === "paste-end") {
+      pasting = undefined
+      return ""
+    }
+    if (pasting !== undefined) {
+      paste(pasting, input)
+      return ""
+    }
+    return dialog !== undefined && listening(dialog, now, gap) ? pressDialog(dialog, input) : pressDraft(input)
+  }
+
+  const pressAll = (typed: Iterable<UserInput>, now: number): string => {
+    let printed = ""
+    for (const input of typed) {
+      const waits = between && dialog === undefined && !(input.key.ctrl && input.key.name === "c")
+      if (waits) held.push(input)
+      else printed += pressOne(input, now)
+    }
+    return printed
+  }
+  const release = (now: number): string => {
+    const waiting = held
+    held = []
+    return pressAll(waiting, now)
+  }
+
+  return {
+    ended: () => ended,
+    draft: () => draft.text,
+    view: paint,
+    print,
+    printLine: (text: string, now: number) => print(lines(text), now),
+    setStatus: (next: Status | undefined, now: number) => {
+      status = next
+      return paint(now)
+    },
+    busy: () => status !== undefined && !closed,
+    /** Turns the spinner. */
+    turn: (now: number) => {
+      frame++
+      return paint(now)
+    },
+    setDraft: (text: string, now: number) => {
+      draft = LineEditor.setText(draft, text)
+      return paint(now)
+    },
+    setCompletion: (next: (line: string) => ReadonlyArray<string>) => {
+      complete = next
+    },
+    resize: (columns: number, rows: number, now: number): string => {
+      if (columns === size.columns && rows === size.rows) return ""
+      size = { columns, rows }
+      return closed ? "" : region.resize(columns, rows, view(now))
+    },
+    press: (typed: Iterable<UserInput>, now: number): string => {
+      const keys = [...typed]
+      const redraw = keys.some(({ key }) => key.ctrl && key.name === "l") && pasting === undefined
+      return (redraw ? region.redraw(view(now)) : "") + print(pressAll(keys, now), now)
+    },
+    /** Puts a question on the screen. At once it is over when there is no input any more. */
+    show: (next: Open, now: number): string => {
+      if (ended) {
+        Deferred.unsafeDone(next.reply, Effect.succeed(Closed({ by: "end of input" })))
+        return ""
+      }
+      next.run = held.length > 0 || now - lastKey.at < guard
+      next.composing = draft.text !== ""
+      dialog = next
+      between = true
+      const rows = ScreenLayout.dialogRows(style, next, { columns: size.columns, rows: Infinity })
+      next.printed = rows.length > size.rows - ScreenLayout.reserved
+      const whole = next.printed ? lines(ScreenLayout.content(style, next, size.columns).join("\n")) : ""
+      return print(whole + release(now), now)
+    },
+    /** The question can be seen from now on. */
+    shown: (next: Open, now: number): void => {
+      next.seenAt = now
+    },
+    /** Takes a question off the screen that nobody here answered. */
+    withdraw: (current: Open, now: number): string => {
+      if (dialog !== current) return ""
+      dialog = undefined
+      // Somebody was answering: the rest of a "yes" is no message for an agent, and the rest of a password still less.
+      if (current.editor.text !== (current.question.initial ?? ""))
+        dropping = current.question.hidden === true ? 10 * guard : guard
+      const what = current.title ?? current.question.label.trim()
+      return print(lines(style.dim(`${what} (closed: answered elsewhere or withdrawn)`)), now)
+    },
+    /** The dialog has no more questions. What was typed meanwhile is for the draft, unless the dialog was `withdrawn`. */
+    finish: (withdrawn: boolean, now: number): string => {
+      between = false
+      if (withdrawn) held = []
+      return print(release(now), now)
+    },
+    /** There is no input any more: closes what is open, for good. */
+    end: (): void => {
+      ended = true
+      if (dialog !== undefined) Deferred.unsafeDone(dialog.reply, Effect.succeed(Closed({ by: "end of input" })))
+      dialog = undefined
+    },
+    close: (): string => {
+      closed = true
+      return region.close()
+    }
+  }
+}

@@ -1,0 +1,187 @@
+/**
+ * An interactor that asks by HTTP: one POST per request, whose response is the answer.
+ *
+ * ```
+ * POST <url>                                 200
+ * authorization: Bearer <token>              content-type: application/json
+ * idempotency-key: <requestId>
+ * {requestId, …, interaction}                {"requestId": …, "answer": …}
+ * ```
+ *
+ * `answer` is an encoded answer, or a string as a person would type it. The connection stays open until somebody answers;
+ * it is closed when the request is withdrawn or its time is up. Anything but a 200 that names the request and fits it makes
+ * the request fail here as unavailable; what may pass by itself (no connection, 408, 429 and 5xx) is tried again before
+ * that, under the same idempotency key.
+ */
+import * as HttpClient from "@effect/platform/HttpClient"
+import type * as HttpClientError from "@effect/platform/HttpClientError"
+import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as Redaction from "../core/Redaction.js"
+import type { Answer, Interaction } from "../interaction/Interaction.js"
+import { InteractionCancelled, type InteractionError, InteractorUnavailable } from "../interaction/InteractionError.js"
+import * as InteractionRequest from "../interaction/InteractionRequest.js"
+import * as Interactor from "../interaction/Interactor.js"
+import * as TypedAnswer from "../interaction/TypedAnswer.js"
+import * as ProgramChannel from "./ProgramChannel.js"
+
+export interface Options {
+  readonly url: string
+  /** Sent as `authorization: Bearer …`. */
+  readonly token?: Redacted.Redacted | undefined
+  /** Sent with every request; they may be secret, and are not logged here. */
+  readonly headers?: { readonly [name: string]: string } | undefined
+  /** Default: `webhook`. */
+  readonly id?: string | undefined
+  /** Default: one request at a time. */
+  readonly dialogs?: "one" | "unbounded" | undefined
+  /** Default: 30 seconds for permission, 60 seconds for each question. */
+  readonly timeouts?: Interactor.Timeouts | undefined
+  /** When to try again after a failure that may pass. Default: {@link retries} within the request's time. */
+  readonly retry?: Schedule.Schedule<unknown, unknown> | undefined
+  /** Masks secrets in what is sent. Default: well-known token shapes. */
+  readonly redactor?: Redaction.Redactor | undefined
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Closing the scope cancels what is open and closes its connections. */
+export const make = (options: Options): Effect.Effect<Interactor.Service, never, Scope.Scope | HttpClient.HttpClient> =>
+  Effect.flatMap(HttpClient.HttpClient, (client) => {
+    const id = options.id ?? "webhook"
+    const timeouts = options.timeouts ?? ProgramChannel.defaultTimeouts
+    const redactor = options.redactor ?? Redaction.shapesOnly
+    return ProgramChannel.make({
+      id,
+      dialogs: options.dialogs,
+      timeouts,
+      ask: (request) => {
+        const limit = Interactor.timeoutOf(request.interaction, timeouts)
+        return post(client, options, redactor, request).pipe(
+          Effect.retry({
+            while: (failure) => failure.transient,
+            schedule: options.retry ?? retries(Option.getOrElse(limit, () => Duration.minutes(1)))
+          }),
+          Effect.mapError(({ reason }) => new InteractorUnavailable({ requestId: request.requestId, by: id, reason })),
+          Effect.flatMap((response) => understand(id, request, response))
+        )
+      }
+    })
+  })
+
+/**
+ * A quarter of a second, then twice as long each time, five seconds at most, with jitter. Ends early enough within `limit`
+ * for the last failure to be told, instead of "nobody answered".
+ */
+export const retries = (limit: Duration.Duration): Schedule.Schedule<unknown, unknown> => {
+  const millis = Duration.toMillis(limit)
+  return Schedule.exponential("250 millis").pipe(
+    Schedule.union(Schedule.spaced("5 seconds")),
+    Schedule.jittered,
+    Schedule.upTo(Duration.millis(Math.max(millis / 2, millis - 10_000)))
+  )
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// layers
+// -----------------------------------------------------------------------------------------------------------------
+
+export const layer = (options: Options): Layer.Layer<Interactor.Interactor, never, HttpClient.HttpClient> =>
+  Layer.scoped(Interactor.Interactor, make(options))
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Longer responses are turned away. */
+const maxBytes = 1_048_576
+
+/** Why there is no response to read. The reason holds nothing of the request, whose headers are secret. */
+interface Failure {
+  readonly reason: string
+  readonly transient: boolean
+}
+
+const post = (
+  client: HttpClient.HttpClient,
+  options: Options,
+  redactor: Redaction.Redactor,
+  request: InteractionRequest.InteractionRequest
+): Effect.Effect<string, Failure> => {
+  const message = HttpClientRequest.post(options.url).pipe(
+    HttpClientRequest.setHeaders({ ...options.headers, "idempotency-key": request.requestId }),
+    HttpClientRequest.acceptJson,
+    options.token === undefined ? (same) => same : HttpClientRequest.bearerToken(options.token),
+    HttpClientRequest.bodyUnsafeJson(redactor.value(InteractionRequest.encode(request)))
+  )
+  return client.execute(message).pipe(
+    Effect.flatMap((response): Effect.Effect<string, Failure | HttpClientError.HttpClientError> =>
+      response.status === 200
+        ? bodyOf(response)
+        : Effect.fail({
+            reason: `the webhook returned status ${response.status}`,
+            transient: response.status === 408 || response.status === 429 || response.status >= 500
+          })
+    ),
+    Effect.mapError((error): Failure => ("transient" in error ? error : failureOf(error)))
+  )
+}
+
+const failureOf = (error: HttpClientError.HttpClientError): Failure => {
+  if (error._tag === "ResponseError") return { reason: "the webhook's response broke off", transient: true }
+  return error.reason === "Transport"
+    ? { reason: "the webhook could not be reached", transient: true }
+    : { reason: "the webhook's address is not a valid URL", transient: false }
+}
+
+const bodyOf = (
+  response: HttpClientResponse.HttpClientResponse
+): Effect.Effect<string, Failure | HttpClientError.HttpClientError> =>
+  response.stream.pipe(
+    Stream.mapAccumEffect(0, (size, bytes): Effect.Effect<readonly [number, Uint8Array], Failure> => {
+      const total = size + bytes.length
+      return total <= maxBytes
+        ? Effect.succeed([total, bytes])
+        : Effect.fail({ reason: `the webhook's response is larger than ${maxBytes} bytes`, transient: false })
+    }),
+    Stream.decodeText(),
+    Stream.mkString
+  )
+
+const decodeResponse = Schema.decodeUnknownEither(
+  Schema.parseJson(Schema.Struct({ requestId: Schema.String, answer: Schema.Unknown })),
+  { onExcessProperty: "error" }
+)
+
+const understand = <I extends Interaction>(
+  id: string,
+  { interaction, requestId }: InteractionRequest.InteractionRequest<I>,
+  text: string
+): Effect.Effect<Answer<I>, InteractionError> => {
+  const unavailable = (reason: string) => new InteractorUnavailable({ requestId, by: id, reason })
+  const response = decodeResponse(text)
+  if (Either.isLeft(response)) {
+    return unavailable('the webhook answered with status 200, but not with {"requestId": …, "answer": …}')
+  }
+  if (response.right.requestId !== requestId) return unavailable("the webhook answered another request than this one")
+  const { answer } = response.right
+  if (typeof answer === "string" && TypedAnswer.isCancel(interaction, answer)) {
+    return new InteractionCancelled({ requestId, by: id })
+  }
+  return Either.match(TypedAnswer.decodeOrParse(interaction, answer), {
+    onLeft: (reason) => Effect.fail(unavailable(`the webhook's answer does not fit: ${reason}`)),
+    onRight: Effect.succeed
+  })
+}

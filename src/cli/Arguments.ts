@@ -1,0 +1,142 @@
+/** The command line: which command, which flags, which words. Flags may stand before or after the command. */
+import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
+import { parseArgs } from "node:util"
+
+/** The command line cannot be understood; the message says what can be given instead. */
+export class UsageError extends Schema.TaggedError<UsageError>("assent/cli/UsageError")("UsageError", {
+  message: Schema.String
+}) {}
+
+export interface Flags {
+  readonly model?: string | undefined
+  readonly "base-url"?: string | undefined
+  readonly channel?: ReadonlyArray<string> | undefined
+  readonly policy?: string | undefined
+  readonly workspace?: string | undefined
+  readonly trust?: boolean | undefined
+  readonly yolo?: boolean | undefined
+  readonly timeout?: string | undefined
+  readonly "log-level"?: string | undefined
+  readonly json?: boolean | undefined
+  readonly jsonl?: boolean | undefined
+  readonly help?: boolean | undefined
+  readonly version?: boolean | undefined
+}
+
+export const commands = ["chat", "run", "permissions"] as const
+export type CommandName = (typeof commands)[number]
+
+export interface Invocation {
+  readonly command: CommandName
+  readonly flags: Flags
+  /** Everything that is neither flag nor command, in order. */
+  readonly words: ReadonlyArray<string>
+}
+
+/** Parses the words after the program's name. */
+export const parse = (argv: ReadonlyArray<string>): Either.Either<Invocation, UsageError> =>
+  Either.try({
+    try: () => parseArgs({ args: [...argv], options: parserOptions, allowPositionals: true, strict: true }),
+    catch: (error) => new UsageError({ message: `${explain(error)}\n\n${flagHelp}` })
+  }).pipe(
+    Either.flatMap(({ values, positionals }) => {
+      const [first = "chat", ...words] = positionals
+      const command = commands.find((name) => name === first)
+      return command === undefined
+        ? Either.left(
+            new UsageError({
+              message: `There is no command ${JSON.stringify(first)}. Commands: ${commands.join(", ")}. To run a task: assent run ${JSON.stringify(first)}`
+            })
+          )
+        : // The option table below and `Flags` name the same flags.
+          Either.right({ command, flags: values as Flags, words })
+    })
+  )
+
+/** `90s`, `5m`, `1.5h`, `500ms`; a bare number is seconds. Milliseconds come out. */
+export const parseDuration = (text: string): Either.Either<number, UsageError> => {
+  const match = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h)?$/.exec(text.trim())
+  return match === null
+    ? Either.left(
+        new UsageError({ message: `${JSON.stringify(text)} is no duration. Give one such as 90s, 5m or 1.5h.` })
+      )
+    : Either.right(Number(match[1]) * { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[match[2] ?? "s"]!)
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+interface FlagRow {
+  readonly type: "string" | "boolean"
+  readonly multiple?: boolean
+  readonly short?: string
+  readonly value?: string
+  readonly help: string
+}
+
+const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
+  model: {
+    type: "string",
+    short: "m",
+    value: "MODEL",
+    help: "PROVIDER/MODEL (anthropic, openai, google, openrouter, ollama), script:FILE, or offline (the default)"
+  },
+  "base-url": {
+    type: "string",
+    value: "URL",
+    help: "the provider's address, for a proxy or an OpenAI-compatible server"
+  },
+  channel: {
+    type: "string",
+    multiple: true,
+    value: "CHANNEL",
+    help: "who is asked: console, auto, halt, file:DIR, webhook:URL; several race, the first answer wins"
+  },
+  policy: { type: "string", value: "FILE", help: "this permissions file instead of the user's and the workspace's" },
+  workspace: { type: "string", value: "DIR", help: "where the agent works; the current directory by default" },
+  trust: { type: "boolean", help: "let this workspace's own files allow things, from now on" },
+  yolo: { type: "boolean", help: "ask nobody and say yes; guards still deny" },
+  timeout: { type: "string", value: "DURATION", help: "cancel the work after this long, such as 90s or 5m" },
+  "log-level": {
+    type: "string",
+    value: "LEVEL",
+    help: "debug, info, warning, error or none; debug shows stack traces"
+  },
+  json: { type: "boolean", help: "run: events as JSON lines on standard output" },
+  jsonl: { type: "boolean", help: "run: as --json, and commands as JSON lines on standard input" },
+  help: { type: "boolean", short: "h", help: "this text" },
+  version: { type: "boolean", short: "v", help: "the version" }
+}
+
+const parserOptions = Object.fromEntries(
+  Object.entries(table).map(([name, { type, multiple, short }]) => [
+    name,
+    { type, ...(multiple === undefined ? {} : { multiple }), ...(short === undefined ? {} : { short }) }
+  ])
+)
+
+const flagHelp = [
+  "Flags, before or after the command:",
+  ...Object.entries(table).map(([name, { short, value, help }]) => {
+    const flag = `${short === undefined ? "    " : `-${short}, `}--${name}${value === undefined ? "" : ` ${value}`}`
+    return `  ${flag.padEnd(26)} ${help}`
+  })
+].join("\n")
+
+export const help = `assent: agents that ask first.
+
+  assent [chat]                  a person at a terminal
+  assent run [TASK]              one task, from the words or from standard input; the answer on standard output
+  assent permissions [COMMAND]   what the policy says: show, check TOOL [ARGUMENTS]
+
+${flagHelp}
+
+Exit: 0 completed, 1 failed, 2 usage or configuration, 3 halted for an answer, 130 cancelled.`
+
+/** The first sentence of Node's own message names the flag; the rest advises on positionals. */
+const explain = (error: unknown): string => {
+  const message = error instanceof Error ? error.message : String(error)
+  return `${message.split(". ")[0] ?? message}.`
+}

@@ -1,0 +1,148 @@
+/** The `--channel` flags made into interactors. */
+import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
+import type * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import * as Config from "effect/Config"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import * as AutoChannel from "../channel/AutoChannel.js"
+import * as HaltChannel from "../channel/HaltChannel.js"
+import * as Interactor from "../interaction/Interactor.js"
+import * as Arguments from "./Arguments.js"
+import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
+
+/** Whom to ask, before anything of it is opened. */
+export type Plan =
+  | { readonly _tag: "Console" }
+  | { readonly _tag: "Auto" }
+  | { readonly _tag: "Halt" }
+  | { readonly _tag: "Yolo" }
+  | { readonly _tag: "File"; readonly directory: string }
+  | { readonly _tag: "Webhook"; readonly url: string }
+
+/** Reads the flags, or takes the default when there are none. */
+export const plan = (
+  flags: Arguments.Flags,
+  fallback: ReadonlyArray<Plan>
+): Effect.Effect<ReadonlyArray<Plan>, Arguments.UsageError> =>
+  Effect.gen(function* () {
+    const given = flags.channel ?? []
+    if (flags.yolo === true) {
+      if (given.length > 0) return yield* misuse("--yolo asks nobody; leave out --channel.")
+      return [{ _tag: "Yolo" }]
+    }
+    if (given.length === 0) return fallback
+    const plans = yield* Effect.forEach(given, parse)
+    if (plans.length > 1 && plans.some((one) => one._tag === "Halt")) {
+      return yield* misuse("--channel halt means that nobody is there; it cannot stand beside another channel.")
+    }
+    return plans
+  })
+
+/** The interactors to attach, and what tells a program that nobody watches that it had to halt. */
+export interface Opened {
+  readonly interactors: ReadonlyArray<Interactor.Service>
+  /** Never completes when somebody is there. */
+  readonly halted: Effect.Effect<HaltChannel.Halted>
+}
+
+/** Opens what was planned. `console` is asked for only when a console is among it. */
+export const open = <R>(
+  plans: ReadonlyArray<Plan>,
+  timeouts: Interactor.Timeouts,
+  console: Effect.Effect<Interactor.Service, never, R>
+): Effect.Effect<
+  Opened,
+  ConfigurationInvalid.ConfigurationInvalid,
+  FileSystem.FileSystem | Path.Path | Scope.Scope | R
+> =>
+  Effect.gen(function* () {
+    const interactors: Array<Interactor.Service> = []
+    let halted: Opened["halted"] = Effect.never
+    for (const one of plans) {
+      switch (one._tag) {
+        case "Console":
+          interactors.push(withGiven(yield* console, timeouts))
+          break
+        case "Auto":
+          interactors.push(AutoChannel.make())
+          break
+        case "Yolo":
+          interactors.push(HaltChannel.yolo)
+          break
+        case "Halt": {
+          const halt = yield* HaltChannel.make
+          interactors.push(halt.interactor)
+          halted = Deferred.await(halt.halted)
+          break
+        }
+        case "File":
+          interactors.push(yield* openFile(one.directory, timeouts))
+          break
+        case "Webhook":
+          interactors.push(yield* openWebhook(one.url, timeouts))
+      }
+    }
+    return { interactors, halted }
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A person at a console has all the time there is, unless the environment says otherwise. */
+const withGiven = (interactor: Interactor.Service, timeouts: Interactor.Timeouts): Interactor.Service =>
+  timeouts.permission === undefined && timeouts.clarification === undefined
+    ? interactor
+    : Interactor.withTimeout(interactor, timeouts)
+
+const openFile = (directory: string, timeouts: Interactor.Timeouts) =>
+  Effect.gen(function* () {
+    const path = yield* Path.Path
+    const FileChannel = yield* Effect.promise(() => import("../channel/FileChannel.js"))
+    return yield* Effect.mapError(FileChannel.make({ directory: path.resolve(directory), timeouts }), (error) =>
+      ConfigurationInvalid.make(error.message)
+    )
+  })
+
+/** A bearer token comes from `ASSENT_WEBHOOK_TOKEN`. */
+const openWebhook = (url: string, timeouts: Interactor.Timeouts) =>
+  Effect.gen(function* () {
+    if (!URL.canParse(url))
+      return yield* ConfigurationInvalid.make(`${JSON.stringify(url)} is no address for a webhook.`)
+    const token = yield* Effect.option(Config.redacted(Config.nonEmptyString("ASSENT_WEBHOOK_TOKEN")))
+    const WebhookChannel = yield* Effect.promise(() => import("../channel/WebhookChannel.js"))
+    return yield* Effect.provide(
+      WebhookChannel.make({ url, token: Option.getOrUndefined(token), timeouts }),
+      FetchHttpClient.layer
+    )
+  })
+
+const parse = (flag: string): Effect.Effect<Plan, Arguments.UsageError> => {
+  const [type = "", ...rest] = flag.split(":")
+  const argument = rest.join(":")
+  switch (type) {
+    case "console":
+      return Effect.succeed({ _tag: "Console" })
+    case "auto":
+      return Effect.succeed({ _tag: "Auto" })
+    case "halt":
+      return Effect.succeed({ _tag: "Halt" })
+    case "file":
+      return argument === ""
+        ? misuse("--channel file needs a directory: file:DIR.")
+        : Effect.succeed({ _tag: "File", directory: argument })
+    case "webhook":
+      return argument === ""
+        ? misuse("--channel webhook needs an address: webhook:URL.")
+        : Effect.succeed({ _tag: "Webhook", url: argument })
+    default:
+      return misuse(
+        `There is no channel ${JSON.stringify(flag)}. Channels: console, auto, halt, file:DIR, webhook:URL.`
+      )
+  }
+}
+
+const misuse = (message: string) => Effect.fail(new Arguments.UsageError({ message }))

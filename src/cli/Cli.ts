@@ -1,0 +1,70 @@
+/** The command line as one effect: words in, exit code out. Whatever goes wrong is told in one readable sentence. */
+import * as NodeContext from "@effect/platform-node/NodeContext"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Logger from "effect/Logger"
+import * as Option from "effect/Option"
+import * as Arguments from "./Arguments.js"
+import type { ConfigurationInvalid } from "./ConfigurationInvalid.js"
+import * as ExitCode from "./ExitCode.js"
+import * as Output from "./Output.js"
+import * as Settings from "./Settings.js"
+import * as Version from "./Version.js"
+
+type Failure = Arguments.UsageError | ConfigurationInvalid
+
+export const main = (argv: ReadonlyArray<string>): Effect.Effect<number> =>
+  Effect.gen(function* () {
+    const parsed = Arguments.parse(argv)
+    if (Either.isLeft(parsed)) return yield* tell(parsed.left)
+    const invocation = parsed.right
+    if (invocation.flags.help === true) return yield* say(Arguments.help)
+    if (invocation.flags.version === true) return yield* say(Version.version)
+    const level = yield* Effect.either(Settings.logLevelOf(invocation.flags["log-level"]))
+    if (Either.isLeft(level)) return yield* tell(level.left)
+    const debug = invocation.flags["log-level"] === "debug"
+    return yield* dispatch(invocation).pipe(
+      Effect.catchAll(tell),
+      Effect.catchAllCause((cause) => (Cause.isInterruptedOnly(cause) ? Effect.interrupt : crash(cause, debug))),
+      Effect.provide(NodeContext.layer),
+      Effect.provide(Logger.minimumLogLevel(level.right)),
+      Effect.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger)))
+    )
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Commands are loaded when they are called: the start of one must not wait for the others. */
+const dispatch = (invocation: Arguments.Invocation) =>
+  Effect.gen(function* () {
+    switch (invocation.command) {
+      case "chat": {
+        const Chat = yield* Effect.promise(() => import("./command/Chat.js"))
+        return yield* Chat.run(invocation)
+      }
+      case "run": {
+        const Run = yield* Effect.promise(() => import("./command/Run.js"))
+        return yield* Run.run(invocation)
+      }
+      case "permissions": {
+        const Permissions = yield* Effect.promise(() => import("./command/Permissions.js"))
+        return yield* Permissions.run(invocation)
+      }
+    }
+  })
+
+const say = (text: string): Effect.Effect<number> =>
+  Effect.as(Output.write(process.stdout, `${text}\n`), ExitCode.completed)
+
+const tell = (failure: Failure): Effect.Effect<number> =>
+  Effect.as(Output.write(process.stderr, `assent: ${failure.message}\n`), ExitCode.usage)
+
+const crash = (cause: Cause.Cause<never>, debug: boolean): Effect.Effect<number> => {
+  const defect = Option.getOrElse(Cause.dieOption(cause), () => "unknown")
+  const message = defect instanceof Error ? defect.message : String(defect)
+  const text = debug ? Cause.pretty(cause) : `${message} (--log-level debug shows where)`
+  return Effect.as(Output.write(process.stderr, `assent: ${text}\n`), ExitCode.failed)
+}

@@ -1,0 +1,22 @@
+/** What the process says to whoever started it. */
+import type { TurnEnd } from "../session/Turn.js"
+
+export const completed = 0
+export const failed = 1
+export const usage = 2
+export const halted = 3
+export const cancelled = 130
+
+export const ofTurn = (end: TurnEnd): number => {
+  switch (end._tag) {
+    case "Completed":
+      return completed
+    case "TurnLimit":
+    case "Failed":
+      return failed
+    case "Halted":
+      return halted
+    case "Cancelled":
+      return cancelled
+  }
+}

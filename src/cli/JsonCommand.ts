@@ -1,0 +1,38 @@
+/** What another process may tell a running agent: one JSON object a line. */
+import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+
+/** Words for the agent: now (a turn when idle, an interjection when busy), or as a turn of their own when it is idle. */
+export const Send = Schema.TaggedStruct("Send", {
+  text: Schema.NonEmptyString,
+  target: Schema.optional(Schema.String),
+  when: Schema.optional(Schema.Literal("now", "idle"))
+})
+
+/** An answer: the kind's object, or a string as a person would type it. */
+export const Answer = Schema.TaggedStruct("Answer", { requestId: Schema.String, answer: Schema.Unknown })
+
+/** Cancels the running turn. */
+export const Interrupt = Schema.TaggedStruct("Interrupt", { target: Schema.optional(Schema.String) })
+
+/** A `permissions` command line. */
+export const Permissions = Schema.TaggedStruct("Permissions", { command: Schema.String })
+
+export const Shutdown = Schema.TaggedStruct("Shutdown", {})
+
+export const JsonCommand = Schema.Union(Send, Answer, Interrupt, Permissions, Shutdown)
+export type JsonCommand = typeof JsonCommand.Type
+
+const decode = ParseResult.decodeUnknownEither(Schema.parseJson(JsonCommand))
+
+/** The longest line that is read, in characters. */
+export const maxLine = 10_000_000
+
+/** Parses one line; a left says what is wrong with it. */
+export const parse = (line: string): Either.Either<JsonCommand, string> =>
+  line.length > maxLine
+    ? Either.left(`longer than ${maxLine} characters`)
+    : Either.mapLeft(decode(line, { onExcessProperty: "error" }), (issue) =>
+        ParseResult.TreeFormatter.formatIssueSync(issue).slice(0, 1_000)
+      )

@@ -1,0 +1,157 @@
+/**
+ * One JSON value a line, for another process: events on standard output and, with a peer, commands on standard input.
+ *
+ * The peer is an interactor like any other: what it is asked comes as `InteractionRequest`, what closed as
+ * `InteractionClosed`, what it said in vain as `AnswerRejected`. Events stay projections; only these lines carry requests.
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { Halted } from "../channel/HaltChannel.js"
+import * as HaltChannel from "../channel/HaltChannel.js"
+import * as QueueChannel from "../channel/QueueChannel.js"
+import * as InteractionRequest from "../interaction/InteractionRequest.js"
+import type * as Interactor from "../interaction/Interactor.js"
+import type * as Agent from "../runtime/Agent.js"
+import * as ExitCode from "./ExitCode.js"
+import * as JsonCommand from "./JsonCommand.js"
+import * as Output from "./Output.js"
+import { haltWith } from "./RunExecutor.js"
+
+export interface Options {
+  readonly agent: Agent.Agent
+  /** Absent with a peer that sends its own. */
+  readonly task: string | undefined
+  readonly halted: Effect.Effect<Halted>
+  /** The process at the other end of standard input. */
+  readonly peer: Peer | undefined
+}
+
+/** A process that reads our lines and writes commands. */
+export interface Peer {
+  readonly channel: QueueChannel.Service
+  readonly lines: Stream.Stream<string>
+  /** True when nobody but the peer can answer: once it is gone, requests halt. */
+  readonly alone: boolean
+}
+
+/** The peer as an interactor: it has all the time there is, unless the environment says otherwise. */
+export const makePeer = (timeouts: Interactor.Timeouts): Effect.Effect<QueueChannel.Service, never, Scope.Scope> =>
+  QueueChannel.make({ id: "json", timeouts })
+
+/** Runs until the agent is idle and, with a peer, until its input has ended or it said `Shutdown`. */
+export const run = ({ agent, task, halted, peer }: Options): Effect.Effect<number, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const events = yield* agent.subscribe({ capacity: 256, whenFull: "wait" })
+    const writing = yield* Effect.forkScoped(
+      Stream.runForEachChunk(events.stream, (chunk) => {
+        let text = ""
+        for (const event of chunk) text += `${JSON.stringify(event)}\n`
+        return Output.write(process.stdout, text)
+      })
+    )
+    const halt = yield* haltWith(agent, halted)
+    if (task !== undefined) yield* Effect.ignore(agent.send(task))
+    const haltOfPeer = peer === undefined ? Effect.succeedNone : yield* converse(agent, peer)
+    const end = yield* agent.awaitIdle
+    yield* agent.shutdown
+    yield* Fiber.await(writing)
+    const record = Option.orElse(yield* halt, () => Option.none())
+    const recordOfPeer = yield* haltOfPeer
+    for (const halted of Option.toArray(Option.orElse(record, () => recordOfPeer))) {
+      yield* Output.writeJson(process.stdout, halted)
+    }
+    return Option.match(end, { onNone: () => ExitCode.completed, onSome: ExitCode.ofTurn })
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Serves the peer until it is gone; yields what will tell whether its absence halted the agent. */
+const converse = (
+  agent: Agent.Agent,
+  { channel, lines, alone }: Peer
+): Effect.Effect<Effect.Effect<Option.Option<Halted>>, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const attached = yield* Scope.make()
+    yield* Scope.extend(agent.broker.attach(channel.interactor), attached)
+    yield* Effect.forkScoped(Stream.runForEach(channel.stream, writeDialog))
+    let number = 0
+    yield* lines.pipe(
+      Stream.takeUntilEffect((line) => {
+        number++
+        return line.trim() === "" ? Effect.succeed(false) : obey(agent, channel, line, number)
+      }),
+      Stream.runDrain
+    )
+    // Gone: what is still open falls to the others, or halts. The others stand ready before the peer leaves.
+    const halt = yield* HaltChannel.make
+    if (alone) yield* agent.broker.attach(halt.interactor)
+    yield* Scope.close(attached, Exit.void)
+    return yield* haltWith(agent, Deferred.await(halt.halted))
+  })
+
+const writeDialog = (dialog: QueueChannel.Dialog): Effect.Effect<void> =>
+  Output.writeJson(
+    process.stdout,
+    QueueChannel.match(dialog, {
+      Opened: ({ request }) => ({ _tag: "InteractionRequest", request: InteractionRequest.encode(request) }),
+      Closed: (closed) => ({ ...closed, _tag: "InteractionClosed" })
+    })
+  )
+
+/** Carries out one command. True: the peer wants an end. */
+const obey = (
+  agent: Agent.Agent,
+  channel: QueueChannel.Service,
+  line: string,
+  number: number
+): Effect.Effect<boolean> =>
+  Effect.gen(function* () {
+    const parsed = JsonCommand.parse(line)
+    if (Either.isLeft(parsed)) {
+      yield* complain(agent, `Line ${number} of the input is no command and was skipped: ${parsed.left}`)
+      return false
+    }
+    const command = parsed.right
+    switch (command._tag) {
+      case "Send":
+        if (command.target !== undefined && command.target !== agent.origin.agent) {
+          yield* complain(agent, `Line ${number}: there is no agent ${JSON.stringify(command.target)}.`)
+          return false
+        }
+        yield* Effect.ignore(command.when === "idle" ? agent.enqueue(command.text) : agent.send(command.text))
+        return false
+      case "Answer": {
+        const { requestId, answer } = command
+        const given =
+          typeof answer === "string" ? channel.answerText(requestId, answer) : channel.answer(requestId, answer)
+        yield* Effect.catchAll(given, (error) =>
+          Output.writeJson(process.stdout, { _tag: "AnswerRejected", requestId, reason: error.message })
+        )
+        return false
+      }
+      case "Interrupt":
+        yield* agent.cancel("user")
+        return false
+      case "Permissions": {
+        const outcome = yield* agent.permissions(command.command)
+        yield* Either.match(outcome, {
+          onLeft: (reason) => complain(agent, `Line ${number}: ${reason}`),
+          onRight: ({ lines }) => Output.writeJson(process.stdout, { _tag: "Permissions", lines })
+        })
+        return false
+      }
+      case "Shutdown":
+        yield* agent.cancel("shutdown")
+        return true
+    }
+  })
+
+const complain = (agent: Agent.Agent, message: string): Effect.Effect<void> => agent.report(message)

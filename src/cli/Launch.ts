@@ -1,0 +1,102 @@
+/** From settings to a running agent: the model, the tools, whom to ask. What every command that runs an agent shares. */
+import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import type * as CommandExecutor from "@effect/platform/CommandExecutor"
+import * as Toolkit from "@effect/ai/Toolkit"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import * as Clarification from "../builtin/Clarification.js"
+import * as Workspace from "../builtin/Workspace.js"
+import type * as Interactor from "../interaction/Interactor.js"
+import * as Model from "../model/Model.js"
+import * as ModelRegistry from "../model/ModelRegistry.js"
+import * as Agent from "../runtime/Agent.js"
+import * as AgentRuntime from "../runtime/AgentRuntime.js"
+import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
+import type { Settings } from "./Settings.js"
+
+export type Platform = FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor
+
+/** The tools of the command line. */
+export const toolkit = Toolkit.merge(Workspace.toolkit, Clarification.toolkit)
+
+/** The model a reference names: `offline`, `script:FILE`, or `PROVIDER/MODEL`. */
+export const resolveModel = (
+  settings: Settings,
+  ref: string
+): Effect.Effect<Model.Service, ConfigurationInvalid.ConfigurationInvalid, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function* () {
+    if (ref === "offline") {
+      const offline = yield* Effect.promise(() => import("../model/OfflineModel.js"))
+      return offline.make()
+    }
+    if (ref.startsWith("script:")) return yield* readScript(ref)
+    const registry = yield* ModelRegistry.make({ keys: settings.keys, baseUrls: settings.baseUrls }).pipe(
+      Effect.provide(FetchHttpClient.layer)
+    )
+    return yield* Effect.mapError(registry.resolve(ref), (error) => ConfigurationInvalid.make(error.message))
+  })
+
+/** Starts the agent that settings describe, with these interactors attached. */
+export const startAgent = (
+  settings: Settings,
+  interactors: ReadonlyArray<Interactor.Service>
+): Effect.Effect<Agent.Agent, ConfigurationInvalid.ConfigurationInvalid, Platform | Scope.Scope> =>
+  Effect.gen(function* () {
+    const path = yield* Path.Path
+    const model = yield* resolveModel(settings, settings.model)
+    const spillDirectory = path.join(settings.workspace, ".assent", "output")
+    const protectedPaths = [".assent", ".jaato"].map((name) => path.join(settings.workspace, name))
+    const runtime = AgentRuntime.layer({
+      toolkit,
+      policy: settings.policy,
+      instructions: instructions(settings),
+      workspace: settings.workspace,
+      protectedPaths,
+      secrets: Object.values(settings.keys),
+      limits: settings.limits
+    }).pipe(
+      Layer.provide(
+        Layer.mergeAll(
+          Workspace.layer({ root: settings.workspace, protectedPaths, spillDirectory }),
+          Clarification.layer,
+          Model.layer(model)
+        )
+      )
+    )
+    const context = yield* Layer.build(runtime)
+    return yield* Effect.provide(Agent.startWith(interactors), context)
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const readScript = (ref: string) =>
+  Effect.gen(function* () {
+    const fileSystem = yield* FileSystem.FileSystem
+    const file = ref.slice("script:".length)
+    const text = yield* Effect.mapError(fileSystem.readFileString(file), () =>
+      ConfigurationInvalid.make(`The script ${JSON.stringify(file)} cannot be read.`)
+    )
+    const { ScriptFile, ScriptedModel } = yield* Effect.promise(async () => ({
+      ScriptFile: await import("../model/ScriptFile.js"),
+      ScriptedModel: await import("../model/ScriptedModel.js")
+    }))
+    const script = Either.mapLeft(ScriptFile.parse(text, file), (error) => ConfigurationInvalid.make(error.message))
+    return ScriptedModel.make(yield* script, { id: ref })
+  })
+
+const instructions = (settings: Settings): string =>
+  [
+    "You are an agent that works in a directory of the person you help. Use the tools to look before you act, make small " +
+      "changes, and check what you did. When something is unclear and only the person can know, ask with " +
+      "request_clarification. When you are done, say briefly what you did.",
+    `The workspace is ${settings.workspace}. Paths are relative to it.`,
+    settings.instructions
+  ]
+    .filter((part) => part !== "")
+    .join("\n\n")

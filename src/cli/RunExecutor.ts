@@ -1,0 +1,106 @@
+/** One task for a program or a person who waits: the answer on standard output, everything else on standard error. */
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import type { Service as Screen } from "../channel/ConsoleScreen.js"
+import type { Halted } from "../channel/HaltChannel.js"
+import type * as Agent from "../runtime/Agent.js"
+import { Cancelled, type TurnEnd } from "../session/Turn.js"
+import * as ExitCode from "./ExitCode.js"
+import * as Output from "./Output.js"
+import * as Transcript from "./Transcript.js"
+
+export interface Options {
+  readonly agent: Agent.Agent
+  readonly task: string
+  /** Where a person follows and is asked; nothing when nobody watches. */
+  readonly screen: Screen | undefined
+  readonly halted: Effect.Effect<Halted>
+}
+
+/** Runs the task until the agent is idle; yields the exit code. */
+export const run = ({ agent, task, screen, halted }: Options): Effect.Effect<number, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const events = yield* agent.subscribe({ capacity: 4_096 })
+    const shown =
+      screen === undefined ? undefined : yield* Effect.forkScoped(Transcript.follow(events, screen, progress(screen)))
+    if (screen !== undefined) yield* Effect.forkScoped(listen(screen, agent))
+    const halt = yield* haltWith(agent, halted)
+    const end = yield* Effect.orElseSucceed(agent.run(task), () => stopped)
+    yield* agent.shutdown
+    if (shown !== undefined) yield* Fiber.await(shown)
+    return yield* report(end, yield* halt)
+  })
+
+/** Halts the agent on the first request that nobody can answer; yields the record of it, if there was one. */
+export const haltWith = (
+  agent: Agent.Agent,
+  halted: Effect.Effect<Halted>
+): Effect.Effect<Effect.Effect<Option.Option<Halted>>, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    let record = Option.none<Halted>()
+    yield* Effect.forkScoped(
+      Effect.flatMap(halted, (halt) => {
+        record = Option.some(halt)
+        return agent.halt(`${halt.kind} needs an answer. ${halt.hint}`)
+      })
+    )
+    return Effect.sync(() => record)
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const stopped: TurnEnd = Cancelled({ reason: "shutdown", steps: 0 })
+
+/** Tool calls and notices; the answer itself goes to standard output once, at the end. */
+const progress = (screen: Screen): Transcript.Transcript => {
+  const transcript = Transcript.make({ color: screen.color, verbose: false })
+  return {
+    ...transcript,
+    show: (event) =>
+      event._tag === "TextDelta" ||
+      event._tag === "BlockStarted" ||
+      event._tag === "BlockEnded" ||
+      event._tag === "TurnEnded"
+        ? {}
+        : transcript.show(event)
+  }
+}
+
+/** A person who watches may interject and cancel. */
+const listen = (screen: Screen, agent: Agent.Agent): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    for (;;) {
+      const submitted = yield* screen.next
+      if (submitted._tag === "EndOfInput") return
+      if (submitted._tag === "Interrupt") yield* agent.cancel("user")
+      else yield* Effect.ignore(agent.send(submitted.text))
+    }
+  })
+
+const report = (end: TurnEnd, halted: Option.Option<Halted>): Effect.Effect<number> =>
+  Effect.gen(function* () {
+    const code = ExitCode.ofTurn(end)
+    switch (end._tag) {
+      case "Completed":
+        yield* Output.write(process.stdout, end.text === "" ? "" : `${end.text}\n`)
+        break
+      case "TurnLimit":
+        yield* Output.write(process.stdout, end.text === "" ? "" : `${end.text}\n`)
+        yield* Output.write(process.stderr, `assent: the limit of ${end.steps} model calls was reached.\n`)
+        break
+      case "Cancelled":
+        yield* Output.write(process.stderr, `assent: cancelled (${end.reason}).\n`)
+        break
+      case "Failed":
+        yield* Output.write(process.stderr, `assent: ${end.error}\n`)
+        break
+      case "Halted":
+        if (Option.isSome(halted)) yield* Output.writeJson(process.stderr, halted.value)
+        else yield* Output.write(process.stderr, `assent: ${end.detail}\n`)
+    }
+    return code
+  })

@@ -1,0 +1,34 @@
+/** The person's terminal for a command: a drawn screen where both ends are terminals, plain lines where one is a pipe. */
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as ConsolePlain from "../channel/ConsolePlain.js"
+import * as ConsoleScreen from "../channel/ConsoleScreen.js"
+import * as NodeTerminal from "./NodeTerminal.js"
+
+export interface Options {
+  /** Where the screen is drawn. */
+  readonly output: "stdout" | "stderr"
+  readonly history?: ReadonlyArray<string> | undefined
+}
+
+/** Whether a person can be asked at this output: both it and standard input are terminals. */
+export const isInteractive = (output: Options["output"]): boolean =>
+  process.stdin.isTTY === true && process[output].isTTY === true
+
+/** Colours unless `NO_COLOR` is set, the terminal is dumb, or the output is none. */
+export const wantsColor = (output: Options["output"]): Effect.Effect<boolean> =>
+  Effect.map(
+    Effect.all([Effect.option(Config.nonEmptyString("NO_COLOR")), Effect.option(Config.string("TERM"))]),
+    ([no, term]) => process[output].isTTY === true && Option.isNone(no) && !Option.contains(term, "dumb")
+  )
+
+export const layer = ({ output, history }: Options): Layer.Layer<ConsoleScreen.ConsoleScreen> =>
+  Layer.unwrapEffect(
+    Effect.map(wantsColor(output), (color) =>
+      isInteractive(output)
+        ? ConsoleScreen.layer({ color, history })
+        : ConsolePlain.layer({ color, echoes: process.stdin.isTTY === true })
+    )
+  ).pipe(Layer.provide(NodeTerminal.layer({ output: process[output] })))

@@ -1,0 +1,25 @@
+#!/usr/bin/env node
+/** The program: runs the command line in one fiber, turns signals into interruption, and ends with its exit code. */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Cli from "./Cli.js"
+import * as ExitCode from "./ExitCode.js"
+
+const fiber = Effect.runFork(Cli.main(process.argv.slice(2)))
+
+let signals = 0
+const stop = () => {
+  // Who insists gets an end at once; work that was started in its own process group is ended by its scope before.
+  if (++signals > 2) process.exit(ExitCode.cancelled)
+  Effect.runFork(Fiber.interruptFork(fiber))
+}
+process.on("SIGINT", stop)
+process.on("SIGTERM", stop)
+process.on("SIGHUP", stop)
+// A reader that went away, as in `assent run … | head -1`.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
+
+fiber.addObserver((exit) => {
+  process.exit(Exit.isSuccess(exit) ? exit.value : ExitCode.cancelled)
+})

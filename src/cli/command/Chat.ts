@@ -1,0 +1,57 @@
+/** `assent chat`: a person at a terminal. */
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import * as Effect from "effect/Effect"
+import * as ConsoleChannel from "../../channel/ConsoleChannel.js"
+import { ConsoleScreen } from "../../channel/ConsoleScreen.js"
+import * as Interaction from "../../interaction/Interaction.js"
+import * as InteractionRequest from "../../interaction/InteractionRequest.js"
+import * as Interactor from "../../interaction/Interactor.js"
+import type * as Arguments from "../Arguments.js"
+import * as Channels from "../Channels.js"
+import * as ChatExecutor from "../ChatExecutor.js"
+import * as Launch from "../Launch.js"
+import * as Screen from "../Screen.js"
+import * as Settings from "../Settings.js"
+
+export const run = (invocation: Arguments.Invocation) =>
+  Effect.gen(function* () {
+    const { flags } = invocation
+    const settings = yield* Settings.load(flags)
+    const plans = yield* Channels.plan(flags, [{ _tag: "Console" }])
+    const interactive = Screen.isInteractive("stdout")
+    // The model is resolved before the terminal is taken over, so that a mistake is told on a plain line.
+    yield* Launch.resolveModel(settings, settings.model)
+    return yield* Effect.gen(function* () {
+      const screen = yield* ConsoleScreen
+      const console = yield* ConsoleChannel.make()
+      const trusted = settings.wantsTrust && interactive ? yield* askForTrust(settings, console) : false
+      const current = trusted ? yield* Settings.load({ ...flags, trust: true }) : settings
+      for (const warning of current.warnings) yield* screen.printLine(warning)
+      if (current.wantsTrust) yield* screen.printLine(Settings.untrustedNotice(current))
+      const { interactors } = yield* Channels.open(plans, current.timeouts, Effect.succeed(console))
+      const agent = yield* Launch.startAgent(current, interactors)
+      const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+      return yield* ChatExecutor.run({
+        agent,
+        interactive,
+        resolveModel: (ref) => Effect.provide(Launch.resolveModel(current, ref), platform)
+      })
+    }).pipe(Effect.provide(Screen.layer({ output: "stdout" })))
+  }).pipe(Effect.scoped)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Asked once; a yes is remembered outside the workspace, anything else is asked again next time. */
+const askForTrust = (settings: Settings.Settings, console: Interactor.Service) =>
+  Effect.gen(function* () {
+    const request = yield* InteractionRequest.make(
+      new Interaction.Confirm({
+        prompt: `${settings.workspace} brings settings that allow things without asking. Trust this directory?`,
+        default: false
+      })
+    )
+    return (yield* console.request(request)).answer
+  }).pipe(Effect.orElseSucceed(() => false))

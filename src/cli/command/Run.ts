@@ -1,0 +1,80 @@
+/** `assent run`: one task, or with `--jsonl` a process that drives the agent. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import * as ConsoleChannel from "../../channel/ConsoleChannel.js"
+import { ConsoleScreen } from "../../channel/ConsoleScreen.js"
+import * as Arguments from "../Arguments.js"
+import * as Channels from "../Channels.js"
+import * as Input from "../Input.js"
+import * as JsonExecutor from "../JsonExecutor.js"
+import * as Launch from "../Launch.js"
+import * as Output from "../Output.js"
+import * as RunExecutor from "../RunExecutor.js"
+import * as Screen from "../Screen.js"
+import * as Settings from "../Settings.js"
+
+export const run = (invocation: Arguments.Invocation) =>
+  Effect.gen(function* () {
+    const { flags, words } = invocation
+    const settings = yield* Settings.load(flags)
+    const jsonl = flags.jsonl === true
+    const json = jsonl || flags.json === true
+    const attended = !json && Screen.isInteractive("stderr")
+    const fallback: ReadonlyArray<Channels.Plan> = attended ? [{ _tag: "Console" }] : jsonl ? [] : [{ _tag: "Halt" }]
+    const plans = yield* Channels.plan(flags, fallback)
+    const wantsConsole = plans.some((plan) => plan._tag === "Console")
+    const task = yield* taskOf(words, jsonl, wantsConsole)
+    yield* Launch.resolveModel(settings, settings.model)
+    for (const warning of settings.warnings) yield* Output.write(process.stderr, `assent: ${warning}\n`)
+    if (settings.wantsTrust) yield* Output.write(process.stderr, `assent: ${Settings.untrustedNotice(settings)}\n`)
+
+    const body = (screen: Option.Option<ConsoleScreen["Type"]>) =>
+      Effect.gen(function* () {
+        const console = Option.match(screen, {
+          onNone: () => Effect.dieMessage("a console was opened without a screen"),
+          onSome: (service) => Effect.provideService(ConsoleChannel.make(), ConsoleScreen, service)
+        })
+        const { interactors, halted } = yield* Channels.open(plans, settings.timeouts, console)
+        const channel = jsonl ? Option.some(yield* JsonExecutor.makePeer(settings.timeouts)) : Option.none()
+        const agent = yield* Launch.startAgent(settings, interactors)
+        if (settings.timeout !== undefined) {
+          yield* Effect.forkScoped(Effect.delay(agent.cancel("timeout"), settings.timeout))
+        }
+        if (!json) {
+          return yield* RunExecutor.run({ agent, task: task ?? "", screen: Option.getOrUndefined(screen), halted })
+        }
+        const peer = Option.map(channel, (channel) => ({
+          channel,
+          lines: Input.lines,
+          alone: interactors.length === 0
+        }))
+        return yield* JsonExecutor.run({ agent, task, halted, peer: Option.getOrUndefined(peer) })
+      })
+
+    return wantsConsole
+      ? yield* Effect.provide(
+          Effect.flatMap(ConsoleScreen, (screen) => body(Option.some(screen))),
+          Screen.layer({ output: "stderr" })
+        )
+      : yield* body(Option.none())
+  }).pipe(Effect.scoped)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The words, else standard input; a peer may send its task later. */
+const taskOf = (words: ReadonlyArray<string>, jsonl: boolean, wantsConsole: boolean) =>
+  Effect.gen(function* () {
+    const task = words.join(" ").trim()
+    if (task !== "") return task
+    if (jsonl) return undefined
+    if (process.stdin.isTTY === true || wantsConsole) {
+      return yield* new Arguments.UsageError({
+        message: 'assent run needs a task: assent run "summarise README.md", or pipe one in.'
+      })
+    }
+    const text = (yield* Stream.mkString(Stream.intersperse(Input.lines, "\n"))).trim()
+    return text === "" ? yield* new Arguments.UsageError({ message: "The task on standard input is empty." }) : text
+  })

@@ -1,0 +1,213 @@
+/**
+ * Everything that can happen to an agent, as one closed union. Events tell; they never ask and never decide.
+ *
+ * Events carry ids, kinds and redacted summaries, never payloads with authority. An event is a plain object; the schemas
+ * are for wires and tests, nothing we made ourselves is decoded.
+ */
+import * as Schema from "effect/Schema"
+import { CorrelationId, MessageId, RequestId, SessionId, ToolCallId } from "../core/Id.js"
+import { ToolOutcome } from "../core/ToolOutcome.js"
+
+/** What every event carries. */
+const common = {
+  /** Milliseconds since the epoch. */
+  at: Schema.Number,
+  sessionId: SessionId,
+  /** Agent path such as `main/code_reviewer`. */
+  agent: Schema.String,
+  /** Present inside a turn. */
+  correlationId: Schema.optional(CorrelationId)
+}
+
+const event = <Tag extends string, Fields extends Schema.Struct.Fields>(tag: Tag, fields: Fields) =>
+  Schema.Struct({ _tag: Schema.Literal(tag), ...common, ...fields }).annotations({ identifier: tag })
+
+/** Tokens of one model call, as far as the provider told. */
+export const Usage = Schema.Struct({
+  inputTokens: Schema.optional(Schema.Number),
+  outputTokens: Schema.optional(Schema.Number),
+  cachedInputTokens: Schema.optional(Schema.Number),
+  reasoningTokens: Schema.optional(Schema.Number)
+})
+export type Usage = typeof Usage.Type
+
+/** How a turn ended. */
+export const EndReason = Schema.Literal("completed", "cancelled", "turn_limit", "halted", "failed")
+export type EndReason = typeof EndReason.Type
+
+export const AgentStatus = Schema.Literal("idle", "thinking", "streaming", "executing", "waiting", "done")
+export type AgentStatus = typeof AgentStatus.Type
+
+/** How a permission was decided. */
+export const PermissionMethod = Schema.Literal(
+  "pre_validation",
+  "guard",
+  "stage_grant",
+  "envelope",
+  "turn_suspension",
+  "idle_suspension",
+  "allow_all",
+  "session_blacklist",
+  "blacklist",
+  "session_whitelist",
+  "whitelist",
+  "auto_approved",
+  "default",
+  "user_approved",
+  "user_denied",
+  "user_comment",
+  "timeout",
+  "cancelled",
+  "unavailable",
+  "yolo",
+  "edit_incomplete",
+  "check_failed"
+)
+export type PermissionMethod = typeof PermissionMethod.Type
+
+const settled = { requestId: RequestId, kind: Schema.String }
+
+export const AgentEvent = Schema.Union(
+  // agent
+  event("AgentCreated", {
+    depth: Schema.Number,
+    model: Schema.String,
+    parentSessionId: Schema.optional(SessionId),
+    /** The tool call that made the agent, for a child. */
+    parentToolCallId: Schema.optional(ToolCallId)
+  }),
+  event("AgentStatusChanged", { status: AgentStatus }),
+  event("AgentCompleted", { success: Schema.Boolean, turnsUsed: Schema.Number, error: Schema.optional(Schema.String) }),
+  event("AgentError", { message: Schema.String }),
+  event("SessionRestored", { messages: Schema.Number }),
+  // turn
+  event("TurnStarted", { input: Schema.String }),
+  event("TurnEnded", {
+    reason: EndReason,
+    steps: Schema.Number,
+    /** Why it was cancelled, halted or failed. */
+    detail: Schema.optional(Schema.String)
+  }),
+  // step: one model call
+  event("ModelCallStarted", { model: Schema.String, step: Schema.Number }),
+  event("ModelCallEnded", {
+    model: Schema.String,
+    step: Schema.Number,
+    finishReason: Schema.String,
+    usage: Usage,
+    /** True when an interjection or a cancellation stopped it. */
+    interrupted: Schema.optional(Schema.Boolean)
+  }),
+  event("ModelRetried", {
+    model: Schema.String,
+    attempt: Schema.Number,
+    reason: Schema.String,
+    /** Milliseconds until the next attempt. */
+    delay: Schema.Number
+  }),
+  event("BlockStarted", { block: Schema.Literal("text", "thinking") }),
+  event("TextDelta", { text: Schema.String }),
+  event("ThinkingDelta", { text: Schema.String }),
+  event("BlockEnded", { block: Schema.Literal("text", "thinking") }),
+  event("ToolArgumentsDelta", { toolCallId: ToolCallId, text: Schema.String }),
+  // tool
+  event("ToolCallProposed", { toolCallId: ToolCallId, tool: Schema.String, summary: Schema.String }),
+  event("ToolCallStarted", { toolCallId: ToolCallId, tool: Schema.String, summary: Schema.String }),
+  event("ToolOutput", {
+    toolCallId: ToolCallId,
+    stream: Schema.Literal("stdout", "stderr"),
+    text: Schema.String
+  }),
+  event("ToolCallEnded", {
+    toolCallId: ToolCallId,
+    tool: Schema.String,
+    outcome: ToolOutcome,
+    /** Milliseconds from start to end; absent when it never started. */
+    duration: Schema.optional(Schema.Number),
+    summary: Schema.String
+  }),
+  // interaction
+  event("InteractionRequested", { requestId: RequestId, kind: Schema.String, summary: Schema.String }),
+  event("QuestionDisplayed", { requestId: RequestId, index: Schema.Number, total: Schema.Number }),
+  event("QuestionAnswered", { requestId: RequestId, index: Schema.Number, summary: Schema.String }),
+  event("InteractionAnswered", {
+    ...settled,
+    status: Schema.Literal("answered"),
+    /** The encoded answer; absent for `Auth.*`. */
+    value: Schema.optional(Schema.Unknown),
+    by: Schema.String,
+    how: Schema.String
+  }),
+  event("InteractionCancelled", { ...settled, by: Schema.optional(Schema.String) }),
+  event("InteractionTimedOut", { ...settled, by: Schema.String }),
+  event("InteractionUnavailable", { ...settled, reason: Schema.String }),
+  event("InteractorFailed", { requestId: RequestId, interactor: Schema.String, reason: Schema.String }),
+  event("LateAnswer", { requestId: Schema.String, by: Schema.String, winner: Schema.optional(Schema.String) }),
+  // permission
+  event("PermissionResolved", {
+    toolCallId: ToolCallId,
+    tool: Schema.String,
+    granted: Schema.Boolean,
+    method: PermissionMethod,
+    /** The rule or sentence that decided. */
+    reason: Schema.String,
+    /** Present when somebody was asked. */
+    requestId: Schema.optional(RequestId),
+    /** Who answered, when somebody did. */
+    by: Schema.optional(Schema.String),
+    edited: Schema.optional(Schema.Boolean)
+  }),
+  event("PermissionStatusChanged", { default: Schema.String, suspension: Schema.optional(Schema.String) }),
+  event("GrantMinted", { stageExecutionId: Schema.String, attempt: Schema.Number, tool: Schema.String }),
+  event("GrantConsumed", { stageExecutionId: Schema.String, attempt: Schema.Number, tool: Schema.String }),
+  event("SubagentEnvelopeApproved", { subagentId: Schema.String, note: Schema.optional(Schema.String) }),
+  event("SubagentEnvelopeDenied", { subagentId: Schema.String, note: Schema.optional(Schema.String) }),
+  // interjection
+  event("UserInterjected", {
+    messageId: MessageId,
+    message: Schema.String,
+    targetAgent: Schema.String,
+    /** The tool call under whose child the message went, or `root`. */
+    parentId: Schema.String
+  }),
+  event("InterjectionAcknowledged", { messageId: MessageId, step: Schema.Number }),
+  // compaction
+  event("CompactionStarted", { reason: Schema.String, tokens: Schema.Number }),
+  event("CompactionEnded", { reason: Schema.String, removed: Schema.Number, tokens: Schema.Number }),
+  // observers
+  event("Lagged", { missed: Schema.Number })
+)
+
+/**
+ * One event.
+ *
+ * How the events of other systems map: `thinking_start/content/end` are `BlockStarted`, `ThinkingDelta`, `BlockEnded`,
+ * `message_*` the same for text; `tool_call_start/content/end` are `ToolArgumentsDelta` and `ToolCallProposed`;
+ * `tool_call` is `ToolCallStarted`; `tool_result(_error)` is `ToolCallEnded` by outcome; `no_tool_call` is a
+ * `ModelCallEnded` with finish reason `stop`; `api_call_start/end` and `token_usage` are `ModelCallStarted` and
+ * `ModelCallEnded`; `update_busy` is `AgentStatusChanged`; `turn_end` is `TurnEnded`; `error` is `AgentError`;
+ * `tool_approval_request/granted/rejected/timeout` are `InteractionRequested` and `PermissionResolved` by method;
+ * `command_execution_*` and `command_output` are `ToolCallStarted`, `ToolOutput` and `ToolCallEnded` by outcome;
+ * `context_summarization_*` are `CompactionStarted`, `CompactionEnded` and, on failure, `AgentError`. `tools_update` does
+ * not apply (a session's tools are fixed) and `notes_data` neither (no notes store). Of a UI's lifecycle hooks,
+ * `agent_created`, `agent_status_changed` and `agent_completed` keep their names, `agent_output` is `TextDelta`,
+ * `tool_call_start/end` are `ToolCallStarted` and `ToolCallEnded`, `turn_completed` is `TurnEnded`, and
+ * `context_updated` is the usage in `ModelCallEnded`.
+ */
+export type AgentEvent = typeof AgentEvent.Type
+
+/** An event before it is stamped with time and origin. */
+export type Body = AgentEvent extends infer E ? (E extends AgentEvent ? Omit<E, keyof Stamp> : never) : never
+
+export interface Stamp {
+  readonly at: number
+  readonly sessionId: SessionId
+  readonly agent: string
+  readonly correlationId?: CorrelationId | undefined
+}
+
+/** The event of a kind: `EventOf<"TurnEnded">`. */
+export type EventOf<Tag extends AgentEvent["_tag"]> = Extract<AgentEvent, { readonly _tag: Tag }>
+
+/** Completes an event body with who and when. */
+export const make = (stamp: Stamp, body: Body): AgentEvent => ({ ...body, ...stamp })

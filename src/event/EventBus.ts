@@ -1,0 +1,261 @@
+/**
+ * Carries the events of one tree of agents to whoever listens.
+ *
+ * Every subscriber has a ring of its own. The owner of the agent subscribes with back-pressure: when its ring is full,
+ * publishers wait. Everybody else slides: the oldest events are dropped and counted, and the next batch starts with
+ * `Lagged`. So no observer can stall an agent.
+ *
+ * ```
+ *  publish ──► ring (owner, waits when full)  ──takeAll──► executor
+ *          ├─► ring (observer, slides)        ──takeAll──► transcript
+ *          └─► line: events that wait for the owner, in order
+ * ```
+ *
+ * Publishing is a plain call that puts the event into each ring; only a full owner's ring makes it wait. Readers take
+ * whole batches, because waking a fiber costs more than a hundred events.
+ */
+import * as Chunk from "effect/Chunk"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { AgentEvent } from "./AgentEvent.js"
+
+/** What happens when a subscriber's ring is full. */
+export interface Policy {
+  /** Events the ring holds, at least 1. Default: 256. */
+  readonly capacity?: number | undefined
+  /** Make publishers wait, or drop the oldest and count. Default: `slide`. */
+  readonly whenFull?: "wait" | "slide" | undefined
+}
+
+export interface Subscription {
+  /**
+   * Waits for at least one event and takes all there are, oldest first; nothing once the bus is closed and everything
+   * was taken. One reader at a time.
+   */
+  readonly takeAll: Effect.Effect<Option.Option<ReadonlyArray<AgentEvent>>>
+  readonly stream: Stream.Stream<AgentEvent>
+}
+
+export interface Service {
+  /** Publishes, waiting while a back-pressured subscriber is full. Interrupting the wait does not lose the event. */
+  readonly publish: (event: AgentEvent) => Effect.Effect<void>
+  /**
+   * Publishes at once. False: the event stands in line for a full subscriber, and whoever goes on to publish should wait
+   * for {@link awaitRoom}. Never loses an event; the line is as long as there are publishers that did not wait.
+   */
+  readonly unsafePublish: (event: AgentEvent) => boolean
+  /** Waits until nothing stands in line. */
+  readonly awaitRoom: Effect.Effect<void>
+  /** Everything published from now on, until the scope or the bus closes. */
+  readonly subscribe: (policy?: Policy) => Effect.Effect<Subscription, never, Scope.Scope>
+  /** Ends every subscription after what it still holds. What stands in line is handed over regardless of capacity. */
+  readonly close: Effect.Effect<void>
+}
+
+export class EventBus extends Context.Tag("assent/event/EventBus")<EventBus, Service>() {}
+
+export const make: Effect.Effect<Service> = Effect.sync(() => new Bus())
+
+export const layer: Layer.Layer<EventBus> = Layer.effect(EventBus, make)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+type Resume = (effect: Effect.Effect<void>) => void
+
+class Bus implements Service {
+  // Written and read only inside synchronous sections, so no lock is needed.
+  private subscribers: ReadonlyArray<Ring> = []
+  private line: Array<AgentEvent> = []
+  private waiters: Array<Resume> = []
+  private closed = false
+
+  readonly unsafePublish = (event: AgentEvent): boolean => {
+    if (this.line.length > 0 || this.isFull()) {
+      this.line.push(event)
+      return false
+    }
+    this.deliver(event)
+    return true
+  }
+
+  readonly awaitRoom: Effect.Effect<void> = Effect.suspend(() =>
+    this.line.length === 0
+      ? Effect.void
+      : Effect.async<void>((resume) => {
+          this.waiters.push(resume)
+          return Effect.sync(() => {
+            this.waiters = this.waiters.filter((waiter) => waiter !== resume)
+          })
+        })
+  )
+
+  readonly publish = (event: AgentEvent): Effect.Effect<void> =>
+    Effect.suspend(() => (this.unsafePublish(event) ? Effect.void : this.awaitRoom))
+
+  readonly subscribe = (policy: Policy = {}): Effect.Effect<Subscription, never, Scope.Scope> =>
+    Effect.map(
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          const ring = new Ring(Math.max(1, policy.capacity ?? 256), policy.whenFull === "wait", this.pump)
+          if (this.closed) ring.close()
+          else this.subscribers = [...this.subscribers, ring]
+          return ring
+        }),
+        (ring) =>
+          Effect.sync(() => {
+            this.subscribers = this.subscribers.filter((other) => other !== ring)
+            ring.close()
+            this.pump()
+          })
+      ),
+      (ring): Subscription => ({ takeAll: ring.takeAll, stream: streamOf(ring) })
+    )
+
+  readonly close: Effect.Effect<void> = Effect.sync(() => {
+    this.closed = true
+    for (const ring of this.subscribers) ring.unbound()
+    this.pump()
+    for (const ring of this.subscribers) ring.close()
+    this.subscribers = []
+  })
+
+  private isFull(): boolean {
+    for (const ring of this.subscribers) if (ring.makesWait()) return true
+    return false
+  }
+
+  private deliver(event: AgentEvent): void {
+    for (const ring of this.subscribers) ring.push(event)
+  }
+
+  /** Moves what stands in line into the rings, as far as there is room; then lets publishers go on. */
+  private readonly pump = (): void => {
+    let moved = 0
+    while (moved < this.line.length && !this.isFull()) this.deliver(this.line[moved++] as AgentEvent)
+    if (moved > 0) this.line.splice(0, moved)
+    if (this.line.length > 0 || this.waiters.length === 0) return
+    const waiters = this.waiters
+    this.waiters = []
+    for (const resume of waiters) resume(Effect.void)
+  }
+}
+
+class Ring {
+  private events: Array<AgentEvent | undefined>
+  private head = 0
+  private size = 0
+  private missed = 0
+  private closed = false
+  private reader: Resume | undefined
+
+  constructor(
+    private capacity: number,
+    private waits: boolean,
+    private readonly afterTake: () => void
+  ) {
+    this.events = new Array<AgentEvent | undefined>(capacity)
+  }
+
+  makesWait(): boolean {
+    return this.waits && this.size >= this.capacity
+  }
+
+  /** Lets the ring grow from now on: used once, when the bus closes. */
+  unbound(): void {
+    const held = this.drain()
+    this.events = held
+    this.head = 0
+    this.size = held.length
+    this.capacity = Number.POSITIVE_INFINITY
+    this.waits = false
+  }
+
+  push(event: AgentEvent): void {
+    if (this.size < this.capacity) {
+      if (this.capacity === Number.POSITIVE_INFINITY) this.events.push(event)
+      else {
+        const index = this.head + this.size
+        this.events[index < this.capacity ? index : index - this.capacity] = event
+      }
+      this.size++
+    } else {
+      this.events[this.head] = event
+      this.head = this.head + 1 === this.capacity ? 0 : this.head + 1
+      this.missed++
+    }
+    if (this.reader !== undefined) this.wake()
+  }
+
+  close(): void {
+    this.closed = true
+    if (this.reader !== undefined) this.wake()
+  }
+
+  readonly takeAll: Effect.Effect<Option.Option<ReadonlyArray<AgentEvent>>> = Effect.suspend(() => {
+    if (this.size > 0) return Effect.succeed(this.take())
+    if (this.closed) return Effect.succeedNone
+    return Effect.zipRight(
+      Effect.async<void>((resume) => {
+        this.reader = resume
+        return Effect.sync(() => {
+          this.reader = undefined
+        })
+      }),
+      Effect.suspend(() => this.takeAll)
+    )
+  })
+
+  private wake(): void {
+    const resume = this.reader
+    this.reader = undefined
+    resume?.(Effect.void)
+  }
+
+  private take(): Option.Option<ReadonlyArray<AgentEvent>> {
+    const first = this.events[this.head]
+    const events = this.drain()
+    if (this.missed > 0 && first !== undefined) {
+      events.unshift({
+        _tag: "Lagged",
+        at: first.at,
+        sessionId: first.sessionId,
+        agent: first.agent,
+        missed: this.missed
+      })
+      this.missed = 0
+    }
+    this.afterTake()
+    return Option.some(events)
+  }
+
+  private drain(): Array<AgentEvent> {
+    const { events, head, size } = this
+    const out: Array<AgentEvent> = []
+    for (let i = 0; i < size; i++) {
+      const at = head + i < events.length ? head + i : head + i - events.length
+      out.push(events[at] as AgentEvent)
+      events[at] = undefined
+    }
+    this.head = 0
+    this.size = 0
+    if (this.capacity === Number.POSITIVE_INFINITY) this.events = []
+    return out
+  }
+}
+
+const streamOf = (ring: Ring): Stream.Stream<AgentEvent> =>
+  Stream.repeatEffectChunkOption(
+    Effect.flatMap(
+      ring.takeAll,
+      Option.match({
+        onNone: () => Effect.fail(Option.none()),
+        onSome: (events) => Effect.succeed(Chunk.unsafeFromArray(events))
+      })
+    )
+  )

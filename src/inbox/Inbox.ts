@@ -1,0 +1,82 @@
+/**
+ * Everything sent to one session, and the only way in.
+ *
+ * Two lanes, each in order of arrival: `steer` is read at the next step boundary of the running turn, `queue` when the
+ * session is idle. Written by any fiber through a port, read by the session's one fiber; unbounded, because whoever sends
+ * is bounded where it sends. A message is either delivered once or still visible here.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import { IdGenerator, type MessageId } from "../core/Id.js"
+import type { Delivery, Message, Source } from "./Message.js"
+
+/** A sender's end of an inbox, bound to one source. */
+export interface Port {
+  readonly source: Source
+  readonly send: (
+    text: string,
+    options?: { readonly delivery?: Delivery | undefined; readonly interjection?: Message["interjection"] }
+  ) => Effect.Effect<Message>
+}
+
+export interface Service {
+  readonly port: (source: Source) => Port
+  /** Waits until a message is there. */
+  readonly awaitWork: Effect.Effect<void>
+  /** Takes what steers the running turn, oldest first. */
+  readonly takeSteering: () => ReadonlyArray<Message>
+  /** Takes what starts a turn: all steering messages, else the oldest queued one. */
+  readonly takeTurn: () => ReadonlyArray<Message>
+  readonly hasSteering: () => boolean
+  readonly isEmpty: () => boolean
+  /** What is there, steering first; nothing is taken. */
+  readonly peek: () => ReadonlyArray<Message>
+}
+
+/** A user, a parent or the system is heard at the next step; a child waits until the session is idle. */
+export const defaultDelivery = (source: Source): Delivery => (source === "child" ? "queue" : "steer")
+
+export const make: Effect.Effect<Service> = Effect.map(IdGenerator, (ids) => {
+  const lanes: { readonly [D in Delivery]: Array<Message> } = { steer: [], queue: [] }
+  let reader: ((effect: Effect.Effect<void>) => void) | undefined
+  const file = (message: Message): Message => {
+    lanes[message.delivery].push(message)
+    const resume = reader
+    reader = undefined
+    resume?.(Effect.void)
+    return message
+  }
+  const isEmpty = () => lanes.steer.length === 0 && lanes.queue.length === 0
+  const takeSteering = () => lanes.steer.splice(0)
+  return {
+    port: (source) => ({
+      source,
+      send: (text, options) =>
+        Effect.map(Clock.currentTimeMillis, (at) =>
+          file({
+            id: ids.unsafeNext("msg") as MessageId,
+            source,
+            delivery: options?.delivery ?? defaultDelivery(source),
+            text,
+            at,
+            ...(options?.interjection === undefined ? {} : { interjection: options.interjection })
+          })
+        )
+    }),
+    awaitWork: Effect.suspend(() =>
+      isEmpty()
+        ? Effect.async<void>((resume) => {
+            reader = resume
+            return Effect.sync(() => {
+              reader = undefined
+            })
+          })
+        : Effect.void
+    ),
+    takeSteering,
+    takeTurn: () => (lanes.steer.length > 0 ? takeSteering() : lanes.queue.splice(0, 1)),
+    hasSteering: () => lanes.steer.length > 0,
+    isEmpty,
+    peek: () => [...lanes.steer, ...lanes.queue]
+  }
+})

@@ -1,0 +1,354 @@
+/**
+ * The interactor that fans out to all attached interactors. The first answer wins.
+ *
+ * ```
+ *  request ─► prompt slot ─► recheck ─► InteractionRequested ─┬─► interactor 1 (own fiber)
+ *  (kinds that grant authority wait here, one at a time)      ├─► interactor 2 (own fiber)
+ *                                                             └─► answer(id) from outside
+ *  first to settle ─► settling event ─► the others are interrupted and close their dialogs ─► return
+ * ```
+ *
+ * An interactor that fails, times out or closes leaves the race; when all have left, the request ends. Nobody holds the
+ * slot but a request that is being shown here.
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
+import type { RequestId } from "../core/Id.js"
+import * as Origin from "../core/Origin.js"
+import * as Redaction from "../core/Redaction.js"
+import * as AgentEvent from "../event/AgentEvent.js"
+import * as EventBus from "../event/EventBus.js"
+import * as Interaction from "./Interaction.js"
+import {
+  InteractionAlreadyAnswered,
+  InteractionCancelled,
+  InteractorUnavailable,
+  MalformedAnswer,
+  NoInteractor,
+  UnknownRequest,
+  type AnswerRejected,
+  type InteractionError
+} from "./InteractionError.js"
+import type { InteractionRequest } from "./InteractionRequest.js"
+import * as Interactor from "./Interactor.js"
+import * as Pending from "./Pending.js"
+
+export interface Service {
+  /** The broker as the interactor it is. */
+  readonly interactor: Interactor.Service
+  /**
+   * Lets an interactor take part until the scope closes; it is asked at once what is open. Closing the scope closes its
+   * dialogs and leaves open requests to the others.
+   */
+  readonly attach: (interactor: Interactor.Service) => Effect.Effect<void, never, Scope.Scope>
+  /** Answers an open request with an encoded answer from outside, through the same door as everybody else. */
+  readonly answer: (requestId: string, by: string, answer: unknown) => Effect.Effect<void, AnswerRejected>
+  /** Withdraws an open request. False when it is not open. */
+  readonly cancel: (requestId: string, by: string) => Effect.Effect<boolean>
+  /** What is being asked right now, oldest first. */
+  readonly open: Effect.Effect<ReadonlyArray<InteractionRequest>>
+}
+
+export class InteractionBroker extends Context.Tag("assent/interaction/InteractionBroker")<
+  InteractionBroker,
+  Service
+>() {}
+
+export interface Options {
+  /** Where the settling events go. */
+  readonly bus: EventBus.Service
+  /** The root session the broker belongs to. */
+  readonly origin?: Origin.Origin | undefined
+  /** With nobody attached: fail at once, or wait for the next one to attach. Default: `fail`. */
+  readonly whenNobody?: "fail" | "wait" | undefined
+  readonly redactor?: Redaction.Redactor | undefined
+}
+
+export const make = (options: Options): Effect.Effect<Service, never, Scope.Scope> =>
+  Effect.map(Effect.scope, (scope) => new Broker(options, scope))
+
+/** A broker as the program's interactor. */
+export const layer = (
+  options: Omit<Options, "bus"> = {}
+): Layer.Layer<InteractionBroker | Interactor.Interactor, never, EventBus.EventBus> =>
+  Layer.scopedContext(
+    Effect.map(
+      Effect.flatMap(EventBus.EventBus, (bus) => make({ ...options, bus })),
+      (broker) => Context.make(InteractionBroker, broker).pipe(Context.add(Interactor.Interactor, broker.interactor))
+    )
+  )
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+type AnyAnswered = Interactor.Answered<Interaction.Interaction>
+
+interface Raised {
+  readonly request: InteractionRequest
+  readonly options: Interactor.Options<Interaction.Interaction> | undefined
+  /** Who is showing it, and in which fiber; no fiber yet for one that is about to. */
+  readonly shown: Map<Attachment, Fiber.RuntimeFiber<void> | undefined>
+  /** The last failure of those who left, timeouts before others. */
+  lastError: InteractionError | undefined
+}
+
+interface Attachment {
+  readonly interactor: Interactor.Service
+}
+
+class Broker implements Service {
+  private readonly pending = Pending.make<InteractionRequest, AnyAnswered, InteractionError>()
+  private readonly raised = new Map<RequestId, Raised>()
+  private readonly attached = new Set<Attachment>()
+  private readonly slot = Effect.unsafeMakeSemaphore(1)
+  private readonly redactor: Redaction.Redactor
+
+  constructor(
+    private readonly options: Options,
+    private readonly scope: Scope.Scope
+  ) {
+    this.redactor = options.redactor ?? Redaction.shapesOnly
+  }
+
+  readonly interactor: Interactor.Service = {
+    id: "broker",
+    relay: false,
+    request: <I extends Interaction.Interaction>(
+      request: InteractionRequest<I>,
+      options?: Interactor.Options<I>
+    ): Effect.Effect<Interactor.Answered<I>, InteractionError> => {
+      const raise = this.raise(request, options as Raised["options"]) as Effect.Effect<
+        Interactor.Answered<I>,
+        InteractionError
+      >
+      if (!Interaction.takesPromptSlot(request.interaction._tag)) return raise
+      const recheck = options?.recheck
+      if (recheck === undefined) return this.slot.withPermits(1)(raise)
+      return this.slot.withPermits(1)(
+        Effect.flatMap(recheck, (known) =>
+          Option.isSome(known)
+            ? Effect.succeed<Interactor.Answered<I>>({ answer: known.value, by: "policy", how: "recheck" })
+            : raise
+        )
+      )
+    }
+  }
+
+  readonly attach = (interactor: Interactor.Service): Effect.Effect<void, never, Scope.Scope> =>
+    Effect.asVoid(
+      Effect.acquireRelease(
+        Effect.suspend(() => {
+          const attachment: Attachment = { interactor }
+          this.attached.add(attachment)
+          return Effect.as(
+            Effect.forEach([...this.raised.values()], (raised) => this.show(attachment, raised), { discard: true }),
+            attachment
+          )
+        }),
+        (attachment) =>
+          Effect.suspend(() => {
+            this.attached.delete(attachment)
+            const showing = [...this.raised.values()].flatMap((raised) => raised.shown.get(attachment) ?? [])
+            return Effect.zipRight(
+              Fiber.interruptAll(showing),
+              Effect.sync(() => {
+                for (const raised of this.raised.values()) this.leave(attachment, raised)
+              })
+            )
+          })
+      )
+    )
+
+  readonly answer = (requestId: string, by: string, input: unknown): Effect.Effect<void, AnswerRejected> =>
+    Effect.suspend(() => {
+      const request = this.pending.get(requestId)
+      if (request === undefined) return this.reject(requestId, by)
+      const decoded = Interaction.decodeAnswer(request.interaction, input)
+      if (Either.isLeft(decoded)) {
+        return new MalformedAnswer({ requestId, kind: request.interaction._tag, reason: decoded.left })
+      }
+      this.pending.settle(requestId, Exit.succeed({ answer: decoded.right, by, how: "answered" }), by)
+      return Effect.void
+    })
+
+  readonly cancel = (requestId: string, by: string): Effect.Effect<boolean> =>
+    Effect.sync(() => {
+      const request = this.pending.get(requestId)
+      if (request === undefined) return false
+      const exit = Exit.fail(new InteractionCancelled({ requestId: request.requestId, by }))
+      return this.pending.settle(requestId, exit, by)
+    })
+
+  readonly open: Effect.Effect<ReadonlyArray<InteractionRequest>> = Effect.sync(() => this.pending.list())
+
+  private reject(requestId: string, by: string): Effect.Effect<never, AnswerRejected> {
+    const winner = this.pending.settledBy(requestId)
+    return winner === undefined
+      ? new UnknownRequest({ requestId })
+      : Effect.zipRight(
+          Effect.map(Clock.currentTimeMillis, (at) => {
+            const { sessionId, agent } = this.options.origin ?? Origin.outside
+            this.options.bus.unsafePublish({ _tag: "LateAnswer", at, sessionId, agent, requestId, by, winner })
+          }),
+          new InteractionAlreadyAnswered({ requestId: requestId as RequestId, winner })
+        )
+  }
+
+  private raise(request: InteractionRequest, options: Raised["options"]): Effect.Effect<AnyAnswered, InteractionError> {
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.suspend(() => {
+        const entry = this.pending.open(request)
+        const raised: Raised = { request, options, shown: new Map(), lastError: undefined }
+        this.raised.set(request.requestId, raised)
+        const summary = Redaction.summarize(summaryOf(request.interaction), this.redactor)
+        const kind = request.interaction._tag
+        // All are counted in before the first is asked, so that one which leaves at once does not look like the last.
+        const everybody = [...this.attached]
+        for (const attachment of everybody) raised.shown.set(attachment, undefined)
+        return this.publish(request, {
+          _tag: "InteractionRequested",
+          requestId: request.requestId,
+          kind,
+          summary
+        }).pipe(
+          Effect.zipRight(Effect.forEach(everybody, (attachment) => this.show(attachment, raised), { discard: true })),
+          Effect.zipRight(Effect.sync(() => this.endIfNobodyIsLeft(raised))),
+          Effect.zipRight(Effect.exit(restore(entry.await))),
+          Effect.flatMap((exit) => {
+            // Interrupted while waiting: whoever asked does not want the answer any more.
+            if (Exit.isFailure(exit) && Cause.isInterrupted(exit.cause)) {
+              this.pending.settle(request.requestId, exit, "the asker")
+            }
+            this.raised.delete(request.requestId)
+            return Effect.zipRight(
+              Effect.zipRight(this.publish(request, settling(request, exit)), dismiss(raised.shown.values())),
+              exit
+            )
+          })
+        )
+      })
+    )
+  }
+
+  /** Starts one interactor on one request, in a fiber that ends with the request, the attachment or the broker. */
+  private show(attachment: Attachment, raised: Raised): Effect.Effect<void> {
+    const { request, options } = raised
+    const by = attachment.interactor.id
+    const run = Effect.exit(attachment.interactor.request(request, options)).pipe(
+      Effect.flatMap((exit) => {
+        if (Exit.isSuccess(exit)) {
+          return this.pending.settle(request.requestId, exit, exit.value.by)
+            ? Effect.void
+            : Effect.ignore(this.reject(request.requestId, by))
+        }
+        if (Cause.isInterruptedOnly(exit.cause)) return Effect.void
+        const failure = Cause.failureOption(exit.cause)
+        const error = Option.getOrElse(
+          failure,
+          () => new InteractorUnavailable({ requestId: request.requestId, by, reason: "it crashed" })
+        )
+        // Somebody's decision to withdraw the question ends it for all.
+        if (error._tag === "InteractionCancelled" && error.by !== undefined) {
+          this.pending.settle(request.requestId, Exit.fail(error), error.by)
+          return Effect.void
+        }
+        if (raised.lastError?._tag !== "InteractionTimedOut") raised.lastError = error
+        const reason = this.redactor.text(error.message)
+        return Effect.map(
+          this.publish(request, { _tag: "InteractorFailed", requestId: request.requestId, interactor: by, reason }),
+          () => this.leave(attachment, raised)
+        )
+      })
+    )
+    raised.shown.set(attachment, undefined)
+    return Effect.map(Effect.forkIn(Effect.interruptible(run), this.scope), (fiber) => {
+      if (raised.shown.has(attachment)) raised.shown.set(attachment, fiber)
+    })
+  }
+
+  private leave(attachment: Attachment, raised: Raised): void {
+    raised.shown.delete(attachment)
+    this.endIfNobodyIsLeft(raised)
+  }
+
+  private endIfNobodyIsLeft(raised: Raised): void {
+    if (raised.shown.size > 0) return
+    const { requestId } = raised.request
+    if (raised.lastError === undefined) {
+      if (this.options.whenNobody === "wait") return
+      this.pending.settle(requestId, Exit.fail(new NoInteractor({ requestId })), "nobody")
+    } else {
+      this.pending.settle(requestId, Exit.fail(raised.lastError), "nobody")
+    }
+  }
+
+  private publish(request: InteractionRequest, body: AgentEvent.Body): Effect.Effect<boolean> {
+    return Effect.map(Clock.currentTimeMillis, (at) =>
+      this.options.bus.unsafePublish(
+        AgentEvent.make(
+          {
+            at,
+            sessionId: request.sessionId,
+            agent: request.agentPath,
+            ...(request.correlationId === "none" ? {} : { correlationId: request.correlationId })
+          },
+          body
+        )
+      )
+    )
+  }
+}
+
+/** Interrupts without waiting: an interactor that is slow to close its dialog must not hold up the answer. */
+const dismiss = (fibers: Iterable<Fiber.RuntimeFiber<void> | undefined>): Effect.Effect<void> =>
+  Effect.forEach(fibers, (fiber) => (fiber === undefined ? Effect.void : Fiber.interruptAsFork(fiber, FiberId.none)), {
+    discard: true
+  })
+
+/** The one event that ends a request. */
+const settling = (request: InteractionRequest, exit: Exit.Exit<AnyAnswered, InteractionError>): AgentEvent.Body => {
+  const kind = request.interaction._tag
+  const settled = { requestId: request.requestId, kind }
+  if (Exit.isSuccess(exit)) {
+    const { answer, by, how } = exit.value
+    const value = Interaction.isSecret(kind) ? {} : { value: answer }
+    return { _tag: "InteractionAnswered", ...settled, status: "answered", ...value, by, how }
+  }
+  const error = Option.getOrUndefined(Cause.failureOption(exit.cause))
+  switch (error?._tag) {
+    case "InteractionTimedOut":
+      return { _tag: "InteractionTimedOut", ...settled, by: error.by }
+    case "InteractorUnavailable":
+    case "NoInteractor":
+      return { _tag: "InteractionUnavailable", ...settled, reason: Redaction.shapesOnly.text(error.message) }
+    default:
+      return { _tag: "InteractionCancelled", ...settled, ...(error?.by === undefined ? {} : { by: error.by }) }
+  }
+}
+
+const summaryOf = (interaction: Interaction.Interaction): unknown => {
+  switch (interaction._tag) {
+    case "Approve":
+      return `${interaction.tool} ${interaction.argumentsSummary}`
+    case "grantStageTool":
+      return `${interaction.tool} ${interaction.argsSummary}`
+    case "approveSubagentEnvelope":
+      return `${interaction.subagentId}: ${interaction.requestedEnvelope.join(", ")}`
+    case "Clarify":
+      return interaction.questions.map((question) => question.text).join(" · ")
+    case "Auth.DeviceCode":
+      return interaction.url
+    default:
+      return interaction.prompt
+  }
+}

@@ -1,0 +1,236 @@
+/**
+ * An answer as a person types it, on one line, and the one place that understands such lines: consoles with dialogs of
+ * their own, queues, files, webhooks and JSON peers all read a string through here.
+ *
+ * | kind | what may be typed |
+ * |---|---|
+ * | `Approve` | an option, short or full (`y`, `never`, …); `c: words` denies and tells the agent why |
+ * | `grantStageTool` | `approve`, `deny` or `defer` (`y`, `n`, `d`), a note after a colon |
+ * | `approveSubagentEnvelope` | `approve` or `deny` (`y`, `n`), a note after a colon |
+ * | `Clarify` | one question: its answer; several: one line each, or JSON `{"1": "…", "2": "…"}` |
+ * | `Ask` | any text |
+ * | `Select` | a number from 1, or an option's own text |
+ * | `Confirm` | `y`, `yes`, `true`, `n`, `no`, `false`; nothing means the default |
+ * | `Auth.DeviceCode` | `completed`, `done` or `y` |
+ * | `Auth.Password` | the password |
+ *
+ * What is not understood is a left with a sentence that says what to type; it never allows anything.
+ */
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Interaction from "./Interaction.js"
+import * as PermissionOption from "./PermissionOption.js"
+import * as Question from "./Question.js"
+
+/** The longest line that is read at all, in characters. */
+export const maxLength = 1_000_000
+
+/** Parses a typed line as the answer to `interaction`. A left says what to type instead; it quotes nothing secret. */
+export const parse = <I extends Interaction.Interaction>(
+  interaction: I,
+  line: string
+): Either.Either<Interaction.Answer<I>, string> => {
+  if (line.length > maxLength) return Either.left(`That is too long; at most ${maxLength} characters are read.`)
+  // Each case parses the kind it is named after, which the type system cannot follow back to I.
+  return parseAny(interaction, line) as Either.Either<Interaction.Answer<I>, string>
+}
+
+/**
+ * Whether the line withdraws the request instead of answering it: the word `cancel`, where it can mean nothing else. Check
+ * it before {@link parse}. Never true for kinds that have a way to say no, nor for free text and passwords.
+ */
+export const isCancel = (interaction: Interaction.Interaction, line: string): boolean => {
+  switch (interaction._tag) {
+    case "Clarify":
+      return [...typedLines(line).values()].some(Question.isCancel)
+    case "Select":
+      return Question.isCancel(line) && !interaction.options.some(Question.isCancel)
+    case "Confirm":
+    case "Auth.DeviceCode":
+      return Question.isCancel(line)
+    default:
+      return false
+  }
+}
+
+/** Decodes an encoded answer. The reason in a left is short enough to be shown, and holds nothing of a secret. */
+export const decode = <I extends Interaction.Interaction>(
+  interaction: I,
+  input: unknown
+): Either.Either<Interaction.Answer<I>, string> =>
+  Either.mapLeft(Interaction.decodeAnswer(interaction, input), (reason) =>
+    Interaction.isSecret(interaction._tag)
+      ? "it is not what was asked for"
+      : reason.length <= maxReason
+        ? reason
+        : `${reason.slice(0, maxReason - 1)}…`
+  )
+
+/** A string is taken as typed by a person, anything else as an encoded answer: the rule of every JSON wire. */
+export const decodeOrParse = <I extends Interaction.Interaction>(
+  interaction: I,
+  input: unknown
+): Either.Either<Interaction.Answer<I>, string> =>
+  typeof input === "string" ? parse(interaction, input) : decode(interaction, input)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const maxReason = 500
+
+const parseAny = (
+  interaction: Interaction.Interaction,
+  line: string
+): Either.Either<Interaction.Answer<Interaction.Interaction>, string> => {
+  switch (interaction._tag) {
+    case "Approve":
+      return parseApprove(interaction, line)
+    case "grantStageTool":
+      return parseOutcome(line, grantWords, "Please type approve, deny or defer; a note may follow a colon.")
+    case "approveSubagentEnvelope":
+      return parseOutcome(line, envelopeWords, "Please type approve or deny; a note may follow a colon.")
+    case "Clarify":
+      return parseClarify(interaction.questions, line)
+    case "Ask":
+      return Either.right(withoutLineEnd(line))
+    case "Select":
+      return Either.map(parseChoice(interaction.options, line), (number) => number - 1)
+    case "Confirm": {
+      const word = line.trim().toLowerCase()
+      if (word === "") return Either.right(interaction.default)
+      const answer = confirmWords.get(word)
+      return answer === undefined ? Either.left("Please type yes or no.") : Either.right(answer)
+    }
+    case "Auth.DeviceCode":
+      return deviceWords.has(line.trim().toLowerCase())
+        ? Either.right("completed")
+        : Either.left("Please type done once you have signed in.")
+    case "Auth.Password": {
+      const password = withoutLineEnd(line)
+      return password === "" ? Either.left("Please type the password.") : Either.right(Redacted.make(password))
+    }
+  }
+}
+
+const parseApprove = (
+  interaction: Interaction.Approve,
+  line: string
+): Either.Either<Interaction.ApproveAnswer, string> => {
+  const editable = interaction.editable !== undefined
+  return Option.match(PermissionOption.parse(line, { editable }), {
+    onNone: () => {
+      const words = PermissionOption.offered({ editable }).map((option) => option.short ?? option.full)
+      return Either.left(`Please type one of ${words.join(", ")}.`)
+    },
+    onSome: PermissionOption.match({
+      Answer: ({ answer }) => Either.right(answer),
+      NeedsComment: () => Either.left("Please type the words too, as in c: use the other directory"),
+      NeedsEdit: () =>
+        Either.left('Please send the edited arguments as {"decision": "edit", "editedArguments": {"name": "value"}}.')
+    })
+  })
+}
+
+const grantWords: ReadonlyMap<string, "approve" | "deny" | "defer"> = new Map([
+  ["approve", "approve"],
+  ["y", "approve"],
+  ["yes", "approve"],
+  ["deny", "deny"],
+  ["n", "deny"],
+  ["no", "deny"],
+  ["defer", "defer"],
+  ["d", "defer"]
+])
+
+const envelopeWords: ReadonlyMap<string, "approve" | "deny"> = new Map([
+  ["approve", "approve"],
+  ["y", "approve"],
+  ["yes", "approve"],
+  ["deny", "deny"],
+  ["n", "deny"],
+  ["no", "deny"]
+])
+
+const confirmWords: ReadonlyMap<string, boolean> = new Map([
+  ["y", true],
+  ["yes", true],
+  ["true", true],
+  ["n", false],
+  ["no", false],
+  ["false", false]
+])
+
+const deviceWords: ReadonlySet<string> = new Set(["completed", "done", "y"])
+
+const parseOutcome = <Outcome extends string>(
+  line: string,
+  words: ReadonlyMap<string, Outcome>,
+  otherwise: string
+): Either.Either<{ readonly outcome: Outcome; readonly note?: string }, string> => {
+  const colon = line.indexOf(":")
+  const outcome = words.get((colon < 0 ? line : line.slice(0, colon)).trim().toLowerCase())
+  if (outcome === undefined) return Either.left(otherwise)
+  const note = colon < 0 ? "" : line.slice(colon + 1).trim()
+  return Either.right(note === "" ? { outcome } : { outcome, note })
+}
+
+const parseChoice = (options: ReadonlyArray<string>, line: string): Either.Either<number, string> =>
+  Either.flatMap(
+    Question.parse({ text: "", question_type: "single_choice", choices: options, required: true }, line),
+    (answer) =>
+      "text" in answer ? Either.right(answer.selected) : Either.left(`Please choose from 1 to ${options.length}.`)
+  )
+
+const parseClarify = (
+  questions: ReadonlyArray<Question.Question>,
+  line: string
+): Either.Either<Question.ClarifyAnswers, string> => {
+  const only = questions[0]
+  if (only !== undefined && questions.length === 1 && jsonLines(line) === undefined) {
+    return Either.map(Question.parse(only, line), (answer) => ({ "1": answer }))
+  }
+  const lines = typedLines(line)
+  const foreign = [...lines.keys()].filter((number) => questions[Number(number) - 1] === undefined)
+  if (foreign.length > 0) {
+    return Either.left(`There are ${questions.length} questions; there is no question ${foreign.join(", ")}.`)
+  }
+  const answers: Record<string, Question.QuestionAnswer> = {}
+  const problems: Array<string> = []
+  for (const [index, question] of questions.entries()) {
+    const number = String(index + 1)
+    Either.match(Question.parse(question, lines.get(number) ?? ""), {
+      onLeft: (reason) => problems.push(`Question ${number}: ${reason}`),
+      onRight: (answer) => {
+        answers[number] = answer
+      }
+    })
+  }
+  return problems.length === 0 ? Either.right(answers) : Either.left(problems.join(" "))
+}
+
+/** What was typed for each question. Without JSON: one line each; a semicolon may well be part of a free text. */
+const typedLines = (text: string): ReadonlyMap<string, string> =>
+  jsonLines(text) ??
+  new Map(
+    withoutLineEnd(text)
+      .split(/\r?\n/)
+      .map((line, index) => [String(index + 1), line])
+  )
+
+/** The members of a JSON object whose values are texts or numbers; nothing when it is not one. */
+const jsonLines = (text: string): ReadonlyMap<string, string> | undefined => {
+  if (!text.trimStart().startsWith("{")) return undefined
+  const parsed = Either.try((): unknown => JSON.parse(text))
+  if (Either.isLeft(parsed) || typeof parsed.right !== "object" || parsed.right === null) return undefined
+  const lines = new Map<string, string>()
+  for (const [number, value] of Object.entries(parsed.right)) {
+    if (!/^[1-9][0-9]*$/.test(number)) return undefined
+    if (typeof value !== "string" && typeof value !== "number") return undefined
+    lines.set(number, String(value))
+  }
+  return lines
+}
+
+const withoutLineEnd = (line: string): string => line.replace(/\r?\n$/, "")

@@ -1,0 +1,219 @@
+/**
+ * `provider/model` → a model.
+ *
+ * ```ts
+ * const model = yield* ModelRegistry.resolve("anthropic/claude-sonnet-4-5")
+ * ```
+ *
+ * Each provider's client is made when its first model is asked for, and its package is loaded then. Requests are not
+ * repeated here: the turn does that, and reports it.
+ */
+import * as HttpClient from "@effect/platform/HttpClient"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as Redaction from "../core/Redaction.js"
+import type * as Model from "./Model.js"
+import type * as Provider from "./Provider.js"
+
+/** Where models come from. */
+export const providers = ["anthropic", "openai", "google", "openrouter", "ollama", "openai-compatible"] as const
+export type ProviderName = (typeof providers)[number]
+
+/** The reference cannot become a model; the message says which would, or what is missing. */
+export class ModelUnavailable extends Schema.TaggedError<ModelUnavailable>("assent/model/ModelUnavailable")(
+  "ModelUnavailable",
+  { ref: Schema.String, message: Schema.String }
+) {}
+
+export interface Service {
+  /**
+   * The model of a reference such as `anthropic/claude-sonnet-4-5` or `openrouter/meta-llama/llama-3`; the same value
+   * for the same reference. Asks no server: a model that does not exist is found out at its first generation.
+   */
+  readonly resolve: (ref: string) => Effect.Effect<Model.Service, ModelUnavailable>
+}
+
+/** Turns references into models. */
+export class ModelRegistry extends Context.Tag("assent/model/ModelRegistry")<ModelRegistry, Service>() {}
+
+/** Everything as values: the registry reads no environment. */
+export interface Options {
+  /** An empty key counts as none. `ollama` and `openai-compatible` need none. */
+  readonly keys?: { readonly [Name in ProviderName]?: Redacted.Redacted | undefined } | undefined
+  /** Instead of the provider's own; up to and without the first part of the path that names an operation. */
+  readonly baseUrls?: { readonly [Name in ProviderName]?: string | undefined } | undefined
+  /** How a person sets a key, for messages. Default: `ANTHROPIC_API_KEY` and the like. */
+  readonly keyNames?: { readonly [Name in ProviderName]?: string | undefined } | undefined
+  /** Models that are no provider's, by the whole reference: `offline`, `script:FILE`. Asked first. */
+  readonly custom?: ((ref: string) => Model.Service | undefined) | undefined
+  /** Tokens a model can take in, by reference. A model that is not listed has no known window. */
+  readonly contextWindows?: Readonly<Record<string, number>> | undefined
+  /** The most tokens one reply may have. Default: the provider's; 8192 where it wants to be told. */
+  readonly maxOutputTokens?: number | undefined
+}
+
+/** Resolves with the registry of the context. */
+export const resolve = (ref: string): Effect.Effect<Model.Service, ModelUnavailable, ModelRegistry> =>
+  Effect.flatMap(ModelRegistry, (registry) => registry.resolve(ref))
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+export const make = (options: Options): Effect.Effect<Service, never, HttpClient.HttpClient> =>
+  Effect.gen(function* () {
+    const http = yield* HttpClient.HttpClient
+    const known = new Map<string, Model.Service>()
+    const settings = settingsOf(options)
+    // Each runs once: two sessions that ask at the same time share one client. It cannot be interrupted, or the first
+    // asker's interruption would be what all later askers get.
+    const client = (name: VendorName) => Effect.cached(Effect.uninterruptible(makeClient(name, settings, http)))
+    const clients = {
+      anthropic: yield* client("anthropic"),
+      openai: yield* client("openai"),
+      google: yield* client("google")
+    }
+
+    const build = (ref: string, provider: ProviderName, model: string): Effect.Effect<Model.Service, string> => {
+      const common = {
+        id: ref,
+        contextWindow: options.contextWindows?.[ref],
+        credentials: `Check ${settings.keyName(provider)}: it must hold a key that may use this model.`
+      }
+      switch (provider) {
+        case "anthropic":
+        case "openai":
+        case "google":
+          return Effect.gen(function* () {
+            const languageModel = yield* Effect.flatMap(clients[provider], (make) => make(model))
+            const adapter = yield* Effect.promise(() => import("./LanguageModelAdapter.js"))
+            const { redactor } = settings
+            return adapter.fromService(languageModel, { ...common, redactor, inlineReferences: provider === "google" })
+          })
+        case "openrouter":
+        case "ollama":
+        case "openai-compatible":
+          return Effect.gen(function* () {
+            const baseUrl = yield* settings.baseUrl(provider)
+            const apiKey = provider === "openrouter" ? yield* settings.needKey(provider) : settings.key(provider)
+            const chat = yield* Effect.promise(() => import("./ChatCompletions.js"))
+            return yield* Effect.provideService(
+              chat.make({ ...common, model, baseUrl: baseUrl ?? defaultBaseUrls[provider] ?? "", apiKey }),
+              HttpClient.HttpClient,
+              http
+            )
+          })
+      }
+    }
+
+    return {
+      resolve: (ref) =>
+        Effect.gen(function* () {
+          const custom = options.custom?.(ref)
+          if (custom !== undefined) return custom
+          const existing = known.get(ref)
+          if (existing !== undefined) return existing
+          const { model, provider } = yield* parse(ref)
+          const made = yield* build(ref, provider, model)
+          // Somebody else may have made it meanwhile; all get the one that was first.
+          const service = known.get(ref) ?? made
+          known.set(ref, service)
+          return service
+        }).pipe(Effect.mapError((message) => new ModelUnavailable({ ref, message })))
+    }
+  })
+
+export const layer = (options: Options): Layer.Layer<ModelRegistry, never, HttpClient.HttpClient> =>
+  Layer.effect(ModelRegistry, make(options))
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+type VendorName = "anthropic" | "openai" | "google"
+
+const defaultKeyNames: Readonly<Record<ProviderName, string>> = {
+  anthropic: "ANTHROPIC_API_KEY",
+  openai: "OPENAI_API_KEY",
+  google: "GOOGLE_API_KEY",
+  openrouter: "OPENROUTER_API_KEY",
+  ollama: "OLLAMA_API_KEY",
+  "openai-compatible": "OPENAI_COMPATIBLE_API_KEY"
+}
+
+const defaultBaseUrls: { readonly [Name in ProviderName]?: string } = {
+  openrouter: "https://openrouter.ai/api/v1",
+  ollama: "http://localhost:11434/v1"
+}
+
+const validRefs = `A model is named provider/model, with one of the providers ${providers.join(", ")}; "offline" needs no key`
+
+const parse = (ref: string): Effect.Effect<{ readonly provider: ProviderName; readonly model: string }, string> => {
+  const [, name = "", model = ""] = /^([^/]*)\/(.*)$/s.exec(ref) ?? []
+  const provider = providers.find((candidate) => candidate === name)
+  if (provider === undefined) {
+    const what = name === "" ? `"${ref}" is not a model.` : `There is no provider "${name}".`
+    return Effect.fail(`${what} ${validRefs}.`)
+  }
+  return model.trim() === ""
+    ? Effect.fail(`"${ref}" names no model. ${validRefs}.`)
+    : Effect.succeed({ provider, model })
+}
+
+interface Settings {
+  readonly maxOutputTokens: number | undefined
+  /** Knows every key: a gateway may answer for one provider with another's. */
+  readonly redactor: Redaction.Redactor
+  readonly keyName: (provider: ProviderName) => string
+  readonly key: (provider: ProviderName) => Redacted.Redacted | undefined
+  readonly needKey: (provider: ProviderName) => Effect.Effect<Redacted.Redacted, string>
+  /** The override, if it is one that can be used. */
+  readonly baseUrl: (provider: ProviderName) => Effect.Effect<string | undefined, string>
+}
+
+const settingsOf = (options: Options): Settings => {
+  const keyName = (provider: ProviderName) => options.keyNames?.[provider] ?? defaultKeyNames[provider]
+  const key = (provider: ProviderName) => {
+    const given = options.keys?.[provider]
+    // Keys that were read from a file end in a line break, which no header can hold.
+    const value = given === undefined ? "" : Redacted.value(given).trim()
+    return value === "" ? undefined : Redacted.make(value)
+  }
+  return {
+    maxOutputTokens: options.maxOutputTokens,
+    redactor: Redaction.make(providers.flatMap((provider) => key(provider) ?? [])),
+    keyName,
+    key,
+    needKey: (provider) =>
+      Effect.fromNullable(key(provider)).pipe(
+        Effect.mapError(() => `There is no API key for ${provider}. Set ${keyName(provider)}, or use --model offline.`)
+      ),
+    baseUrl: (provider) => {
+      const url = options.baseUrls?.[provider]
+      if (url !== undefined && url !== "") {
+        return /^https?:\/\//i.test(url) && URL.canParse(url)
+          ? Effect.succeed(url)
+          : Effect.fail(`The base URL for ${provider} is not an http or https URL.`)
+      }
+      return provider === "openai-compatible"
+        ? Effect.fail("openai-compatible needs a base URL, such as http://localhost:8080/v1. Set one with --base-url.")
+        : Effect.succeed(undefined)
+    }
+  }
+}
+
+const makeClient = (
+  name: VendorName,
+  settings: Settings,
+  http: HttpClient.HttpClient
+): Effect.Effect<Provider.Provider, string> =>
+  Effect.gen(function* () {
+    const apiKey = yield* settings.needKey(name)
+    const baseUrl = yield* settings.baseUrl(name)
+    const provider = yield* Effect.promise(() => import("./Provider.js"))
+    const make = provider[name]({ apiKey, baseUrl, maxOutputTokens: settings.maxOutputTokens })
+    return yield* Effect.mapError(make, (missing) => missing.message)
+  }).pipe(Effect.provideService(HttpClient.HttpClient, http))

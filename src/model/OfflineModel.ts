@@ -1,0 +1,124 @@
+/**
+ * A stand-in for a language model that needs no key and no network: it turns plain requests into tool calls and reports
+ * what came back, so that everything around a model can be tried. The same words always give the same reply.
+ *
+ * What it understands is `OfflineRequest`'s table. It proposes only tools that it was given, and says that it is not a
+ * language model to whoever asks for anything else.
+ */
+import type * as Prompt from "@effect/ai/Prompt"
+import type * as Tool from "@effect/ai/Tool"
+import * as Chunk from "effect/Chunk"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import * as Id from "../core/Id.js"
+import * as Model from "./Model.js"
+import * as OfflineReport from "./OfflineReport.js"
+import * as OfflineRequest from "./OfflineRequest.js"
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+export const make = (options: { readonly id?: string | undefined } = {}): Model.Service => {
+  const ids = Id.random()
+  return {
+    id: options.id ?? "offline/offline",
+    stream: (prompt, tools) => {
+      const { calls, text } = answer(inputOf(prompt), tools)
+      const parts: Array<Model.Part> = calls.map(({ params, tool }) => ({
+        type: "tool-call",
+        id: ids.unsafeNext("call"),
+        name: tool,
+        params
+      }))
+      const end: Model.Part = {
+        type: "finish",
+        reason: calls.length > 0 ? "tool-calls" : "stop",
+        usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 }
+      }
+      return Stream.fromChunks(...spoken(text), Chunk.unsafeFromArray([...parts, end]))
+    }
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// layers
+// -----------------------------------------------------------------------------------------------------------------
+
+export const layer: Layer.Layer<Model.Model> = Layer.suspend(() => Model.layer(make()))
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+interface Input {
+  readonly results: ReadonlyArray<Prompt.ToolResultPart>
+  /** What people, or a parent agent, said. */
+  readonly said: string
+}
+
+/** All that came after the last reply: results of the calls it made, and what was said meanwhile. */
+const inputOf = (prompt: Prompt.Prompt): Input => {
+  const last = prompt.content.findLastIndex((message) => message.role === "assistant")
+  const results: Array<Prompt.ToolResultPart> = []
+  const said: Array<string> = []
+  for (const message of prompt.content.slice(last + 1)) {
+    if (message.role === "tool") results.push(...message.content)
+    else if (message.role === "user") for (const part of message.content) if (part.type === "text") said.push(part.text)
+  }
+  return { results, said: said.join("\n") }
+}
+
+const answer = (
+  input: Input,
+  tools: ReadonlyArray<Tool.Any>
+): { readonly text: string; readonly calls: ReadonlyArray<OfflineRequest.Request> } => {
+  const names = new Set(tools.map((tool) => tool.name))
+  const paragraphs = input.results.map(OfflineReport.describe)
+  const { requests, rest } = OfflineRequest.parse(input.said)
+  const calls = requests.filter(({ tool }) => names.has(tool))
+  const absent = requests.filter(({ tool }) => !names.has(tool))
+  for (const { intent, tool } of absent) {
+    paragraphs.push(`I cannot ${intent}: this agent does not have the tool ${tool}.`)
+  }
+  if (requests.length > 0 && rest.length > 0) {
+    paragraphs.push(`I did not understand: ${rest.slice(0, 3).map(OfflineReport.oneLine).join("; ")}`)
+  }
+  if (calls.length > 0) paragraphs.push(`I will ${sentence(calls.map(({ intent }) => intent))}.`)
+  if (requests.length === 0 && (rest.length > 0 || input.results.length === 0)) paragraphs.push(account(names))
+  return { text: paragraphs.join("\n\n"), calls }
+}
+
+const sentence = (parts: ReadonlyArray<string>): string =>
+  parts.length <= 1 ? (parts[0] ?? "") : `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`
+
+const account = (names: ReadonlySet<string>): string => {
+  const possible = OfflineRequest.examples.filter(({ tool }) => names.has(tool))
+  const lines =
+    possible.length === 0
+      ? ["This agent has none of the tools that I know how to use."]
+      : [
+          "I understand:",
+          ...possible.map(({ example }) => `  ${example}`),
+          "Several lines, or requests joined by and or then, become several calls at once."
+        ]
+  return [
+    "I am not a language model but Assent's offline stand-in: I turn plain requests into tool calls.",
+    ...lines,
+    "For a real model, start with --model PROVIDER/MODEL."
+  ].join("\n")
+}
+
+/** A few chunks, cut between words, so that a terminal shows the text as it comes. */
+const spoken = (text: string): ReadonlyArray<Chunk.Chunk<Model.Part>> => {
+  if (text === "") return []
+  const words = text.match(/\s*\S+|\s+$/g) ?? [text]
+  const size = Math.max(4, Math.ceil(words.length / 8))
+  const deltas: Array<Model.Part> = []
+  for (let at = 0; at < words.length; at += size) {
+    deltas.push({ type: "text-delta", id: "1", delta: words.slice(at, at + size).join("") })
+  }
+  const start: Model.Part = { type: "text-start", id: "1" }
+  const end: Model.Part = { type: "text-end", id: "1" }
+  return [start, ...deltas, end].map((part) => Chunk.of(part))
+}

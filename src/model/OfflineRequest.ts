@@ -1,0 +1,211 @@
+/**
+ * Plain requests and the tool calls they stand for.
+ *
+ * | request | call |
+ * |---|---|
+ * | `run CMD` | `run_command` |
+ * | `read FILE` | `read_file` |
+ * | `list [DIR]` | `list_files` |
+ * | `search TEXT [in DIR]` | `search_files`, the text taken literally |
+ * | `write FILE: TEXT` | `write_file`; with nothing after the colon, all lines that follow |
+ * | `ask me …? [a \| b \| c]` | `request_clarification`, a choice when there are brackets |
+ * | `delegate PROFILE: TASK` | `delegate` |
+ * | `explore TASK`, `plan TASK` | `explore`, `plan` |
+ *
+ * Every line is read by itself. `and` and `then` separate requests where another request follows them; inside a task they
+ * belong to whoever gets the task, unless what follows is another task. Quotes and brackets hold together what is in them;
+ * file names with spaces want quotes.
+ */
+
+/** One request and the call that fulfils it. */
+export interface Request {
+  readonly tool: string
+  readonly params: { readonly [name: string]: unknown }
+  /** What will happen, to go after "I will". */
+  readonly intent: string
+}
+
+export interface Understood {
+  /** In the order in which they were made. */
+  readonly requests: ReadonlyArray<Request>
+  /** Lines that are no request. */
+  readonly rest: ReadonlyArray<string>
+}
+
+/** What can be asked for: an example of each, with the tool it needs. */
+export const examples: ReadonlyArray<{ readonly tool: string; readonly example: string }> = [
+  { tool: "run_command", example: "run ls -la" },
+  { tool: "read_file", example: "read README.md" },
+  { tool: "list_files", example: "list src" },
+  { tool: "search_files", example: "search TODO in src" },
+  { tool: "write_file", example: "write notes.txt: remember the milk" },
+  { tool: "request_clarification", example: "ask me which colour? [red | green | blue]" },
+  { tool: "delegate", example: "delegate reviewer: read README.md" },
+  { tool: "explore", example: "explore list src and read README.md" },
+  { tool: "plan", example: "plan read package.json" }
+]
+
+/** Finds the requests in a text. Understands any text: at worst, everything is left over. */
+export const parse = (text: string): Understood => {
+  const requests: Array<Request> = []
+  const rest: Array<string> = []
+  const lines = text.split(/\r?\n/)
+  for (const [index, line] of lines.entries()) {
+    if (line.trim() === "") continue
+    const heading = /^write\s+(?<path>"[^"]+"|'[^']+'|[^\s:]+):$/i.exec(plainly(line))
+    const path = heading?.groups?.["path"]
+    if (path !== undefined) {
+      requests.push(writing(path, lines.slice(index + 1).join("\n")))
+      break
+    }
+    const clauses = clausesOf(line)
+    for (const clause of clauses) {
+      const request = parseClause(clause)
+      if (request === undefined) rest.push(clause)
+      else requests.push(request)
+    }
+  }
+  return { requests, rest }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const plainly = (text: string): string => text.trim().replace(/^(?:(?:please|now|also),?\s+)+/i, "")
+
+/** A line cut at each `and` or `then` after which a request follows. What is not one stays with the clause before it. */
+const clausesOf = (line: string): ReadonlyArray<string> => {
+  const spans = protectedSpans(line)
+  const clauses: Array<string> = []
+  let start = 0
+  for (const match of line.matchAll(/(?:\s*,)?\s+(?:and\s+then|and|then)\s+/gi)) {
+    const end = match.index + match[0].length
+    if (match.index < start || spans.some(([from, to]) => match.index >= from && match.index < to)) continue
+    const verbs = taskVerb.test(plainly(line.slice(start, match.index))) ? taskVerb : anyVerb
+    if (!verbs.test(plainly(line.slice(end)))) continue
+    clauses.push(line.slice(start, match.index).trim())
+    start = end
+  }
+  clauses.push(line.slice(start).trim())
+  return clauses
+}
+
+const taskVerb = /^(?:delegate\s+\S+:\s*\S|explore\s+\S|plan\s+\S)/i
+const anyVerb =
+  /^(?:run\s+\S|read\s+\S|list(?:\s+\S|$)|search\s+\S|write\s+(?:"[^"]+"|'[^']+'|[^\s:]+):|ask\s+me\s+\S|delegate\s+\S+:\s*\S|explore\s+\S|plan\s+\S)/i
+
+/** From and to of what stands in quotes or brackets. An apostrophe inside a word opens nothing. */
+const protectedSpans = (line: string): ReadonlyArray<readonly [number, number]> =>
+  Array.from(
+    line.matchAll(/(?<![^\s(:=])"[^"]*"|(?<![^\s(:=])'[^']*'|`[^`]*`|\[[^\]]*\]/g),
+    (match) => [match.index, match.index + match[0].length] as const
+  )
+
+/** Takes off the quotes around the whole text. */
+const unquoted = (text: string): string => {
+  const inner = /^(["'`])([^]*)\1$/.exec(text.trim())
+  return inner?.[2] !== undefined && !inner[2].includes(inner[1] ?? "") ? inner[2] : text.trim()
+}
+
+const place = String.raw`"[^"]+"|'[^']+'|\S+`
+
+interface Rule {
+  readonly pattern: RegExp
+  readonly toRequest: (groups: { readonly [name: string]: string | undefined }) => Request | undefined
+}
+
+const rules: ReadonlyArray<Rule> = [
+  {
+    pattern: /^run\s+(?<command>[^]+)$/i,
+    toRequest: ({ command = "" }) => {
+      const plain = /^`[^`]+`$/.test(command) ? command.slice(1, -1) : command
+      return { tool: "run_command", params: { command: plain }, intent: `run \`${plain}\`` }
+    }
+  },
+  {
+    pattern: new RegExp(`^read\\s+(?<path>${place})$`, "i"),
+    toRequest: ({ path = "" }) => ({
+      tool: "read_file",
+      params: { path: unquoted(path) },
+      intent: `read ${unquoted(path)}`
+    })
+  },
+  {
+    pattern: new RegExp(`^list(?:\\s+files)?(?:(?:\\s+in)?\\s+(?<path>${place}))?$`, "i"),
+    toRequest: ({ path }) =>
+      path === undefined
+        ? { tool: "list_files", params: {}, intent: "list the files here" }
+        : { tool: "list_files", params: { path: unquoted(path) }, intent: `list ${unquoted(path)}` }
+  },
+  {
+    pattern: new RegExp(`^search\\s+(?:for\\s+)?(?<text>"[^"]+"|'[^']+'|.+?)(?:\\s+in\\s+(?<path>${place}))?$`, "i"),
+    toRequest: ({ path, text = "" }) => {
+      const wanted = unquoted(text)
+      const pattern = wanted.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")
+      return path === undefined
+        ? { tool: "search_files", params: { pattern }, intent: `search for "${wanted}"` }
+        : {
+            tool: "search_files",
+            params: { pattern, path: unquoted(path) },
+            intent: `search for "${wanted}" in ${unquoted(path)}`
+          }
+    }
+  },
+  {
+    pattern: /^write\s+(?<path>"[^"]+"|'[^']+'|[^\s:]+):\s*(?<content>[^]*)$/i,
+    toRequest: ({ content = "", path = "" }) => writing(path, unquoted(content))
+  },
+  {
+    pattern: /^ask\s+me:?\s+(?<question>[^]+?)(?:\s*\[(?<choices>[^\]]*)\])?$/i,
+    toRequest: ({ choices = "", question = "" }) => {
+      const offered = choices
+        .split("|")
+        .map((choice) => choice.trim())
+        .filter((choice) => choice !== "")
+      return {
+        tool: "request_clarification",
+        params: {
+          context: "You asked to be asked.",
+          questions: [
+            offered.length === 0
+              ? { text: question, question_type: "free_text" }
+              : { text: question, question_type: "single_choice", choices: offered }
+          ]
+        },
+        intent: "ask you"
+      }
+    }
+  },
+  {
+    pattern: /^delegate\s+(?<profile>[^\s:]+):\s*(?<task>[^]+)$/i,
+    toRequest: ({ profile = "", task = "" }) => ({
+      tool: "delegate",
+      params: { profile, task: unquoted(task) },
+      intent: `delegate to ${profile}`
+    })
+  },
+  {
+    pattern: /^explore\s+(?<task>[^]+)$/i,
+    toRequest: ({ task = "" }) => ({ tool: "explore", params: { task: unquoted(task) }, intent: "explore that" })
+  },
+  {
+    pattern: /^plan\s+(?<task>[^]+)$/i,
+    toRequest: ({ task = "" }) => ({ tool: "plan", params: { task: unquoted(task) }, intent: "plan that" })
+  }
+]
+
+const parseClause = (clause: string): Request | undefined => {
+  const text = plainly(clause)
+  for (const { pattern, toRequest } of rules) {
+    const match = pattern.exec(text)
+    if (match !== null) return toRequest(match.groups ?? {})
+  }
+  return undefined
+}
+
+const writing = (path: string, content: string): Request => ({
+  tool: "write_file",
+  params: { path: unquoted(path), content },
+  intent: `write ${unquoted(path)}`
+})

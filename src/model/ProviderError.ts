@@ -1,0 +1,246 @@
+/**
+ * What providers report when something went wrong, as this project's model errors.
+ *
+ * Client libraries keep requests, headers and causes in their errors, and with them the API key. Nothing of those gets
+ * through here: an error made in this file holds a status, a time to wait and one masked sentence.
+ */
+import type * as AiError from "@effect/ai/AiError"
+import type * as HttpClientError from "@effect/platform/HttpClientError"
+import * as ParseResult from "effect/ParseResult"
+import * as Predicate from "effect/Predicate"
+import * as Redaction from "../core/Redaction.js"
+import * as Model from "./Model.js"
+
+/** Whose error it is, and what a person can do about a refused key. */
+export interface Source {
+  /** `provider/model`. */
+  readonly model: string
+  /** Knows the keys that were sent: servers echo them. Default: masks token shapes only. */
+  readonly redactor?: Redaction.Redactor | undefined
+  /** A sentence such as `Check ANTHROPIC_API_KEY.` */
+  readonly credentials?: string | undefined
+}
+
+/** The parts of a response that are not a success which are looked at. */
+export interface Response {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | undefined>>
+  /** As sent: JSON, plain text or nothing. */
+  readonly body: string | undefined
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A response with a status that is not a success. */
+export const fromResponse = (source: Source, response: Response): Model.ModelError => {
+  const report = reportOf(parsed(response.body))
+  return classify(source, { ...report, status: response.status, retryAfter: waitOf(response) ?? report.retryAfter })
+}
+
+/** An error object that came inside a stream that had begun well. */
+export const fromReported = (source: Source, error: unknown): Model.ModelError => classify(source, reportOf(error))
+
+/** No connection, or one that broke. `detail` is shown in brackets. */
+export const network = (source: Source, detail: string): Model.Network =>
+  new Model.Network({
+    model: source.model,
+    message: sentence(source, "the connection failed", { text: detail }, "Check the network and the base URL.")
+  })
+
+/** The stream ended without the mark that says the model had finished. */
+export const cutOff = (source: Source): Model.Network => network(source, "the answer ended before it was complete")
+
+/** An answer that cannot be used. */
+export const badOutput = (source: Source, detail: string): Model.BadOutput =>
+  new Model.BadOutput({
+    model: source.model,
+    message: sentence(source, "the answer cannot be used", { text: detail }, "Try again, or use another model.")
+  })
+
+/** A request that cannot be made, or was not accepted. */
+export const refused = (source: Source, detail: string): Model.ModelError =>
+  classify(source, { ...nothing, text: detail, status: 400 })
+
+/** Errors of `@effect/ai` clients. */
+export const fromAiError = (source: Source, error: AiError.AiError): Model.ModelError => {
+  switch (error._tag) {
+    case "HttpRequestError":
+      return fromRequest(source, error.reason, error.request.url, "cause" in error ? error.cause : undefined)
+    case "HttpResponseError":
+      return error.reason === "StatusCode"
+        ? fromResponse(source, { ...error.response, body: error.body })
+        : cutOff(source)
+    case "MalformedInput":
+      return refused(source, error.description ?? "the request could not be built")
+    case "MalformedOutput":
+      return reportedWithin(source, error.cause) ?? badOutput(source, error.description ?? "it is not as documented")
+    case "UnknownError":
+      return badOutput(source, error.description ?? "the client library gave no reason")
+  }
+}
+
+/** Errors of the HTTP client before a response, or while its body is read. */
+export const fromHttpClientError = (source: Source, error: HttpClientError.HttpClientError): Model.ModelError =>
+  error._tag === "RequestError"
+    ? fromRequest(source, error.reason, error.request.url, error.cause)
+    : network(source, codeOf(error.cause) ?? "the answer ended before it was complete")
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** What an error body says, whatever its shape. */
+interface Report {
+  readonly text: string | undefined
+  /** Machine-readable names of the error: types, codes, statuses. */
+  readonly codes: ReadonlyArray<string>
+  readonly status: number | undefined
+  /** Milliseconds. */
+  readonly retryAfter: number | undefined
+}
+
+const nothing: Report = { text: undefined, codes: [], status: undefined, retryAfter: undefined }
+
+// Order matters: a wrong key may come as a 400, a conversation that is too long as a 500, an exhausted account as a 429.
+const classify = (source: Source, report: Report): Model.ModelError => {
+  const { status } = report
+  const text = report.text ?? ""
+  const names = report.codes.join(" ")
+  const fields = { model: source.model, ...(status === undefined ? {} : { status }) }
+  const waited = { ...fields, ...(report.retryAfter === undefined ? {} : { retryAfter: report.retryAfter }) }
+  const say = (what: string, advice: string) => ({ message: sentence(source, what, report, advice) })
+  if (status === 401 || status === 403 || keyNames.test(names) || keyTexts.test(text)) {
+    const advice = source.credentials ?? "Check the API key and which models it may use."
+    return new Model.Unauthorized({ ...fields, ...say("the provider did not accept the API key", advice) })
+  }
+  if (accountNames.test(names)) {
+    return new Model.Refused({ ...fields, ...say("the account has no credit left", "Check its plan and billing.") })
+  }
+  if (status === 429 || rateNames.test(names)) {
+    return new Model.RateLimited({ ...waited, ...say("too many requests", "Wait and try again.") })
+  }
+  if (status === 413 || lengthNames.test(names) || lengthTexts.test(text)) {
+    const advice = "Shorten the conversation, or use a model with a larger context."
+    return new Model.ContextTooLong({ ...fields, ...say("the conversation is too long for the model", advice) })
+  }
+  if (status === 408 || (status !== undefined && status >= 500) || overloadNames.test(names)) {
+    const advice = "Try again later, or use another model."
+    return new Model.Overloaded({ ...waited, ...say("the provider cannot serve right now", advice) })
+  }
+  if (status !== undefined || refusalNames.test(names)) {
+    const advice = "Check the model's name, the base URL and the request's parameters."
+    return new Model.Refused({ ...fields, ...say("the provider refused the request", advice) })
+  }
+  return badOutput(source, text === "" ? "the provider reported an error without a message" : text)
+}
+
+const keyNames =
+  /authentication_error|permission_error|permission_denied|invalid_api_key|api_key_invalid|unauthenticated/i
+const keyTexts = /\bapi key (is )?(not valid|invalid|missing|expired)|\b(invalid|incorrect|missing) (x-)?api[- ]key/i
+const accountNames = /insufficient_quota|billing_error|insufficient_credits/i
+const rateNames = /rate_limit|resource_exhausted|too_many_requests/i
+const overloadNames = /overloaded|api_error|server_error|internal_error|unavailable|timeout|\binternal\b/i
+const lengthNames = /context_length|exceed_context|request_too_large|string_above_max_length/i
+const lengthTexts =
+  /context[ _-]?(length|window|size|limit)|prompt is too long|prompt (contains|has) \d+ tokens.*too large|token count.*exceeds|maximum number of tokens|too many (input )?tokens|reduce the length of (the|your) (messages|prompt|input)/i
+const refusalNames = /invalid_request|invalid_argument|not_found|invalid_prompt|content_filter|content_policy/i
+
+const fromRequest = (source: Source, reason: string, url: string, cause: unknown): Model.ModelError =>
+  reason === "Transport"
+    ? network(source, [hostOf(url), codeOf(cause) ?? "no connection"].join(": "))
+    : refused(source, reason === "InvalidUrl" ? "the base URL is not a URL" : "the request could not be encoded")
+
+// Only the host: a URL may hold credentials in its authority, path or query.
+const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : "unknown host")
+
+// A system error's code says what happened; its message may quote the header or body it was about.
+const codeOf = (cause: unknown): string | undefined => {
+  let current = cause
+  for (let depth = 0; depth < 5 && Predicate.isRecord(current); depth++) {
+    if (typeof current.code === "string" && /^[A-Z][A-Z0-9_]{2,40}$/.test(current.code)) return current.code
+    current = current.cause
+  }
+  return undefined
+}
+
+/** `model: what (status: the provider's words). advice` */
+const sentence = (source: Source, what: string, report: Partial<Report>, advice: string): string => {
+  const masked = (source.redactor ?? Redaction.shapesOnly).text((report.text ?? "").replace(/\s+/g, " ").trim())
+  const words = masked.length <= textLimit ? masked : `${masked.slice(0, textLimit - 1)}…`
+  const status = report.status === undefined ? "" : String(report.status)
+  const detail = [status, words].filter((part) => part !== "").join(": ")
+  return `${source.model}: ${what}${detail === "" ? "" : ` (${detail})`}. ${advice}`
+}
+
+const textLimit = 500
+
+/** JSON where it is JSON, else the text. */
+const parsed = (body: string | undefined): unknown => {
+  if (body === undefined || body === "undefined") return undefined
+  try {
+    return JSON.parse(body)
+  } catch {
+    return body
+  }
+}
+
+// Known shapes: {error:{message,type,code,status}}, {error:"…"}, {message,type,code}, {detail:"…"}, [{error}], and
+// OpenRouter's {error:{message,metadata:{raw}}} where `raw` is the body of the provider behind it.
+const reportOf = (value: unknown, depth = 0): Report => {
+  // A web page, from a proxy on the way, says nothing that a person could use.
+  if (typeof value === "string") return /^\s*(<|$)/.test(value) ? nothing : { ...nothing, text: value }
+  if (Array.isArray(value)) return depth < 3 ? reportOf(value[0], depth + 1) : nothing
+  if (!Predicate.isRecord(value)) return nothing
+  const { error } = value
+  const inner = Predicate.isRecord(error) ? error : value
+  const text = [error, inner.message, value.message, value.detail].find(
+    (candidate): candidate is string => typeof candidate === "string" && candidate !== ""
+  )
+  const names = [inner.type, inner.code, inner.status, value.type].filter(Predicate.isString)
+  const details = Array.isArray(inner.details) ? inner.details.filter(Predicate.isRecord) : []
+  const status = [inner.code, inner.status, inner.status_code].find(isErrorStatus)
+  const behind =
+    depth < 3 && Predicate.isRecord(inner.metadata) && typeof inner.metadata.raw === "string"
+      ? reportOf(parsed(inner.metadata.raw), depth + 1)
+      : nothing
+  return {
+    text: behind.text === undefined ? text : [text, behind.text].filter(Predicate.isString).join(": "),
+    codes: [...names, ...details.map((detail) => detail.reason).filter(Predicate.isString), ...behind.codes],
+    status,
+    retryAfter: details.map((detail) => secondsOf(detail.retryDelay)).find(Predicate.isNumber) ?? behind.retryAfter
+  }
+}
+
+const isErrorStatus = (value: unknown): value is number =>
+  typeof value === "number" && Number.isInteger(value) && value >= 400 && value < 600
+
+/** `35s` or `0.5s`, as milliseconds. */
+const secondsOf = (value: unknown): number | undefined => {
+  const seconds = typeof value === "string" ? /^(\d+(?:\.\d+)?)s$/.exec(value)?.[1] : undefined
+  return seconds === undefined ? undefined : Math.ceil(Number(seconds) * 1000)
+}
+
+/** The wait a response asks for. A date is measured against the response's own, so no clock of ours is involved. */
+const waitOf = ({ headers }: Response): number | undefined => {
+  const exact = headers["retry-after-ms"]
+  if (exact !== undefined && /^\d+(\.\d+)?$/.test(exact)) return Math.ceil(Number(exact))
+  const value = headers["retry-after"]
+  if (value === undefined) return undefined
+  if (/^\d+(\.\d+)?$/.test(value)) return Math.ceil(Number(value) * 1000)
+  const wait = Date.parse(value) - Date.parse(headers.date ?? "")
+  return Number.isFinite(wait) && wait >= 0 ? wait : undefined
+}
+
+// An error event whose type a client library does not know fails its decoding; the event is still in the issue.
+const reportedWithin = (source: Source, cause: unknown): Model.ModelError | undefined => {
+  if (!ParseResult.isParseError(cause)) return undefined
+  const { actual } = cause.issue
+  const events = Predicate.isIterable(actual) && typeof actual !== "string" ? Array.from(actual) : [actual]
+  for (const event of events) {
+    const value = typeof event === "string" ? parsed(event) : event
+    if (Predicate.isRecord(value) && Predicate.isRecord(value.error)) return fromReported(source, value)
+  }
+  return undefined
+}

@@ -1,0 +1,282 @@
+/**
+ * A model that plays a script: for tests, demonstrations and measurements.
+ *
+ * ```ts
+ * const model = ScriptedModel.make({
+ *   agents: {
+ *     main: [{ text: "Let me look.", tools: [{ name: "list_files", params: {} }] }, { text: "Two files." }],
+ *     code_reviewer: [{ text: "Looks good." }]
+ *   }
+ * })
+ * ```
+ *
+ * The steps of an agent are counted by the replies that its history already holds, so nothing is remembered between calls
+ * and a session that is resumed elsewhere goes on where it stopped. A generation that was interrupted after it had said
+ * something counts as a reply; one that had said nothing is played again. Only the errors a step was told to fail with are
+ * counted here, per session, so that each of them happens once and a retry gets on.
+ */
+import type * as Prompt from "@effect/ai/Prompt"
+import * as Chunk from "effect/Chunk"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import * as Id from "../core/Id.js"
+import * as Model from "./Model.js"
+
+/** How a step can fail before it answers. All but `bad_output` are transient. */
+export const errors = ["rate_limit", "overloaded", "network", "bad_output"] as const
+export type ErrorKind = (typeof errors)[number]
+
+/** One call of a tool. */
+export interface ToolUse {
+  readonly name: string
+  /** The arguments as the model writes them; nothing checks them. Default: `{}`. */
+  readonly params?: unknown
+  /** Unique within a session. Default: a fresh one. */
+  readonly id?: string | undefined
+}
+
+/** One reply of the model. */
+export interface Step {
+  readonly text?: string | undefined
+  readonly thinking?: string | undefined
+  readonly tools?: ReadonlyArray<ToolUse> | undefined
+  /** How long the model thinks before it answers. */
+  readonly delay?: Duration.DurationInput | undefined
+  /** The text, and the arguments of tools, are streamed in this many pieces. Default: in one. */
+  readonly chunks?: number | undefined
+  /** Between two pieces. */
+  readonly chunkDelay?: Duration.DurationInput | undefined
+  /** Tokens. Default: unknown. */
+  readonly usage?: { readonly input: number; readonly output: number } | undefined
+  /** Fails so once in a session; the next try plays the step. A step that does nothing else is no reply. */
+  readonly error?: ErrorKind | undefined
+  /** Fails the generation when the last input to the model, which is all after its last reply, lacks this text. */
+  readonly expect?: { readonly contains: string } | undefined
+}
+
+/** The steps of each agent, by `main` or the name of its profile. */
+export interface Script {
+  readonly agents: { readonly [agent: string]: ReadonlyArray<Step> }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Plays a script. After the last step of an agent it says so, in a reply without tool calls. */
+export const make = (script: Script, options: { readonly id?: string | undefined } = {}): Model.Service => {
+  const id = options.id ?? "script/script"
+  const ids = Id.random()
+  const attempts = new Map<string, number>()
+  const reels = new Map(
+    Object.entries(script.agents).map(([agent, steps]) => [agent, toReel(agent, steps, ids)] as const)
+  )
+  return {
+    id,
+    stream: (prompt, _tools, { agent: path, sessionId }) => {
+      const agent = path.slice(path.lastIndexOf("/") + 1)
+      const reel = reels.get(agent)
+      if (reel === undefined) return toStream({ text: `The script has no steps for ${agent}.` }, ids)
+      const index = Math.min(repliesIn(prompt), reel.length - 1)
+      const scene = reel[index]
+      if (scene === undefined) return Stream.empty
+      if (scene.expected !== undefined) {
+        const input = lastInput(prompt)
+        if (!input.includes(scene.expected)) return Stream.fail(unexpected(id, scene, scene.expected, input))
+      }
+      if (scene.failures.length === 0) return scene.play
+      return Stream.suspend(() => {
+        const key = `${sessionId}\n${agent}\n${index}`
+        const attempt = attempts.get(key) ?? 0
+        const failure = scene.failures[attempt]
+        if (failure === undefined) return scene.play
+        attempts.set(key, attempt + 1)
+        return Stream.fail(failed(id, scene, failure))
+      })
+    }
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// layers
+// -----------------------------------------------------------------------------------------------------------------
+
+export const layer = (script: Script, options?: { readonly id?: string | undefined }): Layer.Layer<Model.Model> =>
+  Model.layer(make(script, options))
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A reply, made ready once: what must go wrong before it, and what it then says. */
+interface Scene {
+  readonly agent: string
+  /** 1-based number of the step in the script. */
+  readonly number: number
+  readonly failures: ReadonlyArray<ErrorKind>
+  readonly expected: string | undefined
+  readonly play: Stream.Stream<Model.Part>
+}
+
+/** Steps that only fail are no replies: they become failures of the reply after them. The last scene is the end. */
+const toReel = (agent: string, steps: ReadonlyArray<Step>, ids: Id.Generator): ReadonlyArray<Scene> => {
+  const reel: Array<Scene> = []
+  let failures: Array<ErrorKind> = []
+  const push = (number: number, step: Step) => {
+    reel.push({ agent, number, failures, expected: step.expect?.contains, play: toStream(step, ids) })
+    failures = []
+  }
+  for (const [index, step] of steps.entries()) {
+    if (step.error !== undefined) failures.push(step.error)
+    if (step.error === undefined || saysSomething(step)) push(index + 1, step)
+  }
+  push(steps.length + 1, { text: `The script of ${agent} has no more steps.` })
+  return reel
+}
+
+const saysSomething = (step: Step): boolean =>
+  step.text !== undefined || step.thinking !== undefined || step.expect !== undefined || (step.tools ?? []).length > 0
+
+const repliesIn = (prompt: Prompt.Prompt): number => {
+  let replies = 0
+  for (const message of prompt.content) if (message.role === "assistant") replies++
+  return replies
+}
+
+/** Everything people and tools said after the model's last reply. */
+const lastInput = (prompt: Prompt.Prompt): string => {
+  const texts: Array<string> = []
+  for (let index = prompt.content.length - 1; index >= 0; index--) {
+    const message = prompt.content[index]
+    if (message === undefined || message.role === "assistant") break
+    if (message.role === "system") continue
+    for (const part of message.content) {
+      if (part.type === "text") texts.push(part.text)
+      // As JSON, and the texts in it as they are: a script may look for either.
+      else if (part.type === "tool-result") texts.push(JSON.stringify(part.result) ?? "", ...textsIn(part.result))
+    }
+  }
+  return texts.join("\n")
+}
+
+const textsIn = (value: unknown): ReadonlyArray<string> => {
+  if (typeof value === "string") return [value]
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : []
+}
+
+const unexpected = (id: string, scene: Scene, expected: string, input: string): Model.ModelError => {
+  const shown = input.length <= 200 ? input : `${input.slice(0, 199)}…`
+  return new Model.BadOutput({
+    model: id,
+    message:
+      `Step ${scene.number} of ${scene.agent} expected the last input to contain ${JSON.stringify(expected)}, ` +
+      `but it was ${JSON.stringify(shown)}.`
+  })
+}
+
+const failed = (id: string, scene: Scene, kind: ErrorKind): Model.ModelError => {
+  const message = `The script fails here, before step ${scene.number} of ${scene.agent}: ${kind}.`
+  switch (kind) {
+    case "rate_limit":
+      return new Model.RateLimited({ model: id, message, status: 429 })
+    case "overloaded":
+      return new Model.Overloaded({ model: id, message, status: 529 })
+    case "network":
+      return new Model.Network({ model: id, message })
+    case "bad_output":
+      return new Model.BadOutput({ model: id, message })
+  }
+}
+
+/** One piece of a reply: what arrives together. */
+type Piece = Array<Model.Part>
+
+const toStream = (step: Step, ids: Id.Generator): Stream.Stream<Model.Part> => {
+  const tools = step.tools ?? []
+  const fresh = tools.some((tool) => tool.id === undefined)
+  const stream =
+    step.chunks === undefined && step.chunkDelay === undefined
+      ? fresh
+        ? Stream.suspend(() => Stream.fromChunk(Chunk.unsafeFromArray(toPieces(step, tools, ids).flat())))
+        : Stream.fromChunk(Chunk.unsafeFromArray(toPieces(step, tools, ids).flat()))
+      : Stream.suspend(() => inPieces(toPieces(step, tools, ids), step.chunkDelay))
+  return step.delay === undefined ? stream : Stream.unwrap(Effect.as(Effect.sleep(step.delay), stream))
+}
+
+const inPieces = (
+  pieces: ReadonlyArray<Piece>,
+  pause: Duration.DurationInput | undefined
+): Stream.Stream<Model.Part> => {
+  const chunks = pieces.map((piece) => Chunk.unsafeFromArray(piece))
+  if (pause === undefined) return Stream.fromChunks(...chunks)
+  return Stream.fromIterable(chunks.entries()).pipe(
+    Stream.mapEffect(([index, chunk]) => (index === 0 ? Effect.succeed(chunk) : Effect.as(Effect.sleep(pause), chunk))),
+    Stream.flattenChunks
+  )
+}
+
+const toPieces = (step: Step, tools: ReadonlyArray<ToolUse>, ids: Id.Generator): ReadonlyArray<Piece> => {
+  const count = step.chunks ?? 1
+  const pieces: Array<Piece> = []
+  if (step.thinking !== undefined) {
+    const deltas = split(step.thinking, count).map((delta): Model.Part => ({ type: "reasoning-delta", id: "0", delta }))
+    pieces.push(...framed({ type: "reasoning-start", id: "0" }, deltas, { type: "reasoning-end", id: "0" }))
+  }
+  if (step.text !== undefined) {
+    const deltas = split(step.text, count).map((delta): Model.Part => ({ type: "text-delta", id: "1", delta }))
+    pieces.push(...framed({ type: "text-start", id: "1" }, deltas, { type: "text-end", id: "1" }))
+  }
+  for (const tool of tools) {
+    const id = tool.id ?? ids.unsafeNext("call")
+    const params = tool.params ?? {}
+    const call: Model.Part = { type: "tool-call", id, name: tool.name, params }
+    if (step.chunks === undefined) pieces.push([call])
+    else {
+      const deltas = split(JSON.stringify(params), count).map((delta): Model.Part => ({
+        type: "tool-params-delta",
+        id,
+        delta
+      }))
+      pieces.push(
+        ...framed({ type: "tool-params-start", id, name: tool.name }, deltas, { type: "tool-params-end", id }, call)
+      )
+    }
+  }
+  const usage = {
+    inputTokens: step.usage?.input,
+    outputTokens: step.usage?.output,
+    totalTokens: step.usage === undefined ? undefined : step.usage.input + step.usage.output
+  }
+  const finish: Model.Part = { type: "finish", reason: tools.length > 0 ? "tool-calls" : "stop", usage }
+  const last = pieces[pieces.length - 1]
+  if (last === undefined) return [[finish]]
+  last.push(finish)
+  return pieces
+}
+
+/** Start and end travel with the first and the last piece. */
+const framed = (
+  start: Model.Part,
+  deltas: ReadonlyArray<Model.Part>,
+  ...end: ReadonlyArray<Model.Part>
+): Array<Piece> =>
+  deltas.length === 0
+    ? [[start, ...end]]
+    : deltas.map((delta, index) => [
+        ...(index === 0 ? [start] : []),
+        delta,
+        ...(index === deltas.length - 1 ? end : [])
+      ])
+
+/** At most `count` pieces of about one size, cut between characters. */
+const split = (text: string, count: number): ReadonlyArray<string> => {
+  if (text === "") return []
+  if (count <= 1) return [text]
+  const characters = Array.from(text)
+  const size = Math.ceil(characters.length / count)
+  const pieces: Array<string> = []
+  for (let at = 0; at < characters.length; at += size) pieces.push(characters.slice(at, at + size).join(""))
+  return pieces
+}

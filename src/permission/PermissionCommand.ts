@@ -1,0 +1,135 @@
+/** The `permissions` command: what a person may look at and change while an agent runs. One parser for every executor. */
+import * as Either from "effect/Either"
+import type { SessionId } from "../core/Id.js"
+import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import type * as PermissionFile from "./PermissionFile.js"
+import * as PermissionRule from "./PermissionRule.js"
+import type { PermissionState } from "./PermissionState.js"
+
+export interface Target {
+  readonly state: PermissionState
+  readonly policy: PermissionFile.Policy
+  readonly tools: ToolRegistry.Service
+  readonly sessionId: SessionId
+}
+
+/** What the command said, and whether it changed anything. */
+export interface Outcome {
+  readonly lines: ReadonlyArray<string>
+  readonly changed: boolean
+}
+
+export const usage: ReadonlyArray<string> = [
+  "permissions show                          what is allowed and denied, and by whom",
+  "permissions status                        the default and what is suspended",
+  "permissions check TOOL [ARGUMENTS]        what would happen: arguments as JSON, or a command as it is",
+  "permissions allow|deny PATTERN            remember for this session",
+  "permissions default allow|deny|ask        for this session",
+  "permissions suspend [turn|idle|all]       ask nothing until then; all without a word",
+  "permissions resume                        ask again",
+  "permissions clear                         forget this session's lists and default"
+]
+
+/** Runs one command line without the leading word. A left says what is wrong with it. */
+export const run = (line: string, target: Target): Either.Either<Outcome, string> => {
+  const [verb = "show", ...rest] = line
+    .trim()
+    .split(/\s+/)
+    .filter((word) => word !== "")
+  const argument = line.trim().slice(verb.length).trim()
+  const { state, policy, sessionId } = target
+  switch (verb) {
+    case "show":
+      return said(show(target))
+    case "status":
+      return said(status(target))
+    case "check":
+      return check(target, rest[0], argument.slice(rest[0]?.length ?? 0).trim())
+    case "allow":
+    case "deny":
+      if (argument === "") return Either.left(`permissions ${verb} needs a tool name, a pattern or a command.`)
+      state[verb](argument)
+      return changed([`${verb === "allow" ? "Allowed" : "Denied"} for this session: ${argument}`])
+    case "default":
+      if (argument !== "allow" && argument !== "deny" && argument !== "ask") {
+        return Either.left("permissions default takes allow, deny or ask.")
+      }
+      state.setDefault(argument)
+      return changed([`The default for this session is ${argument}.`])
+    case "suspend": {
+      const scope = argument === "" ? "all" : argument
+      if (scope !== "turn" && scope !== "idle" && scope !== "all") {
+        return Either.left("permissions suspend takes turn, idle or all.")
+      }
+      state.suspend(scope, sessionId)
+      return changed([
+        `Nothing is asked ${scope === "all" ? "until you resume" : `until the ${scope === "turn" ? "turn ends" : "agent is idle"}`}. Guards and lists of hard rules still hold.`
+      ])
+    }
+    case "resume":
+      state.resume()
+      return changed(status({ ...target, policy }))
+    case "clear":
+      state.clear()
+      return changed(["This session's lists and default are forgotten."])
+    default:
+      return Either.left([`There is no "permissions ${verb}".`, ...usage].join("\n"))
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const said = (lines: ReadonlyArray<string>): Either.Either<Outcome, string> => Either.right({ lines, changed: false })
+const changed = (lines: ReadonlyArray<string>): Either.Either<Outcome, string> => Either.right({ lines, changed: true })
+
+const status = ({ state, policy, sessionId }: Target): ReadonlyArray<string> => {
+  const { default: fallback, suspension } = state.status(policy, sessionId)
+  return [`default: ${fallback}`, `suspended: ${suspension ?? "no"}`]
+}
+
+const show = (target: Target): ReadonlyArray<string> => {
+  const { state, policy, sessionId, tools } = target
+  const { allow, deny } = state.status(policy, sessionId)
+  const silent = tools.entries.filter((entry) => entry.autoApproved).map((entry) => entry.name)
+  return [
+    ...status(target),
+    ...list("guards", PermissionRule.describe(policy.deny)),
+    ...list("denied in this session", deny),
+    ...list("denied by policy", PermissionRule.describe(policy.blacklist)),
+    ...list("allowed in this session", allow),
+    ...list("allowed by policy", PermissionRule.describe(policy.whitelist)),
+    ...list("never ask", silent)
+  ]
+}
+
+const list = (title: string, entries: ReadonlyArray<string>): ReadonlyArray<string> =>
+  entries.length === 0 ? [] : [`${title}:`, ...entries.map((entry) => `  ${entry}`)]
+
+const check = (
+  { state, policy, tools, sessionId }: Target,
+  name: string | undefined,
+  text: string
+): Either.Either<Outcome, string> => {
+  const entry = name === undefined ? undefined : tools.get(name)
+  if (entry === undefined) {
+    return Either.left(`permissions check needs a tool: ${tools.entries.map((known) => known.name).join(", ")}.`)
+  }
+  const params = paramsOf(entry, text)
+  if (Either.isLeft(params)) return Either.left(params.left)
+  const subject = PermissionRule.subject({ tool: entry.name, params: params.right, commandField: entry.shellCommand })
+  const guard = PermissionRule.denies(policy.deny, subject)
+  if (guard !== undefined) return said([`deny (guard): ${guard}`])
+  const { decision, method, rule } = state.evaluate(policy, subject, entry, sessionId)
+  return said([`${decision} (${method}): ${rule}`])
+}
+
+const paramsOf = (entry: ToolRegistry.Entry, text: string): Either.Either<unknown, string> => {
+  if (text === "") return Either.right({})
+  if (entry.shellCommand !== undefined && !text.startsWith("{")) return Either.right({ [entry.shellCommand]: text })
+  return Either.try({
+    try: () => JSON.parse(text) as unknown,
+    catch: () => `Those arguments are not JSON: ${text}`
+  })
+}

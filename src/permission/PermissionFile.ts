@@ -1,0 +1,204 @@
+/**
+ * The permission file, and the policy it becomes.
+ *
+ * ```json
+ * { "version": 1,
+ *   "defaultPolicy": "ask",
+ *   "guards": { "deny": { "patterns": ["rm -rf *"] }, "sanitize": { "pathScope": { "allowTmp": true } } },
+ *   "blacklist": { "arguments": ["--force"] },
+ *   "whitelist": { "tools": ["list_files"], "patterns": ["git status*"], "readonly": true },
+ *   "channel": { "type": "console", "timeout": 30 } }
+ * ```
+ *
+ * Every part is optional. A file with any problem is refused as a whole, with all its problems: half a policy is worse
+ * than none.
+ */
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+import * as PermissionRule from "./PermissionRule.js"
+import * as PolicySource from "./PolicySource.js"
+import * as Sanitizer from "./Sanitizer.js"
+
+// -----------------------------------------------------------------------------------------------------------------
+// models
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A permission file ready for use: what the gate evaluates. */
+export interface Policy {
+  readonly defaultPolicy: "allow" | "deny" | "ask"
+  /** Hard refusals. */
+  readonly deny: PermissionRule.Compiled
+  readonly blacklist: PermissionRule.Compiled
+  readonly whitelist: PermissionRule.Compiled
+  /** Tools annotated as only reading are allowed. */
+  readonly whitelistReadonly: boolean
+  readonly sanitize: Sanitizer.Options
+  readonly channel?: PolicySource.Channel
+  /** Sentences for whoever wrote the file. */
+  readonly warnings: ReadonlyArray<string>
+  /** What the policy was made from. */
+  readonly source: PolicySource.PolicySource
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// errors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The file's content is not a policy. */
+export class PermissionFileInvalid extends Schema.TaggedError<PermissionFileInvalid>(
+  "assent/permission/PermissionFileInvalid"
+)("PermissionFileInvalid", {
+  path: Schema.String,
+  /** All of them; `path` such as `$.whitelist.tools[0]`. */
+  problems: Schema.Array(Schema.Struct({ path: Schema.String, message: Schema.String }))
+}) {
+  override get message(): string {
+    const lines = this.problems.map(({ path, message }) => `  ${path}: ${message}`)
+    return [`The permission file ${this.path} is not valid; correct it:`, ...lines].join("\n")
+  }
+}
+
+/** The file cannot be read. */
+export class PermissionFileUnreadable extends Schema.TaggedError<PermissionFileUnreadable>(
+  "assent/permission/PermissionFileUnreadable"
+)("PermissionFileUnreadable", {
+  path: Schema.String,
+  /** The platform's word for it, such as `NotFound` or `PermissionDenied`. */
+  reason: Schema.String
+}) {
+  override get message(): string {
+    return `The permission file ${this.path} cannot be read (${this.reason}); name one that exists and is readable.`
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A policy written in code. */
+export const policy = (file: PolicySource.PolicySource): Policy => {
+  const { defaultPolicy = "ask", guards, blacklist, whitelist, channel } = file
+  return {
+    defaultPolicy,
+    deny: compile(guards?.deny),
+    blacklist: compile(blacklist),
+    whitelist: compile(whitelist),
+    whitelistReadonly: whitelist?.readonly === true,
+    sanitize: {
+      metacharacters: guards?.sanitize?.metacharacters ?? Sanitizer.defaults.metacharacters,
+      dangerousCommands: guards?.sanitize?.dangerousCommands ?? Sanitizer.defaults.dangerousCommands,
+      pathScope: guards?.sanitize?.pathScope ?? Sanitizer.defaults.pathScope
+    },
+    ...(channel === undefined ? {} : { channel }),
+    warnings: contradictions(file),
+    source: file
+  }
+}
+
+/** Reads a file's text. `path` only names it in the error. */
+export const decode = (text: string, path: string): Either.Either<Policy, PermissionFileInvalid> =>
+  Either.mapLeft(
+    Either.flatMap(parseJson(text), (json) => Either.map(Either.mapLeft(decodeFile(json), problemsOf), policy)),
+    (problems) => new PermissionFileInvalid({ path, problems })
+  )
+
+/** Reads a file. That it is missing is a failure too, with `reason` `NotFound`. */
+export const load = (
+  path: string
+): Effect.Effect<Policy, PermissionFileInvalid | PermissionFileUnreadable, FileSystem.FileSystem> =>
+  FileSystem.FileSystem.pipe(
+    Effect.flatMap((fs) => fs.readFileString(path)),
+    Effect.mapError(
+      (error) =>
+        new PermissionFileUnreadable({
+          path,
+          reason: error._tag === "SystemError" ? error.reason : (error.description ?? error._tag)
+        })
+    ),
+    Effect.flatMap((text) => decode(text, path))
+  )
+
+// -----------------------------------------------------------------------------------------------------------------
+// combinators
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * The user's policy with that of a workspace. Guards and blacklists add up. What the workspace allows (its whitelist, a
+ * milder default, a milder sanitizer) and its channel count only when the person trusted the workspace; until then it
+ * can only take away.
+ */
+export const merge = (user: Policy, workspace: Policy, options: { readonly trusted: boolean }): Policy => {
+  const merged = policy(PolicySource.merge(user.source, workspace.source, options.trusted))
+  const ignored = options.trusted ? [] : PolicySource.ignored(workspace.source)
+  const warnings = new Set([...user.warnings, ...workspace.warnings, ...merged.warnings, ...ignored])
+  return { ...merged, warnings: [...warnings] }
+}
+
+/** The policy says something that counts only for a trusted workspace. */
+export const widens = ({ source }: Policy): boolean => PolicySource.ignored(source).length > 0
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+type List = { readonly [K in keyof PermissionRule.RuleSet]?: PermissionRule.RuleSet[K] | undefined }
+
+interface Problem {
+  readonly path: string
+  readonly message: string
+}
+
+// Declared as functions because `defaults` needs them while the module loads.
+function compile(rules: List | undefined): PermissionRule.Compiled {
+  if (rules === undefined) return PermissionRule.empty
+  return PermissionRule.compile({
+    tools: rules.tools ?? [],
+    patterns: rules.patterns ?? [],
+    arguments: rules.arguments ?? []
+  })
+}
+
+function contradictions({ guards, blacklist, whitelist }: PolicySource.PolicySource): ReadonlyArray<string> {
+  return (["tools", "patterns", "arguments"] as const).flatMap((kind) => {
+    const allowed = new Set(whitelist?.[kind])
+    const both = (denied: ReadonlyArray<string> | undefined, name: string) =>
+      [...new Set(denied)]
+        .filter((entry) => allowed.has(entry))
+        .map((entry) => `${JSON.stringify(entry)} is in whitelist.${kind} and in ${name}.${kind}: it is denied.`)
+    return [...both(guards?.deny?.[kind], "guards.deny"), ...both(blacklist?.[kind], "blacklist")]
+  })
+}
+
+const parseJson = (text: string): Either.Either<unknown, ReadonlyArray<Problem>> =>
+  Either.try({
+    try: (): unknown => JSON.parse(text.replace(/^\ufeff/, "")),
+    catch: (cause) => [{ path: "$", message: `not JSON: ${cause instanceof Error ? cause.message : String(cause)}` }]
+  })
+
+const decodeFile = Schema.decodeUnknownEither(PolicySource.PolicySource, { errors: "all", onExcessProperty: "error" })
+
+const problemsOf = (error: ParseResult.ParseError): ReadonlyArray<Problem> => {
+  const issues = ParseResult.ArrayFormatter.formatErrorSync(error).map(({ path, message }) => ({
+    path: path.reduce<string>(
+      (at, key) =>
+        typeof key === "number"
+          ? `${at}[${key}]`
+          : plainKey.test(String(key))
+            ? `${at}.${String(key)}`
+            : `${at}[${JSON.stringify(String(key))}]`,
+      "$"
+    ),
+    message: message.startsWith("is unexpected") ? "there is no such field here" : message
+  }))
+  // The members of a union report the same value twice.
+  return [...new Map(issues.map((issue) => [`${issue.path} ${issue.message}`, issue])).values()]
+}
+
+const plainKey = /^[A-Za-z_$][\w$]*$/
+
+// Down here because making a policy uses what is defined above.
+/** Asks about everything; of the guards only the path scope is on. */
+export const defaults: Policy = policy({})

@@ -1,0 +1,171 @@
+/**
+ * What a root session's tree has been told at prompts: remembered entries, suspensions and a session default.
+ *
+ * `session` and `all` belong to the whole tree; `turn` and `idle` to the session that asked. Plain mutable state, written
+ * in synchronous sections only; it dies with the tree.
+ */
+import type { SessionId } from "../core/Id.js"
+import type { ApproveAnswer } from "../interaction/Interaction.js"
+import type * as PermissionFile from "./PermissionFile.js"
+import * as PermissionRule from "./PermissionRule.js"
+import type { PermissionMethod } from "../event/AgentEvent.js"
+
+export type Default = "allow" | "deny" | "ask"
+export type Suspension = "turn" | "idle" | "all"
+
+/** What the rules say about a call. */
+export interface Decision {
+  readonly decision: "allow" | "deny" | "ask"
+  readonly method: PermissionMethod
+  /** The rule that decided, as written. */
+  readonly rule: string
+}
+
+/** What the evaluation needs to know of the tool beside the call's subject. */
+export interface Traits {
+  readonly readonly: boolean
+  readonly autoApproved: boolean
+}
+
+export interface Status {
+  readonly default: Default
+  readonly suspension: Suspension | undefined
+  readonly allow: ReadonlyArray<string>
+  readonly deny: ReadonlyArray<string>
+}
+
+export class PermissionState {
+  private readonly allowed = new Set<string>()
+  private readonly denied = new Set<string>()
+  private sessionDefault: Default | undefined
+  private all = false
+  private readonly turn = new Set<SessionId>()
+  private readonly idle = new Set<SessionId>()
+
+  /**
+   * Suspension, then session blacklist, blacklist, session whitelist, whitelist, session default, default: the first that
+   * decides wins. Guards, grants and envelopes come before and are the gate's business.
+   */
+  evaluate(
+    policy: PermissionFile.Policy,
+    subject: PermissionRule.Subject,
+    traits: Traits,
+    sessionId: SessionId
+  ): Decision {
+    if (this.turn.has(sessionId)) return suspended.turn
+    if (this.idle.has(sessionId)) return suspended.idle
+    if (this.all) return suspended.all
+    const sessionDeny = this.sessionDeny(subject)
+    if (sessionDeny !== undefined) return { decision: "deny", method: "session_blacklist", rule: sessionDeny }
+    const deny = PermissionRule.denies(policy.blacklist, subject)
+    if (deny !== undefined) return { decision: "deny", method: "blacklist", rule: deny }
+    const sessionAllow = this.sessionAllow(subject)
+    if (sessionAllow !== undefined) return { decision: "allow", method: "session_whitelist", rule: sessionAllow }
+    const allow = PermissionRule.allows(policy.whitelist, subject)
+    if (allow !== undefined) return { decision: "allow", method: "whitelist", rule: allow }
+    if (traits.autoApproved) return autoApproved
+    if (traits.readonly && policy.whitelistReadonly) return readonlyAllowed
+    const fallback = this.sessionDefault ?? policy.defaultPolicy
+    return defaults[fallback]
+  }
+
+  /** Applies an answer that reaches beyond its call. `key` is what `always` and `never` remember. */
+  apply(answer: ApproveAnswer, key: string, sessionId: SessionId): void {
+    if (answer.decision === "edit") return
+    switch (answer.scope) {
+      case "session":
+        return answer.decision === "allow" ? this.allow(key) : this.deny(key)
+      case "turn":
+      case "idle":
+      case "all":
+        return this.suspend(answer.scope, sessionId)
+    }
+  }
+
+  /** Later words win: an entry leaves the other list. */
+  allow(entry: string): void {
+    this.denied.delete(entry)
+    this.allowed.add(entry)
+  }
+
+  deny(entry: string): void {
+    this.allowed.delete(entry)
+    this.denied.add(entry)
+  }
+
+  setDefault(value: Default): void {
+    this.sessionDefault = value
+  }
+
+  suspend(scope: Suspension, sessionId: SessionId): void {
+    if (scope === "all") this.all = true
+    else this[scope].add(sessionId)
+  }
+
+  /** Ends every suspension. */
+  resume(): void {
+    this.all = false
+    this.turn.clear()
+    this.idle.clear()
+  }
+
+  /** Forgets the session's lists and default; suspensions stay. */
+  clear(): void {
+    this.allowed.clear()
+    this.denied.clear()
+    this.sessionDefault = undefined
+  }
+
+  /** True when that ended a suspension. */
+  endTurn(sessionId: SessionId): boolean {
+    return this.turn.delete(sessionId)
+  }
+
+  /** True when that ended a suspension. */
+  becomeIdle(sessionId: SessionId): boolean {
+    return this.idle.delete(sessionId)
+  }
+
+  status(policy: PermissionFile.Policy, sessionId: SessionId): Status {
+    return {
+      default: this.sessionDefault ?? policy.defaultPolicy,
+      suspension: this.turn.has(sessionId) ? "turn" : this.idle.has(sessionId) ? "idle" : this.all ? "all" : undefined,
+      allow: [...this.allowed],
+      deny: [...this.denied]
+    }
+  }
+
+  private sessionDeny(subject: PermissionRule.Subject): string | undefined {
+    if (this.denied.size === 0) return undefined
+    const exactlyAllowed = this.allowed.has(subject.tool)
+    for (const entry of this.denied) {
+      const match = PermissionRule.entryMatches(entry, subject, "deny")
+      // Allowing a tool by its exact name lifts patterns on names, never those on signatures.
+      if (match !== undefined && !(match === "name" && exactlyAllowed)) return entry
+    }
+    return undefined
+  }
+
+  private sessionAllow(subject: PermissionRule.Subject): string | undefined {
+    return this.allowed.size === 0 ? undefined : PermissionRule.entriesAllow(this.allowed, subject)
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const suspended: { readonly [Scope in Suspension]: Decision } = {
+  turn: { decision: "allow", method: "turn_suspension", rule: "everything until the turn ends" },
+  idle: { decision: "allow", method: "idle_suspension", rule: "everything until the agent is idle" },
+  all: { decision: "allow", method: "allow_all", rule: "everything until resumed" }
+}
+
+const autoApproved: Decision = { decision: "allow", method: "auto_approved", rule: "the tool asks nobody" }
+const readonlyAllowed: Decision = { decision: "allow", method: "whitelist", rule: "tools that only read" }
+
+const defaults: { readonly [D in Default]: Decision } = {
+  allow: { decision: "allow", method: "default", rule: "the default is allow" },
+  deny: { decision: "deny", method: "default", rule: "the default is deny" },
+  ask: { decision: "ask", method: "default", rule: "the default is ask" }
+}

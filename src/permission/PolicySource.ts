@@ -1,0 +1,180 @@
+/**
+ * What a permission file says, as data, and how the file of a workspace joins that of its user.
+ *
+ * Files are merged before anything is compiled, because what a file leaves out differs from what it says.
+ */
+import * as Schema from "effect/Schema"
+
+const Rule = Schema.String.pipe(
+  Schema.filter((text) => text.trim() !== "" || "a rule must not be empty", { title: "a rule" })
+)
+const Rules = Schema.optional(Schema.Array(Rule))
+const list = { tools: Rules, patterns: Rules, arguments: Rules }
+const Flag = Schema.optional(Schema.Boolean)
+const Texts = Schema.optional(Schema.Array(Schema.String))
+
+const Channel = Schema.Struct({
+  type: Schema.Literal("console", "queue", "webhook", "file", "auto", "halt"),
+  /** Where a webhook posts to. */
+  endpoint: Schema.optional(
+    Schema.String.pipe(
+      Schema.filter((url) => /^https?:\/\/\S+$/.test(url) || "an endpoint starts with http:// or https://")
+    )
+  ),
+  /** Where a file channel keeps its requests. */
+  directory: Schema.optional(Schema.NonEmptyString),
+  /** Seconds; zero or less waits for ever. */
+  timeout: Schema.optional(Schema.Finite)
+}).pipe(
+  Schema.filter(({ type, endpoint, directory }) =>
+    type === "webhook" && endpoint === undefined
+      ? { path: ["endpoint"], message: "a webhook needs an endpoint" }
+      : type === "file" && directory === undefined
+        ? { path: ["directory"], message: "a file channel needs a directory" }
+        : undefined
+  )
+)
+
+/** What a permission file says. */
+export const PolicySource = Schema.Struct({
+  version: Schema.optional(Schema.Literal(1, "1", "1.0")),
+  defaultPolicy: Schema.optional(Schema.Literal("allow", "deny", "ask")),
+  /** Refusals that hold in every mode, before anybody is asked. */
+  guards: Schema.optional(
+    Schema.Struct({
+      deny: Schema.optional(Schema.Struct(list)),
+      sanitize: Schema.optional(
+        Schema.Struct({
+          metacharacters: Flag,
+          dangerousCommands: Schema.optional(
+            Schema.Union(Schema.Boolean, Schema.Struct({ blocked: Texts, allowed: Texts }))
+          ),
+          pathScope: Schema.optional(
+            Schema.Union(
+              Schema.Boolean,
+              Schema.Struct({ roots: Texts, allowTmp: Flag, allowHome: Flag, blockAbsolute: Flag })
+            )
+          )
+        })
+      )
+    })
+  ),
+  blacklist: Schema.optional(Schema.Struct(list)),
+  /** `readonly`: also every tool that is annotated as one that only reads. */
+  whitelist: Schema.optional(Schema.Struct({ ...list, readonly: Flag })),
+  channel: Schema.optional(Channel)
+}).annotations({ identifier: "PermissionFile" })
+export type PolicySource = typeof PolicySource.Type
+
+export type Channel = typeof Channel.Type
+
+// -----------------------------------------------------------------------------------------------------------------
+// combinators
+// -----------------------------------------------------------------------------------------------------------------
+
+/** One file that means both. */
+export const merge = (user: PolicySource, workspace: PolicySource, trusted: boolean): PolicySource => {
+  const channel = (trusted ? workspace.channel : undefined) ?? user.channel
+  return {
+    version: 1,
+    defaultPolicy: defaultOf(user.defaultPolicy, workspace.defaultPolicy, trusted),
+    guards: {
+      deny: rules(user.guards?.deny, workspace.guards?.deny),
+      sanitize: {
+        metacharacters:
+          user.guards?.sanitize?.metacharacters === true || workspace.guards?.sanitize?.metacharacters === true,
+        dangerousCommands: programs(
+          user.guards?.sanitize?.dangerousCommands,
+          workspace.guards?.sanitize?.dangerousCommands
+        ),
+        pathScope: scope(user.guards?.sanitize?.pathScope, workspace.guards?.sanitize?.pathScope, trusted)
+      }
+    },
+    blacklist: rules(user.blacklist, workspace.blacklist),
+    whitelist: trusted
+      ? {
+          ...rules(user.whitelist, workspace.whitelist),
+          readonly: user.whitelist?.readonly === true || workspace.whitelist?.readonly === true
+        }
+      : user.whitelist,
+    ...(channel === undefined ? {} : { channel })
+  }
+}
+
+/** What of an untrusted workspace's file has no effect, as sentences. */
+export const ignored = ({ whitelist, defaultPolicy, channel, guards }: PolicySource): ReadonlyArray<string> => {
+  const pathScope = guards?.sanitize?.pathScope ?? true
+  const milder =
+    pathScope === false ||
+    (pathScope !== true &&
+      (pathScope.allowTmp === true || pathScope.allowHome === true || (pathScope.roots ?? []).length > 0))
+  const parts = [
+    ...(milder ? ["guards.sanitize.pathScope"] : []),
+    ...(whitelist === undefined ? [] : ["whitelist"]),
+    ...(defaultPolicy === "allow" ? ["defaultPolicy"] : []),
+    ...(channel === undefined ? [] : ["channel"])
+  ]
+  return parts.length === 0
+    ? []
+    : [`The workspace is not trusted: ${parts.join(", ")} of its permission file has no effect.`]
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+type Default = NonNullable<PolicySource["defaultPolicy"]>
+type Rules = PolicySource["blacklist"]
+type Sanitize = NonNullable<NonNullable<PolicySource["guards"]>["sanitize"]>
+
+const severity: { readonly [D in Default]: number } = { allow: 0, ask: 1, deny: 2 }
+
+const defaultOf = (user: Default | undefined, workspace: Default | undefined, trusted: boolean): Default => {
+  const own = user ?? "ask"
+  if (workspace === undefined) return own
+  return trusted || severity[workspace] > severity[own] ? workspace : own
+}
+
+const union = (a: ReadonlyArray<string> | undefined, b: ReadonlyArray<string> | undefined): ReadonlyArray<string> => [
+  ...new Set([...(a ?? []), ...(b ?? [])])
+]
+
+const both = (a: ReadonlyArray<string> | undefined, b: ReadonlyArray<string> | undefined): ReadonlyArray<string> =>
+  (a ?? []).filter((item) => b?.includes(item) === true)
+
+const rules = (a: Rules, b: Rules) => ({
+  tools: union(a?.tools, b?.tools),
+  patterns: union(a?.patterns, b?.patterns),
+  arguments: union(a?.arguments, b?.arguments)
+})
+
+// An exception holds only where both make it; what only one of them blocks by name is blocked.
+const programs = (
+  a: Sanitize["dangerousCommands"],
+  b: Sanitize["dangerousCommands"]
+): Sanitize["dangerousCommands"] => {
+  if (a === undefined || a === false) return b ?? a
+  if (b === undefined || b === false) return a
+  const [x, y] = [a === true ? {} : a, b === true ? {} : b]
+  return { blocked: union(x.blocked, y.blocked), allowed: both(x.allowed, y.allowed) }
+}
+
+// A scope that nobody mentions is on. A trusted workspace may widen what its user left open, not what he wrote.
+const scope = (
+  user: Sanitize["pathScope"],
+  workspace: Sanitize["pathScope"],
+  trusted: boolean
+): Sanitize["pathScope"] => {
+  if (workspace === undefined) return user
+  if (user === undefined && trusted) return workspace
+  const [a, b] = [user ?? true, workspace]
+  if (a === false) return b
+  if (b === false) return a
+  const [x, y] = [a === true ? {} : a, b === true ? {} : b]
+  return {
+    roots: both(x.roots, y.roots),
+    allowTmp: x.allowTmp === true && y.allowTmp === true,
+    allowHome: x.allowHome === true && y.allowHome === true,
+    blockAbsolute: x.blockAbsolute === true || y.blockAbsolute === true
+  }
+}

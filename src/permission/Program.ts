@@ -1,0 +1,146 @@
+/**
+ * What is known of programs: which of them run other programs, or code they are given.
+ *
+ * Allowing such a program for good would allow everything, so only its exact command is ever remembered. The lists err
+ * on the safe side: a name too many costs a question, a name too few costs the guard. Git is told apart by subcommand,
+ * because it is by far the most used: an unknown subcommand may be an alias for anything.
+ */
+
+/** The name a program is known by: no directory, no `.exe`, no version (`python3.12` → `python`), lower case. */
+export const nameOf = (program: string): string => {
+  const base = basename(program)
+    .toLowerCase()
+    .replace(/\.(?:exe|cmd|bat|com)$/, "")
+  return base.replace(/[-_.]?\d[\d.]*$/, "") || base
+}
+
+export const basename = (program: string): string => program.slice(program.lastIndexOf("/") + 1)
+
+/**
+ * The word that makes a command run others: the program itself, or an argument of it such as `-c` for git and `-exec`
+ * for find. `words` are unquoted, the program first. Nothing for a command that does its own work only.
+ */
+export const runner = (words: ReadonlyArray<string>): string | undefined => {
+  const program = words[0]
+  if (program === undefined) return undefined
+  const name = nameOf(program)
+  if (always.has(name) || always.has(basename(program).toLowerCase()) || families.test(name)) return program
+  const rest = words.slice(1)
+  if (name === "git") return gitRunner(rest)
+  const pattern = byArgument.get(name)
+  return pattern === undefined ? undefined : rest.find((word) => pattern.test(word))
+}
+
+/** Runs others whatever its arguments are. */
+export const alwaysRuns = (program: string): boolean => runner([program]) !== undefined
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const lines = (...groups: ReadonlyArray<string>): ReadonlySet<string> => new Set(groups.flatMap((g) => g.split(" ")))
+
+const always = lines(
+  // Shells, and words of the shell that run text or change what later commands mean.
+  "sh bash dash zsh ksh mksh ash fish csh tcsh rbash nu elvish xonsh osh ysh pwsh powershell cmd busybox toybox",
+  "eval exec source . command builtin trap alias unalias coproc noglob nocorrect repeat foreach hash enable bind complete",
+  "cd pushd popd set shopt setopt export declare typeset local readonly unset let read mapfile readarray getopts",
+  // Wrappers.
+  "env sudo doas su pkexec runuser gosu setpriv xargs parallel sem nohup nice ionice renice chrt taskset timeout time",
+  "watch stdbuf unbuffer script scriptreplay expect setsid chroot unshare nsenter fakeroot fakechroot flock strace ltrace",
+  "gdb lldb valgrind perf ld.so catchsegv rlwrap run-parts start-stop-daemon systemd-run systemctl launchctl dbus-run-session",
+  "dbus-launch xvfb-run direnv chronic ifne mispipe chpst prlimit numactl cgexec firejail bwrap proot torsocks proxychains",
+  "proxychains4 hyperfine watchexec entr nodemon pm2 forever concurrently dotenv at batch crontab screen tmux zellij byobu",
+  "open xdg-open start osascript op aws-vault doppler vault caffeinate arch",
+  // Other machines and containers.
+  "ssh slogin scp sftp rsync mosh telnet rsh socat nc ncat netcat docker podman nerdctl kubectl oc lxc lxd vagrant multipass",
+  "gcloud heroku fly flyctl vercel wrangler terraform tofu packer ansible ansible-playbook salt puppet chef helm gh hub glab",
+  // Interpreters, editors and pagers that take commands.
+  "python py pypy ipython node nodejs deno bun tsx ts-node ruby jruby irb perl php lua luajit r rscript julia java jshell groovy",
+  "kotlin kotlinc scala clojure clj lein ghci runghc runhaskell stack cabal ocaml racket guile sbcl clisp erl elixir iex mix",
+  "tclsh wish awk gawk mawk nawk sed gsed ed ex vi vim nvim vimdiff view emacs emacsclient nano pico less more most man info",
+  "sqlite sqlite3 psql mysql mariadb mongo mongosh redis-cli bc dc gnuplot octave m4 jupyter swift dart nim crystal zig",
+  // Package and tool managers: they run install scripts.
+  "npm npx pnpm pnpx yarn yarnpkg bunx corepack nvm fnm volta pip pipx easy_install uv uvx poetry pipenv conda mamba hatch rye",
+  "gem bundle bundler rake rbenv pyenv asdf mise nix nix-shell nix-env nix-build guix brew apt apt-get aptitude dpkg rpm",
+  "dnf yum zypper pacman apk snap flatpak port cpan cpanm composer artisan",
+  // Builders and test runners: they run what the project says.
+  "make gmake bmake cmake ctest ninja meson bazel bazelisk buck gradle gradlew mvn mvnw ant sbt cargo go dotnet msbuild",
+  "just task invoke inv fab scons waf pytest py.test tox nox unittest jest vitest mocha ava tap phpunit rspec karma cypress",
+  "playwright turbo nx lerna gulp grunt pre-commit husky lint-staged act",
+  // Archivers and other version control: helpers, aliases and hooks by argument.
+  "hg svn bzr fossil jj tar gtar bsdtar cpio zip 7z rar ld ldd"
+)
+
+const families = /^(?:ld-linux|python|perl|ruby|php|lua|node|pip|bash|zsh|docker|ansible)[-._]/
+
+const byArgument: ReadonlyMap<string, RegExp> = new Map([
+  // Deletion and writing ride along: nobody who allows a search means them.
+  ["find", /^-(?:exec|ok|delete|fprint|fls)/],
+  ["gfind", /^-(?:exec|ok|delete|fprint|fls)/],
+  ["fd", /^(?:-[A-Za-z]*[xX]|--exec)/],
+  ["fdfind", /^(?:-[A-Za-z]*[xX]|--exec)/],
+  ["rg", /^--(?:pre|hostname-bin)/],
+  ["ag", /^--pager/],
+  ["sort", /^(?:-[A-Za-z]*o|--o|--co)/],
+  ["split", /^--f/],
+  ["wget", /^(?:-[A-Za-z]*e|--ex|--use-a|--conf)/],
+  ["curl", /^(?:-[A-Za-z]*K|--conf)/],
+  ["test", /\$\(|`|^-v$/],
+  ["[", /\$\(|`|^-v$/],
+  ["printf", /^-v/],
+  ["gcc", /^(?:-wrapper|-fplugin|-B|--?specs|@)/],
+  ["g++", /^(?:-wrapper|-fplugin|-B|--?specs|@)/],
+  ["cc", /^(?:-wrapper|-fplugin|-B|--?specs|@)/],
+  ["clang", /^(?:-fplugin|-load|-Xclang|-B|--?config|@)/],
+  ["rustc", /^(?:-C|--codegen|@)/],
+  ["openssl", /engine|provider/],
+  ["ssh-keygen", /^-[A-Za-z]*[Dw]/],
+  ["ssh-add", /^-s/],
+  ["journalctl", /^--pager/]
+])
+
+const gitRunner = (rest: ReadonlyArray<string>): string | undefined => {
+  let at = 0
+  for (; rest[at]?.startsWith("-"); at++) {
+    const option = rest[at] ?? ""
+    // `-c`, `--exec-path`, `--config-env`, `-C`, `--git-dir`: another configuration, which names programs.
+    if (!harmlessGitOptions.has(option)) return option
+  }
+  const subcommand = rest[at]
+  if (subcommand === undefined) return undefined
+  if (!gitSubcommands.has(subcommand)) return subcommand
+  const own = gitOptions.get(subcommand)
+  return rest.slice(at + 1).find((word) => gitEscapes.test(word) || own?.test(word) === true)
+}
+
+const harmlessGitOptions = lines("--no-pager -P --no-optional-locks --literal-pathspecs --version -v --help -h")
+
+const gitSubcommands = lines(
+  "status log diff show add commit push pull fetch branch checkout switch restore reset merge rebase stash tag blame annotate",
+  "rev-parse rev-list ls-files ls-tree ls-remote describe remote clean rm mv cherry-pick cherry revert clone init apply am",
+  "shortlog reflog cat-file grep worktree show-ref symbolic-ref for-each-ref merge-base name-rev count-objects fsck gc",
+  "prune version whatchanged range-diff diff-tree diff-index diff-files check-ignore check-attr notes sparse-checkout",
+  "merge-tree show-branch verify-commit verify-tag var stage"
+)
+
+// Git accepts every unambiguous start of a long option. `::` names a transport helper, which is a program; `--output`
+// writes a file wherever it says.
+const gitEscapes = /^--(?:ext|exe|upl|rece|out|open|config|templ|strat|textc)|^(?:--[a-z-]+=)?[A-Za-z0-9+.-]*::/
+
+const remoteOptions = /^(?:--(?:u|e)|-[A-Za-z]*u)/
+
+const gitOptions: ReadonlyMap<string, RegExp> = new Map([
+  ["clone", /^(?:--(?:u|co|te)|-[A-Za-z]*[uc])/],
+  ["init", /^--t/],
+  ["fetch", remoteOptions],
+  ["pull", /^(?:--(?:u|e|s)|-[A-Za-z]*[us])/],
+  ["ls-remote", remoteOptions],
+  ["push", /^--(?:e|rec)/],
+  ["grep", /^(?:--op|-[A-Za-z]*O)/],
+  ["rebase", /^(?:--(?:ex|in|ed|st)|-[A-Za-z]*[xis])/],
+  ["merge", /^(?:--str|-[A-Za-z]*s)/],
+  ["cherry-pick", /^--str/],
+  ["revert", /^--str/],
+  ["cat-file", /^--(?:fi|te)/]
+])

@@ -1,0 +1,147 @@
+/**
+ * Guards as data: what a call must not contain, whoever allowed it.
+ *
+ * Three guards are chosen by the policy: shell metacharacters, dangerous programs, and the path scope (on by default:
+ * paths stay inside the workspace, symbolic links followed). One is always on: nothing names a protected path, such as
+ * the directory of the policy itself.
+ *
+ * Paths are found in a tool's annotated path parameters and, for a command, among its words and redirections. What this
+ * cannot stop: a program that finds files by itself (`grep -r x .`, `git clean`, an archiver, a script's own code), a
+ * name put together while it runs (`$a$b`, `printf`, base64), what happens between the check and the execution. It
+ * keeps an agent from straying and from rewriting its own rules in plain sight; it is no sandbox.
+ */
+import type * as FileSystem from "@effect/platform/FileSystem"
+import type * as Path from "@effect/platform/Path"
+import * as Effect from "effect/Effect"
+import * as PathScope from "./PathScope.js"
+import type * as PermissionRule from "./PermissionRule.js"
+import * as Program from "./Program.js"
+
+export interface Options {
+  /** Refuse `; | & $ ( ) { } < >`, backquotes and line ends anywhere in a command, quoted or not. */
+  readonly metacharacters: boolean
+  /** Refuse the programs of {@link dangerousPrograms}, more `blocked` ones, and none that is `allowed`. */
+  readonly dangerousCommands:
+    | boolean
+    | { readonly blocked?: ReadonlyArray<string> | undefined; readonly allowed?: ReadonlyArray<string> | undefined }
+  readonly pathScope: boolean | PathScope.Options
+}
+
+/** Only the path scope. */
+export const defaults: Options = { metacharacters: false, dangerousCommands: false, pathScope: true }
+
+/** Everything on, the workspace only. */
+export const strict: Options = { metacharacters: true, dangerousCommands: true, pathScope: true }
+
+/** Metacharacters and dangerous programs except `rm`; any path. */
+export const permissive: Options = { metacharacters: true, dangerousCommands: { allowed: ["rm"] }, pathScope: false }
+
+export type Violation = PathScope.Violation
+
+export interface Surroundings {
+  /** Absolute. Relative paths start here. */
+  readonly workspace: string
+  /** Absolute: the policy, store, audit and file-channel places. They and all they contain are out of reach. */
+  readonly protectedPaths: ReadonlyArray<string>
+  /**
+   * The call's path parameters: each a path or a list of paths. For a command tool the first is taken for the directory
+   * in which the command runs.
+   */
+  readonly pathFields: ReadonlyArray<string>
+  readonly options: Options
+  /** What `allowTmp` allows. Default: `/tmp`. */
+  readonly temporary?: ReadonlyArray<string> | undefined
+  /** What `~` and `$HOME` stand for, when known; otherwise they are outside of everything. */
+  readonly home?: string | undefined
+}
+
+export const dangerousPrograms: ReadonlySet<string> = new Set(
+  [
+    "sudo su doas pkexec shutdown reboot halt poweroff init rm rmdir mkfs dd shred",
+    "curl wget nc netcat ncat ssh scp rsync ftp sftp kill killall pkill chmod chown chgrp mount umount"
+  ].flatMap((line) => line.split(" "))
+)
+
+/** All violations of a call; none for a call that names neither a path nor a command. */
+export const violations = (
+  self: PermissionRule.Subject,
+  surroundings: Surroundings
+): Effect.Effect<ReadonlyArray<Violation>, never, FileSystem.FileSystem | Path.Path> => {
+  if (self.command === undefined && !surroundings.pathFields.some((field) => fieldOf(self, field).length > 0)) {
+    return noViolations
+  }
+  const shell = self.command === undefined ? [] : shellViolations(self, self.command, surroundings.options)
+  const { pathScope } = surroundings.options
+  const scope = PathScope.violations(
+    {
+      fields: surroundings.pathFields.flatMap((field) => fieldOf(self, field)),
+      command: self.command,
+      line: self.line,
+      readings: self.readings
+    },
+    { ...surroundings, scope: pathScope === true ? {} : pathScope === false ? undefined : pathScope }
+  )
+  return shell.length === 0 ? scope : Effect.map(scope, (paths) => [...shell, ...paths])
+}
+
+/** The violations as one reason for a refusal. */
+export const reason = (found: ReadonlyArray<Violation>): string => found.map(({ message }) => message).join(" ")
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const noViolations: Effect.Effect<ReadonlyArray<Violation>> = Effect.succeed([])
+
+const fieldOf = ({ params }: PermissionRule.Subject, field: string): ReadonlyArray<string> => {
+  if (typeof params !== "object" || params === null) return []
+  const value: unknown = Object.getOwnPropertyDescriptor(params, field)?.value
+  const values: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]
+  return values.filter((path) => typeof path === "string")
+}
+
+const shellViolations = (
+  self: PermissionRule.Subject,
+  command: string,
+  { metacharacters, dangerousCommands }: Options
+): ReadonlyArray<Violation> => {
+  const out: Array<Violation> = []
+  if (metacharacters) {
+    const found = [...new Set(command.match(/[;|&`$(){}<>\n\r]/g) ?? [])]
+    if (found.length > 0) {
+      const shown = found.map((char) => (char === "\n" ? "a line end" : char === "\r" ? "a carriage return" : char))
+      out.push({
+        rule: "metacharacters",
+        message: `The command contains ${shown.join(" ")}, which the policy forbids; run one plain command at a time.`
+      })
+    }
+  }
+  if (dangerousCommands === false) return out
+  if (self.line === undefined) {
+    out.push({
+      rule: "dangerous_command",
+      message: "Malformed command: which programs it runs cannot be told. Write it as simple commands."
+    })
+  }
+  const { blocked = [], allowed = [] } = dangerousCommands === true ? {} : dangerousCommands
+  const free = new Set(allowed)
+  const more = new Set(blocked)
+  const reported = new Set<string>()
+  for (const { program, named, start } of self.readings) {
+    const name = Program.basename(program)
+    // The argument of `npm init` is no program.
+    if (start > 0 && name === "init") continue
+    // Another spelling of a dangerous name is as dangerous: `mkfs.ext4`, `RM` where names ignore case.
+    const known = [name, name.toLowerCase(), Program.nameOf(program), name.replace(/\..*$/, "")]
+    const hit = known.find((candidate) => more.has(candidate) || dangerousPrograms.has(candidate))
+    if (hit !== undefined && !known.some((candidate) => free.has(candidate)) && !reported.has(hit)) {
+      reported.add(hit)
+      out.push({ rule: "dangerous_command", message: `The program ${hit} is forbidden by the policy.` })
+    }
+    if (!named) {
+      const message = `Which program ${program} is cannot be told before it runs; name it.`
+      out.push({ rule: "dangerous_command", message })
+    }
+  }
+  return out
+}

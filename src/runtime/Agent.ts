@@ -1,0 +1,211 @@
+/**
+ * A running root session seen from outside: what an executor (a terminal, a server, a test) drives.
+ *
+ * ```ts
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.start()
+ *   return yield* agent.run("clean the build")
+ * })
+ * //    ^? Effect<TurnEnd, AgentStopped, AgentRuntime | Interactor | Scope>
+ * ```
+ *
+ * Whoever may be asked is in the type: starting an agent needs an `Interactor`.
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import { IdGenerator, type SessionId } from "../core/Id.js"
+import type { CancelReason } from "../core/Interruption.js"
+import type * as Origin from "../core/Origin.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
+import * as EventBus from "../event/EventBus.js"
+import type { Message } from "../inbox/Message.js"
+import * as InteractionBroker from "../interaction/InteractionBroker.js"
+import * as Interactor from "../interaction/Interactor.js"
+import type * as Model from "../model/Model.js"
+import * as PermissionCommand from "../permission/PermissionCommand.js"
+import { PermissionState } from "../permission/PermissionState.js"
+import type * as History from "../session/History.js"
+import * as Session from "../session/Session.js"
+import type { Limits } from "../session/SessionContext.js"
+import { Cancelled, type TurnEnd } from "../session/Turn.js"
+import * as ToolRegistry from "../tool/ToolRegistry.js"
+import { AgentRuntime } from "./AgentRuntime.js"
+
+/** The agent was shut down and takes nothing more. */
+export class AgentStopped extends Schema.TaggedError<AgentStopped>("assent/runtime/AgentStopped")("AgentStopped", {
+  agent: Schema.String
+}) {
+  override get message(): string {
+    return `Agent ${this.agent} was shut down; start another one.`
+  }
+}
+
+export interface Agent {
+  readonly id: SessionId
+  readonly origin: Origin.Origin
+  /** Hands in words: a turn when idle, an interjection when busy. Returns once they are filed. */
+  readonly send: (text: string) => Effect.Effect<Message, AgentStopped>
+  /** Hands in words for a turn of their own, after the running one. */
+  readonly enqueue: (text: string) => Effect.Effect<Message, AgentStopped>
+  /** Sends words, waits until the agent is idle, and yields how its last turn ended. */
+  readonly run: (text: string) => Effect.Effect<TurnEnd, AgentStopped>
+  /** Cancels the running turn and waits for its end; nothing when idle. The agent stays usable. */
+  readonly cancel: (reason?: CancelReason) => Effect.Effect<Option.Option<TurnEnd>>
+  /** Ends the running turn as halted: nobody is there who could answer. */
+  readonly halt: (detail: string) => Effect.Effect<void>
+  readonly isIdle: Effect.Effect<boolean>
+  /** Waits until no turn runs and nothing waits; yields the last turn's end. */
+  readonly awaitIdle: Effect.Effect<Option.Option<TurnEnd>>
+  /** Events from now on; see `EventBus.Policy` for what happens when the reader is slow. */
+  readonly subscribe: (policy?: EventBus.Policy) => Effect.Effect<EventBus.Subscription, never, Scope.Scope>
+  /** Who answers: attach more interactors, answer or withdraw open requests. */
+  readonly broker: InteractionBroker.Service
+  /** Runs a `permissions` command line, such as `allow git *`. */
+  readonly permissions: (line: string) => Effect.Effect<Either.Either<PermissionCommand.Outcome, string>>
+  /** Tells whoever listens that something went wrong around the agent. */
+  readonly report: (message: string) => Effect.Effect<void>
+  readonly history: History.History
+  readonly tools: ToolRegistry.Service
+  readonly model: Effect.Effect<Model.Service>
+  /** The model from the next model call on. */
+  readonly setModel: (model: Model.Service) => Effect.Effect<void>
+  /**
+   * Stops: nothing more is taken, the running turn is cancelled, everything the agent started ends, the event streams
+   * end. Doing it again waits for the same end.
+   */
+  readonly shutdown: Effect.Effect<void>
+  /** Waits until the agent is shut down; yields the last turn's end. */
+  readonly done: Effect.Effect<Option.Option<TurnEnd>>
+}
+
+export interface Options {
+  /** Instead of the runtime's instructions. */
+  readonly instructions?: string | undefined
+  /** Names of tools or groups; all of the runtime's tools when absent. Essential tools are always there. */
+  readonly tools?: ReadonlyArray<string> | undefined
+  readonly limits?: Partial<Limits> | undefined
+  /** With no interactor attached any more: fail the request, or wait for the next. Default: `fail`. */
+  readonly whenNobody?: "fail" | "wait" | undefined
+  /** Agent path. Default: `main`. */
+  readonly name?: string | undefined
+}
+
+/** Starts an agent in the current scope, asking the current interactor. */
+export const start = (
+  options: Options = {}
+): Effect.Effect<Agent, never, AgentRuntime | Interactor.Interactor | Scope.Scope> =>
+  Effect.flatMap(Interactor.current, (interactor) => startWith([interactor], options))
+
+/** Starts an agent in the current scope that asks these interactors; the first answer wins. None may be attached yet. */
+export const startWith = (
+  interactors: ReadonlyArray<Interactor.Service>,
+  options: Options = {}
+): Effect.Effect<Agent, never, AgentRuntime | Scope.Scope> =>
+  Effect.gen(function* () {
+    const runtime = yield* AgentRuntime
+    const ids = yield* IdGenerator
+    const outer = yield* Effect.scope
+    const scope = yield* Scope.fork(outer, outer.strategy)
+    const id = ids.unsafeNext("ses") as SessionId
+    const origin: Origin.Origin = { sessionId: id, rootSessionId: id, agent: options.name ?? "main", depth: 0 }
+    const bus = yield* EventBus.make
+    const permissions = new PermissionState()
+    const { redactor, policy } = runtime
+    const tools = options.tools === undefined ? runtime.tools : ToolRegistry.subset(runtime.tools, options.tools).tools
+
+    const { broker, session } = yield* Effect.gen(function* () {
+      const broker = yield* InteractionBroker.make({ bus, redactor, origin, whenNobody: options.whenNobody })
+      for (const interactor of interactors) yield* broker.attach(interactor)
+      const session = yield* Session.make({
+        origin,
+        model: runtime.model,
+        tools,
+        instructions: options.instructions ?? runtime.instructions,
+        interactor: broker.interactor,
+        policy,
+        permissions,
+        guards: runtime.guards,
+        bus,
+        redactor,
+        limits: { ...runtime.limits, ...options.limits }
+      })
+      return { broker, session }
+    }).pipe(Scope.extend(scope))
+
+    const loop = yield* Effect.forkIn(session.run, scope)
+    const stamp = Effect.map(Effect.clock, (clock) => ({
+      at: clock.unsafeCurrentTimeMillis(),
+      sessionId: id,
+      agent: origin.agent
+    }))
+    const publish = (body: AgentEvent.Body) => Effect.map(stamp, (stamp) => bus.unsafePublish({ ...body, ...stamp }))
+
+    const done = yield* Deferred.make<Option.Option<TurnEnd>>()
+    let stopped = false
+    const admitted = <A>(effect: Effect.Effect<A>): Effect.Effect<A, AgentStopped> =>
+      Effect.suspend((): Effect.Effect<A, AgentStopped> =>
+        stopped ? new AgentStopped({ agent: origin.agent }) : effect
+      )
+
+    const stop = Effect.gen(function* () {
+      stopped = true
+      const cancelled = yield* session.cancel("shutdown")
+      const last = Option.isSome(cancelled) ? cancelled : yield* lastEnd
+      yield* Fiber.interrupt(loop)
+      yield* Scope.close(scope, Exit.void)
+      yield* bus.close
+      yield* Deferred.succeed(done, last)
+    })
+    const lastEnd = Effect.suspend(() =>
+      Effect.flatMap(session.isIdle, (idle) => (idle ? session.awaitIdle : Effect.succeedNone))
+    )
+    const shutdown = Effect.uninterruptible(
+      Effect.suspend(() => (stopped ? Effect.asVoid(Deferred.await(done)) : stop))
+    )
+    yield* Scope.addFinalizer(outer, shutdown)
+
+    return {
+      id,
+      origin,
+      send: (text) => admitted(session.send(text)),
+      enqueue: (text) => admitted(session.enqueue(text)),
+      run: (text) =>
+        Effect.map(
+          Effect.zipRight(admitted(session.send(text)), Effect.race(session.awaitIdle, Deferred.await(done))),
+          Option.getOrElse(() => Cancelled({ reason: "shutdown", steps: 0 }))
+        ),
+      cancel: (reason = "user") => session.cancel(reason),
+      halt: session.halt,
+      isIdle: session.isIdle,
+      awaitIdle: session.awaitIdle,
+      subscribe: bus.subscribe,
+      broker,
+      permissions: (line) =>
+        Effect.suspend(() => {
+          const outcome = PermissionCommand.run(line, { state: permissions, policy, tools, sessionId: id })
+          if (Either.isLeft(outcome) || !outcome.right.changed) return Effect.succeed(outcome)
+          const status = permissions.status(policy, id)
+          return Effect.as(
+            publish({
+              _tag: "PermissionStatusChanged",
+              default: status.default,
+              ...(status.suspension === undefined ? {} : { suspension: status.suspension })
+            }),
+            outcome
+          )
+        }),
+      report: (message) => Effect.asVoid(publish({ _tag: "AgentError", message: redactor.text(message) })),
+      history: session.history,
+      tools,
+      model: session.model,
+      setModel: session.setModel,
+      shutdown,
+      done: Deferred.await(done)
+    } satisfies Agent
+  })

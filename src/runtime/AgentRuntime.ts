@@ -1,0 +1,101 @@
+/**
+ * What all sessions of a program share: the model, the tools with their handlers, the policy and its guards, secrets.
+ *
+ * Built once as a layer; creating a session from it costs microseconds and opens nothing. Sessions of different roots
+ * share no approvals, no suspensions and no broker.
+ */
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import type * as Tool from "@effect/ai/Tool"
+import type * as Toolkit from "@effect/ai/Toolkit"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Redacted from "effect/Redacted"
+import * as Redaction from "../core/Redaction.js"
+import type { Interactor } from "../interaction/Interactor.js"
+import * as Model from "../model/Model.js"
+import * as PermissionFile from "../permission/PermissionFile.js"
+import type * as PermissionGate from "../permission/PermissionGate.js"
+import * as Sanitizer from "../permission/Sanitizer.js"
+import type { Limits } from "../session/SessionContext.js"
+import * as ToolRegistry from "../tool/ToolRegistry.js"
+
+export interface Service {
+  readonly model: Model.Service
+  readonly tools: ToolRegistry.Service
+  readonly policy: PermissionFile.Policy
+  /** The sanitizer first, then the program's own. */
+  readonly guards: ReadonlyArray<PermissionGate.Guard>
+  readonly redactor: Redaction.Redactor
+  readonly instructions: string
+  readonly limits: Partial<Limits>
+}
+
+export class AgentRuntime extends Context.Tag("assent/runtime/AgentRuntime")<AgentRuntime, Service>() {}
+
+export interface Options<Tools extends Record<string, Tool.Any>> {
+  /** Merge several toolkits with `Toolkit.merge`. */
+  readonly toolkit: Toolkit.Toolkit<Tools>
+  /** Default: ask about every call of a tool that is not known to be harmless. */
+  readonly policy?: PermissionFile.Policy | undefined
+  /** System message of every root session. */
+  readonly instructions?: string | undefined
+  /** Hard checks of the program's own; they can only deny. */
+  readonly guards?: ReadonlyArray<PermissionGate.Guard> | undefined
+  /** Where paths of tools are looked up. Default: the file system's current directory. */
+  readonly workspace?: string | undefined
+  /** Absolute paths that no tool may touch. */
+  readonly protectedPaths?: ReadonlyArray<string> | undefined
+  /** Values that must never be shown, logged or written. */
+  readonly secrets?: Iterable<Redacted.Redacted> | undefined
+  readonly limits?: Partial<Limits> | undefined
+}
+
+/** What a toolkit needs from the program; whom to ask is given by the session. */
+export type Requirements<Tools extends Record<string, Tool.Any>> =
+  Tool.HandlersFor<Tools> | Exclude<Tool.Requirements<Tools[keyof Tools]>, Interactor>
+
+export const make = <Tools extends Record<string, Tool.Any>>(
+  options: Options<Tools>
+): Effect.Effect<Service, never, Model.Model | FileSystem.FileSystem | Path.Path | Requirements<Tools>> =>
+  Effect.gen(function* () {
+    const model = yield* Model.Model
+    // The session provides `Interactor` to every call; the type of the registry cannot know that.
+    const tools = yield* ToolRegistry.make(options.toolkit) as Effect.Effect<
+      ToolRegistry.Service,
+      never,
+      Requirements<Tools>
+    >
+    const path = yield* Path.Path
+    const policy = options.policy ?? PermissionFile.defaults
+    const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+    const workspace = path.resolve(options.workspace ?? ".")
+    const sanitizer: PermissionGate.Guard = ({ subject, entry }) =>
+      Effect.flatMap(
+        Effect.provide(
+          Sanitizer.violations(subject, {
+            workspace,
+            protectedPaths: options.protectedPaths ?? [],
+            pathFields: entry.paths,
+            options: policy.sanitize
+          }),
+          platform
+        ),
+        (found) => (found.length === 0 ? Effect.void : Effect.fail(Sanitizer.reason(found)))
+      )
+    return {
+      model,
+      tools,
+      policy,
+      guards: [sanitizer, ...(options.guards ?? [])],
+      redactor: Redaction.make(options.secrets),
+      instructions: options.instructions ?? "",
+      limits: options.limits ?? {}
+    }
+  })
+
+export const layer = <Tools extends Record<string, Tool.Any>>(
+  options: Options<Tools>
+): Layer.Layer<AgentRuntime, never, Model.Model | FileSystem.FileSystem | Path.Path | Requirements<Tools>> =>
+  Layer.effect(AgentRuntime, make(options))

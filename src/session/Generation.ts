@@ -1,0 +1,234 @@
+/**
+ * One model call: streams parts, tells them as events, and collects them.
+ *
+ * A transient failure is tried again after a delay that doubles, or as long as the provider said. Interrupting the
+ * generation keeps the text that had arrived.
+ */
+import * as Prompt from "@effect/ai/Prompt"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
+import * as Stream from "effect/Stream"
+import type { ToolCallId } from "../core/Id.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
+import * as Model from "../model/Model.js"
+import type { ToolCall } from "../tool/ToolCall.js"
+import { emit, setStatus, type SessionContext } from "./SessionContext.js"
+
+/** What a model call yielded, complete or not. */
+export interface Generated {
+  readonly content: ReadonlyArray<Prompt.AssistantMessagePart>
+  /** In proposal order. Arguments as the model wrote them. */
+  readonly calls: ReadonlyArray<ToolCall>
+  readonly finishReason: string
+  readonly usage: AgentEvent.Usage
+}
+
+/** A model call that has begun; `partial` reads what has arrived so far. */
+export interface Generation {
+  readonly run: Effect.Effect<Generated, Model.ModelError>
+  /** The text so far, and nothing else: unfinished calls and reasoning leave no trace. */
+  readonly partial: () => Generated
+}
+
+export const make = (session: SessionContext, step: number, newCallId: () => string): Generation => {
+  const model = session.model()
+  let collector = new Collector(session, newCallId)
+  const attempt = Effect.suspend(() => {
+    collector = new Collector(session, newCallId)
+    setStatus(session, "thinking")
+    emit(session, { _tag: "ModelCallStarted", model: model.id, step })
+    const parts = model.stream(session.history.prompt, session.tools.tools, {
+      agent: session.origin.agent,
+      sessionId: session.origin.sessionId
+    })
+    return Effect.flatMap(
+      Stream.runForEachChunk(parts, (chunk) => collector.take(chunk)),
+      () => collector.finish(model.id)
+    )
+  })
+  const { limits } = session
+  const retrying = (number: number): Effect.Effect<Generated, Model.ModelError> =>
+    Effect.catchAll(attempt, (error) => {
+      collector.closeBlock()
+      if (!Model.isTransient(error) || number >= limits.modelAttempts) return Effect.fail(error)
+      return Effect.flatMap(Random.nextRange(0.5, 1), (jitter) => {
+        const asked = error._tag === "Network" ? undefined : error.retryAfter
+        const doubled = Duration.toMillis(limits.retryDelay) * 2 ** (number - 1) * jitter
+        const delay = Math.round(Math.min(asked ?? doubled, Duration.toMillis(limits.maxRetryDelay)))
+        const reason = session.redactor.text(error.message)
+        emit(session, { _tag: "ModelRetried", model: model.id, attempt: number + 1, reason, delay })
+        return Effect.zipRight(Effect.sleep(delay), retrying(number + 1))
+      })
+    })
+  return { run: retrying(1), partial: () => collector.partial() }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+type Block = "text" | "thinking"
+
+class Collector {
+  private readonly content: Array<Prompt.AssistantMessagePart> = []
+  private readonly calls: Array<ToolCall> = []
+  private text = ""
+  private options: Prompt.ProviderOptions = {}
+  private block: Block | undefined
+  private size = 0
+  private finishReason: string | undefined
+  private usage: AgentEvent.Usage = {}
+  private room = true
+
+  constructor(
+    private readonly session: SessionContext,
+    private readonly newCallId: () => string
+  ) {}
+
+  take(parts: Iterable<Model.Part>): Effect.Effect<void, Model.ModelError> {
+    for (const part of parts) {
+      const failure = this.takePart(part)
+      if (failure !== undefined) return Effect.fail(failure)
+    }
+    if (this.room) return Effect.void
+    this.room = true
+    return this.session.bus.awaitRoom
+  }
+
+  finish(model: string): Effect.Effect<Generated, Model.ModelError> {
+    this.closeBlock()
+    if (this.finishReason === undefined) {
+      return Effect.fail(new Model.Network({ model, message: "The model's answer was cut off." }))
+    }
+    if (this.finishReason === "content-filter") {
+      return Effect.fail(new Model.Refused({ model, message: "The provider's content filter stopped the answer." }))
+    }
+    if (this.finishReason === "error") {
+      return Effect.fail(new Model.BadOutput({ model, message: "The provider ended the answer with an error." }))
+    }
+    const { content, calls, finishReason, usage } = this
+    return Effect.succeed({ content, calls, finishReason, usage })
+  }
+
+  partial(): Generated {
+    this.closeBlock()
+    const content = this.content.filter((part) => part.type === "text")
+    return { content, calls: [], finishReason: "interrupted", usage: this.usage }
+  }
+
+  /** Ends the open block of text or thinking and keeps what it said. */
+  closeBlock(): void {
+    if (this.block === undefined) return
+    const { block, text, options } = this
+    this.tell({ _tag: "BlockEnded", block })
+    if (text !== "" || Object.keys(options).length > 0) {
+      this.content.push(block === "text" ? Prompt.textPart({ text, options }) : Prompt.reasoningPart({ text, options }))
+    }
+    this.block = undefined
+    this.text = ""
+    this.options = {}
+  }
+
+  private takePart(part: Model.Part): Model.ModelError | undefined {
+    switch (part.type) {
+      case "text-start":
+        return this.openBlock("text", part.metadata)
+      case "text-delta":
+        return this.delta("text", part.delta, part.metadata)
+      case "reasoning-start":
+        return this.openBlock("thinking", part.metadata)
+      case "reasoning-delta":
+        return this.delta("thinking", part.delta, part.metadata)
+      case "text-end":
+      case "reasoning-end":
+        this.keep(part.metadata)
+        this.closeBlock()
+        return undefined
+      case "tool-params-delta":
+        this.tell({ _tag: "ToolArgumentsDelta", toolCallId: part.id as ToolCallId, text: part.delta })
+        return this.grow(part.delta.length)
+      case "tool-call": {
+        this.closeBlock()
+        // Some servers leave ids out or repeat them; a result must name exactly one call.
+        const taken = part.id === "" || this.calls.some((call) => call.id === part.id)
+        const id = (taken ? this.newCallId() : part.id) as ToolCallId
+        const providerExecuted = part.providerExecuted ?? false
+        this.content.push(
+          Prompt.toolCallPart({
+            id,
+            name: part.name,
+            params: part.params,
+            providerExecuted,
+            options: part.metadata ?? {}
+          })
+        )
+        if (!providerExecuted) this.calls.push({ id, name: part.name, params: part.params })
+        return undefined
+      }
+      case "tool-result":
+        // A result the provider made itself travels with the assistant's message.
+        this.content.push(
+          Prompt.toolResultPart({
+            id: part.id,
+            name: part.name,
+            isFailure: part.isFailure,
+            result: part.result,
+            providerExecuted: true,
+            options: part.metadata ?? {}
+          })
+        )
+        return undefined
+      case "finish": {
+        this.finishReason = part.reason
+        const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens } = part.usage
+        this.usage = { inputTokens, outputTokens, cachedInputTokens, reasoningTokens }
+        return undefined
+      }
+      case "error":
+        return new Model.BadOutput({
+          model: this.session.model().id,
+          message: this.session.redactor.text(`The provider reported: ${String(part.error)}`).slice(0, 500)
+        })
+      default:
+        return undefined
+    }
+  }
+
+  private openBlock(block: Block, metadata: Prompt.ProviderOptions | undefined): undefined {
+    if (this.block !== undefined) this.closeBlock()
+    this.block = block
+    this.keep(metadata)
+    setStatus(this.session, "streaming")
+    this.tell({ _tag: "BlockStarted", block })
+  }
+
+  private delta(
+    block: Block,
+    text: string,
+    metadata: Prompt.ProviderOptions | undefined
+  ): Model.ModelError | undefined {
+    if (this.block !== block) this.openBlock(block, undefined)
+    this.text += text
+    if (metadata !== undefined) this.keep(metadata)
+    this.tell({ _tag: block === "text" ? "TextDelta" : "ThinkingDelta", text: this.session.redactor.text(text) })
+    return this.grow(text.length)
+  }
+
+  private grow(length: number): Model.ModelError | undefined {
+    this.size += length
+    if (this.size <= this.session.limits.maxGeneration) return undefined
+    return new Model.BadOutput({
+      model: this.session.model().id,
+      message: `The model's answer was longer than ${this.session.limits.maxGeneration} characters and was stopped.`
+    })
+  }
+
+  private keep(metadata: Prompt.ProviderOptions | undefined): void {
+    if (metadata !== undefined) this.options = { ...this.options, ...metadata }
+  }
+
+  private tell(body: AgentEvent.Body): void {
+    if (!emit(this.session, body)) this.room = false
+  }
+}

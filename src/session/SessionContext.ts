@@ -1,0 +1,96 @@
+/** What the parts of one session share: built once by `Session.make`, read by its turn, generation and tools. */
+import type * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import type { CorrelationId } from "../core/Id.js"
+import type * as Origin from "../core/Origin.js"
+import type * as Redaction from "../core/Redaction.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
+import type * as EventBus from "../event/EventBus.js"
+import type * as Inbox from "../inbox/Inbox.js"
+import type * as Interactor from "../interaction/Interactor.js"
+import type * as Model from "../model/Model.js"
+import type * as PermissionGate from "../permission/PermissionGate.js"
+import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import type * as History from "./History.js"
+
+/** Bounds on what a session may do; every one ends work with a reason, never silently. */
+export interface Limits {
+  /** Model calls in one turn. Default: 100. */
+  readonly maxSteps: number
+  /** Tools running at the same time. Default: 8. */
+  readonly parallelTools: number
+  /** Identical tool errors in a row that end the turn. Default: 5. */
+  readonly identicalErrors: number
+  /** Characters of one generation. Default: 2,000,000. */
+  readonly maxGeneration: number
+  /** Characters of one tool result as the model sees it. Default: 200,000. */
+  readonly maxResult: number
+  /** Attempts at one model call, the first included. Default: 6. */
+  readonly modelAttempts: number
+  /** Delay before the second attempt; doubles from there. Default: 1 second. */
+  readonly retryDelay: Duration.DurationInput
+  /** The longest delay between two attempts. Default: 30 seconds. */
+  readonly maxRetryDelay: Duration.DurationInput
+}
+
+export const defaultLimits: Limits = {
+  maxSteps: 100,
+  parallelTools: 8,
+  identicalErrors: 5,
+  maxGeneration: 2_000_000,
+  maxResult: 200_000,
+  modelAttempts: 6,
+  retryDelay: "1 second",
+  maxRetryDelay: "30 seconds"
+}
+
+export interface SessionContext {
+  readonly origin: Origin.Origin
+  readonly history: History.History
+  readonly inbox: Inbox.Service
+  readonly model: () => Model.Service
+  readonly tools: ToolRegistry.Service
+  readonly gate: PermissionGate.Service
+  readonly interactor: Interactor.Service
+  readonly bus: EventBus.Service
+  readonly redactor: Redaction.Redactor
+  readonly limits: Limits
+  /** What a tool's handler runs with: what it was built with, the session's interactor and its output sink. */
+  readonly contextOf: (entry: ToolRegistry.Entry) => Context.Context<never>
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  /** Mutable, owned by the session's fiber. */
+  readonly state: SessionState
+}
+
+export interface SessionState {
+  /** The running turn; undefined while idle. */
+  correlationId: CorrelationId | undefined
+  /** The running generation: what an interjection interrupts. */
+  generation: Fiber.RuntimeFiber<unknown, unknown> | undefined
+  status: AgentEvent.AgentStatus
+}
+
+/** Publishes an event as this session. False: the bus is full, and the caller should wait for room. */
+export const emit = (session: SessionContext, body: AgentEvent.Body): boolean => {
+  const { correlationId } = session.state
+  const stamp: AgentEvent.Stamp = {
+    at: session.now(),
+    sessionId: session.origin.sessionId,
+    agent: session.origin.agent,
+    ...(correlationId === undefined ? {} : { correlationId })
+  }
+  return session.bus.unsafePublish({ ...body, ...stamp })
+}
+
+export const setStatus = (session: SessionContext, status: SessionState["status"]): boolean => {
+  if (session.state.status === status) return true
+  session.state.status = status
+  return emit(session, { _tag: "AgentStatusChanged", status })
+}
+
+/** As {@link emit}, waiting for room where the executor's own event stream is full. */
+export const tell = (session: SessionContext, body: AgentEvent.Body): Effect.Effect<void> =>
+  Effect.suspend(() => (emit(session, body) ? Effect.void : session.bus.awaitRoom))

@@ -1,0 +1,151 @@
+/**
+ * The tools of a runtime, with their handlers, decoders and traits looked up once.
+ *
+ * Takes any `@effect/ai` toolkit unchanged. Decoders and encoders are compiled when a tool is first used and kept.
+ */
+import * as Tool from "@effect/ai/Tool"
+import type * as Toolkit from "@effect/ai/Toolkit"
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+import * as ToolTrait from "./ToolTrait.js"
+import type { ToolDisplay } from "./ToolCall.js"
+
+/** Runs a tool with decoded arguments, in the context its handler was built with. */
+export type Handler = (params: unknown) => Effect.Effect<unknown, unknown>
+
+/** One tool as the runtime uses it. */
+export interface Entry {
+  readonly name: string
+  readonly tool: Tool.Any
+  /** Absent for a tool that the provider runs itself. */
+  readonly handler: Handler | undefined
+  /** What the handler, the validation and the preview were built with. */
+  readonly context: Context.Context<never>
+  /** The arguments as the handler takes them; a left tells the model what is wrong. */
+  readonly decode: (params: unknown) => Either.Either<unknown, string>
+  readonly encode: (value: unknown) => unknown
+  readonly encodeFailure: (failure: unknown) => unknown
+  readonly readonly: boolean
+  readonly idempotent: boolean
+  readonly essential: boolean
+  readonly autoApproved: boolean
+  readonly groups: ReadonlyArray<string>
+  readonly editable: { readonly parameters: ReadonlyArray<string>; readonly format: ToolTrait.EditFormat } | undefined
+  readonly shellCommand: string | undefined
+  readonly paths: ReadonlyArray<string>
+  readonly timeout: Duration.DurationInput | undefined
+  readonly injectable: number | undefined
+  readonly resumable: boolean
+  readonly validate: ((params: unknown) => Effect.Effect<void, string>) | undefined
+  readonly preview: ((params: unknown) => Effect.Effect<ToolDisplay, string>) | undefined
+}
+
+/** A set of tools, by name. */
+export interface Service {
+  readonly get: (name: string) => Entry | undefined
+  /** In order of definition. */
+  readonly entries: ReadonlyArray<Entry>
+  /** What a model is given; the same array every time. */
+  readonly tools: ReadonlyArray<Tool.Any>
+}
+
+/** The tools that all sessions of a runtime share. */
+export class ToolRegistry extends Context.Tag("assent/tool/ToolRegistry")<ToolRegistry, Service>() {}
+
+/**
+ * Looks up the handlers of a toolkit. Merge several toolkits with `Toolkit.merge` first. Needs what the handlers and the
+ * tools' own requirements need, except what every call is given by the runtime (`Provided`).
+ */
+export const make = <Tools extends Record<string, Tool.Any>>(
+  toolkit: Toolkit.Toolkit<Tools>
+): Effect.Effect<Service, never, Tool.HandlersFor<Tools> | Tool.Requirements<Tools[keyof Tools]>> =>
+  Effect.map(Effect.context<Tool.HandlersFor<Tools> | Tool.Requirements<Tools[keyof Tools]>>(), (context) =>
+    fromEntries(Object.values(toolkit.tools).map((tool) => makeEntry(tool, context as Context.Context<never>)))
+  )
+
+/** No tools. */
+export const empty: Service = { get: () => undefined, entries: [], tools: [] }
+
+/** The tools of several sets; where names clash, the earlier set wins. */
+export const merge = (...sets: ReadonlyArray<Service>): Service => {
+  const byName = new Map<string, Entry>()
+  for (const set of sets) for (const entry of set.entries) if (!byName.has(entry.name)) byName.set(entry.name, entry)
+  return fromEntries([...byName.values()])
+}
+
+export const fromEntries = (entries: ReadonlyArray<Entry>): Service => {
+  const byName = new Map(entries.map((entry) => [entry.name, entry]))
+  return { get: (name) => byName.get(name), entries, tools: entries.map((entry) => entry.tool) }
+}
+
+/**
+ * The tools named by `names` (tools or groups; null is all), and the essential ones. Names that are neither a tool nor a
+ * group are reported.
+ */
+export const subset = (
+  set: Service,
+  names: ReadonlyArray<string> | null
+): { readonly tools: Service; readonly unknown: ReadonlyArray<string> } => {
+  if (names === null) return { tools: set, unknown: [] }
+  const wanted = new Set(names)
+  const entries = set.entries.filter(
+    (entry) => entry.essential || wanted.has(entry.name) || entry.groups.some((group) => wanted.has(group))
+  )
+  const known = new Set(set.entries.flatMap((entry) => [entry.name, ...entry.groups]))
+  return { tools: fromEntries(entries), unknown: names.filter((name) => !known.has(name)) }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const makeEntry = (tool: Tool.Any, context: Context.Context<never>): Entry => {
+  const trait = <Id, A>(tag: Context.Reference<Id, A>): A => Context.get(tool.annotations, tag)
+  // `@effect/ai` keeps handlers in the context under the tool's id, beside the context they were built with.
+  const registered = context.unsafeMap.get(tool.id) as Tool.Handler<string> | undefined
+  const codec = lazy(() => compile(tool))
+  return {
+    name: tool.name,
+    tool,
+    handler: registered?.handler,
+    context: registered === undefined ? context : Context.merge(context, registered.context),
+    decode: (params) => codec().decode(params),
+    encode: (value) => codec().encode(value),
+    encodeFailure: (failure) => codec().encodeFailure(failure),
+    readonly: trait(Tool.Readonly),
+    idempotent: trait(Tool.Idempotent),
+    essential: trait(ToolTrait.Essential),
+    autoApproved: trait(ToolTrait.AutoApproved),
+    groups: trait(ToolTrait.Groups),
+    editable: trait(ToolTrait.Editable),
+    shellCommand: trait(ToolTrait.ShellCommand),
+    paths: trait(ToolTrait.Paths),
+    timeout: trait(ToolTrait.Timeout),
+    injectable: trait(ToolTrait.Injectable),
+    resumable: trait(ToolTrait.Resumable),
+    // Annotations forget the type of a tool's parameters; the decoder above guards it.
+    validate: trait(ToolTrait.Validate) as Entry["validate"],
+    preview: trait(ToolTrait.Preview) as Entry["preview"]
+  }
+}
+
+const compile = (tool: Tool.Any): Pick<Entry, "decode" | "encode" | "encodeFailure"> => {
+  const decode = ParseResult.decodeUnknownEither(tool.parametersSchema as Schema.Schema<unknown>, { errors: "all" })
+  const encode = Schema.encodeUnknownSync(tool.successSchema as Schema.Schema<unknown>)
+  const encodeFailure = Schema.encodeUnknownSync(tool.failureSchema as Schema.Schema<unknown>)
+  return {
+    decode: (params) =>
+      Either.mapLeft(decode(params ?? {}), (issue) => ParseResult.TreeFormatter.formatIssueSync(issue)),
+    encode,
+    encodeFailure
+  }
+}
+
+const lazy = <A>(make: () => A): (() => A) => {
+  let value: A | undefined
+  return () => (value ??= make())
+}

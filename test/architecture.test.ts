@@ -1,0 +1,116 @@
+import { assert, describe, it } from "@effect/vitest"
+import { readdirSync, readFileSync, statSync } from "node:fs"
+import { dirname, join, relative, resolve } from "node:path"
+
+/** Folders by floor; a file imports from its own folder and from lower floors. */
+const floors: ReadonlyArray<ReadonlyArray<string>> = [
+  ["core"],
+  ["event", "tool"],
+  ["interaction", "model"],
+  ["inbox", "channel", "permission"],
+  ["bridge"],
+  ["session"],
+  ["subagent", "store"],
+  ["builtin"],
+  ["runtime"],
+  ["cli", "testing"]
+]
+
+const src = resolve("src")
+const files = readdirSync(src, { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".ts"))
+  .map((name) => join(src, name))
+
+const folderOf = (file: string): string => relative(src, file).split("/")[0] ?? ""
+const floorOf = (file: string): number => floors.findIndex((folders) => folders.includes(folderOf(file)))
+
+const importsOf = (file: string): ReadonlyArray<string> =>
+  Array.from(readFileSync(file, "utf8").matchAll(/(?:from|import)\s+"([^"]+)"/g), (match) => match[1] ?? "")
+
+const sourcesOf = (file: string): ReadonlyArray<string> =>
+  importsOf(file)
+    .filter((specifier) => specifier.startsWith(".") && specifier.endsWith(".js"))
+    .map((specifier) => resolve(dirname(file), specifier.replace(/\.js$/, ".ts")))
+
+const shown = (file: string) => relative(src, file)
+
+describe("the house", () => {
+  it("has every file on a floor", () => {
+    assert.deepStrictEqual(files.filter((file) => floorOf(file) < 0).map(shown), ["index.ts"])
+  })
+
+  it("imports downwards or within a folder, never sideways or up", () => {
+    const wrong = files
+      .filter((file) => floorOf(file) >= 0)
+      .flatMap((file) =>
+        sourcesOf(file)
+          .filter((target) => folderOf(target) !== folderOf(file) && floorOf(target) >= floorOf(file))
+          .map((target) => `${shown(file)} -> ${shown(target)}`)
+      )
+    assert.deepStrictEqual(wrong, [])
+  })
+
+  it("has no cycle", () => {
+    const done = new Set<string>()
+    const cycles: Array<string> = []
+    const visit = (file: string, path: ReadonlyArray<string>): void => {
+      if (path.includes(file)) {
+        cycles.push([...path.slice(path.indexOf(file)), file].map(shown).join(" -> "))
+        return
+      }
+      if (done.has(file)) return
+      for (const target of sourcesOf(file)) visit(target, [...path, file])
+      done.add(file)
+    }
+    for (const file of files) visit(file, [])
+    assert.deepStrictEqual(cycles, [])
+  })
+
+  it("keeps its files short", () => {
+    const long = files
+      .map((file) => [shown(file), readFileSync(file, "utf8").split("\n").length] as const)
+      .filter(([, lines]) => lines > 400)
+    assert.deepStrictEqual(long, [])
+  })
+
+  it("imports Effect's modules one by one, and Node only at its edges", () => {
+    const wrong = files.flatMap((file) =>
+      importsOf(file)
+        .filter(
+          (specifier) =>
+            specifier === "effect" ||
+            specifier === "@effect/ai" ||
+            specifier === "@effect/platform" ||
+            specifier.startsWith("@effect/schema") ||
+            (folderOf(file) !== "cli" &&
+              (specifier.startsWith("@effect/platform-node") ||
+                (specifier.startsWith("node:") && shown(file) !== "core/Digest.ts")))
+        )
+        .map((specifier) => `${shown(file)} imports ${specifier}`)
+    )
+    assert.deepStrictEqual(wrong, [])
+  })
+
+  it("reads process, environment and clock at the edge only, and runs no effect inside", () => {
+    const banned =
+      /\bprocess\.|\bDate\.now\(|\bMath\.random\(|\bconsole\.|Effect\.run(Sync|Promise|Fork)\(|\bas any\b|: any\b|@ts-/
+    const wrong = files
+      .filter((file) => folderOf(file) !== "cli")
+      .flatMap((file) =>
+        readFileSync(file, "utf8")
+          .split("\n")
+          .filter((line) => banned.test(line.replace(/^\s*(\*|\/\/).*/, "")))
+          .map((line) => `${shown(file)}: ${line.trim()}`)
+      )
+    assert.deepStrictEqual(wrong, [])
+  })
+
+  it("mirrors its folders in the tests", () => {
+    const folders = readdirSync("test").filter((name) => statSync(join("test", name)).isDirectory())
+    const allowed = new Set([...floors.flat(), "suite", "scenario", "kit", "examples", "bench"])
+    assert.deepStrictEqual(
+      folders.filter((name) => !allowed.has(name)),
+      []
+    )
+  })
+})

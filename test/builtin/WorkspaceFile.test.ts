@@ -1,0 +1,375 @@
+import * as PlatformError from "@effect/platform/Error"
+import * as FileSystem from "@effect/platform/FileSystem"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { inWorkspace } from "./workspaceFixture.js"
+
+describe("paths", () => {
+  it.scopedLive(
+    "outside the workspace are refused, however they are written",
+    inWorkspace(({ call, check, fileSystem, outside, root }) =>
+      Effect.gen(function* () {
+        yield* fileSystem.writeFileString(`${outside}/secret`, "s")
+        yield* fileSystem.symlink(outside, `${root}/link`)
+        yield* fileSystem.symlink(`${outside}/secret`, `${root}/file`)
+        yield* fileSystem.symlink(`${outside}/new`, `${root}/dangling`)
+        for (const path of [
+          "../outside/secret",
+          `${outside}/secret`,
+          "link/secret",
+          "file",
+          "a/../../outside/secret"
+        ]) {
+          const refusal = `${path} is outside the workspace; use a path inside ${root}.`
+          assert.strictEqual(yield* call("read_file", { path }), `failed: ${refusal}`)
+          assert.strictEqual(yield* call("write_file", { path, content: "x" }), `failed: ${refusal}`)
+          assert.strictEqual(yield* check("write_file", { path, content: "x" }), refusal)
+          assert.strictEqual(yield* check("edit_file", { path, old_text: "s", new_text: "x" }), refusal)
+        }
+        assert.include(yield* call("write_file", { path: "link/new/file", content: "x" }), "outside the workspace")
+        assert.include(yield* call("write_file", { path: "dangling", content: "x" }), "leads nowhere")
+        assert.include(yield* call("write_file", { path: "dangling/x", content: "x" }), "leads nowhere")
+        assert.include(yield* call("list_files", { path: "link" }), "outside the workspace")
+        assert.include(yield* call("search_files", { pattern: "s", path: "file" }), "outside the workspace")
+        assert.include(yield* call("run_command", { command: "pwd", cwd: "link" }), "outside the workspace")
+        assert.deepStrictEqual(yield* fileSystem.readDirectory(outside), ["secret"])
+        assert.strictEqual(yield* fileSystem.readFileString(`${outside}/secret`), "s")
+      })
+    )
+  )
+
+  it.scopedLive(
+    "inside it work absolutely, through links, and for names that merely look like climbing",
+    inWorkspace(({ call, fileSystem, get, put, root }) =>
+      Effect.gen(function* () {
+        yield* put("real/a", "text")
+        yield* fileSystem.symlink(`${root}/real`, `${root}/link`)
+        assert.strictEqual(yield* call("read_file", { path: `${root}/link/a` }), "     1\ttext")
+        assert.strictEqual(yield* call("write_file", { path: "link/b", content: "1" }), "Created real/b (1 line).")
+        yield* call("write_file", { path: "..name", content: "2" })
+        assert.strictEqual(yield* get("..name"), "2")
+      })
+    )
+  )
+
+  it.scopedLive(
+    "that belong to the runtime can be neither read nor written, listed or searched",
+    inWorkspace(
+      ({ call, fileSystem, put, root }) =>
+        Effect.gen(function* () {
+          yield* put(".assent/audit/log", "canary")
+          yield* put("keys/id", "canary")
+          yield* put("plain", "canary")
+          yield* fileSystem.symlink(`${root}/.assent`, `${root}/alias`)
+          for (const path of [
+            ".assent/audit/log",
+            "./x/../.assent/audit/log",
+            "alias/audit/log",
+            "keys/id",
+            ".ASSENT/x"
+          ]) {
+            assert.include(yield* call("read_file", { path }), "belongs to the runtime")
+            assert.include(yield* call("write_file", { path, content: "x" }), "belongs to the runtime")
+          }
+          assert.include(yield* call("write_file", { path: ".jaato/new", content: "x" }), "belongs to the runtime")
+          assert.include(yield* call("list_files", { path: ".assent" }), "belongs to the runtime")
+          assert.include(yield* call("run_command", { command: "ls", cwd: "alias" }), "belongs to the runtime")
+          assert.strictEqual(yield* call("list_files", { pattern: "**" }), "alias@\nplain")
+          assert.strictEqual(yield* call("search_files", { pattern: "canary" }), "plain:1: canary")
+        }),
+      { protectedPaths: ["keys"] }
+    )
+  )
+
+  it.scopedLive(
+    "that are directories, pipes, missing or impossible are refused with a sentence",
+    inWorkspace(({ call, check, put, run }) =>
+      Effect.gen(function* () {
+        yield* put("dir/a", "x")
+        yield* run({ command: "mkfifo pipe" })
+        assert.include(yield* call("read_file", { path: "dir" }), "dir is a directory; list_files")
+        assert.include(yield* call("write_file", { path: "dir", content: "x" }), "dir is a directory.")
+        assert.include(yield* call("write_file", { path: "new/", content: "x" }), "names a directory")
+        assert.include(yield* call("read_file", { path: "pipe" }), "pipe is not a regular file")
+        assert.include(yield* call("write_file", { path: "pipe", content: "x" }), "pipe is not a regular file")
+        assert.include(yield* call("read_file", { path: "none" }), "none does not exist.")
+        assert.include(yield* call("read_file", { path: "dir/a/b" }), "failed: dir/a/b cannot be used: ENOTDIR")
+        assert.include(yield* call("read_file", { path: "a\0b" }), "zero character")
+        assert.strictEqual(yield* check("read_file", { path: "none" }), "none does not exist.")
+        assert.isUndefined(yield* check("read_file", { path: "dir/a" }))
+      })
+    )
+  )
+})
+
+describe("read_file", () => {
+  it.scopedLive(
+    "numbers the lines, whatever ends them, and leaves out a byte order mark",
+    inWorkspace(({ call, put }) =>
+      Effect.gen(function* () {
+        yield* put("a", "\ufeffone\r\ntwo\n\nfour")
+        assert.strictEqual(yield* call("read_file", { path: "a" }), "     1\tone\n     2\ttwo\n     3\t\n     4\tfour")
+        yield* put("b", "x\n")
+        assert.strictEqual(yield* call("read_file", { path: "b" }), "     1\tx")
+        yield* put("empty", "")
+        assert.strictEqual(yield* call("read_file", { path: "empty" }), "[empty is empty]")
+      })
+    )
+  )
+
+  it.scopedLive(
+    "reads a window and says how to go on",
+    inWorkspace(({ call, put }) =>
+      Effect.gen(function* () {
+        yield* put("a", Array.from({ length: 10 }, (_, index) => `l${index + 1}`).join("\n"))
+        assert.strictEqual(
+          yield* call("read_file", { path: "a", offset: 4, limit: 2 }),
+          "     4\tl4\n     5\tl5\n[More lines follow. Continue with offset 6.]"
+        )
+        assert.strictEqual(yield* call("read_file", { path: "a", offset: 10, limit: 2 }), "    10\tl10")
+        assert.strictEqual(
+          yield* call("read_file", { path: "a", offset: 11 }),
+          "failed: a has 10 lines; there is no line 11."
+        )
+      })
+    )
+  )
+
+  it.scopedLive(
+    "shows a part of a huge file without loading it, and cuts huge lines",
+    inWorkspace(({ call, put, run }) =>
+      Effect.gen(function* () {
+        // 2 GB of which almost nothing is on the disk: more than a string or a buffer could hold.
+        yield* run({
+          command: "(echo first; head -c 100000 /dev/zero | tr '\\0' x; echo; echo third) > big; truncate -s 2G big"
+        })
+        const text = yield* call("read_file", { path: "big", limit: 3 })
+        assert.include(text, "     1\tfirst\n     2\txxx")
+        assert.include(
+          text,
+          "[… 98000 more characters in this line]\n     3\tthird\n[More lines follow. Continue with offset 4.]"
+        )
+        yield* put("smile", "😀".repeat(3_000))
+        assert.isFalse(/[\ud800-\udbff](?![\udc00-\udfff])/.test(yield* call("read_file", { path: "smile" })))
+        const all = yield* call("run_command", { command: "seq 100000 > long" })
+        assert.include(all, '"exitCode":0')
+        const cut = yield* call("read_file", { path: "long", limit: 50_000 })
+        assert.isAtMost(cut.length, 30_100)
+        const next = Number(/Continue with offset (\d+)/.exec(cut)?.[1])
+        assert.include(yield* call("read_file", { path: "long", offset: next, limit: 1 }), `\t${next}\n`)
+      })
+    )
+  )
+
+  it.scopedLive(
+    "refuses binary files",
+    inWorkspace(({ call, put }) =>
+      Effect.gen(function* () {
+        yield* put("b", new Uint8Array([0x7f, 0x45, 0x4c, 0x46, 0, 1, 2]))
+        assert.strictEqual(
+          yield* call("read_file", { path: "b" }),
+          "failed: b is a binary file; only text can be read."
+        )
+      })
+    )
+  )
+})
+
+describe("write_file", () => {
+  it.scopedLive(
+    "creates directories, replaces whole files, keeps their mode, and leaves nothing beside them",
+    inWorkspace(({ call, fileSystem, get, root }) =>
+      Effect.gen(function* () {
+        assert.strictEqual(yield* call("write_file", { path: "a/b/c", content: "1\n2\n" }), "Created a/b/c (2 lines).")
+        yield* fileSystem.chmod(`${root}/a/b/c`, 0o755)
+        assert.strictEqual(yield* call("write_file", { path: "a/b/c", content: "3" }), "Replaced a/b/c (1 line).")
+        assert.strictEqual(yield* get("a/b/c"), "3")
+        assert.strictEqual((yield* fileSystem.stat(`${root}/a/b/c`)).mode & 0o777, 0o755)
+        assert.deepStrictEqual(yield* fileSystem.readDirectory(`${root}/a/b`), ["c"])
+      })
+    )
+  )
+
+  it.scopedLive(
+    "shows a new file and an overwritten one as different things, as a diff",
+    inWorkspace(({ preview, put }) =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* preview("write_file", { path: "n/new", content: "a\nb\n" }), {
+          summary: "create n/new (new file, 2 lines)",
+          details: "--- /dev/null\n+++ b/n/new\n@@ -0,0 +1,2 @@\n+a\n+b\n",
+          format: "diff"
+        })
+        yield* put("old", "a\nb\nc\n")
+        assert.deepStrictEqual(yield* preview("write_file", { path: "old", content: "a\nB\nc\n" }), {
+          summary: "replace the whole of old, which exists (3 lines)",
+          details: "--- a/old\n+++ b/old\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n",
+          format: "diff"
+        })
+        assert.deepStrictEqual((yield* preview("write_file", { path: "old", content: "a\nb\nc\n" })).warnings, [
+          "Nothing would change."
+        ])
+      })
+    )
+  )
+
+  it.scopedLive(
+    "shows what hides from the eye, cuts what is long, and warns about what cannot be shown",
+    inWorkspace(({ preview, put }) =>
+      Effect.gen(function* () {
+        const hidden = yield* preview("write_file", { path: "a", content: "ok\x1b[2K\u202egnp\x9b" })
+        assert.include(hidden.details ?? "", "+ok␛[2K<U+202E>gnp<U+009B>")
+        const long = yield* preview("write_file", { path: "a", content: "line\n".repeat(10_000) })
+        assert.isTrue(long.truncated)
+        assert.isAtMost((long.details ?? "").length, 20_000)
+        yield* put("binary", new Uint8Array([1, 0, 2]))
+        const lost = yield* preview("write_file", { path: "binary", content: "x" })
+        assert.deepStrictEqual(lost.warnings, [
+          "binary holds something that cannot be shown as text; it would be lost."
+        ])
+        const lines = (seed: number) => Array.from({ length: 30_000 }, (_, i) => (i * seed) % 99_991).join("\n")
+        yield* put("unlike", lines(31))
+        const unlike = yield* preview("write_file", { path: "unlike", content: lines(37) })
+        assert.deepStrictEqual([unlike.format, unlike.warnings?.length], ["text", 1])
+      })
+    )
+  )
+
+  const full = (error: string) =>
+    Layer.effect(
+      FileSystem.FileSystem,
+      Effect.map(FileSystem.FileSystem, (real) => ({
+        ...real,
+        open: (path: string, options?: FileSystem.OpenFileOptions) =>
+          Effect.map(real.open(path, options), (file) =>
+            Object.assign(Object.create(file), {
+              writeAll: (bytes: Uint8Array) =>
+                Effect.zipRight(
+                  file.writeAll(bytes.subarray(0, 2)),
+                  Effect.fail(
+                    new PlatformError.SystemError({
+                      module: "FileSystem",
+                      method: "writeAll",
+                      reason: "Unknown",
+                      pathOrDescriptor: path,
+                      description: error
+                    })
+                  )
+                )
+            })
+          )
+      }))
+    )
+
+  it.scopedLive(
+    "leaves the old file whole and nothing beside it when the disk is full",
+    inWorkspace(
+      ({ call, fileSystem, get, put, root }) =>
+        Effect.gen(function* () {
+          yield* put("a", "whole\n")
+          assert.strictEqual(
+            yield* call("write_file", { path: "a", content: "new content" }),
+            "failed: a cannot be used: ENOSPC: no space left on device."
+          )
+          assert.include(yield* call("edit_file", { path: "a", old_text: "whole", new_text: "half" }), "ENOSPC")
+          assert.strictEqual(yield* get("a"), "whole\n")
+          assert.deepStrictEqual(yield* fileSystem.readDirectory(root), ["a"])
+        }),
+      {},
+      full("ENOSPC: no space left on device, write")
+    )
+  )
+})
+
+describe("edit_file", () => {
+  it.scopedLive(
+    "replaces one place literally",
+    inWorkspace(({ call, get, preview, put }) =>
+      Effect.gen(function* () {
+        yield* put("a", "one\ntwo\nthree\n")
+        const params = { path: "a", old_text: "two", new_text: "$& $1 $$" }
+        assert.deepStrictEqual(yield* preview("edit_file", params), {
+          summary: "edit a",
+          details: "--- a/a\n+++ b/a\n@@ -1,3 +1,3 @@\n one\n-two\n+$& $1 $$\n three\n",
+          format: "diff"
+        })
+        assert.strictEqual(yield* call("edit_file", params), "Edited a.")
+        assert.strictEqual(yield* get("a"), "one\n$& $1 $$\nthree\n")
+      })
+    )
+  )
+
+  it.scopedLive(
+    "refuses, before anybody is asked, what cannot be done",
+    inWorkspace(({ call, check, get, put }) =>
+      Effect.gen(function* () {
+        const refused = (params: object) =>
+          Effect.gen(function* () {
+            const reason = yield* check("edit_file", params)
+            assert.strictEqual(yield* call("edit_file", params), `failed: ${reason}`)
+            return reason ?? ""
+          })
+        yield* put("a", "x = 1\ny\nx = 1\n  deep\n")
+        assert.include(yield* refused({ path: "a", old_text: "z", new_text: "" }), "does not occur in a.")
+        assert.include(
+          yield* refused({ path: "a", old_text: "y\n x  = 1", new_text: "" }),
+          "spaces, tabs or line breaks"
+        )
+        assert.include(yield* refused({ path: "a", old_text: "     2\ty", new_text: "" }), "leave out the line numbers")
+        assert.include(yield* refused({ path: "a", old_text: "x = 1", new_text: "" }), "2 times in a (lines 1, 3)")
+        assert.include(yield* refused({ path: "a", old_text: "", new_text: "x" }), "old_text is empty")
+        assert.include(yield* refused({ path: "a", old_text: "y", new_text: "y" }), "are the same")
+        assert.include(yield* refused({ path: "none", old_text: "y", new_text: "x" }), "none does not exist")
+        assert.include(yield* refused({ path: ".", old_text: "y", new_text: "x" }), "is a directory")
+        yield* put("latin", new Uint8Array([0x63, 0x61, 0x66, 0xe9]))
+        assert.include(yield* refused({ path: "latin", old_text: "caf", new_text: "x" }), "not encoded as UTF-8")
+        yield* put("bin", new Uint8Array([0x63, 0x00]))
+        assert.include(yield* refused({ path: "bin", old_text: "c", new_text: "x" }), "binary")
+        yield* put("wide", "a".repeat(5_000))
+        const huge = { path: "wide", old_text: "a", new_text: "b".repeat(5_000), replace_all: true }
+        assert.include(yield* refused(huge), "longer than")
+        assert.strictEqual(yield* get("a"), "x = 1\ny\nx = 1\n  deep\n")
+      })
+    )
+  )
+
+  it.scopedLive(
+    "replaces every place when told to",
+    inWorkspace(({ call, get, put }) =>
+      Effect.gen(function* () {
+        yield* put("a", "aaa b aa")
+        const params = { path: "a", old_text: "aa", new_text: "c", replace_all: true }
+        assert.strictEqual(yield* call("edit_file", params), "Edited a in 2 places.")
+        assert.strictEqual(yield* get("a"), "ca b c")
+      })
+    )
+  )
+
+  it.scopedLive(
+    "keeps byte order mark and line endings",
+    inWorkspace(({ call, get, put }) =>
+      Effect.gen(function* () {
+        yield* put("crlf", "\ufeffone\r\ntwo\r\nthree\r\n")
+        yield* call("edit_file", { path: "crlf", old_text: "one\ntwo", new_text: "1\n2\n2b" })
+        assert.strictEqual(yield* get("crlf"), "\ufeff1\r\n2\r\n2b\r\nthree\r\n")
+        yield* put("mixed", "one\r\ntwo\nthree\n")
+        yield* call("edit_file", { path: "mixed", old_text: "two\nthree", new_text: "2\n3" })
+        assert.strictEqual(yield* get("mixed"), "one\r\n2\n3\n")
+      })
+    )
+  )
+
+  it.scopedLive(
+    "loses none of many edits of one file at once",
+    inWorkspace(({ call, get, put }) =>
+      Effect.gen(function* () {
+        const names = Array.from({ length: 20 }, (_, index) => `<${index}>`)
+        yield* put("a", names.join(" "))
+        yield* Effect.forEach(names, (name) => call("edit_file", { path: "a", old_text: name, new_text: "ok" }), {
+          concurrency: "unbounded"
+        })
+        assert.strictEqual(yield* get("a"), names.map(() => "ok").join(" "))
+      })
+    )
+  )
+})

@@ -1,0 +1,186 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import { inWorkspace, type Fixture } from "./workspaceFixture.js"
+
+const putAll = (put: Fixture["put"], files: Record<string, string>) =>
+  Effect.forEach(Object.entries(files), ([path, content]) => put(path, content), { discard: true })
+
+describe("list_files", () => {
+  it.scopedLive(
+    "lists one directory, a few levels, or what matches a pattern",
+    inWorkspace(({ call, fileSystem, put, root }) =>
+      Effect.gen(function* () {
+        yield* putAll(put, { "b.ts": "", "a.md": "", "src/x.ts": "", "src/deep/y.ts": "", ".hidden": "" })
+        yield* fileSystem.symlink(`${root}/src`, `${root}/link`)
+        assert.strictEqual(yield* call("list_files", {}), ".hidden\na.md\nb.ts\nlink@\nsrc/")
+        assert.strictEqual(yield* call("list_files", { path: "src" }), "src/deep/\nsrc/x.ts")
+        assert.strictEqual(yield* call("list_files", { path: "src", depth: 2 }), "src/deep/\nsrc/deep/y.ts\nsrc/x.ts")
+        assert.strictEqual(yield* call("list_files", { pattern: "*.ts" }), "b.ts\nsrc/deep/y.ts\nsrc/x.ts")
+        assert.strictEqual(yield* call("list_files", { pattern: "*.ts", depth: 2 }), "b.ts\nsrc/x.ts")
+        assert.strictEqual(yield* call("list_files", { pattern: "deep/*", path: "src" }), "src/deep/y.ts")
+        assert.strictEqual(yield* call("list_files", { pattern: "*.rs" }), "No files match.")
+        assert.strictEqual(yield* call("list_files", { path: "link" }), "src/deep/\nsrc/x.ts")
+        assert.include(yield* call("list_files", { path: "b.ts" }), "failed: b.ts is not a directory.")
+        assert.include(yield* call("list_files", { path: "none" }), "failed: none does not exist.")
+      })
+    )
+  )
+
+  it.scopedLive(
+    "leaves out .git, node_modules and what ignore files on the way exclude, unless it is asked for by name",
+    inWorkspace(({ call, put }) =>
+      Effect.gen(function* () {
+        yield* putAll(put, {
+          ".gitignore": "*.log\n/dist/\n!important.log\n",
+          "a.log": "",
+          "important.log": "",
+          "dist/out.js": "",
+          "pkg/dist/kept.js": "",
+          "pkg/.gitignore": "secret\n!a.log\n",
+          "pkg/secret": "",
+          "pkg/a.log": "",
+          "pkg/sub/secret": "",
+          ".git/config": "",
+          "node_modules/m/index.js": ""
+        })
+        assert.strictEqual(
+          yield* call("list_files", { pattern: "**" }),
+          [".gitignore", "important.log", "pkg/", "pkg/.gitignore", "pkg/a.log"]
+            .concat(["pkg/dist/", "pkg/dist/kept.js", "pkg/sub/"])
+            .join("\n")
+        )
+        assert.strictEqual(yield* call("list_files", { path: "pkg/sub", pattern: "**" }), "No files match.")
+        assert.strictEqual(yield* call("list_files", { path: "node_modules/m" }), "node_modules/m/index.js")
+        assert.strictEqual(yield* call("list_files", { path: "dist" }), "dist/out.js")
+      })
+    )
+  )
+
+  it.scopedLive(
+    "cuts long lists and says so",
+    inWorkspace(({ call, run }) =>
+      Effect.gen(function* () {
+        yield* run({ command: "for d in 1 2 3; do mkdir $d; (cd $d; seq 500 | xargs touch); done" })
+        const lines = (yield* call("list_files", { depth: 9 })).split("\n")
+        assert.strictEqual(lines.length, 1_001)
+        assert.strictEqual(lines[1_000], "[More than 1000 results. Narrow path, pattern or depth.]")
+      })
+    )
+  )
+
+  it.scopedLive(
+    "shows no more than the given number of characters",
+    inWorkspace(
+      ({ call, run }) =>
+        Effect.gen(function* () {
+          yield* run({ command: "seq 1000 | xargs touch" })
+          assert.isAtMost((yield* call("list_files", {})).length, 300 + 80)
+        }),
+      { maxOutput: 300 }
+    )
+  )
+})
+
+describe("search_files", () => {
+  it.scopedLive(
+    "finds lines by expression, in all files, those of a glob, a directory, or one file",
+    inWorkspace(({ call, put }) =>
+      Effect.gen(function* () {
+        yield* putAll(put, {
+          "a.ts": "const one = 1\r\nconst two = 2\r\n",
+          "src/b.ts": "// TODO one\nlast: ONE",
+          "src/c.md": "one"
+        })
+        assert.strictEqual(
+          yield* call("search_files", { pattern: "\\bone\\b" }),
+          "a.ts:1: const one = 1\nsrc/b.ts:1: // TODO one\nsrc/c.md:1: one"
+        )
+        assert.strictEqual(yield* call("search_files", { pattern: "2$" }), "a.ts:2: const two = 2")
+        assert.strictEqual(yield* call("search_files", { pattern: "one", glob: "*.md" }), "src/c.md:1: one")
+        assert.strictEqual(
+          yield* call("search_files", { pattern: "one", path: "src", glob: "*.ts", ignore_case: true }),
+          "src/b.ts:1: // TODO one\nsrc/b.ts:2: last: ONE"
+        )
+        assert.strictEqual(yield* call("search_files", { pattern: "^last", path: "src/b.ts" }), "src/b.ts:2: last: ONE")
+        assert.strictEqual(yield* call("search_files", { pattern: "nothing like it" }), "No matches.")
+      })
+    )
+  )
+
+  it.scopedLive(
+    "skips binary and excluded files, follows no links, and does not wait at pipes",
+    inWorkspace(({ call, fileSystem, outside, put, root, run }) =>
+      Effect.gen(function* () {
+        yield* putAll(put, { ".gitignore": "gen", "gen/x": "needle", "node_modules/x": "needle", ok: "needle" })
+        yield* put("binary", new Uint8Array([0, ...new TextEncoder().encode("needle")]))
+        yield* fileSystem.writeFileString(`${outside}/secret`, "needle")
+        yield* fileSystem.symlink(outside, `${root}/d`)
+        yield* fileSystem.symlink(`${outside}/secret`, `${root}/f`)
+        yield* fileSystem.symlink(root, `${root}/loop`)
+        yield* run({ command: "mkfifo pipe" })
+        assert.strictEqual(yield* call("search_files", { pattern: "needle" }), "ok:1: needle")
+      })
+    )
+  )
+
+  it.scopedLive(
+    "names what is wrong with an expression, before and at the call",
+    inWorkspace(({ call, check }) =>
+      Effect.gen(function* () {
+        for (const [pattern, reason] of [
+          ["(", "not a regular expression"],
+          ["(?=a)b", "lookahead"]
+        ] as const) {
+          assert.include(yield* check("search_files", { pattern }), reason)
+          assert.include(yield* call("search_files", { pattern }), reason)
+        }
+        assert.include(yield* check("search_files", { pattern: "a", path: "none" }), "none does not exist")
+        assert.isUndefined(yield* check("search_files", { pattern: "a" }))
+      })
+    )
+  )
+
+  it.scopedLive(
+    "cuts many matches and long lines",
+    inWorkspace(({ call, put, run }) =>
+      Effect.gen(function* () {
+        yield* run({ command: "seq 100000 > many" })
+        yield* put("wide", `${"x".repeat(5_000)}needle`)
+        const many = (yield* call("search_files", { pattern: "1", path: "many" })).split("\n")
+        assert.strictEqual(many.length, 301)
+        assert.include(many[300], "More than 300 results")
+        assert.strictEqual(yield* call("search_files", { pattern: "needle" }), `wide:1: ${"x".repeat(300)} […]`)
+      })
+    )
+  )
+
+  it.scopedLive(
+    "is not hung by an expression that backtracking engines hang on",
+    inWorkspace(({ call, put }) =>
+      Effect.gen(function* () {
+        yield* put("a", `${"a".repeat(10_000)}\n`.repeat(100))
+        assert.strictEqual(yield* call("search_files", { pattern: "^(a+)+$b|(a|aa)+c" }), "No matches.")
+      })
+    )
+  )
+
+  it.scopedLive(
+    "ends when its time is up, with what it has",
+    inWorkspace(({ call, put }) =>
+      Effect.gen(function* () {
+        yield* Effect.forEach(["a", "b", "c", "d", "e", "f", "g", "h"], (name) => put(name, "x"))
+        let now = 0
+        // Every look at the clock takes three seconds.
+        const slow: Clock.Clock = Object.assign(Object.create(Clock.make()), {
+          currentTimeMillis: Effect.sync(() => (now += 3_000))
+        })
+        const found = yield* Effect.withClock(call("search_files", { pattern: "x" }), slow)
+        assert.strictEqual(found, "a:1: x\n[Incomplete: the time was up. Narrow path, glob or pattern.]")
+        const nothing = yield* Effect.withClock(call("search_files", { pattern: "y" }), slow)
+        assert.include(nothing, "The time was up before everything was searched")
+        assert.include(yield* Effect.withClock(call("list_files", {}), slow), "[Incomplete: the time was up.")
+      })
+    )
+  )
+})

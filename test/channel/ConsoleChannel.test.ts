@@ -1,0 +1,345 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Queue from "effect/Queue"
+import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
+import * as TestClock from "effect/TestClock"
+import * as ConsoleChannel from "../../src/channel/ConsoleChannel.js"
+import * as ConsoleScreen from "../../src/channel/ConsoleScreen.js"
+import type { RequestId } from "../../src/core/Id.js"
+import * as Interaction from "../../src/interaction/Interaction.js"
+import type * as Interactor from "../../src/interaction/Interactor.js"
+import * as InteractionSample from "../kit/InteractionSample.js"
+import * as TestTerminal from "../kit/TestTerminal.js"
+import { interactorSuite, type Subject } from "../suite/interactorSuite.js"
+
+const samples = InteractionSample.samples
+
+const setup = (options?: ConsoleChannel.Options, size = { columns: 80, rows: 40 }) =>
+  Effect.gen(function* () {
+    const terminal = yield* TestTerminal.make(size)
+    const screen = yield* Effect.provide(ConsoleScreen.make({ color: false }), terminal.layer)
+    const interactor = yield* Effect.provideService(ConsoleChannel.make(options), ConsoleScreen.ConsoleScreen, screen)
+    yield* TestClock.adjust("1 second")
+    /** Asks, and waits until the dialog can be seen and listens. */
+    const ask = <I extends Interaction.Interaction>(interaction: I) =>
+      Effect.gen(function* () {
+        const request = yield* InteractionSample.request(interaction)
+        const asking = yield* Effect.fork(interactor.request(request))
+        yield* terminal.settle
+        yield* TestClock.adjust("250 millis")
+        return asking
+      })
+    /** Answers one line, as somebody does who reads the question first. */
+    const say = (line: string) => Effect.zipRight(terminal.type(`${line}\n`), TestClock.adjust("250 millis"))
+    return { terminal, screen, interactor, ask, say }
+  })
+
+describe("ConsoleChannel", () => {
+  it.scoped("asks for a call with who asks and what it does, and takes the option typed", () =>
+    Effect.gen(function* () {
+      const { terminal, ask, say } = yield* setup()
+      const asking = yield* ask(samples.Approve.interaction)
+      assert.deepStrictEqual(terminal.screen(), [
+        "Allow run_command?",
+        '│ {"command":"ls -la"}',
+        "│ [y]es [n]o [a]lways [t]urn [i]dle once never all [c]omment [e]dit",
+        "│ always and never are remembered for: ls",
+        "answer>"
+      ])
+      yield* say("t")
+      const answered = yield* Fiber.join(asking)
+      assert.deepStrictEqual(answered, {
+        answer: { decision: "allow", scope: "turn" },
+        by: "console",
+        how: "answered"
+      })
+    })
+  )
+
+  it.scoped("asks again on nonsense, and takes the answer then", () =>
+    Effect.gen(function* () {
+      const { terminal, ask, say } = yield* setup()
+      const asking = yield* ask(samples.Approve.interaction)
+      yield* say("sure")
+      assert.include(terminal.screen(), "│ Please type one of y, n, a, t, i, once, never, all, c, e.")
+      assert.include(terminal.screen(), "│ never      deny and remember for this session")
+      yield* say("")
+      yield* say("y")
+      assert.deepStrictEqual((yield* Fiber.join(asking)).answer, { decision: "allow", scope: "once" })
+    })
+  )
+
+  it.scoped.each(["Approve", "grantStageTool", "approveSubagentEnvelope"] as const)(
+    "denies %s after nonsense three times",
+    (kind) =>
+      Effect.gen(function* () {
+        const { terminal, ask, say } = yield* setup()
+        const asking = yield* ask(samples[kind].interaction)
+        for (const line of ["sure", "", "go on"]) yield* say(line)
+        const { answer } = yield* Fiber.join(asking)
+        assert.isFalse(InteractionSample.allows(answer))
+        assert.include(terminal.screen(), "No answer was understood: denied.")
+      })
+  )
+
+  it.scoped.each(["Select", "Confirm", "Auth.DeviceCode", "Clarify"] as const)(
+    "cancels %s after nonsense three times",
+    (kind) =>
+      Effect.gen(function* () {
+        const { ask, say } = yield* setup()
+        const asking = yield* ask(samples[kind].interaction)
+        for (const line of ["what?", "hm", "17"]) yield* say(line)
+        assert.strictEqual((yield* Effect.flip(Fiber.join(asking)))._tag, "InteractionCancelled")
+      })
+  )
+
+  it.scoped("does not let lines typed ahead answer when it asks again", () =>
+    Effect.gen(function* () {
+      const { terminal, screen, ask, say } = yield* setup()
+      const asking = yield* ask(samples.Approve.interaction)
+      yield* terminal.type("explain this\ny\nall\n")
+      assert.strictEqual(asking.unsafePoll(), null)
+      yield* TestClock.adjust("250 millis")
+      yield* say("n")
+      assert.deepStrictEqual((yield* Fiber.join(asking)).answer, { decision: "deny", scope: "once" })
+      assert.strictEqual(yield* screen.draft, "yall")
+    })
+  )
+
+  it.scoped("asks for the words of a comment, and takes none for an answer", () =>
+    Effect.gen(function* () {
+      const { terminal, ask, say } = yield* setup()
+      const asking = yield* ask(samples.Approve.interaction)
+      // Whoever types on at once means the comment.
+      yield* terminal.type("c\n")
+      yield* terminal.type("not ")
+      yield* terminal.type("there\n")
+      assert.deepStrictEqual((yield* Fiber.join(asking)).answer, {
+        decision: "deny",
+        scope: "once",
+        comment: "not there"
+      })
+      const silent = yield* ask(samples.Approve.interaction)
+      for (const line of ["c", "", " ", ""]) yield* say(line)
+      assert.deepStrictEqual((yield* Fiber.join(silent)).answer, { decision: "deny", scope: "once" })
+    })
+  )
+
+  it.scoped("lets the lone text of a call be edited", () =>
+    Effect.gen(function* () {
+      const { terminal, ask, say } = yield* setup()
+      const asking = yield* ask(samples.Approve.interaction)
+      yield* say("e")
+      assert.strictEqual(terminal.screen().at(-1), "edit> ls -la")
+      yield* say(" /tmp")
+      assert.deepStrictEqual((yield* Fiber.join(asking)).answer, {
+        decision: "edit",
+        editedArguments: { command: "ls -la /tmp" }
+      })
+    })
+  )
+
+  it.scoped("lets other arguments be edited as JSON, and keeps a text with a mistake", () =>
+    Effect.gen(function* () {
+      const { terminal, ask, say } = yield* setup()
+      const asking = yield* ask(
+        new Interaction.Approve({
+          ...samples.Approve.interaction,
+          editable: { parameters: ["path", "depth"], format: "json", current: { path: "src", depth: 1 } }
+        })
+      )
+      yield* say("e")
+      yield* say("!")
+      assert.include(terminal.screen().join("\n"), "That is not JSON")
+      assert.strictEqual(terminal.screen().at(-1), "      }!")
+      yield* terminal.press("u", { ctrl: true })
+      yield* say("}")
+      assert.deepStrictEqual((yield* Fiber.join(asking)).answer, {
+        decision: "edit",
+        editedArguments: { path: "src", depth: 1 }
+      })
+    })
+  )
+
+  it.scoped("puts the questions of a form one by one and tells of each", () =>
+    Effect.gen(function* () {
+      const told: Array<string> = []
+      const { terminal, ask, say } = yield* setup({
+        onQuestionDisplayed: ({ number, total }) => Effect.sync(() => told.push(`displayed ${number}/${total}`)),
+        onQuestionAnswered: ({ number, answer }) =>
+          Effect.sync(() => told.push(`answered ${number} ${JSON.stringify(answer)}`))
+      })
+      const asking = yield* ask(samples.Clarify.interaction)
+      assert.deepStrictEqual(terminal.screen(), [
+        "Please clarify",
+        "│ before we start",
+        "│ Question 1/2 [required]",
+        "│ Which database?",
+        "│ 1. postgres",
+        "│ 2. sqlite (default)",
+        "│ type a number or a choice; cancel ends all questions",
+        "answer>"
+      ])
+      assert.deepStrictEqual(told, ["displayed 1/2"])
+      yield* say("3")
+      yield* say("")
+      assert.include(terminal.screen(), "│ Question 2/2 [optional]")
+      yield* say("because")
+      assert.deepStrictEqual((yield* Fiber.join(asking)).answer, {
+        "1": { selected: 2, text: "sqlite" },
+        "2": { value: "because" }
+      })
+      assert.deepStrictEqual(told, [
+        "displayed 1/2",
+        'answered 1 {"selected":2,"text":"sqlite"}',
+        "displayed 2/2",
+        'answered 2 {"value":"because"}'
+      ])
+    })
+  )
+
+  it.scoped("cancels a whole form with one word", () =>
+    Effect.gen(function* () {
+      const { ask, say } = yield* setup()
+      const asking = yield* ask(samples.Clarify.interaction)
+      yield* say("1")
+      yield* say("Cancel")
+      const error = yield* Effect.flip(Fiber.join(asking))
+      assert.strictEqual(error.message, "The question was cancelled by console.")
+    })
+  )
+
+  it.scoped("neither shows nor remembers a password", () =>
+    Effect.gen(function* () {
+      const { terminal, screen, ask } = yield* setup()
+      const asking = yield* ask(samples["Auth.Password"].interaction)
+      // An Enter too early is asked again, and what follows at once is still the password.
+      yield* terminal.type("\nse")
+      yield* terminal.type("sam")
+      yield* terminal.press("backspace")
+      yield* terminal.type("\n")
+      const { answer } = yield* Fiber.join(asking)
+      assert.strictEqual(Redacted.value(answer), "sesa")
+      assert.notInclude(terminal.raw(), "se\x1b")
+      assert.notInclude(terminal.raw(), "sesa")
+      assert.notInclude(terminal.raw(), "sam")
+      yield* terminal.press("up")
+      assert.strictEqual(yield* screen.draft, "")
+    })
+  )
+
+  it.scoped.each([...InteractionSample.kinds])("cancels %s at the end of input", (kind) =>
+    Effect.gen(function* () {
+      const { terminal, ask } = yield* setup()
+      const asking = yield* ask(samples[kind].interaction)
+      yield* terminal.end
+      const error = yield* Effect.flip(Fiber.join(asking))
+      assert.strictEqual(error._tag, "InteractionCancelled")
+    })
+  )
+
+  it.scoped("cancels with Ctrl-C, and the executor hears of it", () =>
+    Effect.gen(function* () {
+      const { terminal, screen, ask } = yield* setup()
+      const asking = yield* ask(samples.Approve.interaction)
+      yield* terminal.press("c", { ctrl: true })
+      assert.strictEqual((yield* Effect.flip(Fiber.join(asking)))._tag, "InteractionCancelled")
+      assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Interrupt())
+    })
+  )
+
+  it.scoped("gives up after its timeout, if it was given one, and takes the dialog away", () =>
+    Effect.gen(function* () {
+      const { terminal, ask } = yield* setup({ timeouts: { permission: "30 seconds" } })
+      const asking = yield* ask(samples.Approve.interaction)
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual((yield* Effect.flip(Fiber.join(asking)))._tag, "InteractionTimedOut")
+      assert.deepStrictEqual(terminal.screen(), ["Allow run_command? (closed: answered elsewhere or withdrawn)", ">"])
+    })
+  )
+
+  it.scoped("can be read and answered in 20 columns", () =>
+    Effect.gen(function* () {
+      const { terminal, ask, say } = yield* setup(undefined, { columns: 20, rows: 24 })
+      const asking = yield* ask(samples.Approve.interaction)
+      assert.deepStrictEqual(terminal.screen(), [
+        "Allow run_command?",
+        '│ {"command":"ls',
+        '│ -la"}',
+        "│ [y]es [n]o",
+        "│ [a]lways [t]urn",
+        "│ [i]dle once never",
+        "│ all [c]omment",
+        "│ [e]dit",
+        "│ always and never",
+        "│ are remembered",
+        "│ for: ls",
+        "answer>"
+      ])
+      yield* say("n")
+      assert.deepStrictEqual((yield* Fiber.join(asking)).answer, { decision: "deny", scope: "once" })
+    })
+  )
+})
+
+// -----------------------------------------------------------------------------------------------------------------
+// the suite
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A clock that leaps ahead whenever it is read, so that nobody waits until a dialog listens. */
+const leaping = (): Clock.Clock => {
+  const real = Clock.make()
+  let ahead = 0
+  const leap = () => (ahead += 1_000)
+  return {
+    ...real,
+    currentTimeMillis: Effect.map(real.currentTimeMillis, (now) => now + leap()),
+    unsafeCurrentTimeMillis: () => real.unsafeCurrentTimeMillis() + leap(),
+    sleep: (duration: Duration.Duration) => real.sleep(duration)
+  }
+}
+
+const subject: Effect.Effect<Subject, never, Scope.Scope> = Effect.gen(function* () {
+  const clock = leaping()
+  const terminal = yield* TestTerminal.make({ columns: 80, rows: 40 })
+  const screen = yield* Effect.withClock(Effect.provide(ConsoleScreen.make({ color: false }), terminal.layer), clock)
+  const interactor = yield* Effect.provideService(ConsoleChannel.make(), ConsoleScreen.ConsoleScreen, screen)
+  const asked = yield* Queue.unbounded<RequestId>()
+  const open: Array<RequestId> = []
+  /** Something above the answer line, which is not the main prompt. */
+  const dialogSeen = () => !(terminal.screen().at(-1) ?? "").startsWith("> ") && terminal.screen().at(-1) !== ">"
+  const watched: Interactor.Service = {
+    ...interactor,
+    request: (request, options) =>
+      Effect.suspend(() => {
+        open.push(request.requestId)
+        return Effect.withClock(interactor.request(request, options), clock).pipe(
+          Effect.ensuring(Effect.sync(() => open.splice(open.indexOf(request.requestId), 1))),
+          Effect.tap(Effect.void)
+        )
+      }).pipe((self) => Effect.zipRight(Queue.offer(asked, request.requestId), self))
+  }
+  const until = (condition: () => boolean): Effect.Effect<void> =>
+    Effect.suspend(() => (condition() ? Effect.void : Effect.zipRight(Effect.yieldNow(), until(condition))))
+  return {
+    interactor: watched,
+    output: Effect.sync(terminal.raw),
+    outside: {
+      shown: Effect.tap(Queue.take(asked), (id) => until(() => open[0] === id && dialogSeen())),
+      answer: (_, sample) =>
+        Effect.forEach(sample.line.split("\n"), (line) => terminal.type(`${line}\n`), { discard: true }),
+      nonsense: () => terminal.type("certainly, go on\n"),
+      cancel: () => terminal.press("d", { ctrl: true }),
+      visible: Effect.zipRight(
+        terminal.settle,
+        Effect.sync(() => (dialogSeen() ? open.slice(0, 1) : []))
+      )
+    }
+  }
+})
+
+interactorSuite("ConsoleChannel", { claims: InteractionSample.kinds, make: subject })

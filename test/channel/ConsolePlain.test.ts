@@ -1,0 +1,145 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Fiber from "effect/Fiber"
+import * as ConsoleChannel from "../../src/channel/ConsoleChannel.js"
+import * as ConsolePlain from "../../src/channel/ConsolePlain.js"
+import * as ConsoleScreen from "../../src/channel/ConsoleScreen.js"
+import * as InteractionSample from "../kit/InteractionSample.js"
+import * as TestTerminal from "../kit/TestTerminal.js"
+
+const setup = (echoes = false) =>
+  Effect.gen(function* () {
+    const terminal = yield* TestTerminal.make({ columns: 80, rows: 40 })
+    const screen = yield* Effect.provide(ConsolePlain.make({ color: false, echoes }), terminal.layer)
+    const interactor = yield* Effect.provideService(ConsoleChannel.make(), ConsoleScreen.ConsoleScreen, screen)
+    const ask = (kind: keyof typeof InteractionSample.samples) =>
+      Effect.gen(function* () {
+        const request = yield* InteractionSample.request(InteractionSample.samples[kind].interaction)
+        const asking = yield* Effect.fork(Effect.either(interactor.request(request)))
+        yield* terminal.settle
+        return asking
+      })
+    return { terminal, screen, ask }
+  })
+
+const cancelled = (result: Either.Either<unknown, { readonly _tag: string }>) =>
+  Either.isLeft(result) && result.left._tag === "InteractionCancelled"
+
+describe("a plain console", () => {
+  it.scoped("hands out lines in order, an unfinished last one too, and then the end for ever", () =>
+    Effect.gen(function* () {
+      const { terminal, screen } = yield* setup()
+      yield* terminal.type("one\n\n  \ntwo\nthree")
+      yield* terminal.end
+      for (const text of ["one", "two", "three"]) {
+        assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Line({ text }))
+      }
+      assert.deepStrictEqual(yield* screen.next, ConsoleScreen.EndOfInput())
+      assert.deepStrictEqual(yield* screen.next, ConsoleScreen.EndOfInput())
+    })
+  )
+
+  it.scoped("writes no escape sequence and turns no spinner", () =>
+    Effect.gen(function* () {
+      const { terminal, screen, ask } = yield* setup()
+      yield* screen.status({ text: "working" })
+      yield* screen.print("half a \x1b[2Jline")
+      const asking = yield* ask("Approve")
+      yield* terminal.type("y\n")
+      assert.isTrue(Either.isRight(yield* Fiber.join(asking)))
+      assert.strictEqual(
+        terminal.raw(),
+        "half a line\n" +
+          "Allow run_command?\n" +
+          '{"command":"ls -la"}\n' +
+          "[y]es [n]o [a]lways [t]urn [i]dle once never all [c]omment [e]dit\n" +
+          "always and never are remembered for: ls\n" +
+          "answer> y\n"
+      )
+    })
+  )
+
+  it.scoped("reads an answer that was piped before the question, but never approves with an empty line", () =>
+    Effect.gen(function* () {
+      const { terminal, ask } = yield* setup()
+      yield* terminal.type("\n\n\ny\n")
+      const first = yield* Fiber.join(yield* ask("Approve"))
+      assert.isTrue(Either.isRight(first) && !InteractionSample.allows(first.right.answer))
+      const second = yield* Fiber.join(yield* ask("Approve"))
+      assert.isTrue(Either.isRight(second) && InteractionSample.allows(second.right.answer))
+    })
+  )
+
+  it.scoped("gives a line to the open dialog, not to whoever waited for a line before", () =>
+    Effect.gen(function* () {
+      const { terminal, screen, ask } = yield* setup()
+      const next = yield* Effect.fork(screen.next)
+      const asking = yield* ask("Select")
+      yield* terminal.type("2\nhello\n")
+      assert.isTrue(Either.isRight(yield* Fiber.join(asking)))
+      assert.deepStrictEqual(yield* Fiber.join(next), ConsoleScreen.Line({ text: "hello" }))
+    })
+  )
+
+  it.scoped.each([...InteractionSample.kinds])("cancels %s at the end of input", (kind) =>
+    Effect.gen(function* () {
+      const { terminal, ask } = yield* setup()
+      const asking = yield* ask(kind)
+      yield* terminal.end
+      assert.isTrue(cancelled(yield* Fiber.join(asking)))
+    })
+  )
+
+  it.scoped("takes a line that was cut off for no answer", () =>
+    Effect.gen(function* () {
+      const { terminal, ask } = yield* setup()
+      const asking = yield* ask("Approve")
+      yield* terminal.type("a")
+      yield* terminal.end
+      assert.isTrue(cancelled(yield* Fiber.join(asking)))
+    })
+  )
+
+  it.scoped("does not print a piped password, and does not ask for one where it would be shown", () =>
+    Effect.gen(function* () {
+      const piped = yield* setup()
+      const asking = yield* piped.ask("Auth.Password")
+      yield* piped.terminal.type("hunter2\n")
+      assert.isTrue(Either.isRight(yield* Fiber.join(asking)))
+      assert.notInclude(piped.terminal.raw(), "hunter2")
+      const typed = yield* setup(true)
+      assert.isTrue(cancelled(yield* Fiber.join(yield* typed.ask("Auth.Password"))))
+    })
+  )
+
+  it.scoped("says so when a question is withdrawn, and goes on with the next", () =>
+    Effect.gen(function* () {
+      const { terminal, ask } = yield* setup()
+      const first = yield* ask("Approve")
+      yield* Fiber.interrupt(first)
+      const second = yield* ask("Confirm")
+      yield* terminal.type("y\n")
+      assert.isTrue(Either.isRight(yield* Fiber.join(second)))
+      assert.include(terminal.raw(), "Allow run_command? (closed: answered elsewhere or withdrawn)\n")
+    })
+  )
+
+  it.scoped("counts a carriage return with a newline as one line end", () =>
+    Effect.gen(function* () {
+      const { terminal, ask } = yield* setup()
+      const asking = yield* ask("Clarify")
+      yield* terminal.type("1\n")
+      yield* terminal.press("enter")
+      yield* terminal.type("why not\n")
+      const result = yield* Fiber.join(asking)
+      assert.isTrue(Either.isRight(result))
+      if (Either.isRight(result)) {
+        assert.deepEqual<unknown>(result.right.answer, {
+          "1": { selected: 1, text: "postgres" },
+          "2": { value: "why not" }
+        })
+      }
+    })
+  )
+})

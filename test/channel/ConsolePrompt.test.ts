@@ -1,0 +1,290 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Either from "effect/Either"
+import * as Effect from "effect/Effect"
+import * as FastCheck from "effect/FastCheck"
+import * as ConsolePrompt from "../../src/channel/ConsolePrompt.js"
+import * as Display from "../../src/channel/Display.js"
+import type { SessionId, ToolCallId } from "../../src/core/Id.js"
+import * as Interaction from "../../src/interaction/Interaction.js"
+import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
+import * as PermissionOption from "../../src/interaction/PermissionOption.js"
+import * as InteractionSample from "../kit/InteractionSample.js"
+
+const look = { color: false, now: 0 }
+
+const inChild = <I extends Interaction.Interaction>(interaction: I) =>
+  Effect.map(InteractionSample.request(interaction), (request): InteractionRequest<I> => ({
+    ...request,
+    agentPath: "main/code_reviewer",
+    subagentId: "sub_1",
+    parentSessionId: "ses_1" as SessionId
+  }))
+
+const approve = (more: Partial<ConstructorParameters<typeof Interaction.Approve>[0]> = {}) =>
+  new Interaction.Approve({
+    toolCallId: "call_1" as ToolCallId,
+    tool: "run_command",
+    argumentsSummary: '{"command":"ls"}',
+    approvalKey: "ls",
+    options: PermissionOption.offered({ editable: more.editable !== undefined }),
+    ...more
+  })
+
+describe("render", () => {
+  it.effect.each([...InteractionSample.kinds])("begins with who asks, for %s", (kind) =>
+    Effect.gen(function* () {
+      const request = yield* inChild(InteractionSample.samples[kind].interaction)
+      assert.match(ConsolePrompt.render(request, look).title, /^\[subagent:code_reviewer\] \S/)
+      const own = yield* InteractionSample.request(InteractionSample.samples[kind].interaction)
+      assert.notMatch(ConsolePrompt.render(own, look).title, /^\[/)
+    })
+  )
+
+  it.effect("shows the options in their order, and what an answer is remembered for", () =>
+    Effect.gen(function* () {
+      const prompt = ConsolePrompt.render(yield* inChild(approve()), look)
+      assert.strictEqual(prompt.title, "[subagent:code_reviewer] Allow run_command?")
+      assert.deepStrictEqual(prompt.lines, [
+        '{"command":"ls"}',
+        "[y]es [n]o [a]lways [t]urn [i]dle once never all [c]omment",
+        "always and never are remembered for: ls"
+      ])
+      assert.strictEqual(prompt.help[3], "[t]urn     allow everything until this turn ends")
+    })
+  )
+
+  it.effect("colours a diff, and says what is missing and what to beware of", () =>
+    Effect.gen(function* () {
+      const display = {
+        summary: "change a.ts",
+        details: "--- a.ts\n+++ a.ts\n@@ -1 +1 @@\n-old\n+new\n same\n",
+        format: "diff" as const,
+        truncated: true,
+        warnings: ["outside the plan"]
+      }
+      const prompt = ConsolePrompt.render(yield* inChild(approve({ display })), { ...look, color: true })
+      const style = Display.style(true)
+      assert.deepStrictEqual(prompt.lines.slice(0, 9), [
+        "change a.ts",
+        style.bold("--- a.ts"),
+        style.bold("+++ a.ts"),
+        style.cyan("@@ -1 +1 @@"),
+        style.red("-old"),
+        style.green("+new"),
+        " same",
+        style.dim("(something is left out here)"),
+        style.yellow("! outside the plan")
+      ])
+    })
+  )
+
+  it.effect("lays JSON out and names the language of code", () =>
+    Effect.gen(function* () {
+      const json = { details: '{"a":[1]}', format: "json" as const }
+      const code = { details: "print(1)\n", format: "code" as const, language: "python" }
+      const lines = (display: typeof json | typeof code) =>
+        Effect.map(inChild(approve({ display })), (request) => ConsolePrompt.render(request, look).lines)
+      assert.deepStrictEqual((yield* lines(json)).slice(0, 5), ["{", '  "a": [', "    1", "  ]", "}"])
+      assert.deepStrictEqual((yield* lines(code)).slice(0, 2), ["python:", "print(1)"])
+    })
+  )
+
+  it.effect("shows url, code and how long the code is good for", () =>
+    Effect.gen(function* () {
+      const interaction = new Interaction.AuthDeviceCode({ url: "https://e.org/d", code: "AB-CD", expiresAt: 570_000 })
+      const request = yield* InteractionSample.request(interaction)
+      assert.deepStrictEqual(ConsolePrompt.render(request, look).lines, [
+        "open https://e.org/d",
+        "and enter the code AB-CD",
+        "the code expires in 9 min 30 s"
+      ])
+      assert.include(ConsolePrompt.render(request, { ...look, now: 570_000 }).lines, "the code has expired")
+    })
+  )
+
+  it("numbers the choices of a question and marks its default", () => {
+    const [question] = InteractionSample.samples.Clarify.interaction.questions
+    assert.deepStrictEqual(ConsolePrompt.renderQuestion(question, 1, 2, look), [
+      "Question 1/2 [required]",
+      "Which database?",
+      "1. postgres",
+      "2. sqlite (default)",
+      "type a number or a choice; cancel ends all questions"
+    ])
+  })
+
+  it.effect("lets nothing that others wrote steer the terminal or pass for a title", () =>
+    Effect.gen(function* () {
+      const evil = "\x1b[2Jx\rAllow safe_tool?\n\u202ey"
+      const requests = [
+        approve({
+          tool: evil,
+          argumentsSummary: evil,
+          approvalKey: evil,
+          display: { summary: evil, warnings: [evil] }
+        }),
+        approve({ display: { details: evil, format: "code", language: evil } }),
+        new Interaction.GrantStageTool({
+          ...InteractionSample.samples.grantStageTool.interaction,
+          tool: evil,
+          argsSummary: evil,
+          reason: evil,
+          stageExecutionId: evil
+        }),
+        new Interaction.ApproveSubagentEnvelope({
+          ...InteractionSample.samples.approveSubagentEnvelope.interaction,
+          subagentId: evil,
+          requestedEnvelope: [evil],
+          promptSummary: evil
+        }),
+        new Interaction.Clarify({
+          context: evil,
+          questions: [{ text: evil, question_type: "single_choice", choices: [evil], required: true }]
+        }),
+        new Interaction.Ask({ prompt: evil }),
+        new Interaction.Select({ prompt: evil, options: [evil] }),
+        new Interaction.Confirm({ prompt: evil, default: true }),
+        new Interaction.AuthDeviceCode({ url: evil, code: evil, expiresAt: 0 }),
+        new Interaction.AuthPassword({ prompt: evil })
+      ]
+      for (const interaction of requests) {
+        const request = { ...(yield* inChild(interaction)), agentPath: `main/${evil}` }
+        const { title, lines, label, help } = ConsolePrompt.render(request, look)
+        assert.notInclude(title, "\n")
+        for (const text of [title, ...lines, label, ...help]) assert.notMatch(text, /[^\P{Cc}\n]|\u202e/u)
+      }
+    })
+  )
+})
+
+describe("parse", () => {
+  const words = new Set(["y", "yes", "a", "always", "t", "turn", "i", "idle", "once", "all"])
+  // Lines that are close to an option are the interesting ones.
+  const nearly = FastCheck.tuple(
+    FastCheck.constantFrom(
+      "y",
+      "yes",
+      "a",
+      "always",
+      "t",
+      "turn",
+      "i",
+      "idle",
+      "once",
+      "all",
+      "approve",
+      "e",
+      "edit",
+      "ok",
+      "1",
+      "true"
+    ),
+    FastCheck.constantFrom(
+      "",
+      " ",
+      "!",
+      ".",
+      ",",
+      "\u0000",
+      "\x1b[C",
+      "\n",
+      "s",
+      "es",
+      "\u200b",
+      "y",
+      ";",
+      ":",
+      " please"
+    ),
+    FastCheck.constantFrom("", " ", "y", "no", "\u00a0x", "!", "ы", "_")
+  ).map((parts) => parts.join(""))
+  const lines = FastCheck.oneof(
+    nearly,
+    FastCheck.string({ maxLength: 12 }),
+    FastCheck.string({ unit: "binary", maxLength: 12 })
+  )
+
+  const permits = (parsed: ConsolePrompt.Parsed<unknown>) =>
+    parsed._tag === "Answered" && InteractionSample.allows(parsed.answer)
+
+  const never = (name: string, interaction: Interaction.Interaction, allowed: (line: string) => boolean) =>
+    it(`allows ${name} for nothing but its exact words, in 100,000 tries`, () => {
+      let wrong = 0
+      FastCheck.assert(
+        FastCheck.property(lines, (line) => {
+          if (allowed(line.trim().toLowerCase())) return true
+          wrong++
+          return !permits(ConsolePrompt.parse(interaction, line))
+        }),
+        { numRuns: 100_000 }
+      )
+      assert.isAbove(wrong, 50_000)
+    })
+
+  never("a call", approve(), (line) => words.has(line))
+  never("a call that can be edited", InteractionSample.samples.Approve.interaction, (line) => words.has(line))
+  const outcome = (line: string) => /^(?:y|yes|approve)\s*(?::[^]*)?$/.test(line)
+  never("a stage's tool", InteractionSample.samples.grantStageTool.interaction, outcome)
+  never("an envelope", InteractionSample.samples.approveSubagentEnvelope.interaction, outcome)
+  never("a confirmation", InteractionSample.samples.Confirm.interaction, (line) => ["y", "yes", "true"].includes(line))
+
+  it.each(["", " ", "\n", "\t"])("takes an empty line (%j) for no answer where authority is asked for", (line) => {
+    for (const kind of ["Approve", "grantStageTool", "approveSubagentEnvelope"] as const) {
+      assert.strictEqual(ConsolePrompt.parse(InteractionSample.samples[kind].interaction, line)._tag, "Again")
+    }
+  })
+
+  it("takes only options that the request offers", () => {
+    const narrow = approve({ options: PermissionOption.offered({ editable: false }).slice(0, 2) })
+    assert.strictEqual(ConsolePrompt.parse(narrow, "all")._tag, "Again")
+    assert.strictEqual(ConsolePrompt.parse(narrow, "c: words")._tag, "Again")
+    assert.strictEqual(ConsolePrompt.parse(narrow, " YES ")._tag, "Answered")
+  })
+
+  it("asks for a comment or an edit only where there can be one", () => {
+    assert.strictEqual(ConsolePrompt.parse(approve(), "c")._tag, "NeedsComment")
+    assert.strictEqual(ConsolePrompt.parse(approve(), "e")._tag, "Again")
+    assert.strictEqual(ConsolePrompt.parse(InteractionSample.samples.Approve.interaction, "e")._tag, "NeedsEdit")
+  })
+
+  it.each([...InteractionSample.kinds])("understands the usual answer to %s", (kind) => {
+    const { interaction, line, encoded } = InteractionSample.samples[kind]
+    const parsed = ConsolePrompt.parse(interaction, line)
+    assert.strictEqual(parsed._tag, "Answered")
+    if (parsed._tag === "Answered")
+      assert.deepStrictEqual(Interaction.encodeAnswer(interaction, parsed.answer), encoded)
+  })
+
+  it("takes Enter for done when somebody signed in, and for the default of a confirmation", () => {
+    const { "Auth.DeviceCode": device, Confirm } = InteractionSample.samples
+    const answered = (answer: unknown) => ({ _tag: "Answered", answer })
+    assert.deepEqual<unknown>(ConsolePrompt.parse(device.interaction, ""), answered("completed"))
+    assert.deepEqual<unknown>(ConsolePrompt.parse(Confirm.interaction, ""), answered(false))
+  })
+})
+
+describe("the arguments of a call", () => {
+  const editable = (format: "text" | "json", current: Record<string, unknown>): ConsolePrompt.Editable => ({
+    parameters: Object.keys(current),
+    format,
+    current
+  })
+
+  it("are a text when there is one text to edit", () => {
+    const one = editable("text", { command: "ls" })
+    assert.strictEqual(ConsolePrompt.editText(one), "ls")
+    assert.deepStrictEqual(ConsolePrompt.parseEdit(one, "ls -la"), Either.right({ command: "ls -la" }))
+  })
+
+  it("are JSON otherwise", () => {
+    const several = editable("text", { path: "a", count: 2 })
+    assert.strictEqual(ConsolePrompt.editText(several), '{\n  "path": "a",\n  "count": 2\n}')
+    assert.deepStrictEqual(ConsolePrompt.parseEdit(several, '{"count":3}'), Either.right({ count: 3 }))
+    assert.strictEqual(ConsolePrompt.editText(editable("json", { command: "ls" })), '{\n  "command": "ls"\n}')
+    assert.strictEqual(ConsolePrompt.editText(editable("text", { count: 2 })), '{\n  "count": 2\n}')
+  })
+
+  it.each(["", "{", "[1]", "null", '"text"', '{"other":1}'])("are not %j", (text) => {
+    assert.isTrue(Either.isLeft(ConsolePrompt.parseEdit(editable("json", { command: "ls" }), text)))
+  })
+})

@@ -1,0 +1,175 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Either from "effect/Either"
+import * as Redacted from "effect/Redacted"
+import * as FastCheck from "effect/FastCheck"
+import * as Interaction from "../../src/interaction/Interaction.js"
+import * as TypedAnswer from "../../src/interaction/TypedAnswer.js"
+import * as InteractionSample from "../kit/InteractionSample.js"
+
+const { samples } = InteractionSample
+
+const right = <I extends Interaction.Interaction>(interaction: I, line: string): Interaction.Answer<I> =>
+  Either.getOrThrowWith(TypedAnswer.parse(interaction, line), (reason) => new Error(reason))
+
+const reason = (interaction: Interaction.Interaction, line: string): string =>
+  Either.match(TypedAnswer.parse(interaction, line), {
+    onLeft: (text) => text,
+    onRight: (answer) => assert.fail(`${JSON.stringify(line)} was understood as ${JSON.stringify(answer)}`)
+  })
+
+const approve = samples.Approve.interaction
+const plain = new Interaction.Approve({
+  toolCallId: approve.toolCallId,
+  tool: approve.tool,
+  argumentsSummary: approve.argumentsSummary,
+  approvalKey: approve.approvalKey,
+  options: approve.options
+})
+
+describe("TypedAnswer", () => {
+  it.each([...InteractionSample.kinds])("reads the sample answer to %s, encoded and typed", (kind) => {
+    const sample = samples[kind]
+    const typed = right(sample.interaction, sample.line)
+    assert.deepStrictEqual(Interaction.encodeAnswer(sample.interaction, typed), sample.encoded)
+    assert.isTrue(Either.isRight(TypedAnswer.decode(sample.interaction, sample.encoded)))
+    assert.isTrue(Either.isRight(TypedAnswer.decodeOrParse(sample.interaction, sample.line)))
+  })
+
+  it("reads every option of a permission prompt, whatever its case, and nothing longer or shorter", () => {
+    assert.deepStrictEqual(right(approve, " Y \n"), { decision: "allow", scope: "once" })
+    assert.deepStrictEqual(right(approve, "NEVER"), { decision: "deny", scope: "session" })
+    assert.deepStrictEqual(right(approve, "comment:  use tmp "), {
+      decision: "deny",
+      scope: "once",
+      comment: "use tmp"
+    })
+    for (const line of ["", "ye", "yes please", "ok", "allow", "y y", "1", "cancel"]) {
+      assert.include(reason(approve, line), "y, n, a")
+    }
+  })
+
+  it("says how to comment and how to edit, and offers editing only where it is possible", () => {
+    assert.include(reason(approve, "c"), "c: ")
+    assert.include(reason(approve, "c:  "), "c: ")
+    assert.include(reason(approve, "e"), "editedArguments")
+    assert.notInclude(reason(plain, "e"), "editedArguments")
+  })
+
+  it("reads grants and envelopes with a note, and defers only a grant", () => {
+    const { interaction: grant } = samples.grantStageTool
+    const { interaction: envelope } = samples.approveSubagentEnvelope
+    assert.deepStrictEqual(right(grant, "d"), { outcome: "defer" })
+    assert.deepStrictEqual(right(grant, "Deny: not: now"), { outcome: "deny", note: "not: now" })
+    assert.deepStrictEqual(right(envelope, "y:"), { outcome: "approve" })
+    assert.include(reason(envelope, "defer"), "approve or deny")
+    assert.include(reason(grant, "always"), "approve, deny or defer")
+  })
+
+  it("counts options from one and takes an option's own text", () => {
+    const select = new Interaction.Select({ prompt: "?", options: ["10", "Green", "blue"] })
+    assert.strictEqual(right(select, "1"), 0)
+    assert.strictEqual(right(select, "3"), 2)
+    assert.strictEqual(right(select, "10"), 0)
+    assert.strictEqual(right(select, " green "), 1)
+    for (const line of ["", "0", "4", "-1", "1.0", "1,2"]) assert.include(reason(select, line), "3")
+  })
+
+  it("confirms with words only; nothing typed is the default", () => {
+    for (const expected of [true, false]) {
+      const confirm = new Interaction.Confirm({ prompt: "?", default: expected })
+      assert.strictEqual(right(confirm, "  \n"), expected)
+      assert.strictEqual(right(confirm, "TRUE"), true)
+      assert.strictEqual(right(confirm, "no"), false)
+      assert.include(reason(confirm, "sure"), "yes or no")
+    }
+  })
+
+  it("answers a form by lines or by a JSON object, and names every question that is not answered right", () => {
+    const { interaction: form } = samples.Clarify
+    assert.deepStrictEqual(right(form, "\n\n"), {
+      "1": { selected: 2, text: "sqlite" },
+      "2": { skipped: true }
+    })
+    assert.deepStrictEqual(right(form, '{"2": "a; b", "1": 1}'), {
+      "1": { selected: 1, text: "postgres" },
+      "2": { value: "a; b" }
+    })
+    assert.include(reason(form, "3\nwhy"), "Question 1")
+    assert.include(reason(form, "1\nwhy\nand\nmore"), "no question 3, 4")
+    assert.include(reason(form, '{"3": "x"}'), "no question 3")
+  })
+
+  it("takes the whole text for a form of one question, line breaks and braces included", () => {
+    const one = new Interaction.Clarify({
+      context: "",
+      questions: [{ text: "Why?", question_type: "free_text", choices: [], required: true }]
+    })
+    assert.deepStrictEqual(right(one, "a\nb"), { "1": { value: "a\nb" } })
+    assert.deepStrictEqual(right(one, "{ not json }"), { "1": { value: "{ not json }" } })
+    assert.deepStrictEqual(right(one, '{"1": "json"}'), { "1": { value: "json" } })
+    assert.include(reason(one, "  "), "type an answer")
+  })
+
+  it("hears cancel where it can mean nothing else", () => {
+    const select = new Interaction.Select({ prompt: "?", options: ["go on", "Cancel"] })
+    for (const kind of ["Clarify", "Select", "Confirm", "Auth.DeviceCode"] as const) {
+      assert.isTrue(TypedAnswer.isCancel(samples[kind].interaction, " Cancel\n"), kind)
+    }
+    assert.isTrue(TypedAnswer.isCancel(samples.Clarify.interaction, "1\ncancel"))
+    assert.isTrue(TypedAnswer.isCancel(samples.Clarify.interaction, '{"2": "cancel"}'))
+    assert.isFalse(TypedAnswer.isCancel(select, "cancel"))
+    assert.strictEqual(right(select, "cancel"), 1)
+    for (const kind of ["Approve", "Ask", "Auth.Password", "grantStageTool", "approveSubagentEnvelope"] as const) {
+      assert.isFalse(TypedAnswer.isCancel(samples[kind].interaction, "cancel"), kind)
+    }
+  })
+
+  it("keeps the white space of a password, and shows none of it when it is turned away", () => {
+    const { interaction } = samples["Auth.Password"]
+    assert.strictEqual(Redacted.value(right(interaction, " p w \r\n")), " p w ")
+    const wrong = TypedAnswer.decode(interaction, { password: InteractionSample.password })
+    assert.isTrue(Either.isLeft(wrong) && !wrong.left.includes(InteractionSample.password))
+  })
+
+  it("reads no line that is absurdly long, and gives no reason that is", () => {
+    const { interaction } = samples.Ask
+    assert.include(reason(interaction, "x".repeat(TypedAnswer.maxLength + 1)), "too long")
+    const wrong = TypedAnswer.decode(samples.Confirm.interaction, "x".repeat(5_000_000))
+    assert.isTrue(Either.isLeft(wrong) && wrong.left.length <= 500)
+  })
+
+  // What people, models and broken programs type instead of an option: near misses, look-alikes, arbitrary text.
+  const options = ["y", "yes", "a", "always", "t", "turn", "i", "idle", "once", "all", "approve", "true", "e", "edit"]
+  const understood = new Set([...options, "n", "no", "never", "c", "comment"])
+  const nearMiss = FastCheck.tuple(
+    FastCheck.constantFrom(...options, "ja", "ok", "sure", "allow", "\u0443", "\uFF59", "\u0455\u0435\u0455"),
+    FastCheck.constantFrom("", " ", ".", "!", "\u0000", "\u200B", "s", ",", ";", "\n", "&", "\u0301", '"'),
+    FastCheck.oneof(FastCheck.constantFrom("", "y", "yes", "all"), FastCheck.string({ maxLength: 6 }))
+  ).map((parts) => parts.join(""))
+  const wrong = FastCheck.oneof(nearMiss, FastCheck.fullUnicodeString({ maxLength: 12 }), FastCheck.string()).filter(
+    (line) => !understood.has(line.trim().toLowerCase()) && !/^[^:]*(?:y|yes|approve)\s*:/i.test(line.trim())
+  )
+
+  it("allows nothing for a hundred thousand lines that are no option", () => {
+    const authorities: ReadonlyArray<Interaction.Interaction> = [
+      approve,
+      plain,
+      samples.grantStageTool.interaction,
+      samples.approveSubagentEnvelope.interaction,
+      new Interaction.Confirm({ prompt: "?", default: false })
+    ]
+    let tried = 0
+    FastCheck.assert(
+      FastCheck.property(wrong, (line) => {
+        tried++
+        return authorities.every((interaction) =>
+          [TypedAnswer.parse(interaction, line), TypedAnswer.decode(interaction, line)].every(
+            (parsed) => Either.isLeft(parsed) || !InteractionSample.allows(parsed.right)
+          )
+        )
+      }),
+      { numRuns: 100_000 }
+    )
+    assert.isAtLeast(tried, 100_000)
+  })
+})

@@ -1,0 +1,315 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "effect/FastCheck"
+import * as Glob from "../../src/permission/Glob.js"
+import * as PermissionRule from "../../src/permission/PermissionRule.js"
+
+const command = (text: unknown) =>
+  PermissionRule.subject({ tool: "run_command", params: { command: text, timeout: 3 }, commandField: "command" })
+const call = (tool: string, params: unknown = {}) => PermissionRule.subject({ tool, params })
+const rules = (some: Partial<PermissionRule.RuleSet>) => PermissionRule.compile({ ...PermissionRule.noRules, ...some })
+const patterns = (...list: ReadonlyArray<string>) => rules({ patterns: list })
+const words = (...list: ReadonlyArray<string>) => rules({ arguments: list })
+
+// The definition, in as many words: exponential, and obviously right.
+const reference = (pattern: ReadonlyArray<string>, text: ReadonlyArray<string>): boolean => {
+  const [first, ...rest] = pattern
+  if (first === undefined) return text.length === 0
+  if (first === "*") return reference(rest, text) || (text.length > 0 && reference(pattern, text.slice(1)))
+  const [char, ...others] = text
+  if (char === undefined) return false
+  const ok =
+    first === "?" ||
+    (first === "[ab]"
+      ? "ab".includes(char)
+      : first === "[!ab]"
+        ? !"ab".includes(char)
+        : first === "[a-c]"
+          ? "abc".includes(char)
+          : first === char)
+  return ok && reference(rest, others)
+}
+
+describe("a glob", () => {
+  it("matches what its definition matches", () => {
+    const step = fc.constantFrom(
+      "*",
+      "?",
+      "[ab]",
+      "[!ab]",
+      "[a-c]",
+      "a",
+      "b",
+      "c",
+      "/",
+      " ",
+      "\n",
+      "😀",
+      ".",
+      "\\",
+      "(",
+      "^",
+      "$"
+    )
+    const char = fc.constantFrom("a", "b", "c", "d", "/", " ", "\n", "😀", ".", "\\", "(", "^", "$", "*", "[")
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 8 }), fc.array(char, { maxLength: 9 }), (pattern, text) => {
+        assert.strictEqual(Glob.test(pattern.join(""), text.join("")), reference(pattern, text))
+      }),
+      { numRuns: 5000 }
+    )
+  })
+
+  it("knows classes, and takes what is never closed for what it says", () => {
+    const cases: ReadonlyArray<readonly [string, string, boolean]> = [
+      ["[]a]", "]", true],
+      ["[!]a]", "]", false],
+      ["[a-]", "-", true],
+      ["[*]", "*", true],
+      ["[*]", "x", false],
+      ["[^a]", "^", true],
+      ["[a", "[a", true],
+      ["[", "[", true],
+      ["[!", "[!", true],
+      ["Git", "git", false],
+      ["", "", true],
+      ["", "a", false],
+      ["**", "", true]
+    ]
+    for (const [pattern, text, expected] of cases) assert.strictEqual(Glob.test(pattern, text), expected, pattern)
+  })
+
+  it("is not slowed down by malice", () => {
+    const start = performance.now()
+    assert.isFalse(Glob.test("*a".repeat(500) + "b", "a".repeat(20_000)))
+    assert.isFalse(Glob.test("*?[!b]".repeat(100) + "*b", "a".repeat(20_000)))
+    assert.isBelow(performance.now() - start, 2000)
+  })
+})
+
+describe("a signature", () => {
+  it("is the command, or the name with sorted arguments", () => {
+    assert.strictEqual(command("git  status").signature, "git  status")
+    assert.strictEqual(call("list", undefined).signature, "list()")
+    assert.strictEqual(call("list").signature, "list()")
+    assert.strictEqual(
+      call("write", { path: "a b", content: "x", mode: 7, deep: { z: 1, a: [true] }, gone: undefined }).signature,
+      'write(content=x, deep={"a":[true],"z":1}, mode=7, path=a b)'
+    )
+  })
+
+  it("stays a command's when the command is missing or no text, and then only the tool's name allows it", () => {
+    for (const odd of [undefined, 7, ["git", "status"], ""]) {
+      assert.isUndefined(PermissionRule.allows(patterns("*", "git*"), command(odd)))
+      assert.strictEqual(PermissionRule.allows(rules({ tools: ["run_command"] }), command(odd)), "run_command")
+    }
+  })
+})
+
+describe("allow rules", () => {
+  it.each<[pattern: string, text: string, allowed: boolean]>([
+    ["git status*", "git status", true],
+    ["git status*", "git status -s 2>&1", true],
+    ["git *", "git", true],
+    ["git *", "git push", true],
+    ["git *", "gitevil", false],
+    ["git *", "git status; rm x", false],
+    ["git *", "git status && git log", true],
+    ["git *", "git $(x)", false],
+    ["git *", "git `x`", false],
+    ["git *", "git $X", false],
+    ["git *", "git status > f", false],
+    ["git *", "git status\nrm x", false],
+    ["git *", "if git status; then x; fi", false],
+    ["git *", "git -c a=b log", false],
+    ["git *", "git config a b", false],
+    ["git -c *", "git -c a=b log", true],
+    ["git config *", "git config a b", true],
+    ["git -* log", "git -c a=b log", false],
+    ["git *", "PATH=. git status", false],
+    ["*git *", "PATH=. git status", false],
+    ["NODE_ENV=* git *", "NODE_ENV=test git status", true],
+    ["find *", "find . -name x", true],
+    ["find *", "find . -exec rm {} +", false],
+    ["find * -exec grep *", "find . -exec grep x {} +", true],
+    ["python *", "python run.py", true],
+    ["*--help", "bash -c 'rm x' --help", false],
+    ["*--help", "ls --help", true],
+    ["*", "bash -c 'rm x'", true],
+    ["*", "rm $X", false],
+    ["*", "ls > f", false],
+    ["npm test", "npm test", true],
+    ["npm test", "npm test -- x", false]
+  ])("%s allows %j: %s", (pattern, text, allowed) =>
+    assert.strictEqual(PermissionRule.allows(patterns(pattern), command(text)), allowed ? pattern : undefined)
+  )
+
+  it("need one rule for each part of a compound, of whatever kind", () => {
+    const some = rules({ patterns: ["git *"], arguments: ["ls", "npm test"] })
+    assert.strictEqual(PermissionRule.allows(some, command("git log && ls -l | git x")), undefined)
+    assert.strictEqual(PermissionRule.allows(some, command("git log && ls -l; npm test")), "git * + ls + npm test")
+    assert.isUndefined(PermissionRule.allows(some, command("git log && npm run x")))
+  })
+
+  it("on arguments must begin the command with whole words", () => {
+    assert.strictEqual(PermissionRule.allows(words("git status"), command("git status -s")), "git status")
+    for (const text of [
+      "gitevil",
+      "git statusx",
+      "rm git status",
+      "git 'status x'",
+      "A=1 git status",
+      "git -c a git status"
+    ]) {
+      assert.isUndefined(PermissionRule.allows(words("git status"), command(text)), text)
+    }
+    assert.isUndefined(PermissionRule.allows(words("git"), command("git -c a=b log")))
+    assert.strictEqual(PermissionRule.allows(words("bash"), command("bash run.sh")), "bash")
+  })
+
+  it("on arguments of other tools must cover every text among them", () => {
+    assert.strictEqual(PermissionRule.allows(words("src"), call("read", { path: "src", limit: 3 })), "src")
+    assert.isUndefined(PermissionRule.allows(words("src"), call("read", { path: "srcs" })))
+    assert.isUndefined(
+      PermissionRule.allows(words("git status"), call("write", { path: "/etc/x", content: "git status" }))
+    )
+    assert.isUndefined(PermissionRule.allows(words("src"), call("read", { limit: 3 })))
+  })
+
+  it("cannot be met by a value that imitates another argument", () => {
+    const allow = patterns("write(*path=src/*)")
+    assert.isDefined(PermissionRule.allows(allow, call("write", { path: "src/a", content: "x" })))
+    assert.isDefined(PermissionRule.allows(allow, call("write", { path: "src/a", content: "f(a, b=1)" })))
+    assert.isUndefined(PermissionRule.allows(allow, call("write", { path: "/etc/x", content: "a, path=src/b" })))
+    assert.isUndefined(PermissionRule.allows(allow, call("write", { path: "/etc/x", "a, path": "src/b" })))
+    assert.isUndefined(PermissionRule.allows(allow, call("write", { path: "/etc/x", nested: { a: "b, path=src/b" } })))
+  })
+})
+
+describe("deny rules", () => {
+  it.each<[pattern: string, text: string, denied: boolean]>([
+    ["rm -rf *", "rm -rf x", true],
+    ["rm -rf *", "rm   -rf   x", true],
+    ["rm -rf *", "'rm' \"-rf\" x", true],
+    ["rm -rf *", "ls; rm -rf x", true],
+    ["rm -rf *", "ls $(rm -rf x)", true],
+    ["rm -rf *", "/bin/rm -rf x", true],
+    ["rm -rf *", "sudo -u root rm -rf x", true],
+    ["rm -rf *", "bash -c 'cd x; rm -rf y'", true],
+    ["rm -rf *", "if true; then rm -rf x; fi", true],
+    ["rm -rf *", "A=1 rm -rf x", true],
+    ["rm -rf *", "rm x", false],
+    ["rm -rf *", "echo rm -rf x", false],
+    ["rm -rf *", "$CMD -rf x", true],
+    ["sudo *", "sudo", true],
+    ["*.env*", "cat .env", true],
+    ["*> /etc/*", "echo x > /etc/passwd", true],
+    ["curl * | *sh*", "curl x | sh", true]
+  ])("%s denies %j: %s", (pattern, text, denied) =>
+    assert.strictEqual(PermissionRule.denies(patterns(pattern), command(text)) !== undefined, denied)
+  )
+
+  it("on arguments are found as whole words in a row, anywhere", () => {
+    const deny = words("rm -rf", "sudo")
+    for (const text of [
+      "rm -rf x",
+      "ls; rm -rf x",
+      "env rm -rf x",
+      "rm '-rf' x",
+      "x sudo y",
+      "for f in a; do sudo x; done"
+    ]) {
+      assert.isDefined(PermissionRule.denies(deny, command(text)), text)
+    }
+    for (const text of ["rm -r -f x", "pseudo x", "rm -rfv x", "rm x -rf"]) {
+      assert.isUndefined(PermissionRule.denies(deny, command(text)), text)
+    }
+    assert.strictEqual(PermissionRule.denies(deny, call("send", { to: ["a", { text: "use sudo now" }] })), "sudo")
+  })
+
+  it("name themselves, and why where it is not obvious", () => {
+    assert.strictEqual(PermissionRule.denies(rules({ tools: ["x"] }), call("x")), "x")
+    assert.strictEqual(PermissionRule.denies(patterns("x(*a=1*)"), call("x", { a: 1 })), "x(*a=1*)")
+    assert.strictEqual(PermissionRule.denies(patterns("rm *"), command("$X y")), "rm * ($X may be any program)")
+  })
+})
+
+describe("an entry of a session list", () => {
+  const allow = (entry: string, subject: PermissionRule.Subject) => PermissionRule.entryMatches(entry, subject, "allow")
+  const deny = (entry: string, subject: PermissionRule.Subject) => PermissionRule.entryMatches(entry, subject, "deny")
+
+  it("is a name, a pattern over names, or a pattern over signatures, in this order", () => {
+    assert.strictEqual(deny("createPlan", call("createPlan")), "exact")
+    assert.strictEqual(deny("create*", call("createPlan", { title: "x" })), "name")
+    assert.strictEqual(deny("createPlan(*secret*)", call("createPlan", { title: "secret" })), "signature")
+    assert.isUndefined(deny("createPlan", call("createPlanB")))
+    assert.strictEqual(deny("git push*", command("git push -f")), "signature")
+    assert.strictEqual(deny("git push*", command("ls && git push")), "signature")
+    assert.strictEqual(allow("git push*", command("git push -f")), "signature")
+    assert.isUndefined(allow("git push*", command("git push; x")))
+  })
+
+  it("that was remembered allows the same program and no other, and denies it everywhere", () => {
+    const key = PermissionRule.rememberKey(command("git status"))
+    assert.strictEqual(key, "git *")
+    assert.strictEqual(allow(key, command("git log")), "signature")
+    assert.isUndefined(allow(key, command("git log; rm x")))
+    assert.isUndefined(allow(key, command("git -c a=b log")))
+    assert.strictEqual(deny(key, command("sudo git log")), "signature")
+  })
+
+  it("that remembers an exact command is never taken for a tool or a pattern", () => {
+    for (const text of ["bash", "rm *", "bash a.sh", "if x; then y; fi", "echo $X"]) {
+      const key = PermissionRule.rememberKey(command(text))
+      assert.strictEqual(allow(key, command(` ${text} `)), "signature")
+      assert.isUndefined(allow(key, command(`${text} x`)))
+      assert.isUndefined(allow(key, call("bash")))
+    }
+    assert.isUndefined(allow(PermissionRule.rememberKey(command("rm *")), command("rm x")))
+  })
+
+  it("a person typed for a program that runs programs is a pattern", () => {
+    assert.strictEqual(allow("python *", command("python run.py")), "signature")
+    assert.isUndefined(allow("python *", command("python run.py; x")))
+  })
+
+  it("can be one of several that allow a compound together", () => {
+    assert.strictEqual(PermissionRule.entriesAllow(["git *", "ls *"], command("git log | ls")), "git * + ls *")
+    assert.isUndefined(PermissionRule.entriesAllow(["git *", "ls *"], command("git log | wc")))
+    assert.isUndefined(PermissionRule.entriesAllow([], command("git log")))
+    assert.strictEqual(PermissionRule.entriesAllow(["x", "read*"], call("read_file")), "read*")
+  })
+
+  it("for another tool is its name", () => {
+    assert.strictEqual(PermissionRule.rememberKey(call("write", { path: "a" })), "write")
+    assert.strictEqual(PermissionRule.rememberKey(command("  ")), "run_command")
+  })
+})
+
+describe("evaluation", () => {
+  it("of a call against names costs next to nothing", () => {
+    const lists = [rules({ tools: ["a", "b"] }), rules({ tools: ["c"] }), rules({ tools: ["read_file"] })] as const
+    const params = { path: "src/a.ts", content: "x".repeat(10_000) }
+    const once = () => {
+      const subject = call("read_file", params)
+      return (
+        PermissionRule.denies(lists[0], subject) ??
+        PermissionRule.denies(lists[1], subject) ??
+        PermissionRule.allows(lists[2], subject)
+      )
+    }
+    for (let i = 0; i < 20_000; i++) once()
+    const start = performance.now()
+    for (let i = 0; i < 100_000; i++) once()
+    // Generous: about 0.1 µs each on a quiet machine.
+    assert.isBelow((performance.now() - start) / 100_000, 0.005)
+  })
+
+  it("of a huge command ends in good time", () => {
+    const big = `python -c ${"rm -rf x ".repeat(6000)}`
+    const start = performance.now()
+    assert.isDefined(PermissionRule.denies(patterns("rm -rf *"), command(big)))
+    PermissionRule.denies(patterns("sudo *", "*a*b*c*d*", "rm *z"), command(big))
+    PermissionRule.denies(words("a b"), command(`cat <<E\n${"rm -rf x\n".repeat(6000)}E`))
+    assert.isBelow(performance.now() - start, 5000)
+  })
+})
