@@ -70,33 +70,35 @@ const ruleOf = (line: string): ReadonlyArray<Rule> => {
 
 const token = /\*\*\/|\/\*\*$|\*+|\?|\[(?:[!^]?\]?[^\]]*)\]|\\[^]|[{},]|[^]/g
 
+/** A glob as the source of a regular expression; `{a,b}` is understood only where braces are part of the language. */
 const translate = (pattern: string, braces: boolean): string => {
+  const closable = braces ? (pattern.match(/\}/g) ?? []).length : 0
+  let source = ""
   let open = 0
-  const closable = (pattern.match(/\}/g) ?? []).length
-  return (pattern.match(token) ?? []).reduce((source, part) => source + translated(part), "").concat(")".repeat(open))
-
-  function translated(part: string): string {
-    if (part === "**/") return "(?:.*/)?"
-    if (part === "/**") return "/.*"
-    if (part.startsWith("**")) return ".*"
-    if (part === "*") return "[^/]*"
-    if (part === "?") return "[^/]"
-    if (part.length > 1 && part.startsWith("[")) {
-      return `[${part
-        .slice(1, -1)
-        .replace(/^[!^]/, "^")
-        .replace(/\\(?=$)|[[\]]/g, "\\$&")}]`
-    }
-    if (part.length === 2) return LinePattern.escape(part.slice(1))
-    if (braces && part === "{" && open < closable) {
+  for (const part of pattern.match(token) ?? []) {
+    if (part === "{" && open < closable) {
       open++
-      return "(?:"
-    }
-    if (open > 0 && part === "}") {
+      source += "(?:"
+    } else if (part === "}" && open > 0) {
       open--
-      return ")"
-    }
-    if (open > 0 && part === ",") return "|"
-    return LinePattern.escape(part)
+      source += ")"
+    } else if (part === "," && open > 0) source += "|"
+    else source += translated(part)
   }
+  return source + ")".repeat(open)
+}
+
+const translated = (part: string): string => {
+  if (part === "**/") return "(?:.*/)?"
+  if (part === "/**") return "/.*"
+  if (part.startsWith("**")) return ".*"
+  if (part === "*") return "[^/]*"
+  if (part === "?") return "[^/]"
+  if (part.length > 1 && part.startsWith("[")) {
+    const members = part.slice(1, -1)
+    const negated = /^[!^]/.test(members)
+    // No class, and least of all the complement of one, matches what separates names.
+    return `[${negated ? "^/" : ""}${members.slice(negated ? 1 : 0).replace(/\\(?=$)|[[\]]/g, "\\$&")}]`
+  }
+  return LinePattern.escape(part.length === 2 ? part.slice(1) : part)
 }

@@ -63,8 +63,11 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
 
     const ask: ConsoleScreen.Asker = (question) =>
       Effect.gen(function* () {
-        for (const line of question.lines) yield* writeLine(line)
-        if (question.initial !== undefined) yield* writeLine(Display.reveal(question.initial))
+        const initial = question.initial === undefined ? [] : [Display.reveal(question.initial)]
+        // Quoted text stays behind a gutter here too, so that it cannot pass for a title.
+        for (const line of [...question.lines, ...initial].flatMap((text) => text.split("\n"))) {
+          yield* writeLine(`${style.dim("│")} ${line}`)
+        }
         if (question.hidden === true && options.echoes) {
           yield* writeLine("(This cannot be asked here: what you type would be shown.)")
           return yield* new ConsoleScreen.DialogClosed({ by: "end of input" })

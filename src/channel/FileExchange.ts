@@ -51,7 +51,8 @@ export const make = (directory: string): Effect.Effect<FileExchange, never, File
     const requests = path.join(directory, "requests")
     const responses = path.join(directory, "responses")
     const files = (requestId: string): Files => {
-      const name = encodeURIComponent(requestId)
+      // Dots as well: a file that starts with one is hidden, and one inside could be taken for another kind of file.
+      const name = encodeURIComponent(requestId).replaceAll(".", "%2E")
       return {
         request: path.join(requests, `${name}.json`),
         response: path.join(responses, `${name}.json`),
@@ -127,6 +128,6 @@ export const respond = (
 const decodeRequest = Schema.decodeUnknown(Schema.parseJson(InteractionRequest.InteractionRequest))
 
 const requestIdOf = (name: string): Option.Option<string> =>
-  name.startsWith(".") || !name.endsWith(".json")
+  !/^[^.]+\.json$/.test(name)
     ? Option.none()
     : Either.getRight(Either.try(() => decodeURIComponent(name.slice(0, -".json".length))))

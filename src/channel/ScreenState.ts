@@ -46,7 +46,9 @@ export const make = (options: Options) => {
   let frame = 0
   let complete: (line: string) => ReadonlyArray<string> = () => []
   /** Where the paste that is coming in goes; it stays there whatever opens or closes meanwhile. */
-  let pasting: Open | "draft" | undefined
+  let pasting: Open | "draft" | "nowhere" | undefined
+  /** What has come of it since it was last put there: keys come one by one, and a long text is put there at once. */
+  let pasted = ""
   /** Keys are dropped until there was none for this long: they were meant for a question that is gone. Milliseconds. */
   let dropping = 0
   /** Between two questions of one dialog keys wait here: they are for the next question, or else for the draft. */
@@ -143,12 +145,13 @@ export const make = (options: Options) => {
       Unused: () => ""
     })
   }
-  const paste = (target: Open | "draft", input: UserInput): void => {
-    const { name } = input.key
-    const text = name === "return" || name === "enter" ? "\n" : Option.getOrElse(input.input, () => "")
-    if (target === "draft") draft = LineEditor.insert(draft, text)
+  const putPasted = (): void => {
+    const text = pasted
+    pasted = ""
+    if (text === "") return
+    if (pasting === "draft") draft = LineEditor.insert(draft, text)
     // A paste into a question that is gone goes nowhere: it may have been a secret.
-    else if (target === dialog) target.editor = LineEditor.insert(target.editor, text)
+    else if (dialog !== undefined && pasting === dialog) dialog.editor = LineEditor.insert(dialog.editor, text)
   }
   const pressOne = (input: UserInput, now: number): string => {
     const { name, ctrl } = input.key
@@ -158,26 +161,29 @@ export const make = (options: Options) => {
     if (name === "resize" || second) return ""
     lastKey = { name, at: now }
     if (ctrl && name === "c") {
+      putPasted()
       pasting = undefined
       held = []
       options.onInterrupt()
       return dialog === undefined ? "" : settle(dialog, Closed({ by: "interrupt" }))
     }
-    if (gap < dropping) return ""
-    dropping = 0
+    const dropped = gap < dropping
+    if (!dropped) dropping = 0
     if (name === "paste-start") {
       const takes = dialog?.question.paste === "insert" && listening(dialog, now, gap)
-      pasting = takes && dialog !== undefined ? dialog : "draft"
+      pasting = dropped ? "nowhere" : takes && dialog !== undefined ? dialog : "draft"
       return ""
     }
     if (name === "paste-end") {
+      putPasted()
       pasting = undefined
       return ""
     }
     if (pasting !== undefined) {
-      paste(pasting, input)
+      pasted += name === "return" || name === "enter" ? "\n" : Option.getOrElse(input.input, () => "")
       return ""
     }
+    if (dropped) return ""
     return dialog !== undefined && listening(dialog, now, gap) ? pressDialog(dialog, input) : pressDraft(input)
   }
 
@@ -188,6 +194,7 @@ export const make = (options: Options) => {
       if (waits) held.push(input)
       else printed += pressOne(input, now)
     }
+    putPasted()
     return printed
   }
   const release = (now: number): string => {

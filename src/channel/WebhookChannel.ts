@@ -61,6 +61,8 @@ export interface Options {
 export const make = (options: Options): Effect.Effect<Interactor.Service, never, Scope.Scope | HttpClient.HttpClient> =>
   Effect.flatMap(HttpClient.HttpClient, (client) => {
     const id = options.id ?? "webhook"
+    // The client's own spans would record the address and the headers, which may hold secrets.
+    const silent = HttpClient.withTracerDisabledWhen(client, () => true)
     const timeouts = options.timeouts ?? ProgramChannel.defaultTimeouts
     const redactor = options.redactor ?? Redaction.shapesOnly
     return ProgramChannel.make({
@@ -69,7 +71,7 @@ export const make = (options: Options): Effect.Effect<Interactor.Service, never,
       timeouts,
       ask: (request) => {
         const limit = Interactor.timeoutOf(request.interaction, timeouts)
-        return post(client, options, redactor, request).pipe(
+        return post(silent, options, redactor, request).pipe(
           Effect.retry({
             while: (failure) => failure.transient,
             schedule: options.retry ?? retries(Option.getOrElse(limit, () => Duration.minutes(1)))

@@ -59,7 +59,7 @@ export const anthropic = (options: Options): Effect.Effect<Provider, PackageMiss
           (event) => event.type === "message_stop"
         )
         // What is left out of our events is never read by the language model, which its own types cannot say.
-        return Stream.filter(events, (event) => true) as ReturnType<typeof original.createMessageStream>
+        return Stream.filter(events, (event) => !("unread" in event)) as ReturnType<typeof original.createMessageStream>
       }
     }
     return (model) =>

@@ -98,6 +98,9 @@ export const policy = (file: PolicySource.PolicySource): Policy => {
   }
 }
 
+/** Asks about everything; of the guards only the path scope is on. */
+export const defaults: Policy = policy({})
+
 /** Reads a file's text. `path` only names it in the error. */
 export const decode = (text: string, path: string): Either.Either<Policy, PermissionFileInvalid> =>
   Either.mapLeft(
@@ -181,24 +184,19 @@ const parseJson = (text: string): Either.Either<unknown, ReadonlyArray<Problem>>
 const decodeFile = Schema.decodeUnknownEither(PolicySource.PolicySource, { errors: "all", onExcessProperty: "error" })
 
 const problemsOf = (error: ParseResult.ParseError): ReadonlyArray<Problem> => {
-  const issues = ParseResult.ArrayFormatter.formatErrorSync(error).map(({ path, message }) => ({
-    path: path.reduce<string>(
-      (at, key) =>
-        typeof key === "number"
-          ? `${at}[${key}]`
-          : plainKey.test(String(key))
-            ? `${at}.${String(key)}`
-            : `${at}[${JSON.stringify(String(key))}]`,
-      "$"
-    ),
-    message: message.startsWith("is unexpected") ? "there is no such field here" : message
-  }))
-  // The members of a union report the same value twice.
+  const issues = ParseResult.ArrayFormatter.formatErrorSync(error)
+    // Each optional field adds that it could have been left out.
+    .filter(({ message }) => !message.startsWith("Expected undefined"))
+    .map(({ path, message }) => ({
+      path: path.reduce<string>((at, key) => at + step(key), "$"),
+      message: message.startsWith("is unexpected") ? "there is no such field here" : message
+    }))
+  // The members of a union may report the same problem.
   return [...new Map(issues.map((issue) => [`${issue.path} ${issue.message}`, issue])).values()]
 }
 
-const plainKey = /^[A-Za-z_$][\w$]*$/
-
-// Down here because making a policy uses what is defined above.
-/** Asks about everything; of the guards only the path scope is on. */
-export const defaults: Policy = policy({})
+const step = (key: PropertyKey): string => {
+  const name = String(key)
+  if (typeof key === "number") return `[${name}]`
+  return /^[A-Za-z_$][\w$]*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`
+}

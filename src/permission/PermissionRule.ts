@@ -283,15 +283,15 @@ const deniedBy = (glob: Glob.Glob, self: Subject): string | undefined => {
   if (self.line?.commands.some((command) => Glob.matches(glob, command.text)) === true) return glob.pattern
   const names = programWord.test(glob.head)
   const starts = glob.pattern[glob.head.length] === "*"
-  let exhausted: CommandLine.Reading["words"] | undefined
+  const exhausted = new Set<CommandLine.Reading["words"]>()
   for (const { program, named, text, words } of self.readings) {
     if (!named && names) return `${glob.pattern} (${program} may be any program)`
-    if (exhausted === words) continue
+    if (exhausted.has(words)) continue
     // By its path it is the same program.
     const plain = program.includes("/") ? text.slice(program.length - Program.basename(program).length) : undefined
     if (matchesCommand(glob, text) || (plain !== undefined && matchesCommand(glob, plain))) return glob.pattern
     // A star found nothing in these words; it finds nothing in fewer of them. This keeps long lists of words cheap.
-    if (starts && text.startsWith(glob.head)) exhausted = words
+    if (starts && text.startsWith(glob.head)) exhausted.add(words)
   }
   return undefined
 }

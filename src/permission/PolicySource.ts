@@ -5,6 +5,14 @@
  */
 import * as Schema from "effect/Schema"
 
+const oneOf = <const L extends readonly [string | number, ...ReadonlyArray<string | number>]>(...literals: L) =>
+  Schema.Literal(...literals).annotations({
+    message: () => ({
+      message: `expected one of ${literals.map((literal) => JSON.stringify(literal)).join(", ")}`,
+      override: true
+    })
+  })
+
 const Rule = Schema.String.pipe(
   Schema.filter((text) => text.trim() !== "" || "a rule must not be empty", { title: "a rule" })
 )
@@ -14,7 +22,7 @@ const Flag = Schema.optional(Schema.Boolean)
 const Texts = Schema.optional(Schema.Array(Schema.String))
 
 const Channel = Schema.Struct({
-  type: Schema.Literal("console", "queue", "webhook", "file", "auto", "halt"),
+  type: oneOf("console", "queue", "webhook", "file", "auto", "halt"),
   /** Where a webhook posts to. */
   endpoint: Schema.optional(
     Schema.String.pipe(
@@ -37,8 +45,8 @@ const Channel = Schema.Struct({
 
 /** What a permission file says. */
 export const PolicySource = Schema.Struct({
-  version: Schema.optional(Schema.Literal(1, "1", "1.0")),
-  defaultPolicy: Schema.optional(Schema.Literal("allow", "deny", "ask")),
+  version: Schema.optional(oneOf(1, "1", "1.0")),
+  defaultPolicy: Schema.optional(oneOf("allow", "deny", "ask")),
   /** Refusals that hold in every mode, before anybody is asked. */
   guards: Schema.optional(
     Schema.Struct({

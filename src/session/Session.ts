@@ -10,7 +10,6 @@
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
@@ -83,7 +82,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     const inbox = yield* Inbox.make
     const { origin, permissions } = options
     let model = options.model
-    let running: { readonly fiber: Fiber.RuntimeFiber<Turn.TurnEnd>; readonly stop: Turn.StopSignal } | undefined
+    let running: { readonly fiber: Fiber.RuntimeFiber<void>; readonly stop: Turn.StopSignal } | undefined
     let stopNext: Turn.StopSignal["reason"]
     let lastEnd: Option.Option<Turn.TurnEnd> = Option.none()
     // Busy from the moment a message is filed, not from the moment its turn begins: admission must not race the loop.
@@ -133,7 +132,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
         session.state.correlationId = correlationId
         const text = options.redactor.text(input.map((message) => message.text).join("\n\n"))
         yield* tell(session, { _tag: "TurnStarted", input: text })
-        const stop: Turn.StopSignal = { reason: stopNext }
+        const stop: Turn.StopSignal = { reason: stopNext, end: undefined }
         stopNext = undefined
         session.history.appendInput(input)
         const fiber = yield* Effect.fork(
@@ -145,9 +144,9 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
         )
         running = { fiber, stop }
         if (stop.reason !== undefined) yield* Fiber.interruptFork(fiber)
-        const exit = yield* Effect.onInterrupt(Fiber.await(fiber), () => Fiber.interrupt(fiber))
+        yield* Effect.onInterrupt(Fiber.await(fiber), () => Fiber.interrupt(fiber))
         running = undefined
-        const end = Exit.getOrElse(exit, () => Turn.stopped(stop, 0))
+        const end = Turn.endOf(stop)
         permissions.endTurn(origin.sessionId)
         lastEnd = Option.some(end)
         const detail = detailOf(end)
@@ -192,9 +191,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
         }
         const { fiber, stop } = running
         stop.reason ??= reason
-        return Effect.map(Fiber.interrupt(fiber), (exit) =>
-          Option.some(Exit.getOrElse(exit, () => Turn.stopped(stop, 0)))
-        )
+        return Effect.map(Fiber.interrupt(fiber), () => Option.some(Turn.endOf(stop)))
       })
 
     return {

@@ -32,7 +32,7 @@ export const make = (session: SessionContext, calls: ReadonlyArray<ToolCall>): B
   const ended = new Map<number, ToolResult>()
   const end = (index: number, call: ToolCall, outcome: ToolOutcome, result: unknown, startedAt?: number): void => {
     if (ended.has(index)) return
-    const capped = cap(session, result)
+    const capped = cap(session, session.redactor.value(result))
     ended.set(index, { id: call.id, name: call.name, outcome, result: capped })
     emit(session, {
       _tag: "ToolCallEnded",

@@ -43,36 +43,32 @@ export type TurnEnd = Data.TaggedEnum<{
 }>
 export const { Completed, Cancelled, TurnLimit, Halted, Failed, $is: is, $match: match } = Data.taggedEnum<TurnEnd>()
 
-/** Why the turn's fiber is being interrupted; set before interrupting it. */
+/** What a turn and whoever stops it tell each other. */
 export interface StopSignal {
+  /** Set before the turn's fiber is interrupted. */
   reason: { readonly cancel: CancelReason } | { readonly halt: string } | undefined
+  /** Set by the turn when it ends; the exit of an interrupted fiber could not carry it. */
+  end: TurnEnd | undefined
 }
 
 /**
  * Runs one turn on these messages, which the history holds already. Never fails; being interrupted is an end like others.
- * Run it in an uninterruptible fiber, so that its end is worked out also then.
+ * Run it uninterruptibly, so that it can say how it ended also then.
  */
 export const run = (
   session: SessionContext,
   input: ReadonlyArray<Message>,
   stop: StopSignal
-): Effect.Effect<TurnEnd, never, Interactor> =>
+): Effect.Effect<void, never, Interactor> =>
   Effect.flatMap(IdGenerator, (ids) => {
     const turn = new Turn(session, () => ids.unsafeNext("call"))
     return Effect.map(Effect.exit(Effect.interruptible(turn.run(input))), (exit) => {
-      if (Exit.isSuccess(exit)) return exit.value
-      if (Cause.isInterrupted(exit.cause)) return stopped(stop, turn.steps)
-      const defect = Cause.squash(exit.cause)
-      const error = defect instanceof Error ? defect.message : String(defect)
-      return Failed({ error: session.redactor.text(`The agent crashed: ${error}`), steps: turn.steps })
+      stop.end = Exit.isSuccess(exit) ? exit.value : failureOf(session, exit.cause, stop, turn.steps)
     })
   })
 
-/** The end of a turn whose fiber was interrupted. */
-export const stopped = ({ reason }: StopSignal, steps: number): TurnEnd =>
-  reason !== undefined && "halt" in reason
-    ? Halted({ detail: reason.halt, steps })
-    : Cancelled({ reason: reason?.cancel ?? "shutdown", steps })
+/** How the turn ended, once its fiber has. */
+export const endOf = (stop: StopSignal): TurnEnd => stop.end ?? stopped(stop, 0)
 
 export const endReason = (end: TurnEnd): AgentEvent.EndReason =>
   (
@@ -88,6 +84,18 @@ export const endReason = (end: TurnEnd): AgentEvent.EndReason =>
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const stopped = ({ reason }: StopSignal, steps: number): TurnEnd =>
+  reason !== undefined && "halt" in reason
+    ? Halted({ detail: reason.halt, steps })
+    : Cancelled({ reason: reason?.cancel ?? "shutdown", steps })
+
+const failureOf = (session: SessionContext, cause: Cause.Cause<never>, stop: StopSignal, steps: number): TurnEnd => {
+  if (Cause.isInterrupted(cause)) return stopped(stop, steps)
+  const defect = Cause.squash(cause)
+  const error = defect instanceof Error ? defect.message : String(defect)
+  return Failed({ error: session.redactor.text(`The agent crashed: ${error}`), steps })
+}
 
 class Turn {
   steps = 0

@@ -24,6 +24,8 @@ describe("PathPattern.glob", () => {
     ["file?.txt", "file10.txt", false],
     ["[a-c]x", "bx", true],
     ["[!a-c]x", "bx", false],
+    ["a[!b]c", "a/c", false],
+    ["[]a]", "]", true],
     ["a.b", "aXb", false],
     ["a\\*b", "a*b", true],
     ["a\\*b", "aXb", false],

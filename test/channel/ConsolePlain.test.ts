@@ -52,9 +52,9 @@ describe("a plain console", () => {
         terminal.raw(),
         "half a line\n" +
           "Allow run_command?\n" +
-          '{"command":"ls -la"}\n' +
-          "[y]es [n]o [a]lways [t]urn [i]dle once never all [c]omment [e]dit\n" +
-          "always and never are remembered for: ls\n" +
+          '│ {"command":"ls -la"}\n' +
+          "│ [y]es [n]o [a]lways [t]urn [i]dle once never all [c]omment [e]dit\n" +
+          "│ always and never are remembered for: ls\n" +
           "answer> y\n"
       )
     })

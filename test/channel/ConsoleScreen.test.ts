@@ -112,6 +112,30 @@ describe("the prompt", () => {
     })
   )
 
+  it.scoped("takes a paste that comes in pieces, and gives up on one that never ends when it is interrupted", () =>
+    Effect.gen(function* () {
+      const { terminal, screen } = yield* setup()
+      yield* terminal.press("paste-start")
+      yield* terminal.type("one\n")
+      yield* terminal.type("two\n")
+      assert.strictEqual(yield* screen.draft, "one\ntwo\n")
+      yield* terminal.press("c", { ctrl: true })
+      yield* terminal.type("three\n")
+      assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Interrupt())
+      assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Line({ text: "one\ntwo\nthree" }))
+    })
+  )
+
+  it.scoped("takes a paste of 100,000 characters", () =>
+    Effect.gen(function* () {
+      const { terminal, screen } = yield* setup()
+      const text = "0123456789abcdef ghi\n".repeat(5_000).trim()
+      yield* terminal.paste(text)
+      assert.strictEqual(yield* screen.draft, text)
+      assert.isAtMost(terminal.screen().length, 12)
+    })
+  )
+
   it.scoped("completes with tab, and shows the choices when there are several", () =>
     Effect.gen(function* () {
       const { terminal, screen } = yield* setup()

@@ -51,7 +51,7 @@ export const make: Effect.Effect<WebhookReceiver, never, Scope.Scope> = Effect.g
       reply: (value) => Deferred.succeed(reply, value),
       gone: Deferred.await(gone)
     })
-    const { body: text, status } = yield* Effect.onInterrupt(Deferred.await(reply), () =>
+    const { body: text, status } = yield* Effect.onInterrupt(Effect.interruptible(Deferred.await(reply)), () =>
       Deferred.succeed(gone, undefined)
     )
     return HttpServerResponse.text(text, { status: status ?? 200, contentType: "application/json" })

@@ -107,6 +107,17 @@ describe("anthropic", () => {
     })
   )
 
+  live("leaves out what is newer than its client inside a block", () =>
+    Effect.gen(function* () {
+      const { model, server } = yield* setup(Wires.anthropic)
+      const events = Array.from(Wires.anthropic.events({ text: ["Hel", "lo"] }))
+      const delta = { type: "content_block_delta", index: 0, delta: { type: "newer_delta", with: "fields" } }
+      events.splice(-3, 0, ...ModelServer.sse([delta]))
+      yield* server.play(ModelServer.eventStream(events))
+      assert.strictEqual(textIn(yield* collect(model)), "Hello")
+    })
+  )
+
   live("takes a stop reason that is newer than its client", () =>
     Effect.gen(function* () {
       const { model, server } = yield* setup(Wires.anthropic)

@@ -81,6 +81,7 @@ describe("a permission file", () => {
       ],
       found.join("\n")
     )
+    assert.include(found, '$.defaultPolicy: expected one of "allow", "deny", "ask"')
     assert.include(found, "$.blackList: there is no such field here")
     assert.include(found, "$.whitelist.tools[2]: a rule must not be empty")
   })
