@@ -131,7 +131,7 @@ const insist = <A>(
   const go = (current: ConsoleScreen.Question, nonsense: number): Effect.Effect<A, Ended> =>
     Effect.flatMap(Effect.flatMap(ask(current), understand), (understood) => {
       if (Either.isRight(understood)) return Effect.succeed(understood.right)
-      if (nonsense > patience) return Effect.fail(new PatienceLost())
+      if (nonsense + 1 >= patience) return Effect.fail(new PatienceLost())
       const lines = [style.yellow(Display.reveal(understood.left)), ...again]
       // Keys typed ahead must not answer a question of authority; of a text, and of a secret above all, none may get lost.
       return go({ ...question, lines, followUp: question.paste === "insert" }, nonsense + 1)

@@ -68,10 +68,11 @@ export const width = (text: string): number => stringWidth(text)
 export const clusters = (text: string): ReadonlyArray<string> =>
   isPlain(text) ? [...text] : Array.from(segmenter.segment(text), (entry) => entry.segment)
 
-/** How one of {@link clusters} is drawn, and in how many columns. */
-export const drawn = (cluster: string): { readonly text: string; readonly width: number } => {
+/** How one of {@link clusters} is drawn, and in how many columns; one that is wider than the terminal becomes `�`. */
+export const drawn = (cluster: string, columns: number): { readonly text: string; readonly width: number } => {
   const text = reveal(cluster)
-  return { text, width: width(text) }
+  const taken = width(text)
+  return taken <= columns ? { text, width: taken } : { text: "�", width: 1 }
 }
 
 /**
@@ -145,7 +146,7 @@ const wrapLine = (line: string, columns: number): ReadonlyArray<string> => {
   const tokens = line
     .split(styles)
     .flatMap((part, index): ReadonlyArray<Token> =>
-      index % 2 === 1 ? [{ text: part, width: 0 }] : clusters(part).map(drawn)
+      index % 2 === 1 ? [{ text: part, width: 0 }] : clusters(part).map((cluster) => drawn(cluster, columns))
     )
   const rows: Array<ReadonlyArray<Token>> = []
   let row: Array<Token> = []

@@ -120,7 +120,7 @@ export const layout = (
   }
   if (options.hidden === true) return { rows, ...cursor }
   for (const cluster of Display.clusters(editor.text)) {
-    const { text, width } = cluster === "\n" ? { text: "", width: 0 } : Display.drawn(cluster)
+    const { text, width } = cluster === "\n" ? { text: "", width: 0 } : Display.drawn(cluster, columns)
     if (used + width > columns) newRow("")
     if (at === editor.cursor) cursor = { row: rows.length - 1, column: used }
     if (cluster === "\n") newRow(indent)

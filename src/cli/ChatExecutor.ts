@@ -32,8 +32,7 @@ export const run = (options: Options): Effect.Effect<number, never, ConsoleScree
     const { agent, interactive } = options
     const screen = yield* ConsoleScreen
     const transcript = Transcript.make({ color: screen.color, verbose: false })
-    const events = yield* agent.subscribe({ capacity: 4_096 })
-    const shown = yield* Effect.forkScoped(Transcript.follow(events, screen, transcript))
+    const shown = yield* Effect.forkScoped(Transcript.follow(agent.events, screen, transcript))
     yield* screen.setCompletion(complete)
     yield* greet(screen, agent)
 
@@ -90,7 +89,7 @@ const greet = (screen: Screen, agent: Agent.Agent) =>
     yield* screen.printLine(
       `${style.bold("assent")} ${style.dim(`model ${model.id} · /help for commands · Ctrl-D to quit`)}`
     )
-    if (model.id === "offline") {
+    if (model.id.startsWith("offline")) {
       yield* screen.printLine(
         style.dim(
           "The offline stand-in is not a language model. Try: read README.md and run ls, or choose one with /model."

@@ -47,9 +47,8 @@ export const makePeer = (timeouts: Interactor.Timeouts): Effect.Effect<QueueChan
 /** Runs until the agent is idle and, with a peer, until its input has ended or it said `Shutdown`. */
 export const run = ({ agent, task, halted, peer }: Options): Effect.Effect<number, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const events = yield* agent.subscribe({ capacity: 256, whenFull: "wait" })
     const writing = yield* Effect.forkScoped(
-      Stream.runForEachChunk(events.stream, (chunk) => {
+      Stream.runForEachChunk(agent.events.stream, (chunk) => {
         let text = ""
         for (const event of chunk) text += `${JSON.stringify(event)}\n`
         return Output.write(process.stdout, text)

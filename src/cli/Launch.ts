@@ -13,6 +13,7 @@ import * as Workspace from "../builtin/Workspace.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import * as Model from "../model/Model.js"
 import * as ModelRegistry from "../model/ModelRegistry.js"
+import type * as PermissionFile from "../permission/PermissionFile.js"
 import * as Agent from "../runtime/Agent.js"
 import * as AgentRuntime from "../runtime/AgentRuntime.js"
 import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
@@ -43,16 +44,22 @@ export const resolveModel = (
 /** Starts the agent that settings describe, with these interactors attached. */
 export const startAgent = (
   settings: Settings,
-  interactors: ReadonlyArray<Interactor.Service>
+  interactors: ReadonlyArray<Interactor.Service>,
+  options: Agent.Options
 ): Effect.Effect<Agent.Agent, ConfigurationInvalid.ConfigurationInvalid, Platform | Scope.Scope> =>
   Effect.gen(function* () {
     const path = yield* Path.Path
+    const fileSystem = yield* FileSystem.FileSystem
     const model = yield* resolveModel(settings, settings.model)
-    const spillDirectory = path.join(settings.workspace, ".assent", "output")
+    // Outside the workspace, so that it leaves no trace there; removed with the agent.
+    const spillDirectory = yield* Effect.mapError(
+      fileSystem.makeTempDirectoryScoped({ prefix: "assent-output-" }),
+      (error) => ConfigurationInvalid.make(`No temporary directory can be made: ${error.message}`)
+    )
     const protectedPaths = [".assent", ".jaato"].map((name) => path.join(settings.workspace, name))
     const runtime = AgentRuntime.layer({
       toolkit,
-      policy: settings.policy,
+      policy: readable(settings.policy, spillDirectory),
       instructions: instructions(settings),
       workspace: settings.workspace,
       protectedPaths,
@@ -68,12 +75,23 @@ export const startAgent = (
       )
     )
     const context = yield* Layer.build(runtime)
-    return yield* Effect.provide(Agent.startWith(interactors), context)
+    return yield* Effect.provide(Agent.startWith(interactors, options), context)
   })
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Lets tools read what the runtime itself saved for them. */
+const readable = (policy: PermissionFile.Policy, root: string): PermissionFile.Policy => {
+  const { pathScope } = policy.sanitize
+  if (pathScope === false) return policy
+  const scope = pathScope === true ? { roots: [] } : pathScope
+  return {
+    ...policy,
+    sanitize: { ...policy.sanitize, pathScope: { ...scope, roots: [...(scope.roots ?? []), root] } }
+  }
+}
 
 const readScript = (ref: string) =>
   Effect.gen(function* () {

@@ -22,9 +22,10 @@ export interface Options {
 /** Runs the task until the agent is idle; yields the exit code. */
 export const run = ({ agent, task, screen, halted }: Options): Effect.Effect<number, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const events = yield* agent.subscribe({ capacity: 4_096 })
     const shown =
-      screen === undefined ? undefined : yield* Effect.forkScoped(Transcript.follow(events, screen, progress(screen)))
+      screen === undefined
+        ? undefined
+        : yield* Effect.forkScoped(Transcript.follow(agent.events, screen, progress(screen)))
     if (screen !== undefined) yield* Effect.forkScoped(listen(screen, agent))
     const halt = yield* haltWith(agent, halted)
     const end = yield* Effect.orElseSucceed(agent.run(task), () => stopped)

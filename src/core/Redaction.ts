@@ -4,7 +4,6 @@
  * Two nets: values the program declared as secret (API keys, passwords), and shapes that well-known tokens have.
  */
 import * as Redacted from "effect/Redacted"
-import { canonicalJson } from "./Digest.js"
 
 export const mask = "[REDACTED]"
 
@@ -41,9 +40,12 @@ export const make = (secrets: Iterable<Redacted.Redacted | string> = []): Redact
 /** Masks token shapes only. */
 export const shapesOnly: Redactor = make()
 
-/** Arguments as one short line for people and logs; at most `limit` characters, secrets masked. */
+/**
+ * A value as a short text for people and logs: a text as it is, a lone field as its value, several as `name=value, …`. At
+ * most `limit` characters, secrets masked. May hold line breaks.
+ */
 export const summarize = (value: unknown, redactor: Redactor = shapesOnly, limit = 200): string => {
-  const text = redactor.text(canonicalJson(value))
+  const text = redactor.text(brief(value))
   return text.length <= limit ? text : `${text.slice(0, limit - 1)}…`
 }
 
@@ -57,6 +59,16 @@ const tokenShapes =
   /\bsk-[A-Za-z0-9_-]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bAIza[A-Za-z0-9_-]{20,}|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bAKIA[A-Z0-9]{16}\b|\bglpat-[A-Za-z0-9_-]{16,}|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}|(?<=\bBearer\s)[A-Za-z0-9._~+/=-]{12,}/g
 
 const tokenHint = /sk-|gh[pousr]_|github_pat_|AIza|xox|AKIA|glpat-|eyJ|Bearer/
+
+const brief = (value: unknown): string => {
+  if (typeof value === "string") return value
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return JSON.stringify(value) ?? ""
+  const fields = Object.entries(value)
+  const shown = (field: unknown) => (typeof field === "string" ? field : (JSON.stringify(field) ?? ""))
+  const [only] = fields
+  if (fields.length === 1 && only !== undefined) return shown(only[1])
+  return fields.map(([name, field]) => `${name}=${shown(field)}`).join(", ")
+}
 
 const maskValue = (text: (text: string) => string, value: unknown): unknown => {
   if (typeof value === "string") return text(value)

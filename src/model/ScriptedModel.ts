@@ -78,7 +78,7 @@ export const make = (script: Script, options: { readonly id?: string | undefined
     stream: (prompt, _tools, { agent: path, sessionId }) => {
       const agent = path.slice(path.lastIndexOf("/") + 1)
       const reel = reels.get(agent)
-      if (reel === undefined) return toStream({ text: `The script has no steps for ${agent}.` }, ids)
+      if (reel === undefined) return toPlay({ text: `The script has no steps for ${agent}.` }, ids)()
       const index = Math.min(repliesIn(prompt), reel.length - 1)
       const scene = reel[index]
       if (scene === undefined) return Stream.empty
@@ -86,12 +86,12 @@ export const make = (script: Script, options: { readonly id?: string | undefined
         const input = lastInput(prompt)
         if (!input.includes(scene.expected)) return Stream.fail(unexpected(id, scene, scene.expected, input))
       }
-      if (scene.failures.length === 0) return scene.play
+      if (scene.failures.length === 0) return scene.play()
       return Stream.suspend(() => {
         const key = `${sessionId}\n${agent}\n${index}`
         const attempt = attempts.get(key) ?? 0
         const failure = scene.failures[attempt]
-        if (failure === undefined) return scene.play
+        if (failure === undefined) return scene.play()
         attempts.set(key, attempt + 1)
         return Stream.fail(failed(id, scene, failure))
       })
@@ -117,7 +117,8 @@ interface Scene {
   readonly number: number
   readonly failures: ReadonlyArray<ErrorKind>
   readonly expected: string | undefined
-  readonly play: Stream.Stream<Model.Part>
+  /** Called for each generation, so that calls get ids of their own; a reply that needs none is always the same stream. */
+  readonly play: () => Stream.Stream<Model.Part>
 }
 
 /** Steps that only fail are no replies: they become failures of the reply after them. The last scene is the end. */
@@ -125,7 +126,7 @@ const toReel = (agent: string, steps: ReadonlyArray<Step>, ids: Id.Generator): R
   const reel: Array<Scene> = []
   let failures: Array<ErrorKind> = []
   const push = (number: number, step: Step) => {
-    reel.push({ agent, number, failures, expected: step.expect?.contains, play: toStream(step, ids) })
+    reel.push({ agent, number, failures, expected: step.expect?.contains, play: toPlay(step, ids) })
     failures = []
   }
   for (const [index, step] of steps.entries()) {
@@ -193,16 +194,19 @@ const failed = (id: string, scene: Scene, kind: ErrorKind): Model.ModelError => 
 /** One piece of a reply: what arrives together. */
 type Piece = Array<Model.Part>
 
-const toStream = (step: Step, ids: Id.Generator): Stream.Stream<Model.Part> => {
+const toPlay = (step: Step, ids: Id.Generator): (() => Stream.Stream<Model.Part>) => {
   const tools = step.tools ?? []
-  const fresh = tools.some((tool) => tool.id === undefined)
-  const stream =
-    step.chunks === undefined && step.chunkDelay === undefined
-      ? fresh
-        ? Stream.suspend(() => Stream.fromChunk(Chunk.unsafeFromArray(toPieces(step, tools, ids).flat())))
-        : Stream.fromChunk(Chunk.unsafeFromArray(toPieces(step, tools, ids).flat()))
-      : Stream.suspend(() => inPieces(toPieces(step, tools, ids), step.chunkDelay))
-  return step.delay === undefined ? stream : Stream.unwrap(Effect.as(Effect.sleep(step.delay), stream))
+  const make = () => {
+    const pieces = toPieces(step, tools, ids)
+    const stream =
+      step.chunks === undefined && step.chunkDelay === undefined
+        ? Stream.fromChunk(Chunk.unsafeFromArray(pieces.flat()))
+        : inPieces(pieces, step.chunkDelay)
+    return step.delay === undefined ? stream : Stream.unwrap(Effect.as(Effect.sleep(step.delay), stream))
+  }
+  if (tools.some(({ id }) => id === undefined)) return make
+  const stream = make()
+  return () => stream
 }
 
 const inPieces = (

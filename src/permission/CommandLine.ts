@@ -157,10 +157,7 @@ const collect = (text: string, out: Array<Reading>, depth: number): void => {
   const line = parse(text)
   if (Either.isRight(line)) {
     for (const { words, named } of line.right.commands) if (words.length > 0) unfold(words, named, out, depth)
-    for (const { operator, target } of line.right.redirects) {
-      const words = [operator, target]
-      out.push({ program: operator, named: true, text: words.join(" "), words, start: 0 })
-    }
+    for (const { operator, target } of line.right.redirects) out.push(redirection(operator, target))
     return
   }
   // Quotes may hide a name, so they go first; then any character that can end a command ends a piece.
@@ -170,6 +167,14 @@ const collect = (text: string, out: Array<Reading>, depth: number): void => {
     const start = words.findIndex((word) => !leading.test(word))
     if (start >= 0) unfold(words.slice(start), true, out, depth)
   }
+  for (const [, operator = "", target = ""] of bare.matchAll(/([<>][<>&|]*)[ \t]*([^\s;&|<>(){}`]+)/g)) {
+    out.push(redirection(operator, target))
+  }
+}
+
+const redirection = (operator: string, target: string): Reading => {
+  const words = [operator, target]
+  return { program: operator, named: true, text: words.join(" "), words, start: 0 }
 }
 
 // Words of the shell after which a command begins, and assignments in front of one.

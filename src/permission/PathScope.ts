@@ -9,8 +9,9 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import type { CommandLine, Reading } from "./CommandLine.js"
-import * as Glob from "./Glob.js"
 import * as Program from "./Program.js"
+import * as RealPath from "./RealPath.js"
+import * as ShellPath from "./ShellPath.js"
 
 export interface Options {
   /** Directories allowed beside the workspace; relative ones start there. */
@@ -19,7 +20,7 @@ export interface Options {
   readonly allowTmp?: boolean | undefined
   /** Default: false. */
   readonly allowHome?: boolean | undefined
-  /** Refuse absolute paths also where they lead inside. Default: false. */
+  /** Refuse absolute paths also where they lead inside, temporary ones excepted. Default: false. */
   readonly blockAbsolute?: boolean | undefined
 }
 
@@ -62,23 +63,19 @@ export const violations = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-interface Place {
-  /** Lower case, textual and with links followed. */
-  readonly paths: ReadonlyArray<string>
-  readonly basename: string
-}
-
 class Judge {
   private readonly found = new Map<string, Violation>()
-  private readonly resolved = new Map<string, string>()
   private roots: ReadonlyArray<string> = []
-  private places: ReadonlyArray<Place> = []
+  private places: ReadonlyArray<ShellPath.Place> = []
+  private readonly links: RealPath.RealPath
 
   constructor(
     private readonly fs: FileSystem.FileSystem,
     private readonly path: Path.Path,
     private readonly bounds: Bounds
-  ) {}
+  ) {
+    this.links = RealPath.make(fs, path)
+  }
 
   judge(named: Named): Effect.Effect<ReadonlyArray<Violation>> {
     return Effect.gen(this, function* () {
@@ -94,15 +91,15 @@ class Judge {
 
   /** Follows the links of what the bounds name. */
   private survey(): Effect.Effect<void> {
-    const { workspace, scope, protectedPaths, temporary = ["/tmp"], home } = this.bounds
+    const { workspace, scope, protectedPaths, temporary = defaultTemporary, home } = this.bounds
     return Effect.gen(this, function* () {
       const allowed = [workspace, ...(scope?.roots ?? []).map((root) => this.path.resolve(workspace, root))]
       if (scope?.allowTmp === true) allowed.push(...temporary)
       if (scope?.allowHome === true && home !== undefined) allowed.push(home)
-      this.roots = yield* Effect.forEach(allowed, (root) => this.real(this.path.resolve(root)))
+      this.roots = yield* Effect.forEach(allowed, (root) => this.links.real(this.path.resolve(root)))
       this.places = yield* Effect.forEach(protectedPaths, (text) => {
         const place = this.path.resolve(workspace, text)
-        return Effect.map(this.real(place), (real) => ({
+        return Effect.map(this.links.real(place), (real) => ({
           paths: [...new Set([place.toLowerCase(), real.toLowerCase()])],
           basename: this.path.basename(place).toLowerCase()
         }))
@@ -114,13 +111,13 @@ class Judge {
     return Effect.gen(this, function* () {
       const { workspace, scope } = this.bounds
       if (text.includes("\0")) return this.outside(text)
-      if (/^~(?:[/]|$)/.test(text) && scope?.allowHome !== true) this.outside(text)
-      if (scope?.blockAbsolute === true && this.path.isAbsolute(text)) this.absolute(text)
-      for (const target of yield* this.targets(workspace, text)) {
+      if (/^~(?:\/|$)/.test(text) && scope?.allowHome !== true) this.outside(text)
+      this.absolute(text)
+      for (const target of yield* this.links.targets(workspace, text)) {
         if (!this.isInside(target)) this.outside(text)
         if (this.isProtected(target)) this.protects(text)
       }
-      if (wild.test(text) && this.couldName(workspace, text)) this.protects(text)
+      if (ShellPath.isWild(text) && this.couldName(workspace, text)) this.protects(text)
     })
   }
 
@@ -130,16 +127,19 @@ class Judge {
       for (const reading of readings) {
         if (reading.start > 0) continue
         const runs = Program.runner(reading.words) !== undefined || !reading.named
+        const name = Program.nameOf(reading.program)
         for (const [index, word] of reading.words.entries()) {
+          // No path is as long.
           if (word.length > 4096) continue
-          if (index > 0) yield* this.scopedWord(word, reading, bases)
-          yield* this.protectedWord(word, bases, destroyers.has(Program.nameOf(reading.program)))
-          if (runs || unknown.test(word)) this.mentions(word)
+          if (index > 0) yield* this.scopedWord(word, name, bases)
+          const moved = name !== "mv" || index < reading.words.length - 1
+          yield* this.protectedWord(word, bases, moved && destroyers.has(name))
+          if (runs || ShellPath.isUnknown(word)) this.mentions(word)
         }
       }
       if (line !== undefined) return
       this.mentions(command)
-      if (this.places.length > 0 && /\$'(?:[^'\\]|\\[^'])*\\[^abefnrtv'"\\?]/.test(command)) {
+      if (this.places.length > 0 && ShellPath.spellsInCodes(command)) {
         this.add("protected_path", "The command spells characters as codes in $'…'; write them as they are.")
       }
     })
@@ -151,34 +151,34 @@ class Judge {
       start === 0 && (program === "cd" || program === "pushd") ? words.slice(1, 3) : []
     )
     return Effect.forEach(
-      targets.filter((target) => !target.startsWith("-") && !unknown.test(target)),
-      (target) => this.walk(base, target)
+      targets.filter((target) => !target.startsWith("-") && !ShellPath.isUnknown(target)),
+      (target) => this.links.walk(base, target)
     )
   }
 
-  private scopedWord(word: string, { program, words }: Reading, bases: ReadonlyArray<string>): Effect.Effect<void> {
+  private scopedWord(word: string, program: string, bases: ReadonlyArray<string>): Effect.Effect<void> {
     const { scope } = this.bounds
     if (scope === undefined) return Effect.void
     return Effect.gen(this, function* () {
-      for (const text of pathsIn(word)) {
+      for (const text of ShellPath.pathsIn(word)) {
         if (devices.test(text) || /^(?!file:)[a-z][a-z0-9+.-]*:\/\//i.test(text)) continue
-        if (homeHead.test(text)) {
-          if (scope.allowHome !== true || /(?:^|\/)\.\.(?:\/|$)/.test(text)) this.outside(text)
+        if (ShellPath.replaceHome(text, "") !== undefined) {
+          if (scope.allowHome !== true || climbs.test(text)) this.outside(text)
           continue
         }
         const local = text.replace(/^file:\/\//, "").replace(/^\$(?:PWD|\{PWD\})(?=\/|$)/, ".")
-        if (unknown.test(local)) {
-          if (/(?:^|\/)\.\.(?:\/|$)/.test(local)) this.outside(text)
+        if (ShellPath.isUnknown(local)) {
+          if (climbs.test(local)) this.outside(text)
           continue
         }
-        if (scope.blockAbsolute === true && this.path.isAbsolute(local)) this.absolute(text)
-        // `grep "/api/users"`, `sed -n /start/p`, a message: nothing at the root is named so.
-        const isText = patternPrograms.has(Program.nameOf(program)) || /\s/.test(word)
-        if (words[0] === program && isText && local.startsWith("/") && !(yield* this.startsSomewhere(local))) continue
-        // A glob's matches are in the directory before it.
-        const fixed = wild.test(local) ? local.slice(0, local.lastIndexOf("/", local.search(wild)) + 1) : local
+        this.absolute(local)
+        // `grep "/api/users"`, `sed -n /start/p`, a message: no file when nothing at the root is named so.
+        const mayBeText = patternPrograms.has(program) || (/\s/.test(word) && !/[<>]/.test(program))
+        if (mayBeText && local.startsWith("/") && !(yield* this.startsSomewhere(local))) continue
         for (const base of bases) {
-          for (const target of yield* this.targets(base, fixed)) if (!this.isInside(target)) this.outside(text)
+          for (const target of yield* this.links.targets(base, ShellPath.fixedPart(local))) {
+            if (!this.isInside(target)) this.outside(text)
+          }
         }
       }
     })
@@ -187,101 +187,26 @@ class Judge {
   private protectedWord(word: string, bases: ReadonlyArray<string>, destroys: boolean): Effect.Effect<void> {
     if (this.places.length === 0) return Effect.void
     return Effect.gen(this, function* () {
-      for (const written of new Set([word, ...word.split(/[=:,@{}]/), word.replace(/^-[A-Za-z]/, "")])) {
-        if (written === "" || written === "-") continue
+      for (const piece of ShellPath.piecesIn(word)) {
         const { home } = this.bounds
-        const text = home === undefined ? written : written.replace(homeHead, home)
+        const text = (home === undefined ? undefined : ShellPath.replaceHome(piece, home)) ?? piece
+        if (this.places.some((place) => ShellPath.passes(text, place))) this.protects(word)
         for (const base of bases) {
-          if (wild.test(text) || unknown.test(text) || text.includes("{")) {
-            if (this.couldName(base, text)) this.protects(word)
-          }
-          for (const target of yield* this.targets(base, text)) {
+          if (/[*?[$`{]/.test(text) && this.couldName(base, text)) this.protects(word)
+          for (const target of yield* this.links.targets(base, text)) {
             if (this.isProtected(target) || (destroys && this.contains(target))) this.protects(word)
           }
         }
-        // Whatever directory it is read from.
-        const parts = text.toLowerCase().split("/")
-        if (this.places.some(({ basename }) => basename.startsWith(".") && parts.includes(basename)))
-          this.protects(word)
       }
     })
   }
 
-  /** A protected name stands in a text that only a shell or another program could read with certainty. */
-  private mentions(text: string): void {
-    const bare = text
-      .replace(/\\\n/g, "")
-      .replace(/["'\\]/g, "")
-      .toLowerCase()
-    for (const { basename } of this.places) {
-      for (let at = bare.indexOf(basename); at >= 0; at = bare.indexOf(basename, at + 1)) {
-        const around = (bare[at - 1] ?? " ") + (bare[at + basename.length] ?? " ")
-        if (!/[a-z0-9_]/.test(around)) return this.protects(basename)
-      }
-    }
-  }
-
-  /** Wildcards and expansions in a path could make it a protected one. An expansion alone could be anything: it is not. */
   private couldName(base: string, text: string): boolean {
-    const guess = text
-      .toLowerCase()
-      .replace(expansions, "\uffff")
-      .replace(/\{[^}]*\}/g, "*")
-    const matches = (pattern: string, name: string): boolean =>
-      /[^\uffff]/.test(pattern) &&
-      !(/^[*?]/.test(pattern) && name.startsWith(".")) &&
-      Glob.test(pattern.replaceAll("\uffff", "*"), name)
-    const parts = guess.split("/")
-    const pattern = this.path.resolve(base.toLowerCase(), guess).split("/")
-    return this.places.some(
-      ({ paths, basename }) =>
-        (guess.includes("\uffff") && parts.some((part) => matches(part, basename))) ||
-        paths.some((place) => {
-          const names = place.split("/")
-          return names.length <= pattern.length && names.every((name, i) => matchesPart(pattern[i], name, matches))
-        })
-    )
+    return this.places.some((place) => ShellPath.couldName(this.path, base, text, place))
   }
 
-  /** Where a path leads, read as a text and, where that may differ, as walked. */
-  private targets(base: string, text: string): Effect.Effect<ReadonlyArray<string>> {
-    const textual = this.path.resolve(base, text)
-    if (!text.split("/").includes("..")) return Effect.map(this.real(textual), (real) => [real])
-    return Effect.zipWith(this.real(textual), this.walk(base, text), (real, walked) => [real, walked])
-  }
-
-  private walk(base: string, text: string): Effect.Effect<string> {
-    return Effect.gen(this, function* () {
-      let at = this.path.isAbsolute(text) ? this.path.parse(text).root : yield* this.real(base)
-      for (const part of text.split("/")) {
-        if (part === "" || part === ".") continue
-        at = part === ".." ? this.path.dirname(at) : yield* this.real(this.path.join(at, part))
-      }
-      return at
-    })
-  }
-
-  /** Follows links as far as the path exists; a link that leads nowhere counts as where it would lead. */
-  private real(text: string, hops = 0): Effect.Effect<string> {
-    const known = this.resolved.get(text)
-    if (known !== undefined) return Effect.succeed(known)
-    const parent = this.path.dirname(text)
-    const missing = Effect.suspend(() => (parent === text ? Effect.succeed(text) : this.real(parent, hops))).pipe(
-      Effect.flatMap((directory) =>
-        parent === text
-          ? Effect.succeed(text)
-          : this.fs.readLink(text).pipe(
-              Effect.flatMap((target) =>
-                hops >= maxHops ? Effect.succeed(nowhere) : this.real(this.path.resolve(directory, target), hops + 1)
-              ),
-              Effect.catchAll(() => Effect.succeed(this.path.join(directory, this.path.basename(text))))
-            )
-      )
-    )
-    return Effect.tap(
-      Effect.catchAll(this.fs.realPath(text), () => missing),
-      (real) => Effect.sync(() => this.resolved.set(text, real))
-    )
+  private mentions(text: string): void {
+    for (const place of this.places) if (ShellPath.mentions(text, place)) this.protects(place.basename)
   }
 
   private startsSomewhere(text: string): Effect.Effect<boolean> {
@@ -311,6 +236,9 @@ class Judge {
   }
 
   private absolute(text: string): void {
+    const { scope, temporary = defaultTemporary } = this.bounds
+    if (scope?.blockAbsolute !== true || !this.path.isAbsolute(text)) return
+    if (scope.allowTmp === true && temporary.some((directory) => within(directory, text))) return
     this.add("path_scope", `The path ${text} is absolute; write it relative to the workspace.`)
   }
 
@@ -323,40 +251,19 @@ class Judge {
   }
 }
 
-const maxHops = 40
+const defaultTemporary = ["/tmp"]
 
-// A loop of links: no directory contains it.
-const nowhere = "\0"
-
-const wild = /[*?[]/
-const unknown = /[$`]/
-const expansions = /\$\(.*\)|`[^`]*`|\$\{[^}]*\}|\$\w+|\$[@*#?$!-]/gs
-const homeHead = /^(?:~[^/]*|\$HOME|\$\{HOME\})(?=\/|$)/
+const climbs = /(?:^|\/)\.\.(?:\/|$)/
 
 const devices = /^\/dev\/(?:null|zero|full|tty|stdin|stdout|stderr|random|urandom|fd\/\d+)$/
 
+// Their arguments are often texts that look like paths.
 const patternPrograms: ReadonlySet<string> = new Set(
-  "grep egrep fgrep zgrep rg ag ack sed awk gawk jq yq perl ruby echo printf expr curl httpie".split(" ")
+  "grep egrep fgrep zgrep rg ag ack sed gsed awk gawk jq yq perl ruby echo printf expr".split(" ")
 )
 
-// They act on everything below a directory.
-const destroyers: ReadonlySet<string> = new Set("rm rmdir mv chmod chown chgrp shred unlink trash ln rsync".split(" "))
+// They act on everything below a directory; for `mv`, not below the last one.
+const destroyers: ReadonlySet<string> = new Set("rm rmdir mv chmod chown chgrp shred unlink trash".split(" "))
 
 const within = (directory: string, target: string): boolean =>
   target === directory || target.startsWith(directory.endsWith("/") ? directory : `${directory}/`)
-
-const matchesPart = (
-  part: string | undefined,
-  name: string,
-  matches: (pattern: string, name: string) => boolean
-): boolean => part !== undefined && (part === name || matches(part, name))
-
-/** What looks like a path in a word: the word, the value of an option or assignment, the file behind `@`. */
-const pathsIn = (word: string): ReadonlyArray<string> => {
-  const out: Array<string> = []
-  if (!word.startsWith("-")) out.push(word)
-  const value = /^-[A-Za-z](.+)$/s.exec(word)?.[1]
-  if (value !== undefined) out.push(value)
-  if (/[=@,{}]/.test(word)) out.push(...word.split(/[=@,{}]/).filter((part) => /^(?:\/|~|\.\.|\$)/.test(part)))
-  return [...new Set(out)].filter((text) => /^[.~]|[./]/.test(text) || homeHead.test(text))
-}

@@ -33,7 +33,7 @@ import { PermissionState } from "../permission/PermissionState.js"
 import type * as History from "../session/History.js"
 import * as Session from "../session/Session.js"
 import type { Limits } from "../session/SessionContext.js"
-import { Cancelled, type TurnEnd } from "../session/Turn.js"
+import { Cancelled, is, type TurnEnd } from "../session/Turn.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import { AgentRuntime } from "./AgentRuntime.js"
 
@@ -62,7 +62,9 @@ export interface Agent {
   readonly isIdle: Effect.Effect<boolean>
   /** Waits until no turn runs and nothing waits; yields the last turn's end. */
   readonly awaitIdle: Effect.Effect<Option.Option<TurnEnd>>
-  /** Events from now on; see `EventBus.Policy` for what happens when the reader is slow. */
+  /** All events from the start, for the executor; how slow it may read is `Options.events`. One reader. */
+  readonly events: EventBus.Subscription
+  /** Events from now on, for observers; see `EventBus.Policy` for what happens when the reader is slow. */
   readonly subscribe: (policy?: EventBus.Policy) => Effect.Effect<EventBus.Subscription, never, Scope.Scope>
   /** Who answers: attach more interactors, answer or withdraw open requests. */
   readonly broker: InteractionBroker.Service
@@ -90,6 +92,11 @@ export interface Options {
   /** Names of tools or groups; all of the runtime's tools when absent. Essential tools are always there. */
   readonly tools?: ReadonlyArray<string> | undefined
   readonly limits?: Partial<Limits> | undefined
+  /**
+   * What happens to the agent's own `events` when nobody reads them fast enough. Default: the last 256 are kept. With
+   * `whenFull: "wait"` the agent waits for its executor.
+   */
+  readonly events?: EventBus.Policy | undefined
   /** With no interactor attached any more: fail the request, or wait for the next. Default: `fail`. */
   readonly whenNobody?: "fail" | "wait" | undefined
   /** Agent path. Default: `main`. */
@@ -115,6 +122,8 @@ export const startWith = (
     const id = ids.unsafeNext("ses") as SessionId
     const origin: Origin.Origin = { sessionId: id, rootSessionId: id, agent: options.name ?? "main", depth: 0 }
     const bus = yield* EventBus.make
+    // Its scope is never closed: it ends with the bus, after the last event.
+    const events = yield* Scope.extend(bus.subscribe(options.events), yield* Scope.make())
     const permissions = new PermissionState()
     const { redactor, policy } = runtime
     const tools = options.tools === undefined ? runtime.tools : ToolRegistry.subset(runtime.tools, options.tools).tools
@@ -138,7 +147,6 @@ export const startWith = (
       return { broker, session }
     }).pipe(Scope.extend(scope))
 
-    const loop = yield* Effect.forkIn(session.run, scope)
     const stamp = Effect.map(Effect.clock, (clock) => ({
       at: clock.unsafeCurrentTimeMillis(),
       sessionId: id,
@@ -146,6 +154,8 @@ export const startWith = (
     }))
     const publish = (body: AgentEvent.Body) => Effect.map(stamp, (stamp) => bus.unsafePublish({ ...body, ...stamp }))
 
+    yield* publish({ _tag: "AgentCreated", depth: origin.depth, model: runtime.model.id })
+    const loop = yield* Effect.forkIn(session.run, scope)
     const done = yield* Deferred.make<Option.Option<TurnEnd>>()
     let stopped = false
     const admitted = <A>(effect: Effect.Effect<A>): Effect.Effect<A, AgentStopped> =>
@@ -159,6 +169,7 @@ export const startWith = (
       const last = Option.isSome(cancelled) ? cancelled : yield* lastEnd
       yield* Fiber.interrupt(loop)
       yield* Scope.close(scope, Exit.void)
+      yield* publish({ _tag: "AgentCompleted", success: Option.exists(last, isCompleted), turnsUsed: session.turns() })
       yield* bus.close
       yield* Deferred.succeed(done, last)
     })
@@ -184,6 +195,7 @@ export const startWith = (
       halt: session.halt,
       isIdle: session.isIdle,
       awaitIdle: session.awaitIdle,
+      events,
       subscribe: bus.subscribe,
       broker,
       permissions: (line) =>
@@ -209,3 +221,9 @@ export const startWith = (
       done: Deferred.await(done)
     } satisfies Agent
   })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const isCompleted = is("Completed")

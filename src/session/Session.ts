@@ -70,6 +70,8 @@ export interface Service {
   readonly isIdle: Effect.Effect<boolean>
   /** Waits until no turn runs and the inbox is empty; yields the last turn's end. */
   readonly awaitIdle: Effect.Effect<Option.Option<Turn.TurnEnd>>
+  /** Turns begun so far. */
+  readonly turns: () => number
   readonly model: Effect.Effect<Model.Service>
   /** The model of the next model call. */
   readonly setModel: (model: Model.Service) => Effect.Effect<void>
@@ -87,6 +89,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     let lastEnd: Option.Option<Turn.TurnEnd> = Option.none()
     // Busy from the moment a message is filed, not from the moment its turn begins: admission must not race the loop.
     let busy = false
+    let turns = 0
     let idleWaiters: Array<Deferred.Deferred<Option.Option<Turn.TurnEnd>>> = []
 
     const session: SessionContext = {
@@ -130,6 +133,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       Effect.gen(function* () {
         const correlationId = ids.unsafeNext("turn") as CorrelationId
         session.state.correlationId = correlationId
+        turns++
         const text = options.redactor.text(input.map((message) => message.text).join("\n\n"))
         yield* tell(session, { _tag: "TurnStarted", input: text })
         const stop: Turn.StopSignal = { reason: stopNext, end: undefined }
@@ -231,6 +235,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
         idleWaiters.push(waiter)
         return Deferred.await(waiter)
       }),
+      turns: () => turns,
       model: Effect.sync(() => model),
       setModel: (next) =>
         Effect.sync(() => {

@@ -191,7 +191,7 @@ describe("output", () => {
   it.scoped("goes on where it stopped however it falls on the rows", () =>
     Effect.gen(function* () {
       const { terminal, screen } = yield* setup({ columns: 10, rows: 30 })
-      const text = "abcdefghij" + "klmnopqrst" + "日本語日本語" + "x\ny" + "0123456789\nend"
+      const text = "abcdefghij" + "klmnopqrst" + "日本語日本語" + "x\n" + "0123456789\nend"
       for (const char of text) yield* screen.print(char)
       const whole = yield* TestTerminal.make({ columns: 10, rows: 30 })
       yield* whole.terminal.display(text.replaceAll("\n", "\r\n"))

@@ -223,6 +223,12 @@ describe("FileChannel", () => {
       for (const length of [0, 1, 10, whole.length - 1]) {
         yield* channel.fs.writeFileString(response, whole.slice(0, length))
         yield* channel.looked
+        // It looks again, for some other reason, and finds the same.
+        for (const again of ["a", "b", "c"]) {
+          yield* channel.fs.writeFileString(`${channel.exchange.responses}/${again}`, String(length))
+          yield* channel.looked
+        }
+        assert.isTrue(yield* channel.fs.exists(response), "it was not moved aside")
       }
       assert.isTrue(Option.isNone(yield* Fiber.poll(asking)))
       yield* channel.fs.writeFileString(response, whole)

@@ -151,6 +151,20 @@ describe("QueueChannel", () => {
     })
   )
 
+  it.scoped("lets the next asker in when a request leaves the full queue without having been taken", () =>
+    Effect.gen(function* () {
+      const channel = yield* QueueChannel.make({ dialogs: "unbounded", capacity: 1, timeouts: forever })
+      const [a, b, c] = yield* Effect.all([make, make, make])
+      const leaving = yield* Effect.fork(channel.interactor.request(a))
+      yield* Effect.forEach([b, c], (request) => Effect.fork(channel.interactor.request(request)))
+      yield* settleDown
+      yield* Fiber.interrupt(leaving)
+      assert.deepStrictEqual(yield* channel.open, [b])
+      yield* channel.answer(b.requestId, true)
+      assert.deepStrictEqual(yield* channel.take, QueueChannel.Opened({ request: c }))
+    })
+  )
+
   it.scoped("never shows a request that was withdrawn before it was taken", () =>
     Effect.gen(function* () {
       const channel = yield* QueueChannel.make({ dialogs: "unbounded" })

@@ -30,7 +30,7 @@ export const run = (invocation: Arguments.Invocation) =>
       for (const warning of current.warnings) yield* screen.printLine(warning)
       if (current.wantsTrust) yield* screen.printLine(Settings.untrustedNotice(current))
       const { interactors } = yield* Channels.open(plans, current.timeouts, Effect.succeed(console))
-      const agent = yield* Launch.startAgent(current, interactors)
+      const agent = yield* Launch.startAgent(current, interactors, { events: { capacity: 4_096 } })
       const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
       return yield* ChatExecutor.run({
         agent,

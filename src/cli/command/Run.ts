@@ -37,7 +37,10 @@ export const run = (invocation: Arguments.Invocation) =>
         })
         const { interactors, halted } = yield* Channels.open(plans, settings.timeouts, console)
         const channel = jsonl ? Option.some(yield* JsonExecutor.makePeer(settings.timeouts)) : Option.none()
-        const agent = yield* Launch.startAgent(settings, interactors)
+        const agent = yield* Launch.startAgent(settings, interactors, {
+          // A program that reads our lines gets every one of them; a screen may skip.
+          events: json ? { capacity: 256, whenFull: "wait" } : { capacity: 4_096 }
+        })
         if (settings.timeout !== undefined) {
           yield* Effect.forkScoped(Effect.delay(agent.cancel("timeout"), settings.timeout))
         }

@@ -1,0 +1,77 @@
+/**
+ * Where a path leads once links are followed, for paths that need not exist.
+ *
+ * Links are followed as far as the path exists, dangling ones too: writing through one creates what it points to.
+ * Nothing fails: what cannot be resolved counts as it is written, a loop of links leads {@link nowhere}.
+ */
+import type * as FileSystem from "@effect/platform/FileSystem"
+import type * as Path from "@effect/platform/Path"
+import * as Effect from "effect/Effect"
+
+/** Remembers what it resolved: make one per check, since links may change. */
+export interface RealPath {
+  /** Of an absolute path. */
+  readonly real: (path: string) => Effect.Effect<string>
+  /** Part by part from a directory: after a link, `..` is the parent of where the link led. */
+  readonly walk: (base: string, path: string) => Effect.Effect<string>
+  /** Both readings of a path that may differ: `link/../x` as a text, as programs simplify it, and as it is walked. */
+  readonly targets: (base: string, path: string) => Effect.Effect<ReadonlyArray<string>>
+}
+
+/** A place that no directory contains. */
+export const nowhere = "\0"
+
+export const make = (fs: FileSystem.FileSystem, path: Path.Path): RealPath => {
+  const resolved = new Map<string, string>()
+
+  const follow = (text: string, hops: number): Effect.Effect<string> =>
+    Effect.suspend(() => {
+      const known = resolved.get(text)
+      if (known !== undefined) return Effect.succeed(known)
+      return fs.realPath(text).pipe(
+        Effect.catchAll(() => missing(text, hops)),
+        Effect.tap((real) => Effect.sync(() => resolved.set(text, real)))
+      )
+    })
+
+  const missing = (text: string, hops: number): Effect.Effect<string> => {
+    const parent = path.dirname(text)
+    if (parent === text) return Effect.succeed(text)
+    return Effect.flatMap(follow(parent, hops), (directory) =>
+      Effect.matchEffect(fs.readLink(text), {
+        onFailure: () => Effect.succeed(path.join(directory, path.basename(text))),
+        onSuccess: (target) =>
+          hops >= maxHops ? Effect.succeed(nowhere) : follow(path.resolve(directory, target), hops + 1)
+      })
+    )
+  }
+
+  const real = (text: string) => follow(text, 0)
+
+  const walk = (base: string, text: string): Effect.Effect<string> =>
+    Effect.gen(function* () {
+      let at = path.isAbsolute(text) ? path.parse(text).root : yield* real(base)
+      for (const part of text.split("/")) {
+        if (part === "" || part === ".") continue
+        at = part === ".." ? path.dirname(at) : yield* real(path.join(at, part))
+      }
+      return at
+    })
+
+  return {
+    real,
+    walk,
+    targets: (base, text) => {
+      const textual = real(path.resolve(base, text))
+      return text.split("/").includes("..")
+        ? Effect.zipWith(textual, walk(base, text), (one, other) => [one, other])
+        : Effect.map(textual, (one) => [one])
+    }
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const maxHops = 40

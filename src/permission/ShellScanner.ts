@@ -1,0 +1,352 @@
+/**
+ * Reads a shell command from left to right, once. Whatever it does not know with certainty ends the reading.
+ *
+ * Use it through `ShellGrammar.parse`, which refuses strange characters first.
+ */
+import { Word, type Redirect, type SimpleCommand } from "./ShellSyntax.js"
+
+/** Reads from `at` on. Every method that can fail answers false (or nothing) and leaves the reason in `problem`. */
+export class Scanner {
+  at = 0
+  problem = ""
+  compound = false
+  readonly commands: Array<SimpleCommand> = []
+  readonly redirects: Array<Redirect> = []
+
+  constructor(
+    private readonly text: string,
+    private depth: number
+  ) {}
+
+  /** Commands up to the end of the text, or up to a closing parenthesis, which stays. At least one. */
+  list(inParentheses: boolean): boolean {
+    const before = this.commands.length
+    let state: "start" | "after" | "required" = "start"
+    for (;;) {
+      this.blanks()
+      const char = this.peek()
+      if (char === "" || char === ")") {
+        if ((char === ")") !== inParentheses)
+          return this.fail(char === "" ? "a parenthesis is not closed" : "a stray )")
+        if (state === "required") return this.fail("a command is missing after an operator")
+        return this.commands.length > before || this.fail("there is no command")
+      }
+      if (char === "#") {
+        while (this.peek() !== "" && this.peek() !== "\n") this.at++
+        continue
+      }
+      if (char === "\n") {
+        this.at++
+        if (state === "after") {
+          this.compound = true
+          state = "start"
+        }
+        continue
+      }
+      const operator = this.operator()
+      if (operator !== undefined) {
+        if (state !== "after") return this.fail(`a command is missing before ${operator}`)
+        this.compound = true
+        this.at += operator.length
+        state = operator === ";" || operator === "&" ? "start" : "required"
+        continue
+      }
+      if (state === "after") return this.fail("words after a closing parenthesis")
+      if (!(char === "(" ? this.subshell() : this.simple())) return false
+      state = "after"
+    }
+  }
+
+  private subshell(): boolean {
+    if (this.text[this.at + 1] === "(") return this.fail("an arithmetic command")
+    if (!this.nested(1)) return false
+    for (;;) {
+      this.blanks()
+      const target = this.redirect()
+      if (target === false) return false
+      if (target === undefined) return true
+      if (target.dynamic) return this.fail("a redirection to an unknown place")
+    }
+  }
+
+  /** The list in parentheses that begins `skip` characters from here, and its closing parenthesis. */
+  private nested(skip: number): boolean {
+    if (++this.depth > maxDepth) return this.fail("it is nested too deeply")
+    this.compound = true
+    this.at += skip
+    if (!this.list(true)) return false
+    this.at++
+    this.depth--
+    return true
+  }
+
+  private simple(): boolean {
+    let start = -1
+    let end = -1
+    let dynamic = false
+    let first: Word | undefined
+    const words: Array<string> = []
+    const assignments: Array<string> = []
+    for (;;) {
+      this.blanks()
+      const target = this.redirect()
+      if (target === false) return false
+      if (target !== undefined) {
+        dynamic ||= target.dynamic
+        continue
+      }
+      const char = this.peek()
+      if (char === "(") return this.fail("a function, an array or a pattern in parentheses")
+      if (char === "" || char === "#" || "\n;&|)".includes(char)) break
+      if (start < 0) start = this.at
+      const word = this.word()
+      if (word === undefined) return false
+      end = this.at
+      dynamic ||= word.dynamic
+      if (first === undefined) {
+        const name = assignment.exec(word.value)
+        if (name !== null && (word.isPlain || name[0].length <= word.plain)) {
+          assignments.push(word.value)
+          continue
+        }
+        if ((word.isPlain && keywords.has(word.value)) || word.value === "[[")
+          return this.fail(`a control structure (${word.value})`)
+        if (word.glob) dynamic = true
+        first = word
+      }
+      words.push(word.value)
+    }
+    this.commands.push({
+      program: words[0] ?? "",
+      words,
+      text: start < 0 ? "" : this.text.slice(start, end),
+      dynamic,
+      named: first === undefined || first.named,
+      assignments
+    })
+    return true
+  }
+
+  /** Nothing where none begins here. */
+  private redirect(): Word | undefined | false {
+    redirectAt.lastIndex = this.at
+    const match = redirectAt.exec(this.text)
+    if (match === null) return undefined
+    if (match[2] === "<<") return this.fail("a here-document or here-string")
+    this.at += match[0].length
+    if (this.peek() === "(") return this.fail("a process substitution")
+    this.blanks()
+    const start = this.at
+    const word = this.word()
+    if (word === undefined) return false
+    if (this.at === start) return this.fail("a redirection without a target")
+    if (word.glob) word.dynamic = true
+    this.compound = true
+    this.redirects.push({ operator: match[0], target: word.value })
+    return word
+  }
+
+  private word(): Word | undefined {
+    const word = new Word()
+    for (;;) {
+      const char = this.peek()
+      if (char === "" || " \t\n;&|<>()".includes(char)) return word.end()
+      switch (char) {
+        case "\\": {
+          const next = this.text[this.at + 1]
+          if (next === undefined || next === "\n") return this.no("a backslash at the end of a line")
+          word.quote()
+          word.value += next
+          this.at += 2
+          continue
+        }
+        case "'": {
+          const close = this.text.indexOf("'", this.at + 1)
+          if (close < 0) return this.no("a quote is not closed")
+          word.quote()
+          word.value += this.text.slice(this.at + 1, close)
+          this.at = close + 1
+          continue
+        }
+        case '"':
+          if (!this.doubleQuoted(word)) return undefined
+          continue
+        case "$":
+          if (!this.dollar(word, false)) return undefined
+          continue
+        case "`":
+          if (!this.backquoted(word, false)) return undefined
+          continue
+        case "*":
+        case "?":
+        case "[":
+          // At the head of a word it may expand to a file that is named like an option.
+          if (word.value === "") word.dynamic = true
+          word.quote()
+          word.glob = true
+          word.value += char
+          word.unknownTo = word.value.length
+          break
+        case "{":
+          if (word.brace < 0) word.brace = word.value.length
+          word.value += char
+          break
+        default: {
+          const plain = this.skip(plainCharacters)
+          if (plain === "" && /\s/.test(char)) return this.no("white space that not every shell knows")
+          word.value += plain === "" ? char : plain
+          if (plain !== "") continue
+        }
+      }
+      this.at++
+    }
+  }
+
+  private doubleQuoted(word: Word): boolean {
+    word.quote()
+    this.at++
+    for (;;) {
+      const char = this.peek()
+      if (char === "") return this.fail("a quote is not closed")
+      if (char === '"') {
+        this.at++
+        return true
+      }
+      if (char === "$") {
+        if (!this.dollar(word, true)) return false
+      } else if (char === "`") {
+        if (!this.backquoted(word, true)) return false
+      } else if (char === "\\") {
+        const next = this.text[this.at + 1] ?? ""
+        if (next === "\n") return this.fail("a backslash at the end of a line")
+        word.value += next !== "" && '$`"\\'.includes(next) ? next : char + next
+        this.at += 2
+      } else {
+        word.value += char
+        this.at++
+      }
+    }
+  }
+
+  private dollar(word: Word, quoted: boolean): boolean {
+    const start = this.at
+    const next = this.text[start + 1] ?? ""
+    if (next === "(") {
+      const read = this.text[start + 2] === "(" ? this.arithmetic() : this.nested(2)
+      if (!read) return false
+      word.expansion(this.text.slice(start, this.at), quoted)
+      return true
+    }
+    if (next === "[" || (!quoted && (next === "'" || next === '"'))) return this.fail(`a $${next} expansion`)
+    const shape = next === "{" ? bracedParameterAt : parameterAt
+    shape.lastIndex = start
+    const match = shape.exec(this.text)
+    if (match !== null) {
+      this.at += match[0].length
+      word.expansion(match[0], quoted)
+      return true
+    }
+    if (next === "{") return this.fail("an expansion in braces")
+    word.quote()
+    word.value += "$"
+    this.at++
+    // Some shells expand these too.
+    if (next !== "" && "+^=~".includes(next)) word.dynamic = true
+    return true
+  }
+
+  /** `$((…))` with nothing in it that could run a command. */
+  private arithmetic(): boolean {
+    this.at += 3
+    for (let open = 2; open > 0; this.at++) {
+      if (open > 1) this.skip(arithmeticCharacters)
+      const char = this.peek()
+      const variable = char === "$" && /[A-Za-z_0-9#?]/.test(this.text[this.at + 1] ?? "")
+      if (char === ")") open--
+      // `$((a)&&(b))` may be read as two subshells.
+      else if (open === 1 || (char !== "(" && !variable)) return this.fail("an arithmetic expansion")
+      else if (char === "(") open++
+    }
+    return true
+  }
+
+  private skip(shape: RegExp): string {
+    shape.lastIndex = this.at
+    const skipped = shape.exec(this.text)?.[0] ?? ""
+    this.at += skipped.length
+    return skipped
+  }
+
+  private backquoted(word: Word, quoted: boolean): boolean {
+    const close = this.text.indexOf("`", this.at + 1)
+    if (close < 0) return this.fail("a backquote is not closed")
+    const inner = new Scanner(this.text.slice(this.at + 1, close), this.depth + 1)
+    // Backslashes are read twice here, and shells differ about quotes within quotes.
+    if (inner.text.includes("\\")) return this.fail("a backslash in backquotes")
+    if (quoted && inner.text.includes('"')) return this.fail("quotes in quoted backquotes")
+    if (this.depth + 1 > maxDepth) return this.fail("it is nested too deeply")
+    if (!inner.list(false)) return this.fail(inner.problem)
+    this.commands.push(...inner.commands)
+    this.redirects.push(...inner.redirects)
+    this.compound = true
+    word.expansion(this.text.slice(this.at, close + 1), quoted)
+    this.at = close + 1
+    return true
+  }
+
+  /** Nothing where none begins here. `;;` and the like are refused by whoever expects a command after `;`. */
+  private operator(): string | undefined {
+    const two = this.text.slice(this.at, this.at + 2)
+    if (two === "&&" || two === "||" || two === "|&") return two
+    const one = this.peek()
+    if (one === "&" && two === "&>") return undefined
+    return one === ";" || one === "&" || one === "|" ? one : undefined
+  }
+
+  /** A line that ends in a backslash goes on, but only after a blank: elsewhere it could glue an operator together. */
+  private blanks(): void {
+    let blank = this.at === 0
+    for (;;) {
+      const char = this.peek()
+      if (char === " " || char === "\t") this.at++
+      else if (char === "\\" && this.text[this.at + 1] === "\n" && (blank || this.isBlank(this.at - 1))) this.at += 2
+      else return
+      blank = true
+    }
+  }
+
+  private isBlank(at: number): boolean {
+    return this.text[at] === " " || this.text[at] === "\t"
+  }
+
+  private peek(): string {
+    return this.text[this.at] ?? ""
+  }
+
+  private fail(reason: string): false {
+    this.problem = reason
+    return false
+  }
+
+  private no(reason: string): undefined {
+    this.problem = reason
+    return undefined
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const keywords: ReadonlySet<string> = new Set(
+  "if then elif else fi for while until do done case esac in function select coproc { } !".split(" ")
+)
+
+const assignment = /^[A-Za-z_][A-Za-z0-9_]*\+?=/
+const redirectAt = /(\d*)(<<|<&|<>|<|>>|>&|>\||>|&>>|&>)/y
+const parameterAt = /\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])/y
+const bracedParameterAt = /\$\{[!#]?[A-Za-z0-9_@*?$!#-]+(?:\[[A-Za-z0-9_@*]+\])?(?:[:%#/^,+=?@-][^"'`$\\{}()]*)?\}/y
+const plainCharacters = /[A-Za-z0-9_./=:,@%+!^~#\]}-]+/y
+const arithmeticCharacters = /[A-Za-z0-9_ \t+*/%=!&|^~?:,<>.-]*/y
+
+const maxDepth = 16

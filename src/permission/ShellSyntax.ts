@@ -1,0 +1,89 @@
+/**
+ * The parts of a shell command: what a scanner finds, and the word it is reading.
+ */
+
+export interface SimpleCommand {
+  /** The first word, unquoted; empty when there are only assignments or redirections. */
+  readonly program: string
+  /** All words, the program first, unquoted. Expansions stand as they were written: `$HOME`, `$(date)`. */
+  readonly words: ReadonlyArray<string>
+  /** The source from the first to the last word, assignments included, trailing redirections left out. */
+  readonly text: string
+  /** Some word's value is unknown before it runs: an expansion, or a glob or braces that could become an option. */
+  readonly dynamic: boolean
+  /** The program's base name is known. False for `$CMD`, `$(which x)`, `/bin/r?`. */
+  readonly named: boolean
+  /** `NAME=value` in front, as written but unquoted. */
+  readonly assignments: ReadonlyArray<string>
+}
+
+export interface Redirect {
+  /** With its file descriptor, such as `2>&`. */
+  readonly operator: string
+  /** Unquoted. */
+  readonly target: string
+}
+
+export interface CommandLine {
+  /** Without white space at both ends. */
+  readonly text: string
+  /** Every simple command in it, also those inside substitutions, subshells and pipes. Never empty. */
+  readonly commands: ReadonlyArray<SimpleCommand>
+  /** It is more than one simple command: operators, newlines, substitutions, redirections, background, subshells. */
+  readonly compound: boolean
+  readonly redirects: ReadonlyArray<Redirect>
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// words
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A word while it is read. Mutable; it belongs to one scanner. */
+export class Word {
+  value = ""
+  /** Its value is not known, or the shell makes other words of it. */
+  dynamic = false
+  /** How much of the value comes before the first quote, escape or expansion. */
+  plain = -1
+  /** End of the last unknown part of the value; what is after the slash that follows is known. */
+  unknownTo = 0
+  /** An unquoted expansion: what it becomes may be several words. */
+  splits = false
+  glob = false
+  brace = -1
+
+  quote(): void {
+    if (this.plain < 0) this.plain = this.value.length
+  }
+
+  get isPlain(): boolean {
+    return this.plain < 0
+  }
+
+  expansion(raw: string, quoted: boolean): void {
+    this.quote()
+    this.value += raw
+    this.dynamic = true
+    this.unknownTo = this.value.length
+    if (!quoted || raw.includes("@") || raw.includes("*")) this.splits = true
+  }
+
+  end(): this {
+    // A lone bracket is the program of that name.
+    if (this.value === "[") {
+      this.dynamic = this.glob = false
+      this.unknownTo = 0
+    }
+    if (this.glob && this.value.startsWith("-")) this.dynamic = true
+    if (this.brace >= 0 && /,|\.\./.test(this.value.slice(this.brace))) {
+      this.dynamic = true
+      this.splits = true
+    }
+    if (/^~[^/]/.test(this.value) && this.plain !== 0) this.dynamic = true
+    return this
+  }
+
+  get named(): boolean {
+    return !this.splits && this.value.lastIndexOf("/") >= this.unknownTo - (this.unknownTo === 0 ? 1 : 0)
+  }
+}

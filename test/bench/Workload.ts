@@ -1,0 +1,76 @@
+/**
+ * One piece of work that several systems do in the same way, and how it is measured.
+ *
+ * Every run counts what happened (model calls, tool runs, the sum of their arguments, answers, events) and dies when a count
+ * is wrong, so that nobody wins by leaving something out.
+ */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as Cpu from "./Cpu.js"
+
+/** Figures by name. */
+export type Sample = Readonly<Record<string, number>>
+
+export interface Workload {
+  /** Measures for about this long, in milliseconds on a core; at least one run. */
+  readonly sample: (budget: number) => Effect.Effect<Sample>
+}
+
+/** What one system can do, by name; the work is the same under the same name. */
+export type Workloads = Readonly<Record<string, Effect.Effect<Workload, never, Scope.Scope>>>
+
+/** Work whose only figure is microseconds on a core per unit. */
+export const timed = (units: number, run: Effect.Effect<void>): Workload => ({
+  sample: (budget) =>
+    Effect.gen(function* () {
+      let runs = 0
+      const start = Cpu.now()
+      let spent = 0
+      while (runs === 0 || spent < budget * 1_000) {
+        yield* run
+        runs++
+        spent = Cpu.now() - start
+      }
+      return { us: spent / runs / units }
+    })
+})
+
+/** What a run has to come out at. */
+export interface Tally {
+  modelCalls: number
+  toolRuns: number
+  /** Of the tools' arguments. */
+  sum: number
+  asked: number
+  events: number
+}
+
+export const tally = (): Tally => ({ modelCalls: 0, toolRuns: 0, sum: 0, asked: 0, events: 0 })
+
+/** Dies when a count is not what it must be. */
+export const expect = (what: string, actual: unknown, expected: unknown): Effect.Effect<void> =>
+  actual === expected
+    ? Effect.void
+    : Effect.dieMessage(`${what}: expected ${String(expected)}, but it was ${String(actual)}`)
+
+/** Compares what a run counted with what it must come out at. */
+export const expectTally = (actual: Tally, expected: Partial<Tally>): Effect.Effect<void> =>
+  Effect.forEach(
+    Object.entries(expected),
+    ([name, value]) => expect(name, actual[name as keyof Tally], value),
+    { discard: true }
+  )
+
+/** The numbers below `size` in an order that is random, and the same every time. */
+export const shuffled = (size: number): ReadonlyArray<number> => {
+  const order = Array.from({ length: size }, (_, i) => i)
+  let seed = 42
+  for (let i = size - 1; i > 0; i--) {
+    seed = (Math.imul(seed, 1_103_515_245) + 12_345) & 0x7fffffff
+    const j = seed % (i + 1)
+    const held = order[i] ?? 0
+    order[i] = order[j] ?? 0
+    order[j] = held
+  }
+  return order
+}
