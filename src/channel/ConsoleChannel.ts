@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as FormProgress from "../interaction/FormProgress.js"
 import type { Answer, Approve, ApproveAnswer, Interaction } from "../interaction/Interaction.js"
 import { safeAnswer } from "../interaction/Interaction.js"
 import { InteractionCancelled } from "../interaction/InteractionError.js"
@@ -20,21 +21,7 @@ import * as ConsolePrompt from "./ConsolePrompt.js"
 import * as ConsoleScreen from "./ConsoleScreen.js"
 import * as Display from "./Display.js"
 
-/** One question of a form, as it is put. */
-export interface Displayed {
-  readonly request: InteractionRequest<Clarify>
-  readonly question: Question.Question
-  /** 1-based. */
-  readonly number: number
-  readonly total: number
-}
-
 export interface Options {
-  /** Runs when a question of a form is put for the first time. */
-  readonly onQuestionDisplayed?: ((question: Displayed) => Effect.Effect<void>) | undefined
-  /** Runs when a question of a form was answered; not when the form was cancelled. */
-  readonly onQuestionAnswered?:
-    ((question: Displayed & { readonly answer: Question.QuestionAnswer }) => Effect.Effect<void>) | undefined
   /** Default: a person may take as long as they like. */
   readonly timeouts?: Interactor.Timeouts | undefined
 }
@@ -57,7 +44,7 @@ export const make = (options: Options = {}): Effect.Effect<Interactor.Service, n
         Approve: approve(screen),
         grantStageTool: ask({}),
         approveSubagentEnvelope: ask({}),
-        Clarify: clarify(screen, options),
+        Clarify: clarify(screen),
         Ask: ask({ paste: "insert" }),
         Select: ask({}),
         Confirm: ask({}),
@@ -103,11 +90,15 @@ const open = <I extends Interaction>(
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
     const prompt = ConsolePrompt.render(request, { color: screen.color, now })
     const style = Display.style(screen.color)
-    const cancelled = new InteractionCancelled({ requestId: request.requestId, by: id })
+    const { requestId } = request
+    const cancelled = new InteractionCancelled({ requestId, by: id })
     return screen
       .dialog(prompt.title, (ask) => use(ask, prompt))
       .pipe(
         Effect.catchAll((ended) => {
+          // Whose input has ended did not decide anything: others may still answer.
+          if (ended._tag === "DialogClosed" && ended.by === "end of input")
+            return new InteractionCancelled({ requestId })
           if (ended._tag !== "PatienceLost") return cancelled
           const safe = safeAnswer(request.interaction)
           const note = `No answer was understood: ${Option.isSome(safe) ? "denied" : "cancelled"}.`
@@ -222,7 +213,7 @@ const edit = (
 }
 
 const clarify =
-  (screen: ConsoleScreen.Service, options: Options) =>
+  (screen: ConsoleScreen.Service) =>
   (request: InteractionRequest<Clarify>): Effect.Effect<Question.ClarifyAnswers, InteractionCancelled> =>
     open(screen, request, (ask, prompt) =>
       Effect.gen(function* () {
@@ -230,9 +221,9 @@ const clarify =
         const answers: Record<string, Question.QuestionAnswer> = {}
         for (const [index, question] of questions.entries()) {
           const number = index + 1
-          const displayed: Displayed = { request, question, number, total: questions.length }
-          const lines = ConsolePrompt.renderQuestion(question, number, questions.length, screen)
-          yield* options.onQuestionDisplayed?.(displayed) ?? Effect.void
+          const total = questions.length
+          const lines = ConsolePrompt.renderQuestion(question, number, total, screen)
+          yield* FormProgress.tell({ number, total })
           const answer = yield* insist<Question.QuestionAnswer>(
             screen,
             ask,
@@ -247,7 +238,7 @@ const clarify =
               Question.isCancel(line) ? Effect.fail(new Withdrawn()) : Effect.succeed(Question.parse(question, line))
           )
           answers[String(number)] = answer
-          yield* options.onQuestionAnswered?.({ ...displayed, answer }) ?? Effect.void
+          yield* FormProgress.tell({ number, total, answer })
         }
         return answers
       })

@@ -11,7 +11,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as ConsoleScreen from "./ConsoleScreen.js"
-import * as DialogQueue from "./DialogQueue.js"
+import * as DialogQueue from "../interaction/DialogQueue.js"
 import * as Display from "./Display.js"
 
 export interface Options {

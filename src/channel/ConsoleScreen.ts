@@ -27,7 +27,7 @@ import * as Layer from "effect/Layer"
 import * as Mailbox from "effect/Mailbox"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import * as DialogQueue from "./DialogQueue.js"
+import * as DialogQueue from "../interaction/DialogQueue.js"
 import * as ScreenLayout from "./ScreenLayout.js"
 import * as ScreenState from "./ScreenState.js"
 

@@ -16,6 +16,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
@@ -139,18 +140,11 @@ const makeInteractor = (
       onNone: () => asked,
       onSome: (limit) =>
         Effect.flatMap(Effect.fork(expire(desk, id, request, limit, timeouts.onTimeout)), (timer) =>
-          Effect.onExit(asked, () => Fiber.interruptFork(timer))
+          // Not waited for: the timer holds nothing, and whoever asked wants the answer.
+          Effect.onExit(asked, () => Fiber.interruptAsFork(timer, FiberId.none))
         )
     })
-    return options?.recheck === undefined
-      ? wait
-      : Effect.flatMap(
-          options.recheck,
-          Option.match({
-            onNone: () => wait,
-            onSome: (answer) => Effect.succeed<Interactor.Answered<I>>({ answer, by: "policy", how: "recheck" })
-          })
-        )
+    return Interactor.rechecked(options, wait)
   }
 })
 

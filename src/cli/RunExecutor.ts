@@ -16,17 +16,19 @@ export interface Options {
   readonly task: string
   /** Where a person follows and is asked; nothing when nobody watches. */
   readonly screen: Screen | undefined
+  /** Whether the screen is drawn. On plain lines every line is an answer, so nothing else may read them. */
+  readonly interactive: boolean
   readonly halted: Effect.Effect<Halted>
 }
 
 /** Runs the task until the agent is idle; yields the exit code. */
-export const run = ({ agent, task, screen, halted }: Options): Effect.Effect<number, never, Scope.Scope> =>
+export const run = ({ agent, task, screen, interactive, halted }: Options): Effect.Effect<number, never, Scope.Scope> =>
   Effect.gen(function* () {
     const shown =
       screen === undefined
         ? undefined
         : yield* Effect.forkScoped(Transcript.follow(agent.events, screen, progress(screen)))
-    if (screen !== undefined) yield* Effect.forkScoped(listen(screen, agent))
+    if (screen !== undefined && interactive) yield* Effect.forkScoped(listen(screen, agent))
     const halt = yield* haltWith(agent, halted)
     const end = yield* Effect.orElseSucceed(agent.run(task), () => stopped)
     yield* agent.shutdown

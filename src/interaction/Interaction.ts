@@ -250,6 +250,15 @@ export const decodeAnswer = <I extends Interaction>(
   return misfit === undefined ? Either.right(answer) : Either.left(misfit)
 }
 
+/**
+ * Why a value is no answer to `interaction`; `undefined` when it is one. For answers that come from code instead of a
+ * wire: the type cannot say that an index is in range, and whoever has no types can return anything.
+ */
+export const misfit = (interaction: Interaction, answer: unknown): string | undefined =>
+  isAnswer[interaction._tag](answer)
+    ? misfitOf(interaction, answer)
+    : `that is not an answer to a ${interaction._tag} request`
+
 /** Encodes an answer for a wire. Never call it for a kind that {@link isSecret} on a wire that others can read. */
 export const encodeAnswer = <I extends Interaction>(interaction: I, answer: Answer<I>): unknown =>
   answerEncoders[interaction._tag](answer)
@@ -281,6 +290,7 @@ const decoders = mapKinds((kind) => ParseResult.decodeUnknownEither(kind as Sche
 const answerDecoders = mapKinds((kind) => ParseResult.decodeUnknownEither(kind.success as Schema.Schema<unknown>)) as {
   readonly [K in Kind]: Decoder<unknown>
 }
+const isAnswer = mapKinds((kind) => ParseResult.is(kind.success as Schema.Schema<unknown>))
 const answerEncoders = mapKinds((kind) => Schema.encodeSync(kind.success as Schema.Schema<unknown>))
 
 /** What the answer's own schema cannot say: that it fits this very payload. */

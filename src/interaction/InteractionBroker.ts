@@ -27,6 +27,8 @@ import * as Origin from "../core/Origin.js"
 import * as Redaction from "../core/Redaction.js"
 import * as AgentEvent from "../event/AgentEvent.js"
 import * as EventBus from "../event/EventBus.js"
+import * as DialogQueue from "./DialogQueue.js"
+import { FormProgress, type Progress } from "./FormProgress.js"
 import * as Interaction from "./Interaction.js"
 import {
   InteractionAlreadyAnswered,
@@ -41,6 +43,7 @@ import {
 import type { InteractionRequest } from "./InteractionRequest.js"
 import * as Interactor from "./Interactor.js"
 import * as Pending from "./Pending.js"
+import { summarize } from "./Question.js"
 
 export interface Service {
   /** The broker as the interactor it is. */
@@ -110,7 +113,7 @@ class Broker implements Service {
   private readonly pending = Pending.make<InteractionRequest, AnyAnswered, InteractionError>()
   private readonly raised = new Map<RequestId, Raised>()
   private readonly attached = new Set<Attachment>()
-  private readonly slot = Effect.unsafeMakeSemaphore(1)
+  private readonly slot = DialogQueue.make()
   private readonly redactor: Redaction.Redactor
 
   constructor(
@@ -132,15 +135,7 @@ class Broker implements Service {
         InteractionError
       >
       if (!Interaction.takesPromptSlot(request.interaction._tag)) return raise
-      const recheck = options?.recheck
-      if (recheck === undefined) return this.slot.withPermits(1)(raise)
-      return this.slot.withPermits(1)(
-        Effect.flatMap(recheck, (known) =>
-          Option.isSome(known)
-            ? Effect.succeed<Interactor.Answered<I>>({ answer: known.value, by: "policy", how: "recheck" })
-            : raise
-        )
-      )
+      return this.slot.hold(Interactor.rechecked(options, raise))
     }
   }
 
@@ -244,7 +239,12 @@ class Broker implements Service {
   private show(attachment: Attachment, raised: Raised): Effect.Effect<void> {
     const { request, options } = raised
     const by = attachment.interactor.id
-    const run = Effect.exit(attachment.interactor.request(request, options)).pipe(
+    const asking = attachment.interactor.request(request, options)
+    const watched =
+      request.interaction._tag === "Clarify"
+        ? Effect.provideService(asking, FormProgress, (progress) => this.tellProgress(request, progress))
+        : asking
+    const run = Effect.exit(watched).pipe(
       Effect.flatMap((exit) => {
         if (Exit.isSuccess(exit)) {
           return this.pending.settle(request.requestId, exit, exit.value.by)
@@ -274,6 +274,15 @@ class Broker implements Service {
     return Effect.map(Effect.forkIn(Effect.interruptible(run), this.scope), (fiber) => {
       if (raised.shown.has(attachment)) raised.shown.set(attachment, fiber)
     })
+  }
+
+  private tellProgress(request: InteractionRequest, { number, total, answer }: Progress): Effect.Effect<void> {
+    const { requestId } = request
+    const body: AgentEvent.Body =
+      answer === undefined
+        ? { _tag: "QuestionDisplayed", requestId, index: number, total }
+        : { _tag: "QuestionAnswered", requestId, index: number, summary: this.redactor.text(summarize(answer)) }
+    return Effect.asVoid(this.publish(request, body))
   }
 
   private leave(attachment: Attachment, raised: Raised): void {

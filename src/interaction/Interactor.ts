@@ -20,6 +20,7 @@ import * as Option from "effect/Option"
 import type { Answer, Interaction, Kind } from "./Interaction.js"
 import { takesPromptSlot } from "./Interaction.js"
 import { InteractionTimedOut, InteractorUnavailable, type InteractionError } from "./InteractionError.js"
+import * as DialogQueue from "./DialogQueue.js"
 import * as InteractionRequest from "./InteractionRequest.js"
 
 /** How an answer came about: somebody gave it, or a rule did because nobody would. */
@@ -134,11 +135,28 @@ export const layer = (service: Service): Layer.Layer<Interactor> => Layer.succee
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/** One request at a time, in order of arrival. One that is withdrawn while in line is never shown. */
+/**
+ * One request at a time, in order of arrival. One that is withdrawn while in line is never shown, nor is one that an
+ * earlier answer has decided by the time it is at the head.
+ */
 export const serialized = (service: Service): Service => {
-  const line = Effect.unsafeMakeSemaphore(1)
-  return { ...service, request: (request, options) => line.withPermits(1)(service.request(request, options)) }
+  const line = DialogQueue.make()
+  return {
+    ...service,
+    request: (request, options) => line.hold(rechecked(options, service.request(request, options)))
+  }
 }
+
+/** Takes the answer that is known already, if there is one, instead of asking. */
+export const rechecked = <I extends Interaction>(
+  options: Options<I> | undefined,
+  ask: Effect.Effect<Answered<I>, InteractionError>
+): Effect.Effect<Answered<I>, InteractionError> =>
+  options?.recheck === undefined
+    ? ask
+    : Effect.flatMap(options.recheck, (known) =>
+        Option.isSome(known) ? Effect.succeed({ answer: known.value, by: "policy", how: "recheck" } as const) : ask
+      )
 
 /** How long an interactor waits once it shows a request. Absent, zero or negative: for ever. */
 export interface Timeouts {

@@ -55,7 +55,7 @@ const nothing = (name: string): string => `${name}: done, nothing to show.`
 
 const headed = (head: string, body: string): string => {
   if (body === "") return head.replace(/:$/, ".")
-  return body.includes("\n") || head.length + body.length > 100 ? `${head}\n${body}` : `${head} ${body}`
+  return /[\n\t]/.test(body) || head.length + body.length > 100 ? `${head}\n${body}` : `${head} ${body}`
 }
 
 const shorten = (text: string): string => {

@@ -84,6 +84,7 @@ export class Scanner {
     let start = -1
     let end = -1
     let dynamic = false
+    let ended = false
     let first: Word | undefined
     const words: Array<string> = []
     const assignments: Array<string> = []
@@ -93,11 +94,14 @@ export class Scanner {
       if (target === false) return false
       if (target !== undefined) {
         dynamic ||= target.dynamic
+        ended ||= this.redirects.at(-1)?.operator.startsWith("&") === true
         continue
       }
       const char = this.peek()
       if (char === "(") return this.fail("a function, an array or a pattern in parentheses")
       if (char === "" || char === "#" || "\n;&|)".includes(char)) break
+      // To some shells `a &> b c` is `a &` and then `c > b`.
+      if (ended) return this.fail("words after &>")
       if (start < 0) start = this.at
       const word = this.word()
       if (word === undefined) return false
@@ -309,14 +313,15 @@ export class Scanner {
     for (;;) {
       const char = this.peek()
       if (char === " " || char === "\t") this.at++
-      else if (char === "\\" && this.text[this.at + 1] === "\n" && (blank || this.isBlank(this.at - 1))) this.at += 2
+      else if (
+        char === "\\" &&
+        this.text[this.at + 1] === "\n" &&
+        (blank || " \t".includes(this.text[this.at - 1] ?? ""))
+      )
+        this.at += 2
       else return
       blank = true
     }
-  }
-
-  private isBlank(at: number): boolean {
-    return this.text[at] === " " || this.text[at] === "\t"
   }
 
   private peek(): string {

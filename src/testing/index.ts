@@ -1,3 +1,5 @@
 /** `assent/testing`: what teams use in their own tests. */
-export * as ScriptedModel from "../model/ScriptedModel.js"
 export * as QueueChannel from "../channel/QueueChannel.js"
+export * as ScriptedModel from "../model/ScriptedModel.js"
+export * as TestAgent from "./TestAgent.js"
+export * as TestInteractor from "./TestInteractor.js"

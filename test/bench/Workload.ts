@@ -35,6 +35,39 @@ export const timed = (units: number, run: Effect.Effect<void>): Workload => ({
     })
 })
 
+/** Work of which only the second part is timed: the outer effect makes it ready, the inner one is measured. */
+export const timedPart = (units: number, prepare: Effect.Effect<Effect.Effect<unknown>>): Workload => ({
+  sample: (budget) =>
+    Effect.gen(function* () {
+      let runs = 0
+      let spent = 0
+      while (runs === 0 || spent < budget * 1_000) {
+        const run = yield* prepare
+        const start = Cpu.now()
+        yield* run
+        spent += Cpu.now() - start
+        runs++
+      }
+      return { us: spent / runs / units }
+    })
+})
+
+/** As {@link timed}; the figure is units per second on a core, in millions. */
+export const rated = (units: number, run: Effect.Effect<void>): Workload => {
+  const { sample } = timed(units, run)
+  return { sample: (budget) => Effect.map(sample(budget), ({ us = Number.NaN }) => ({ rate: 1 / us })) }
+}
+
+/** The same work on little and on much, in turns, and how much dearer it got. */
+export const growing = (little: Workload, much: Workload): Workload => ({
+  sample: (budget) =>
+    Effect.zipWith(little.sample(budget / 2), much.sample(budget / 2), ({ us: few = 0 }, { us: many = 0 }) => ({
+      few,
+      many,
+      growth: many / few
+    }))
+})
+
 /** What a run has to come out at. */
 export interface Tally {
   modelCalls: number

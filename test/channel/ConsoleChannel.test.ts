@@ -11,6 +11,7 @@ import * as ConsoleChannel from "../../src/channel/ConsoleChannel.js"
 import * as ConsoleScreen from "../../src/channel/ConsoleScreen.js"
 import type { RequestId } from "../../src/core/Id.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
+import { FormProgress } from "../../src/interaction/FormProgress.js"
 import type * as Interactor from "../../src/interaction/Interactor.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
 import * as TestTerminal from "../kit/TestTerminal.js"
@@ -168,12 +169,17 @@ describe("ConsoleChannel", () => {
   it.scoped("puts the questions of a form one by one and tells of each", () =>
     Effect.gen(function* () {
       const told: Array<string> = []
-      const { terminal, ask, say } = yield* setup({
-        onQuestionDisplayed: ({ number, total }) => Effect.sync(() => told.push(`displayed ${number}/${total}`)),
-        onQuestionAnswered: ({ number, answer }) =>
-          Effect.sync(() => told.push(`answered ${number} ${JSON.stringify(answer)}`))
-      })
-      const asking = yield* ask(samples.Clarify.interaction)
+      const { terminal, ask, say } = yield* setup()
+      const asking = yield* Effect.provideService(
+        ask(samples.Clarify.interaction),
+        FormProgress,
+        ({ number, total, answer }) =>
+          Effect.sync(() => {
+            told.push(
+              answer === undefined ? `displayed ${number}/${total}` : `answered ${number} ${JSON.stringify(answer)}`
+            )
+          })
+      )
       assert.deepStrictEqual(terminal.screen(), [
         "Please clarify",
         "│ before we start",

@@ -256,7 +256,7 @@ describe("OfflineModel", () => {
     ["run_command", { exitCode: 0, output: "a\nb\n", durationMs: 3 }, false, "run_command:\na\nb"],
     ["run_command", { exitCode: 0, output: "", durationMs: 3 }, false, "run_command: done, nothing to show."],
     ["run_command", { exitCode: 2, output: "no", durationMs: 3 }, false, "run_command ended with exit code 2: no"],
-    ["read_file", "1\thello", false, "read_file: 1\thello"],
+    ["read_file", "1\thello", false, "read_file:\n1\thello"],
     ["read_file", "There is no file a.txt.", true, "read_file failed: There is no file a.txt."],
     [
       "write_file",

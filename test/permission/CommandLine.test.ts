@@ -1,4 +1,8 @@
+import * as NodeContext from "@effect/platform-node/NodeContext"
+import * as Command from "@effect/platform/Command"
+import * as FileSystem from "@effect/platform/FileSystem"
 import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as fc from "effect/FastCheck"
 import * as CommandLine from "../../src/permission/CommandLine.js"
@@ -189,6 +193,8 @@ const table: ReadonlyArray<Row> = [
   ["git $(($(x)))", undefined, undefined, false],
   ["git ${X:-$(x)}", undefined, undefined, false],
   ["git ${X:-`x`}", undefined, undefined, false],
+  ["git log &>/dev/null rm x", undefined, undefined, false],
+  ["git log &>/dev/null", "git", "git", true],
   ["git >", undefined, undefined, false],
   ["git status\r\nrm x", undefined, undefined, false],
   ["git status\u0000", undefined, undefined, false],
@@ -286,6 +292,97 @@ describe("a command is taken apart", () => {
     )
   })
 })
+
+it.scopedLive("a real shell runs no program that was not found", () =>
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    const root = yield* fs.makeTempDirectoryScoped()
+    for (const directory of ["bin", "cwd", "log"]) yield* fs.makeDirectory(`${root}/${directory}`)
+    const stubs = ["git", "rm", "x"]
+    for (const name of stubs) {
+      yield* fs.writeFileString(`${root}/bin/${name}`, `#!/bin/sh\necho ${name} >> "$LOG"\n`)
+      yield* fs.chmod(`${root}/bin/${name}`, 0o755)
+    }
+    const pieces = fc.constantFrom(
+      ...[
+        "git",
+        "rm",
+        "x",
+        "; ",
+        "&",
+        "&&",
+        "|",
+        "||",
+        "(",
+        ")",
+        "<",
+        ">",
+        "2>&1",
+        "$",
+        "$(",
+        "$(x)",
+        "`rm`",
+        '"$(rm)"',
+        "'a b'"
+      ],
+      ...[
+        "'",
+        '"',
+        "\\",
+        "\\\n",
+        "\n",
+        "#",
+        "*",
+        "{",
+        "}",
+        ",",
+        "~",
+        "A=",
+        "$X",
+        "${X}",
+        "$((",
+        "))",
+        "[",
+        "!",
+        "$'",
+        "&>",
+        "|&"
+      ],
+      ...[" ", " ", " ", " ", "if ", "/", "1"]
+    )
+    const texts = fc
+      .sample(
+        fc.array(pieces, { minLength: 2, maxLength: 12 }).map((parts) => parts.join("")),
+        4000
+      )
+      .filter((text) => Either.isRight(CommandLine.parse(text)))
+      .slice(0, 250)
+    assert.isAbove(texts.length, 100)
+    const check = (text: string, i: number) =>
+      Effect.gen(function* () {
+        const log = `${root}/log/${i}`
+        yield* Command.make("/bin/sh", "-c", `${text}\nwait`).pipe(
+          Command.workingDirectory(`${root}/cwd`),
+          Command.env({ PATH: `${root}/bin`, HOME: `${root}/cwd`, LOG: log }),
+          Command.exitCode
+        )
+        const ran = (yield* Effect.orElseSucceed(fs.readFileString(log), () => ""))
+          .split("\n")
+          .filter((name) => name !== "")
+        const { commands } = parsed(text)
+        const known = commands.map((command) => command.program.replace(/^.*\//, ""))
+        const foreign = commands.every((command) => command.named) ? ran.filter((name) => !known.includes(name)) : []
+        assert.deepStrictEqual(foreign, [], text)
+        if (CommandLine.covers(git, text))
+          assert.deepStrictEqual(
+            ran.filter((name) => name !== "git"),
+            [],
+            text
+          )
+      })
+    yield* Effect.forEach(texts, check, { concurrency: 4, discard: true })
+  }).pipe(Effect.provide(NodeContext.layer))
+)
 
 describe("what always remembers", () => {
   it("has a text form that cannot be taken for another", () => {

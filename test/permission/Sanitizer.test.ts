@@ -44,7 +44,8 @@ const withTree = <A, E>(
         workspace,
         protectedPaths: [`${workspace}/.assent`, `${workspace}/audit.db`],
         pathFields,
-        options
+        options,
+        temporary: [`${root}/tmp`]
       }).pipe(Effect.map((found) => [...new Set(found.map(({ rule }) => rule as string))].sort()))
     return yield* use({
       workspace,
@@ -206,17 +207,20 @@ describe("the path scope", () => {
 
   it.live("widens where its options say so, and only there", () =>
     withTree(
-      ({ workspace, file, command }) =>
+      ({ workspace, outside, file, command }) =>
         Effect.gen(function* () {
-          yield* expectAll(command, none, ["ls > /tmp/x", "cat ~/x", "cat ../ws-twin/x"])
+          const tmp = outside.replace(/out$/, "tmp")
+          yield* expectAll(command, none, [`ls > ${tmp}/x`, "cat ~/x", "cat ../ws-twin/x"])
           yield* expectAll(command, scope, [
-            "ls > /tmpx/y",
+            `ls > ${tmp}x/y`,
             "cat /etc/passwd",
             "cat ~/../x",
-            "cat /tmp/../etc/passwd",
+            "cat ../ws-twin/../x",
+            `cat ${tmp}/../out/secret`,
             `cat ${workspace}/src/a.ts`
           ])
-          yield* expectAll<unknown>(file, scope, [`${workspace}/src/a.ts`])
+          yield* expectAll<unknown>(file, none, [`${tmp}/x`, "../ws-twin/x"])
+          yield* expectAll<unknown>(file, scope, [`${workspace}/src/a.ts`, `${tmp}-x/y`])
         }),
       {
         ...Sanitizer.defaults,

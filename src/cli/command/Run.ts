@@ -45,7 +45,13 @@ export const run = (invocation: Arguments.Invocation) =>
           yield* Effect.forkScoped(Effect.delay(agent.cancel("timeout"), settings.timeout))
         }
         if (!json) {
-          return yield* RunExecutor.run({ agent, task: task ?? "", screen: Option.getOrUndefined(screen), halted })
+          return yield* RunExecutor.run({
+            agent,
+            task: task ?? "",
+            screen: Option.getOrUndefined(screen),
+            interactive: Screen.isInteractive("stderr"),
+            halted
+          })
         }
         const peer = Option.map(channel, (channel) => ({
           channel,

@@ -19,13 +19,15 @@ export interface DialogQueue {
 
 export const make = (): DialogQueue => {
   // Each waiter awaits its own deferred; whoever leaves completes the oldest one. Unbounded: a waiter is a blocked fiber.
-  const line: Array<Deferred.Deferred<void>> = []
+  const line = new Set<Deferred.Deferred<void>>()
   let busy = false
 
   const leave = Effect.sync(() => {
-    const next = line.shift()
-    if (next === undefined) busy = false
-    else Deferred.unsafeDone(next, Effect.void)
+    for (const next of line) {
+      line.delete(next)
+      return Deferred.unsafeDone(next, Effect.void)
+    }
+    busy = false
   })
 
   const enter = Effect.suspend(() => {
@@ -34,21 +36,16 @@ export const make = (): DialogQueue => {
       return Effect.void
     }
     const turn = Deferred.unsafeMake<void>(FiberId.none)
-    line.push(turn)
+    line.add(turn)
     return Effect.onInterrupt(Deferred.await(turn), () =>
-      Effect.suspend(() => {
-        const place = line.indexOf(turn)
-        // Not in line any more: the turn was handed over in the same moment, so it has to be handed on.
-        if (place < 0) return leave
-        line.splice(place, 1)
-        return Effect.void
-      })
+      // Not in line any more: the turn was handed over in the same moment, so it has to be handed on.
+      Effect.suspend(() => (line.delete(turn) ? Effect.void : leave))
     )
   })
 
   return {
     hold: (self) =>
       Effect.uninterruptibleMask((restore) => Effect.zipRight(restore(enter), Effect.ensuring(restore(self), leave))),
-    size: () => line.length + (busy ? 1 : 0)
+    size: () => line.size + (busy ? 1 : 0)
   }
 }

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import * as DialogQueue from "../../src/channel/DialogQueue.js"
+import * as DialogQueue from "../../src/interaction/DialogQueue.js"
 
 const settle = Effect.repeatN(Effect.yieldNow(), 20)
 

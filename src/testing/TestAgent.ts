@@ -1,0 +1,153 @@
+/**
+ * An agent in a test: a model that plays a script, a person who plays another, ids that can be foretold, and nothing that
+ * leaves memory.
+ *
+ * ```ts
+ * it.scoped("does not deploy when the person says no", () =>
+ *   Effect.gen(function* () {
+ *     const { agent, person, events } = yield* TestAgent.start()
+ *     yield* agent.run("ship it")
+ *     assert.strictEqual((yield* person.shown).length, 1)
+ *     assert.notInclude((yield* events).map((event) => event._tag), "ToolCallStarted")
+ *   }).pipe(
+ *     Effect.provide(
+ *       TestAgent.layer({ toolkit, script: [{ tools: [{ name: "deploy" }] }, { text: "All right." }], person: ["n"] })
+ *     ),
+ *     Effect.provide(handlers)
+ *   )
+ * )
+ * ```
+ *
+ * Everything works under `TestClock`.
+ */
+import type * as Tool from "@effect/ai/Tool"
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import * as QueueChannel from "../channel/QueueChannel.js"
+import * as Id from "../core/Id.js"
+import type { AgentEvent } from "../event/AgentEvent.js"
+import type { Interactor } from "../interaction/Interactor.js"
+import type * as Model from "../model/Model.js"
+import * as ScriptedModel from "../model/ScriptedModel.js"
+import * as Agent from "../runtime/Agent.js"
+import * as AgentRuntime from "../runtime/AgentRuntime.js"
+import * as TestInteractor from "./TestInteractor.js"
+
+// -----------------------------------------------------------------------------------------------------------------
+// models
+// -----------------------------------------------------------------------------------------------------------------
+
+export interface RuntimeOptions<Tools extends Record<string, Tool.Any>> extends AgentRuntime.Options<Tools> {
+  /** What the model says: the steps of the root agent, or of several agents by name. */
+  readonly script: ReadonlyArray<ScriptedModel.Step> | ScriptedModel.Script
+  /** Where paths are looked up. Default: a file system on which nothing is. */
+  readonly files?: Layer.Layer<FileSystem.FileSystem | Path.Path> | undefined
+}
+
+export interface Options<Tools extends Record<string, Tool.Any>> extends RuntimeOptions<Tools> {
+  /** What the person does about each dialog: their script, or all of their options. Default: says nothing. */
+  readonly person?: TestInteractor.Script | TestInteractor.Options | undefined
+}
+
+/** What is left for the program to provide: the toolkit's handlers, and what they need. */
+export type Requirements<Tools extends Record<string, Tool.Any>> = Exclude<AgentRuntime.Requirements<Tools>, Provided>
+
+/** A started agent with everybody around it. */
+export interface TestAgent {
+  readonly agent: Agent.Agent
+  readonly person: TestInteractor.Service
+  /** Everything that has happened to the agent since it was started, in order. */
+  readonly events: Effect.Effect<ReadonlyArray<AgentEvent>>
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Starts an agent that asks the scripted person. It ends with the scope. */
+export const start = (
+  options?: Agent.Options
+): Effect.Effect<
+  TestAgent,
+  never,
+  AgentRuntime.AgentRuntime | TestInteractor.TestInteractor | Interactor | Scope.Scope
+> =>
+  Effect.gen(function* () {
+    const person = yield* TestInteractor.TestInteractor
+    const agent = yield* Agent.start(options)
+    const events: Array<AgentEvent> = []
+    const subscription = yield* agent.subscribe({ capacity: Number.POSITIVE_INFINITY })
+    const read = Effect.flatMap(subscription.takeAll, (batch) => {
+      if (Option.isNone(batch)) return Effect.succeed(false)
+      events.push(...batch.value)
+      return Effect.succeed(true)
+    })
+    yield* Effect.forkScoped(Effect.repeat(read, { while: (more) => more }))
+    // The reader was woken before whoever looks now; it only has to get its turn.
+    return {
+      agent,
+      person,
+      events: Effect.zipRight(
+        settle,
+        Effect.sync(() => [...events])
+      )
+    }
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// layers
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A runtime with a scripted model, and a scripted person to ask. */
+export const layer = <Tools extends Record<string, Tool.Any>>(
+  options: Options<Tools>
+): Layer.Layer<
+  AgentRuntime.AgentRuntime | TestInteractor.TestInteractor | Interactor | Id.IdGenerator,
+  never,
+  Requirements<Tools>
+> => Layer.merge(layerRuntime(options), TestInteractor.layer(toOptions(options.person)))
+
+/** A runtime with a scripted model, and a queue of dialogs that the test answers as it goes. */
+export const layerQueue = <Tools extends Record<string, Tool.Any>>(
+  options: RuntimeOptions<Tools>,
+  queue?: QueueChannel.Options
+): Layer.Layer<
+  AgentRuntime.AgentRuntime | QueueChannel.QueueChannel | Interactor | Id.IdGenerator,
+  never,
+  Requirements<Tools>
+> => Layer.merge(layerRuntime(options), QueueChannel.layer(queue))
+
+/** A runtime with a scripted model, and nobody to ask. */
+export const layerRuntime = <Tools extends Record<string, Tool.Any>>(
+  options: RuntimeOptions<Tools>
+): Layer.Layer<AgentRuntime.AgentRuntime | Id.IdGenerator, never, Requirements<Tools>> => {
+  const { script } = options
+  const model = ScriptedModel.layer("agents" in script ? script : { agents: { [rootName]: script } })
+  return Layer.merge(
+    Layer.provide(AgentRuntime.layer(options), Layer.merge(model, options.files ?? noFiles)),
+    Layer.sync(Id.IdGenerator, Id.sequence)
+  )
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+type Provided = Model.Model | FileSystem.FileSystem | Path.Path
+
+const rootName = "main"
+
+const noFiles: Layer.Layer<FileSystem.FileSystem | Path.Path> = Layer.merge(FileSystem.layerNoop({}), Path.layer)
+
+const settle = Effect.repeatN(Effect.yieldNow(), 3)
+
+const toOptions = (person: TestInteractor.Script | TestInteractor.Options | undefined): TestInteractor.Options =>
+  person === undefined ? {} : typeof person === "function" || isSteps(person) ? { script: person } : person
+
+const isSteps = (
+  person: ReadonlyArray<TestInteractor.Step> | TestInteractor.Options
+): person is ReadonlyArray<TestInteractor.Step> => Array.isArray(person)

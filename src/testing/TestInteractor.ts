@@ -1,0 +1,232 @@
+/**
+ * A scripted person: answers what a test says it answers, and remembers what it was shown. Nothing in it reads a real
+ * clock, so it works under `TestClock`.
+ *
+ * ```ts
+ * const person = yield* TestInteractor.make({
+ *   script: ["y", TestInteractor.delay("1 minute", "c: not on a Friday"), TestInteractor.silent]
+ * })
+ * const answer = yield* program.pipe(Interactor.withInteractor(person.interactor))
+ * assert.deepStrictEqual((yield* person.shown).map(({ interaction }) => interaction._tag), ["Approve", "Confirm"])
+ * ```
+ *
+ * A step of the script is spent on each request when its dialog opens; a string is what the person types. A request
+ * beyond the script fails as unavailable and says so.
+ */
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Queue from "effect/Queue"
+import type { RequestId } from "../core/Id.js"
+import * as Interaction from "../interaction/Interaction.js"
+import { InteractionCancelled, InteractorUnavailable, type InteractionError } from "../interaction/InteractionError.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as Interactor from "../interaction/Interactor.js"
+import * as TypedAnswer from "../interaction/TypedAnswer.js"
+
+// -----------------------------------------------------------------------------------------------------------------
+// models
+// -----------------------------------------------------------------------------------------------------------------
+
+/** One dialog the person sits in front of. */
+export interface Dialog {
+  readonly request: InteractionRequest
+  /** Id of the person. */
+  readonly by: string
+  /** Waits for as long as the dialog is open; fails when the person is disconnected. */
+  readonly stay: Effect.Effect<never, InteractionError>
+}
+
+/** What the person does with one dialog. */
+export interface Reaction {
+  readonly react: (dialog: Dialog) => Effect.Effect<AnyAnswer, InteractionError>
+}
+
+/** A reaction, or what the person types: see `TypedAnswer`. `cancel` withdraws where it can mean nothing else. */
+export type Step = Reaction | string
+
+/** The steps in order, one for each request; or a function of the request and its 0-based number. */
+export type Script = ReadonlyArray<Step> | ((request: InteractionRequest, index: number) => Step)
+
+export interface Options {
+  /** Default: `person`. */
+  readonly id?: string | undefined
+  /** Default: says nothing to anything. */
+  readonly script?: Script | undefined
+  /** Default: one dialog at a time. */
+  readonly dialogs?: "one" | "unbounded" | undefined
+  /** How long a dialog stays open. Default: for ever. */
+  readonly timeouts?: Interactor.Timeouts | undefined
+}
+
+export interface Service {
+  /** Asks the person. */
+  readonly interactor: Interactor.Service
+  /** Everything the person was shown, in order. */
+  readonly shown: Effect.Effect<ReadonlyArray<InteractionRequest>>
+  /** Waits for the next dialog that opens and was not taken from here before. */
+  readonly next: Effect.Effect<InteractionRequest>
+  /** The dialogs that are open now, in the order in which they opened. */
+  readonly open: Effect.Effect<ReadonlyArray<InteractionRequest>>
+  /** Dialogs that were closed before the person had answered: withdrawn, answered elsewhere or timed out. */
+  readonly dismissed: Effect.Effect<ReadonlyArray<RequestId>>
+  /** Breaks the line to the person for good: what is open, and what comes later, fails as unavailable. */
+  readonly disconnect: Effect.Effect<void>
+}
+
+export class TestInteractor extends Context.Tag("assent/testing/TestInteractor")<TestInteractor, Service>() {}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Types a line. One that is not understood makes the person unavailable, with the reason why. */
+export const type = (line: string): Reaction => ({
+  react: ({ by, request }) =>
+    TypedAnswer.isCancel(request.interaction, line)
+      ? Effect.fail(new InteractionCancelled({ requestId: request.requestId, by }))
+      : Either.match(TypedAnswer.parse(request.interaction, line), {
+          onLeft: (reason) => unavailable({ by, request }, `the script types what is no answer: ${reason}`),
+          onRight: Effect.succeed
+        })
+})
+
+/** Gives an answer. One that does not fit the request makes the person unavailable, with the reason why. */
+export const answer = (value: AnyAnswer): Reaction => ({
+  react: (dialog) => {
+    const misfit = Interaction.misfit(dialog.request.interaction, value)
+    return misfit === undefined ? Effect.succeed(value) : unavailable(dialog, `the script's answer is none: ${misfit}`)
+  }
+})
+
+/** Hands back a value that is not an answer, as an interactor does that somebody wrote without types. */
+export const nonsense = (value: unknown): Reaction => ({
+  // What must not happen is the point of it.
+  react: () => Effect.succeed(value as AnyAnswer)
+})
+
+/** Says nothing until the dialog is closed. */
+export const silent: Reaction = { react: (dialog) => dialog.stay }
+
+/** Waits until the effect says what to do, with the dialog open: such as a `Deferred` that the test completes. */
+export const wait = (step: Effect.Effect<Step>): Reaction => ({
+  react: (dialog) => Effect.flatMap(Effect.raceFirst(step, dialog.stay), (next) => reactTo(next, dialog))
+})
+
+/** Takes its time first. */
+export const delay = (duration: Duration.DurationInput, then: Step): Reaction =>
+  wait(Effect.delay(Effect.succeed(then), duration))
+
+/** Fails as unavailable. */
+export const fail = (reason: string): Reaction => ({ react: (dialog) => unavailable(dialog, reason) })
+
+/** Crashes. */
+export const crash: Reaction = { react: ({ by }) => Effect.dieMessage(`${by} crashed, as its script says`) }
+
+/** Withdraws the request, for everybody. */
+export const cancel: Reaction = {
+  react: ({ by, request }) => Effect.fail(new InteractionCancelled({ requestId: request.requestId, by }))
+}
+
+/**
+ * Does not take no for an answer: waits until the dialog is closed because somebody else has settled the request, and
+ * then answers all the same. Give it a step that answers at once. It must never count.
+ */
+export const contradict = (then: Step): Reaction => ({
+  react: (dialog) =>
+    Effect.uninterruptibleMask((restore) => Effect.zipRight(Effect.exit(restore(dialog.stay)), reactTo(then, dialog)))
+})
+
+export const make = (options: Options = {}): Effect.Effect<Service> =>
+  Effect.zipWith(
+    Deferred.make<void>(),
+    // Written when a dialog opens, read by `next`; unbounded, a test asks only so often.
+    Queue.unbounded<InteractionRequest>(),
+    (disconnected, opened): Service => {
+      const id = options.id ?? "person"
+      const script = toFunction(options.script)
+      const shown: Array<InteractionRequest> = []
+      const open = new Set<InteractionRequest>()
+      const dismissed = new Set<RequestId>()
+      let connected = true
+
+      const person: Interactor.Service = {
+        id,
+        relay: false,
+        request: <I extends Interaction.Interaction>(request: InteractionRequest<I>) =>
+          Effect.suspend((): Effect.Effect<Interactor.Answered<I>, InteractionError> => {
+            const gone = unavailable({ by: id, request }, "it was disconnected")
+            if (!connected) return gone
+            const step = script(request, shown.length)
+            shown.push(request)
+            open.add(request)
+            Queue.unsafeOffer(opened, request)
+            const dismiss = Effect.sync(() => dismissed.add(request.requestId))
+            // The reaction gives an answer to its own dialog's request, or is there to show what happens when not.
+            const reaction = reactTo(step, {
+              request,
+              by: id,
+              stay: Effect.onInterrupt(Effect.zipRight(Deferred.await(disconnected), gone), () => dismiss)
+            }) as Effect.Effect<Interaction.Answer<I>, InteractionError>
+            return reaction.pipe(
+              Effect.onExit((exit) => {
+                open.delete(request)
+                return Exit.isInterrupted(exit) ? dismiss : Effect.void
+              }),
+              Effect.map((value): Interactor.Answered<I> => ({ answer: value, by: id, how: "answered" }))
+            )
+          })
+      }
+      const timed = options.timeouts === undefined ? person : Interactor.withTimeout(person, options.timeouts)
+
+      return {
+        interactor: options.dialogs === "unbounded" ? timed : Interactor.serialized(timed),
+        shown: Effect.sync(() => [...shown]),
+        next: Queue.take(opened),
+        open: Effect.sync(() => [...open]),
+        dismissed: Effect.sync(() => [...dismissed]),
+        disconnect: Effect.suspend(() => {
+          connected = false
+          return Effect.asVoid(Deferred.succeed(disconnected, undefined))
+        })
+      }
+    }
+  )
+
+// -----------------------------------------------------------------------------------------------------------------
+// layers
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The person, and the same as the interactor to ask. */
+export const layer = (options?: Options): Layer.Layer<TestInteractor | Interactor.Interactor> =>
+  Layer.effectContext(
+    Effect.map(make(options), (person) =>
+      Context.make(TestInteractor, person).pipe(Context.add(Interactor.Interactor, person.interactor))
+    )
+  )
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+type AnyAnswer = Interaction.Answer<Interaction.Interaction>
+
+const reactTo = (step: Step, dialog: Dialog): Effect.Effect<AnyAnswer, InteractionError> =>
+  (typeof step === "string" ? type(step) : step).react(dialog)
+
+const unavailable = (
+  { by, request }: Pick<Dialog, "by" | "request">,
+  reason: string
+): Effect.Effect<never, InteractorUnavailable> =>
+  Effect.fail(new InteractorUnavailable({ requestId: request.requestId, by, reason }))
+
+const toFunction = (script: Script | undefined): ((request: InteractionRequest, index: number) => Step) => {
+  if (script === undefined) return () => silent
+  if (typeof script === "function") return script
+  return ({ interaction }, index) =>
+    script[index] ?? fail(`the script has ${script.length} steps and ends before this ${interaction._tag}`)
+}

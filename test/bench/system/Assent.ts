@@ -1,0 +1,524 @@
+/** Assent as a program uses it: an agent with a mock model, its tools, its gate, its events, everything in memory. */
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import * as Tool from "@effect/ai/Tool"
+import * as Toolkit from "@effect/ai/Toolkit"
+import * as Chunk from "effect/Chunk"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as QueueChannel from "../../../src/channel/QueueChannel.js"
+import type { RequestId, SessionId } from "../../../src/core/Id.js"
+import type { AgentEvent } from "../../../src/event/AgentEvent.js"
+import * as EventBus from "../../../src/event/EventBus.js"
+import { Confirm } from "../../../src/interaction/Interaction.js"
+import * as InteractionBroker from "../../../src/interaction/InteractionBroker.js"
+import * as InteractionRequest from "../../../src/interaction/InteractionRequest.js"
+import * as Interactor from "../../../src/interaction/Interactor.js"
+import * as Pending from "../../../src/interaction/Pending.js"
+import * as Model from "../../../src/model/Model.js"
+import * as PermissionFile from "../../../src/permission/PermissionFile.js"
+import * as Agent from "../../../src/runtime/Agent.js"
+import * as AgentRuntime from "../../../src/runtime/AgentRuntime.js"
+import * as Cpu from "../Cpu.js"
+import * as Script from "../Script.js"
+import * as Workload from "../Workload.js"
+
+const Add = Tool.make("add", { parameters: { a: Schema.Number, b: Schema.Number }, success: Schema.Number })
+
+/** Tools that are declared and never called. */
+const others = (count: number) =>
+  Toolkit.make(
+    ...Array.from({ length: count }, (_, i) =>
+      Tool.make(`other_${i}`, {
+        description: "Does something else.",
+        parameters: { path: Schema.String, limit: Schema.optional(Schema.Number) },
+        success: Schema.String
+      })
+    )
+  )
+
+interface Options {
+  readonly model: Model.Service
+  readonly count: Workload.Tally
+  /** Called by the tool before it adds. */
+  readonly before?: (() => Promise<void>) | undefined
+  readonly policy?: PermissionFile.Policy | undefined
+  readonly tools?: number | undefined
+}
+
+/** Allows `add` by name and asks about everything else. */
+const byRule = PermissionFile.policy({ whitelist: { tools: ["add"] } })
+
+const runtime = ({ model, count, before, policy = byRule, tools = 1 }: Options) => {
+  const sum = ({ a, b }: { readonly a: number; readonly b: number }) =>
+    Effect.sync(() => {
+      count.toolRuns++
+      count.sum += a + b
+      return a + b
+    })
+  const kit = Toolkit.make(Add)
+  const rest = others(tools - 1)
+  const handlers = kit.toLayer({
+    add: before === undefined ? sum : (params) => Effect.zipRight(Effect.promise(before), sum(params))
+  })
+  const idle = rest.toLayer(Object.fromEntries(Object.keys(rest.tools).map((name) => [name, () => Effect.succeed("")])))
+  return AgentRuntime.make({
+    toolkit: Toolkit.merge(kit, rest),
+    policy,
+    limits: { maxSteps: 1_000, parallelTools: 100 }
+  }).pipe(
+    Effect.provide(Layer.mergeAll(handlers, idle, Model.layer(model), FileSystem.layerNoop({}), Path.layer)),
+    Effect.map((service) => Layer.succeed(AgentRuntime.AgentRuntime, service))
+  )
+}
+
+/** A model that answers asynchronously. It counts its own steps, so that the mock costs the same after any history. */
+const mock = (script: Script.Script, count: Workload.Tally): Model.Service => {
+  const replies = script.map((reply) => Chunk.unsafeFromArray(partsOf(reply)))
+  return {
+    id: "bench/mock",
+    stream: () =>
+      Stream.flattenChunks(
+        Stream.fromEffect(
+          Effect.promise(async () => replies[count.modelCalls++] ?? Promise.reject(new Error("No more steps.")))
+        )
+      )
+  }
+}
+
+const partsOf = ({ calls, text }: Script.Reply): Array<Model.Part> => [
+  ...calls.map(
+    ({ id, a, b }): Model.Part => ({ type: "tool-call", id, name: "add", params: { a, b }, providerExecuted: false })
+  ),
+  ...(text === "" ? [] : textParts([text])),
+  {
+    type: "finish",
+    reason: calls.length > 0 ? "tool-calls" : "stop",
+    usage: { inputTokens: 10, outputTokens: 5, totalTokens: 15 }
+  }
+]
+
+const textParts = (pieces: ReadonlyArray<string>): ReadonlyArray<Model.Part> => [
+  { type: "text-start", id: "0" },
+  ...pieces.map((delta): Model.Part => ({ type: "text-delta", id: "0", delta })),
+  { type: "text-end", id: "0" }
+]
+
+const expected = (script: Script.Script): Partial<Workload.Tally> => {
+  const toolRuns = script.flatMap(({ calls }) => calls).length
+  return { modelCalls: script.length, toolRuns, sum: Script.sum(script), events: toolRuns }
+}
+
+/** Reads an agent's events as its owner does; yields when the agent has stopped. */
+const follow = (agent: Agent.Agent, see: (event: AgentEvent) => void) =>
+  Effect.flatMap(agent.subscribe({ whenFull: "wait" }), ({ takeAll }) =>
+    Effect.fork(
+      Effect.gen(function* () {
+        for (;;) {
+          const batch = yield* takeAll
+          if (Option.isNone(batch)) return
+          for (const event of batch.value) see(event)
+        }
+      })
+    )
+  )
+
+const completes = (agent: Agent.Agent, text: string) =>
+  Effect.flatMap(Effect.orDie(agent.run(text)), (end) => Workload.expect("end", end._tag, "Completed"))
+
+const reset = (count: Workload.Tally) => Effect.sync(() => Object.assign(count, Workload.tally()))
+
+/** Starts an agent, runs the script as one turn, stops it, and looks at what came of it. */
+const whole = (script: Script.Script, count: Workload.Tally, interactor: Interactor.Service) =>
+  Effect.zipRight(
+    reset(count),
+    Effect.scoped(
+      Effect.gen(function* () {
+        const agent = yield* Agent.startWith([interactor])
+        const reader = yield* follow(agent, (event) => {
+          if (event._tag === "ToolCallEnded" && event.outcome === "succeeded") count.events++
+        })
+        yield* completes(agent, "go")
+        yield* agent.shutdown
+        yield* Fiber.join(reader)
+      })
+    )
+  ).pipe(Effect.zipRight(Effect.suspend(() => Workload.expectTally(count, expected(script)))))
+
+/** Somebody who must not be asked. */
+const nobody = Interactor.make({
+  id: "nobody",
+  handlers: {
+    Approve: () => Effect.dieMessage("Nobody should be asked."),
+    grantStageTool: Interactor.declines,
+    approveSubagentEnvelope: Interactor.declines,
+    Clarify: Interactor.declines,
+    Ask: Interactor.declines,
+    Select: Interactor.declines,
+    Confirm: Interactor.declines,
+    "Auth.DeviceCode": Interactor.declines,
+    "Auth.Password": Interactor.declines
+  }
+})
+
+const runOf = (script: Script.Script, options: { readonly tools?: number; readonly crowd?: number } = {}) =>
+  Effect.gen(function* () {
+    const count = Workload.tally()
+    let crowd = new Script.Crowd(options.crowd ?? 1)
+    const layer = yield* runtime({
+      model: mock(script, count),
+      count,
+      tools: options.tools,
+      before: options.crowd === undefined ? undefined : () => crowd.join()
+    })
+    return Effect.suspend(() => {
+      crowd = new Script.Crowd(options.crowd ?? 1)
+      return whole(script, count, nobody)
+    }).pipe(Effect.provide(layer))
+  })
+
+const turn = Effect.map(runOf(Script.turns(50)), (run) => Workload.timed(50, run))
+
+/** Fifty messages of a person, each answered after one call: what a chat does, where `turn` is one task. */
+const chat = Effect.gen(function* () {
+  const count = Workload.tally()
+  const script = Array.from({ length: 50 }, () => Script.turns(1)).flat()
+  const layer = yield* runtime({ model: mock(script, count), count })
+  return Workload.timed(
+    50,
+    Effect.zipRight(
+      reset(count),
+      Effect.scoped(
+        Effect.gen(function* () {
+          const agent = yield* Agent.startWith([nobody])
+          for (let i = 0; i < 50; i++) yield* completes(agent, "go")
+        })
+      )
+    ).pipe(
+      Effect.zipRight(Effect.suspend(() => Workload.expectTally(count, { modelCalls: 100, toolRuns: 50, sum: 50 }))),
+      Effect.provide(layer)
+    )
+  )
+})
+
+const history = Effect.gen(function* () {
+  const after = (size: number) =>
+    Effect.gen(function* () {
+      const script = [...Script.turns(size), ...Script.turns(50)]
+      const count = Workload.tally()
+      const layer = yield* runtime({ model: mock(script, count), count })
+      return Workload.timedPart(
+        50,
+        Effect.gen(function* () {
+          yield* reset(count)
+          const scope = yield* Scope.make()
+          const agent = yield* Scope.extend(Agent.startWith([nobody]), scope)
+          yield* completes(agent, "go")
+          return completes(agent, "go on").pipe(
+            Effect.zipRight(
+              Effect.suspend(() => Workload.expect("messages", agent.history.messages.length, 2 * (size + 50) + 4))
+            ),
+            Effect.zipRight(Scope.close(scope, Exit.void))
+          )
+        }).pipe(Effect.provide(layer))
+      )
+    })
+  return Workload.growing(yield* after(10), yield* after(200))
+})
+
+const tools = Effect.gen(function* () {
+  const one = yield* runOf(Script.turns(50))
+  const twenty = yield* runOf(Script.turns(50), { tools: 20 })
+  return Workload.growing(Workload.timed(50, one), Workload.timed(50, twenty))
+})
+
+const parallel = Effect.map(runOf(Script.batch(100), { crowd: 100 }), (run) => Workload.timed(100, run))
+
+/** Shows every dialog to somebody who says yes at once. */
+const approving = (channel: QueueChannel.Service, count: Workload.Tally) =>
+  Effect.forkScoped(
+    Effect.forever(
+      Effect.flatMap(channel.take, (dialog) => {
+        if (dialog._tag === "Closed") return Effect.void
+        count.asked++
+        return Effect.orDie(channel.answer(dialog.request.requestId, { decision: "allow", scope: "once" }))
+      })
+    )
+  )
+
+const approval = Effect.gen(function* () {
+  const script = Script.turns(50)
+  const count = Workload.tally()
+  const channel = yield* QueueChannel.make()
+  const layer = yield* runtime({ model: mock(script, count), count, policy: PermissionFile.defaults })
+  yield* approving(channel, count)
+  return Workload.timed(
+    50,
+    whole(script, count, channel.interactor).pipe(
+      Effect.zipRight(Effect.suspend(() => Workload.expect("asked", count.asked, 50))),
+      Effect.provide(layer)
+    )
+  )
+})
+
+/** Each agent is a root session of its own; all ask the same channel, which waits for ever. */
+const blocked = (size: number) =>
+  Effect.sync((): Workload.Workload => ({
+    sample: () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const count = Workload.tally()
+          const [call, words] = Script.turns(1).map((reply) => Chunk.unsafeFromArray(partsOf(reply)))
+          const model: Model.Service = {
+            id: "bench/mock",
+            stream: ({ content }) =>
+              Stream.flattenChunks(
+                Stream.fromEffect(
+                  Effect.promise(async () => {
+                    count.modelCalls++
+                    return (content.at(-1)?.role === "tool" ? words : call) ?? Chunk.empty<Model.Part>()
+                  })
+                )
+              )
+          }
+          const layer = yield* runtime({ model, count, policy: PermissionFile.defaults })
+          const channel = yield* QueueChannel.make({ capacity: size, dialogs: "unbounded", timeouts: {} })
+          const before = Cpu.heapInUse()
+          const start = Cpu.now()
+          const agents: Array<Agent.Agent> = []
+          for (let i = 0; i < size; i++) {
+            const agent = yield* Effect.provide(Agent.startWith([channel.interactor]), layer)
+            yield* Effect.orDie(agent.send("go"))
+            agents.push(agent)
+          }
+          const asked: Array<RequestId> = []
+          while (asked.length < size) {
+            const dialog = yield* channel.take
+            if (dialog._tag === "Opened") asked.push(dialog.request.requestId)
+          }
+          const started = Cpu.now() - start
+          const heap = Cpu.heapInUse() - before
+          const answering = Cpu.now()
+          for (const id of asked) yield* Effect.orDie(channel.answer(id, { decision: "allow", scope: "once" }))
+          for (const agent of agents) {
+            const end = yield* agent.awaitIdle
+            yield* Workload.expect("end", Option.map(end, ({ _tag }) => _tag).pipe(Option.getOrNull), "Completed")
+          }
+          const us = (started + Cpu.now() - answering) / size
+          yield* Workload.expectTally(count, { modelCalls: 2 * size, toolRuns: size, sum: size })
+          return { us, kb: heap / size / 1_024 }
+        })
+      )
+  }))
+
+const request = (id: string) =>
+  Effect.map(InteractionRequest.make(new Confirm({ prompt: "Go on?", default: false })), (envelope) => ({
+    ...envelope,
+    requestId: id as RequestId
+  }))
+
+const match = Effect.sync(() => {
+  const open = (size: number) => {
+    const order = Workload.shuffled(size)
+    return Workload.timedPart(
+      size,
+      Effect.gen(function* () {
+        const pending = Pending.make<InteractionRequest.InteractionRequest, number, never>()
+        const finished = yield* Deferred.make<void>()
+        let sum = 0
+        let left = size
+        let waiting = 0
+        for (let i = 0; i < size; i++) {
+          const entry = pending.open(yield* request(`req_${i}`))
+          yield* Effect.fork(
+            Effect.flatMap(Effect.zipRight(Effect.sync(() => waiting++), entry.await), (value) => {
+              sum += value
+              return --left === 0 ? Deferred.succeed(finished, undefined) : Effect.void
+            })
+          )
+        }
+        while (waiting < size) yield* Effect.yieldNow()
+        return Effect.gen(function* () {
+          for (const i of order) yield* Effect.sync(() => pending.settle(`req_${i}`, Exit.succeed(i), "bench"))
+          yield* Deferred.await(finished)
+          yield* Workload.expect("sum of the answers", sum, (size * (size - 1)) / 2)
+          yield* Workload.expect("open", pending.size(), 0)
+        })
+      })
+    )
+  }
+  return Workload.growing(open(100), open(10_000))
+})
+
+/** The same through a channel's door: the answer is decoded, the dialog closed, the asker resumed. */
+const matchChannel = Effect.sync(() => {
+  const open = (size: number) => {
+    const order = Workload.shuffled(size)
+    return Workload.timedPart(
+      size,
+      Effect.gen(function* () {
+        const scope = yield* Scope.make()
+        const channel = yield* Scope.extend(
+          QueueChannel.make({ capacity: size, dialogs: "unbounded", timeouts: {} }),
+          scope
+        )
+        const finished = yield* Deferred.make<void>()
+        let yes = 0
+        let left = size
+        for (let i = 0; i < size; i++) {
+          const asked = channel.interactor.request(yield* request(`req_${i}`))
+          yield* Effect.fork(
+            Effect.flatMap(Effect.orDie(asked), ({ answer }) => {
+              if (answer === true) yes++
+              return --left === 0 ? Deferred.succeed(finished, undefined) : Effect.void
+            })
+          )
+        }
+        while ((yield* channel.open).length < size) yield* Effect.yieldNow()
+        return Effect.gen(function* () {
+          for (const i of order) yield* Effect.orDie(channel.answer(`req_${i}`, true))
+          yield* Deferred.await(finished)
+          yield* Workload.expect("answers", yes, size)
+          yield* Scope.close(scope, Exit.void)
+        })
+      })
+    )
+  }
+  return Workload.growing(open(100), open(10_000))
+})
+
+const events = Effect.sync(() => {
+  const size = 100_000
+  return Workload.rated(
+    size,
+    Effect.scoped(
+      Effect.gen(function* () {
+        const bus = yield* EventBus.make
+        const readers: Array<Fiber.RuntimeFiber<number>> = []
+        for (let i = 0; i < 3; i++) {
+          const { takeAll } = yield* bus.subscribe({ capacity: 256, whenFull: "wait" })
+          readers.push(
+            yield* Effect.fork(
+              Effect.gen(function* () {
+                let seen = 0
+                while (seen < size) {
+                  const batch = yield* takeAll
+                  if (Option.isNone(batch)) return seen
+                  seen += batch.value.length
+                }
+                return seen
+              })
+            )
+          )
+        }
+        for (let i = 0; i < size; i++) if (!bus.unsafePublish(event)) yield* bus.awaitRoom
+        for (const reader of readers) yield* Workload.expect("events", yield* Fiber.join(reader), size)
+      })
+    )
+  )
+})
+
+const event: AgentEvent = { _tag: "TextDelta", text: "word", at: 0, sessionId: "ses_1" as SessionId, agent: "main" }
+
+const delta = Effect.gen(function* () {
+  const pieces = Script.deltas(1_000)
+  const length = pieces.join("").length
+  const count = Workload.tally()
+  const source = Stream.fromChunks(
+    ...[
+      ...textParts(pieces),
+      {
+        type: "finish",
+        reason: "stop",
+        usage: { inputTokens: 10, outputTokens: 5, totalTokens: 15 }
+      } satisfies Model.Part
+    ].map(Chunk.of)
+  )
+  const layer = yield* runtime({ model: { id: "bench/mock", stream: () => source }, count })
+  return Workload.timed(
+    pieces.length,
+    Effect.scoped(
+      Effect.gen(function* () {
+        let seen = 0
+        const agent = yield* Agent.startWith([nobody])
+        const reader = yield* follow(agent, (event) => {
+          if (event._tag === "TextDelta") seen += event.text.length
+        })
+        yield* completes(agent, "go")
+        yield* agent.shutdown
+        yield* Fiber.join(reader)
+        yield* Workload.expect("length of the text", seen, length)
+      })
+    ).pipe(Effect.provide(layer))
+  )
+})
+
+/** All but the last interactor show the dialog and wait; the last answers at once. */
+const fanOut = (size: number) =>
+  Effect.gen(function* () {
+    const bus = yield* EventBus.make
+    const broker = yield* InteractionBroker.make({ bus })
+    let shown = 0
+    let closed = 0
+    const silent: Interactor.Service = {
+      id: "silent",
+      relay: false,
+      request: () =>
+        Effect.async(() => {
+          shown++
+          return Effect.sync(() => {
+            closed++
+          })
+        })
+    }
+    const answering: Interactor.Service = {
+      ...nobody,
+      request: (request) => {
+        shown++
+        return Effect.succeed({ answer: true as never, by: "answering", how: "answered" as const, request })
+      }
+    }
+    for (let i = 1; i < size; i++) yield* broker.attach(silent)
+    yield* broker.attach(answering)
+    const requests = 100
+    return Workload.timed(
+      requests,
+      Effect.gen(function* () {
+        shown = 0
+        closed = 0
+        for (let i = 0; i < requests; i++) {
+          const { answer } = yield* Effect.orDie(broker.interactor.request(yield* request(`req_${i}`)))
+          yield* Workload.expect("answer", answer, true)
+        }
+        // The dialogs close in fibers of their own.
+        while (closed < requests * (size - 1)) yield* Effect.yieldNow()
+        yield* Workload.expect("dialogs shown", shown, requests * size)
+        yield* Workload.expect("open", (yield* broker.open).length, 0)
+      })
+    )
+  })
+
+export const workloads: Workload.Workloads = {
+  turn,
+  chat,
+  history,
+  tools,
+  parallel,
+  approval,
+  "blocked-1000": blocked(1_000),
+  "blocked-10000": blocked(10_000),
+  match,
+  "match-channel": matchChannel,
+  events,
+  delta,
+  "fan-out-1": fanOut(1),
+  "fan-out-3": fanOut(3),
+  "fan-out-10": fanOut(10)
+}
