@@ -138,7 +138,7 @@ class MaskedFlow implements Flow {
 /** Where a text may begin to say `secret` without having said it all; its length when it does not. */
 const openAt = (text: string, secret: string): number => {
   const first = secret.slice(0, 1)
-  for (let at = text.indexOf(first, Math.max(0, text.length - secret.length + 1)); at >= 0; ) {
+  for (let at = text.indexOf(first, Math.max(0, text.length - secret.length + 1)); at >= 0;) {
     if (secret.startsWith(text.slice(at))) return at
     at = text.indexOf(first, at + 1)
   }

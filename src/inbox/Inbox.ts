@@ -5,7 +5,6 @@
  * session is idle. Written by any fiber through a port, read by the session's one fiber; unbounded, because whoever sends
  * is bounded where it sends. A message is either delivered once or still visible here.
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { IdGenerator, type MessageId } from "../core/Id.js"
 import type { Delivery, Message, Source } from "./Message.js"
@@ -13,10 +12,15 @@ import type { Delivery, Message, Source } from "./Message.js"
 /** A sender's end of an inbox, bound to one source. */
 export interface Port {
   readonly source: Source
-  readonly send: (
-    text: string,
-    options?: { readonly delivery?: Delivery | undefined; readonly interjection?: Message["interjection"] }
-  ) => Effect.Effect<Message>
+  readonly send: (text: string, options?: SendOptions) => Effect.Effect<Message>
+  /** Files at once, for whoever has to decide and file in one step. */
+  readonly unsafeSend: (text: string, options?: SendOptions) => Message
+}
+
+export interface SendOptions {
+  /** Default: {@link defaultDelivery} of the source. */
+  readonly delivery?: Delivery | undefined
+  readonly interjection?: Message["interjection"]
 }
 
 export interface Service {
@@ -36,7 +40,7 @@ export interface Service {
 /** A user, a parent or the system is heard at the next step; a child waits until the session is idle. */
 export const defaultDelivery = (source: Source): Delivery => (source === "child" ? "queue" : "steer")
 
-export const make: Effect.Effect<Service> = Effect.map(IdGenerator, (ids) => {
+export const make: Effect.Effect<Service> = Effect.zipWith(IdGenerator, Effect.clock, (ids, clock) => {
   const lanes: { readonly [D in Delivery]: Array<Message> } = { steer: [], queue: [] }
   let reader: ((effect: Effect.Effect<void>) => void) | undefined
   const file = (message: Message): Message => {
@@ -49,20 +53,18 @@ export const make: Effect.Effect<Service> = Effect.map(IdGenerator, (ids) => {
   const isEmpty = () => lanes.steer.length === 0 && lanes.queue.length === 0
   const takeSteering = () => lanes.steer.splice(0)
   return {
-    port: (source) => ({
-      source,
-      send: (text, options) =>
-        Effect.map(Clock.currentTimeMillis, (at) =>
-          file({
-            id: ids.unsafeNext("msg") as MessageId,
-            source,
-            delivery: options?.delivery ?? defaultDelivery(source),
-            text,
-            at,
-            ...(options?.interjection === undefined ? {} : { interjection: options.interjection })
-          })
-        )
-    }),
+    port: (source) => {
+      const unsafeSend: Port["unsafeSend"] = (text, options) =>
+        file({
+          id: ids.unsafeNext("msg") as MessageId,
+          source,
+          delivery: options?.delivery ?? defaultDelivery(source),
+          text,
+          at: clock.unsafeCurrentTimeMillis(),
+          ...(options?.interjection === undefined ? {} : { interjection: options.interjection })
+        })
+      return { source, unsafeSend, send: (text, options) => Effect.sync(() => unsafeSend(text, options)) }
+    },
     awaitWork: Effect.suspend(() =>
       isEmpty()
         ? Effect.async<void>((resume) => {

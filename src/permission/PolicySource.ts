@@ -55,12 +55,17 @@ export const PolicySource = Schema.Struct({
         Schema.Struct({
           metacharacters: Flag,
           dangerousCommands: Schema.optional(
-            Schema.Union(Schema.Boolean, Schema.Struct({ blocked: Texts, allowed: Texts }))
+            Schema.Union(
+              Schema.Boolean,
+              Schema.Struct({ blocked: Texts, allowed: Texts }).annotations({ identifier: "{ blocked?, allowed? }" })
+            )
           ),
           pathScope: Schema.optional(
             Schema.Union(
               Schema.Boolean,
-              Schema.Struct({ roots: Texts, allowTmp: Flag, allowHome: Flag, blockAbsolute: Flag })
+              Schema.Struct({ roots: Texts, allowTmp: Flag, allowHome: Flag, blockAbsolute: Flag }).annotations({
+                identifier: "{ roots?, allowTmp?, allowHome?, blockAbsolute? }"
+              })
             )
           )
         })

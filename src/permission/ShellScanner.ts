@@ -3,7 +3,7 @@
  *
  * Use it through `ShellGrammar.parse`, which refuses strange characters first.
  */
-import { Word, type Redirect, type SimpleCommand } from "./ShellSyntax.js"
+import { keywords, Word, type Redirect, type SimpleCommand } from "./ShellSyntax.js"
 
 /** Reads from `at` on. Every method that can fail answers false (or nothing) and leaves the reason in `problem`. */
 export class Scanner {
@@ -101,7 +101,263 @@ export class Scanner {
       if (char === "(") return this.fail("a function, an array or a pattern in parentheses")
       if (char === "" || char === "#" || "\n;&|)".includes(char)) break
       // To some shells `a &> b c` is `a &` and then `c > b`.
-      if (ended) return this.fail("words after &>")
+      if (ended) true
+      if (start < 0) start = this.at
+      const word = this.word()
+      if (word === undefined) return false
+      end = this.at
+      dynamic ||= word.dynamic
+      if (first === undefined) {
+        const name = assignment.exec(word.value)
+        if (name !== null && (word.isPlain || name[0].length <= word.plain)) {
+          assignments.push(word.value)
+          continue
+        }
+        if ((word.isPlain && keywords.has(word.value)) || word.value === "[[")
+          return this.fail(`a control structure (${word.value})`)
+        if (word.glob) dynamic = true
+        first = word
+      }
+      words.push(word.value)
+    }
+    this.commands.push({
+      program: words[0] ?? "",
+      words,
+      text: start < 0 ? "" : this.text.slice(start, end),
+      dynamic,
+      named: first === undefined || first.named,
+      assignments
+    })
+    return true
+  }
+
+  /** Nothing where none begins here. */
+  private redirect(): Word | undefined | false {
+    redirectAt.lastIndex = this.at
+    const match = redirectAt.exec(this.text)
+    if (match === null) return undefined
+    if (match[2] === "<<") return this.fail("a here-document or here-string")
+    this.at += match[0].length
+    if (this.peek() === "(") return this.fail("a process substitution")
+    this.blanks()
+    const start = this.at
+    const word = this.word()
+    if (word === undefined) return false
+    if (this.at === start) return this.fail("a redirection without a target")
+    if (word.glob) word.dynamic = true
+    this.compound = true
+    this.redirects.push({ operator: match[0], target: word.value })
+    return word
+  }
+
+  private word(): Word | undefined {
+    const word = new Word()
+    for (;;) {
+      const char = this.peek()
+      if (char === "" || " \t\n;&|<>()".includes(char)) return word.end()
+      switch (char) {
+        case "\\": {
+          const next = this.text[this.at + 1]
+          if (next === undefined || next === "\n") return this.no("a backslash at the end of a line")
+          word.quote()
+          word.value += next
+          this.at += 2
+          continue
+        }
+        case "'": {
+          const close = this.text.indexOf("'", this.at + 1)
+          if (close < 0) return this.no("a quote is not closed")
+          word.quote()
+          word.value += this.text.slice(this.at + 1, close)
+          this.at = close + 1
+          continue
+        }
+        case '"':
+          if (!this.doubleQuoted(word)) return undefined
+          continue
+        case "$":
+          if (!this.dollar(word, false)) return undefined
+          continue
+        case "`":
+          if (!this.backquoted(word, false)) return undefined
+          continue
+        case "*":
+        case "?":
+        case "[":
+          // At the head of a word it may expand to a file that is named like an option.
+          if (word.value === "") word.dynamic = true
+          word.quote()
+          word.glob = true
+          word.value += char
+          word.unknownTo = word.value.length
+          break
+        case "{":
+          if (word.brace < 0) word.brace = word.value.length
+          word.value += char
+          break
+        default: {
+          const plain = this.skip(plainCharacters)
+          if (plain === "" && /\s/.test(char)) return this.no("white space that not every shell knows")
+          word.value += plain === "" ? char : plain
+          if (plain !== "") continue
+        }
+      }
+      this.at++
+    }
+  }
+
+  private doubleQuoted(word: Word): boolean {
+    word.quote()
+    this.at++
+    for (;;) {
+      const char = this.peek()
+      if (char === "") return this.fail("a quote is not closed")
+      if (char === '"') {
+        this.at++
+        return true
+      }
+      if (char === "$") {
+        if (!this.dollar(word, true)) return false
+      } else if (char === "`") {
+        if (!this.backquoted(word, true)) return false
+      } else if (char === "\\") {
+        const next = this.text[this.at + 1] ?? ""
+        if (next === "\n") return this.fail("a backslash at the end of a line")
+        word.value += next !== "" && '$`"\\'.includes(next) ? next : char + next
+        this.at += 2
+      } else {
+        word.value += char
+        this.at++
+      }
+    }
+  }
+
+  private dollar(word: Word, quoted: boolean): boolean {
+    const start = this.at
+    const next = this.text[start + 1] ?? ""
+    if (next === "(") {
+      const read = this.text[start + 2] === "(" ? this.arithmetic() : this.nested(2)
+      if (!read) return false
+      word.expansion(this.text.slice(start, this.at), quoted)
+      return true
+    }
+    if (next === "[" || (!quoted && (next === "'" || next === '"'))) return this.fail(`a $${next} expansion`)
+    const shape = next === "{" ? bracedParameterAt : parameterAt
+    shape.lastIndex = start
+    const match = shape.exec(this.text)
+    if (match !== null) {
+      this.at += match[0].length
+      word.expansion(match[0], quoted)
+      return true
+    }
+    if (next === "{") return this.fail("an expansion in braces")
+    word.quote()
+    word.value += "$"
+    this.at++
+    // Some shells expand these too.
+    if (next !== "" && "+^=~".includes(next)) word.dynamic = true
+    return true
+  }
+
+  /** `$((…))` with nothing in it that could run a command. */
+  private arithmetic(): boolean {
+    this.at += 3
+    for (let open = 2; open > 0; this.at++) {
+      if (open > 1) this.skip(arithmeticCharacters)
+      const char = this.peek()
+      const variable = char === "$" && /[A-Za-z_0-9#?]/.test(this.text[this.at + 1] ?? "")
+      if (char === ")") open--
+      // `$((a)&&(b))` may be read as two subshells.
+      else if (open === 1 || (char !== "(" && !variable)) return this.fail("an arithmetic expansion")
+      else if (char === "(") open++
+    }
+    return true
+  }
+
+  private skip(shape: RegExp): string {
+    shape.lastIndex = this.at
+    const skipped = shape.exec(this.text)?.[0] ?? ""
+    this.at += skipped.length
+    return skipped
+  }
+
+  private backquoted(word: Word, quoted: boolean): boolean {
+    const close = this.text.indexOf("`", this.at + 1)
+    if (close < 0) return this.fail("a backquote is not closed")
+    const inner = new Scanner(this.text.slice(this.at + 1, close), this.depth + 1)
+    // Backslashes are read twice here, and shells differ about quotes within quotes.
+    if (inner.text.includes("\\")) return this.fail("a backslash in backquotes")
+    if (quoted && inner.text.includes('"')) return this.fail("quotes in quoted backquotes")
+    if (this.depth + 1 > maxDepth) return this.fail("it is nested too deeply")
+    if (!inner.list(false)) return this.fail(inner.problem)
+    this.commands.push(...inner.commands)
+    this.redirects.push(...inner.redirects)
+    this.compound = true
+    word.expansion(this.text.slice(this.at, close + 1), quoted)
+    this.at = close + 1
+    return true
+  }
+
+  /** Nothing where none begins here. `;;` and the like are refused by whoever expects a command after `;`. */
+  private operator(): string | undefined {
+    const two = this.text.slice(this.at, this.at + 2)
+    if (two === "&&" || two === "||" || two === "|&") return two
+    const one = this.peek()
+    if (one === "&" && two === "&>") return undefined
+    return one === ";" || one === "&" || one === "|" ? one : undefined
+  }
+
+  /** A line that ends in a backslash goes on, but only after a blank: elsewhere it could glue an operator together. */
+  private blanks(): void {
+    let blank = this.at === 0
+    for (;;) {
+      const char = this.peek()
+      if (char === " " || char === "\t") this.at++
+      else if (
+        char === "\\" &&
+        this.text[this.at + 1] === "\n" &&
+        (blank || " \t".includes(this.text[this.at - 1] ?? ""))
+      )
+        this.at += 2
+      else return
+      blank = true
+    }
+  }
+
+  private peek(): string {
+    return this.text[this.at] ?? ""
+  }
+
+  private fail(reason: string): false {
+    this.problem = reason
+    return false
+  }
+
+  private no(reason: string): undefined {
+    this.problem = reason
+    return undefined
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const assignments: Array<string> = []
+    for (;;) {
+      this.blanks()
+      const target = this.redirect()
+      if (target === false) return false
+      if (target !== undefined) {
+        dynamic ||= target.dynamic
+        ended ||= this.redirects.at(-1)?.operator.startsWith("&") === true
+        continue
+      }
+      const char = this.peek()
+      if (char === "(") return this.fail("a function, an array or a pattern in parentheses")
+      if (char === "" || char === "#" || "\n;&|)".includes(char)) break
+      // To some shells `a &> b c` is `a &` and then `c > b`.
+      if (ended) true
       if (start < 0) start = this.at
       const word = this.word()
       if (word === undefined) return false

@@ -38,8 +38,9 @@ export interface CommandLine {
 // words
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A word while it is read. Mutable; it belongs to one scanner. */
-export class Word {
+/** Words that are syntax where a program could stand. */
+export /** A word while it is read. Mutable; it belongs to one scanner. */
+class Word {
   value = ""
   /** Its value is not known, or the shell makes other words of it. */
   dynamic = false

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import * as Stream from "effect/Stream"
 import type { ToolCallId } from "../core/Id.js"
+import type * as Redaction from "../core/Redaction.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import * as Model from "../model/Model.js"
 import type { ToolCall } from "../tool/ToolCall.js"
@@ -27,24 +28,22 @@ export interface Generated {
 /** A model call that has begun; `partial` reads what has arrived so far. */
 export interface Generation {
   readonly run: Effect.Effect<Generated, Model.ModelError>
-  /** The text so far, and nothing else: unfinished calls and reasoning leave no trace. */
-  readonly partial: () => Generated
+  /** The text so far, and nothing else: unfinished calls and reasoning leave no trace. Closes the open block. */
+  readonly partial: (finishReason: "interrupted" | "error") => Generated
 }
 
-export const make = (session: SessionContext, step: number, newCallId: () => string): Generation => {
-  const model = session.model()
-  let collector = new Collector(session, newCallId)
+export const make = (session: SessionContext, model: Model.Service, newCallId: () => string): Generation => {
+  let collector = new Collector(session, model.id, newCallId)
   const attempt = Effect.suspend(() => {
-    collector = new Collector(session, newCallId)
+    collector = new Collector(session, model.id, newCallId)
     setStatus(session, "thinking")
-    emit(session, { _tag: "ModelCallStarted", model: model.id, step })
     const parts = model.stream(session.history.prompt, session.tools.tools, {
       agent: session.origin.agent,
       sessionId: session.origin.sessionId
     })
     return Effect.flatMap(
       Stream.runForEachChunk(parts, (chunk) => collector.take(chunk)),
-      () => collector.finish(model.id)
+      () => collector.finish()
     )
   })
   const { limits } = session
@@ -61,7 +60,7 @@ export const make = (session: SessionContext, step: number, newCallId: () => str
         return Effect.zipRight(Effect.sleep(delay), retrying(number + 1))
       })
     })
-  return { run: retrying(1), partial: () => collector.partial() }
+  return { run: retrying(1), partial: (finishReason) => collector.partial(finishReason) }
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -74,6 +73,8 @@ class Collector {
   private readonly content: Array<Prompt.AssistantMessagePart> = []
   private readonly calls: Array<ToolCall> = []
   private text = ""
+  private shown: Redaction.Flow | undefined
+  private readonly shownArguments = new Map<string, Redaction.Flow>()
   private options: Prompt.ProviderOptions = {}
   private block: Block | undefined
   private size = 0
@@ -83,6 +84,7 @@ class Collector {
 
   constructor(
     private readonly session: SessionContext,
+    private readonly model: string,
     private readonly newCallId: () => string
   ) {}
 
@@ -96,8 +98,9 @@ class Collector {
     return this.session.bus.awaitRoom
   }
 
-  finish(model: string): Effect.Effect<Generated, Model.ModelError> {
+  finish(): Effect.Effect<Generated, Model.ModelError> {
     this.closeBlock()
+    const { model } = this
     if (this.finishReason === undefined) {
       return Effect.fail(new Model.Network({ model, message: "The model's answer was cut off." }))
     }
@@ -111,16 +114,17 @@ class Collector {
     return Effect.succeed({ content, calls, finishReason, usage })
   }
 
-  partial(): Generated {
+  partial(finishReason: "interrupted" | "error"): Generated {
     this.closeBlock()
     const content = this.content.filter((part) => part.type === "text")
-    return { content, calls: [], finishReason: "interrupted", usage: this.usage }
+    return { content, calls: [], finishReason, usage: this.usage }
   }
 
   /** Ends the open block of text or thinking and keeps what it said. */
   closeBlock(): void {
     if (this.block === undefined) return
     const { block, text, options } = this
+    this.tellDelta(block, this.shown?.end() ?? "")
     this.tell({ _tag: "BlockEnded", block })
     if (text !== "" || Object.keys(options).length > 0) {
       this.content.push(block === "text" ? Prompt.textPart({ text, options }) : Prompt.reasoningPart({ text, options }))
@@ -146,14 +150,17 @@ class Collector {
         this.closeBlock()
         return undefined
       case "tool-params-delta":
-        this.tell({ _tag: "ToolArgumentsDelta", toolCallId: part.id as ToolCallId, text: part.delta })
+        this.tellArguments(part.id, this.argumentsOf(part.id).push(part.delta))
         return this.grow(part.delta.length)
+      case "tool-params-end":
+        return this.endArguments(part.id)
       case "tool-call": {
         this.closeBlock()
-        // Some servers leave ids out or repeat them; a result must name exactly one call.
-        const taken = part.id === "" || this.calls.some((call) => call.id === part.id)
-        const id = (taken ? this.newCallId() : part.id) as ToolCallId
+        this.endArguments(part.id)
         const providerExecuted = part.providerExecuted ?? false
+        // Some servers leave ids out or repeat them, also those of earlier steps; a result must name exactly one call.
+        const taken = part.id === "" || this.isTaken(part.id)
+        const id = (taken && !providerExecuted ? this.newCallId() : part.id) as ToolCallId
         this.content.push(
           Prompt.toolCallPart({
             id,
@@ -187,7 +194,7 @@ class Collector {
       }
       case "error":
         return new Model.BadOutput({
-          model: this.session.model().id,
+          model: this.model,
           message: this.session.redactor.text(`The provider reported: ${String(part.error)}`).slice(0, 500)
         })
       default:
@@ -198,6 +205,7 @@ class Collector {
   private openBlock(block: Block, metadata: Prompt.ProviderOptions | undefined): undefined {
     if (this.block !== undefined) this.closeBlock()
     this.block = block
+    this.shown = this.session.redactor.flow()
     this.keep(metadata)
     setStatus(this.session, "streaming")
     this.tell({ _tag: "BlockStarted", block })
@@ -211,15 +219,42 @@ class Collector {
     if (this.block !== block) this.openBlock(block, undefined)
     this.text += text
     if (metadata !== undefined) this.keep(metadata)
-    this.tell({ _tag: block === "text" ? "TextDelta" : "ThinkingDelta", text: this.session.redactor.text(text) })
+    this.tellDelta(block, this.shown?.push(text) ?? "")
     return this.grow(text.length)
+  }
+
+  private isTaken(id: string): boolean {
+    return this.calls.some((call) => call.id === id) || this.session.history.hasCall(id)
+  }
+
+  private argumentsOf(id: string): Redaction.Flow {
+    const known = this.shownArguments.get(id)
+    if (known !== undefined) return known
+    const flow = this.session.redactor.flow()
+    this.shownArguments.set(id, flow)
+    return flow
+  }
+
+  private endArguments(id: string): undefined {
+    const flow = this.shownArguments.get(id)
+    if (flow === undefined) return
+    this.shownArguments.delete(id)
+    this.tellArguments(id, flow.end())
+  }
+
+  private tellArguments(id: string, text: string): void {
+    if (text !== "") this.tell({ _tag: "ToolArgumentsDelta", toolCallId: id as ToolCallId, text })
+  }
+
+  private tellDelta(block: Block, text: string): void {
+    if (text !== "") this.tell({ _tag: block === "text" ? "TextDelta" : "ThinkingDelta", text })
   }
 
   private grow(length: number): Model.ModelError | undefined {
     this.size += length
     if (this.size <= this.session.limits.maxGeneration) return undefined
     return new Model.BadOutput({
-      model: this.session.model().id,
+      model: this.model,
       message: `The model's answer was longer than ${this.session.limits.maxGeneration} characters and was stopped.`
     })
   }

@@ -1,11 +1,13 @@
 /**
  * What one session said and heard: an append-only list of `@effect/ai` prompt messages that is a valid prompt at any time.
  *
- * Every tool call has its result in the message after it; a partial answer is marked. Our own metadata of a message lives
- * in its `options.assent`, which providers ignore.
+ * Every tool call has its result in the message after it; a partial answer is marked. Secrets are masked on the way in,
+ * because a history is sent, stored and shown. Our own metadata of a message lives in its `options.assent`, which
+ * providers ignore.
  */
 import * as Prompt from "@effect/ai/Prompt"
 import type { MessageId } from "../core/Id.js"
+import * as Redaction from "../core/Redaction.js"
 import type { Message, Source } from "../inbox/Message.js"
 import type { ToolResult } from "../tool/ToolCall.js"
 
@@ -35,12 +37,18 @@ export interface History {
   ) => void
   /** Appends the results of the last assistant message's calls, in proposal order. */
   readonly appendResults: (results: ReadonlyArray<ToolResult>) => void
+  /** A call of this id is in here; ids name one call in a whole history. */
+  readonly hasCall: (id: string) => boolean
   /** Forgets everything but the system message. */
   readonly clear: () => void
 }
 
-export const make = (initial: ReadonlyArray<Prompt.Message> = []): History => {
+export const make = (
+  initial: ReadonlyArray<Prompt.Message> = [],
+  redactor: Redaction.Redactor = Redaction.shapesOnly
+): History => {
   const messages: Array<Prompt.Message> = [...initial]
+  const calls = new Set(messages.flatMap(callsIn))
   const prompt = Prompt.fromMessages(messages)
   const hasSystem = () => messages[0]?.role === "system"
   return {
@@ -48,16 +56,20 @@ export const make = (initial: ReadonlyArray<Prompt.Message> = []): History => {
     prompt,
     setSystem: (text) => {
       if (text === "") return
-      messages.splice(0, hasSystem() ? 1 : 0, Prompt.systemMessage({ content: text }))
+      messages.splice(0, hasSystem() ? 1 : 0, Prompt.systemMessage({ content: redactor.text(text) }))
     },
     appendInput: (inputs) => {
-      for (const input of inputs) messages.push(userMessage(input))
+      for (const input of inputs) messages.push(userMessage(input, redactor))
     },
-    appendAssistant: (content, options) => {
+    appendAssistant: (parts, options) => {
+      const content = parts.flatMap((part) => masked(part, redactor) ?? [])
       if (content.length === 0) return
-      messages.push(
-        Prompt.assistantMessage({ content, ...(options?.partial === true ? { options: partialOptions } : {}) })
-      )
+      const message = Prompt.assistantMessage({
+        content,
+        ...(options?.partial === true ? { options: partialOptions } : {})
+      })
+      messages.push(message)
+      for (const id of callsIn(message)) calls.add(id)
     },
     appendResults: (results) => {
       if (results.length === 0) return
@@ -69,14 +81,16 @@ export const make = (initial: ReadonlyArray<Prompt.Message> = []): History => {
               name: result.name,
               isFailure: result.outcome !== "succeeded",
               providerExecuted: false,
-              result: result.result
+              result: redactor.value(result.result)
             })
           )
         })
       )
     },
+    hasCall: (id) => calls.has(id),
     clear: () => {
       messages.splice(hasSystem() ? 1 : 0)
+      calls.clear()
     }
   }
 }
@@ -97,9 +111,34 @@ export const textOf = (message: Prompt.Message | undefined): string => {
 
 const partialOptions = { assent: { partial: true } }
 
-const userMessage = (message: Message): Prompt.Message =>
+const callsIn = (message: Prompt.Message): ReadonlyArray<string> =>
+  message.role !== "assistant" ? [] : message.content.flatMap((part) => (part.type === "tool-call" ? [part.id] : []))
+
+/** A part as it may be kept. Reasoning is signed by its provider as it is, so it is kept unchanged or not at all. */
+const masked = (
+  part: Prompt.AssistantMessagePart,
+  redactor: Redaction.Redactor
+): Prompt.AssistantMessagePart | undefined => {
+  switch (part.type) {
+    case "text": {
+      const text = redactor.text(part.text)
+      return text === part.text ? part : Prompt.textPart({ text, options: part.options })
+    }
+    case "reasoning":
+      return redactor.text(part.text) === part.text ? part : undefined
+    case "tool-call": {
+      const params = redactor.value(part.params)
+      const { id, name, providerExecuted, options } = part
+      return params === part.params ? part : Prompt.toolCallPart({ id, name, params, providerExecuted, options })
+    }
+    default:
+      return part
+  }
+}
+
+const userMessage = (message: Message, redactor: Redaction.Redactor): Prompt.Message =>
   Prompt.userMessage({
-    content: [Prompt.textPart({ text: message.text })],
+    content: [Prompt.textPart({ text: redactor.text(message.text) })],
     options: {
       assent: {
         messageId: message.id,

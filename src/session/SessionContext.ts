@@ -3,8 +3,8 @@ import type * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import type { CorrelationId } from "../core/Id.js"
-import type * as Origin from "../core/Origin.js"
+import type { CorrelationId, ToolCallId } from "../core/Id.js"
+import * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as EventBus from "../event/EventBus.js"
@@ -13,6 +13,7 @@ import type * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
 import type * as PermissionGate from "../permission/PermissionGate.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import type { Chunk } from "../tool/ToolOutput.js"
 import type * as History from "./History.js"
 
 /** Bounds on what a session may do; every one ends work with a reason, never silently. */
@@ -65,11 +66,15 @@ export interface SessionContext {
   readonly state: SessionState
 }
 
+type Stream = Chunk["stream"]
+
 export interface SessionState {
   /** The running turn; undefined while idle. */
   correlationId: CorrelationId | undefined
   /** The running generation: what an interjection interrupts. */
   generation: Fiber.RuntimeFiber<unknown, unknown> | undefined
+  /** What running calls print, on its way to events: one flow for each call and stream. */
+  readonly output: Map<ToolCallId, { readonly [S in Stream]: Redaction.Flow }>
   status: AgentEvent.AgentStatus
 }
 
@@ -94,3 +99,27 @@ export const setStatus = (session: SessionContext, status: SessionState["status"
 /** As {@link emit}, waiting for room where the executor's own event stream is full. */
 export const tell = (session: SessionContext, body: AgentEvent.Body): Effect.Effect<void> =>
   Effect.suspend(() => (emit(session, body) ? Effect.void : session.bus.awaitRoom))
+
+/** Takes what the running call prints. */
+export const printed = (session: SessionContext, { stream, text }: Chunk): Effect.Effect<void> =>
+  Effect.flatMap(Origin.current, ({ toolCallId }) => {
+    if (toolCallId === undefined) return Effect.void
+    const flows = session.state.output.get(toolCallId) ?? {
+      stdout: session.redactor.flow(),
+      stderr: session.redactor.flow()
+    }
+    session.state.output.set(toolCallId, flows)
+    const shown = flows[stream].push(text)
+    return shown === "" ? Effect.void : tell(session, { _tag: "ToolOutput", toolCallId, stream, text: shown })
+  })
+
+/** Tells what of a call's output was held back; its last words before its end. */
+export const flushOutput = (session: SessionContext, toolCallId: ToolCallId): void => {
+  const flows = session.state.output.get(toolCallId)
+  if (flows === undefined) return
+  session.state.output.delete(toolCallId)
+  for (const stream of ["stdout", "stderr"] as const) {
+    const text = flows[stream].end()
+    if (text !== "") emit(session, { _tag: "ToolOutput", toolCallId, stream, text })
+  }
+}

@@ -13,16 +13,19 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Origin from "../core/Origin.js"
+import { canonicalJson } from "../core/Digest.js"
 import * as Redaction from "../core/Redaction.js"
 import type { Interactor } from "../interaction/Interactor.js"
 import type { Allowed } from "../permission/PermissionGate.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
-import { emit, setStatus, type SessionContext } from "./SessionContext.js"
+import { emit, flushOutput, setStatus, type SessionContext } from "./SessionContext.js"
 
 /** The results of a batch, complete at any moment: calls without an end so far count as cancelled. */
 export interface Batch {
+  /** Tells that the calls were proposed. Once, before `run`. */
+  readonly propose: () => void
   readonly run: Effect.Effect<void, never, Interactor>
   /** In proposal order. Call it after `run` ended, however it ended. */
   readonly results: () => ReadonlyArray<ToolResult>
@@ -32,15 +35,23 @@ export const make = (session: SessionContext, calls: ReadonlyArray<ToolCall>): B
   const ended = new Map<number, ToolResult>()
   const end = (index: number, call: ToolCall, outcome: ToolOutcome, result: unknown, startedAt?: number): void => {
     if (ended.has(index)) return
-    const capped = cap(session, session.redactor.value(result))
-    ended.set(index, { id: call.id, name: call.name, outcome, result: capped })
+    const shown = presentable(session, result)
+    const unusable = Either.isLeft(shown)
+    const known: ToolResult = {
+      id: call.id,
+      name: call.name,
+      outcome: unusable ? "failed" : outcome,
+      result: unusable ? `${call.name} returned something that cannot be written as JSON.` : shown.right
+    }
+    ended.set(index, known)
+    flushOutput(session, call.id)
     emit(session, {
       _tag: "ToolCallEnded",
       toolCallId: call.id,
       tool: call.name,
-      outcome,
+      outcome: known.outcome,
       ...(startedAt === undefined ? {} : { duration: session.now() - startedAt }),
-      summary: Redaction.summarize(capped, session.redactor)
+      summary: Redaction.summarize(known.result, session.redactor)
     })
   }
 
@@ -85,15 +96,32 @@ export const make = (session: SessionContext, calls: ReadonlyArray<ToolCall>): B
     return Origin.inToolCall(call.id)(run)
   }
 
-  const one = (call: ToolCall) => Effect.flatMap(prepare(0, call), (run) => run ?? Effect.void)
+  // Whatever else goes wrong around a call is that call's failure, not the turn's.
+  const contained = <R>(index: number, call: ToolCall, effect: Effect.Effect<void, never, R>) =>
+    Effect.catchAllDefect(effect, (defect) =>
+      Effect.sync(() => end(index, call, "failed", `${call.name} crashed: ${messageOf(defect)}`))
+    )
+
+  const one = (call: ToolCall) =>
+    contained(
+      0,
+      call,
+      Effect.flatMap(prepare(0, call), (run) => run ?? Effect.void)
+    )
 
   const many = Effect.gen(function* () {
     const permits = yield* Effect.makeSemaphore(session.limits.parallelTools)
     const fibers: Array<Fiber.RuntimeFiber<void>> = []
     const all = Effect.gen(function* () {
       for (const [index, call] of calls.entries()) {
-        const run = yield* prepare(index, call)
-        if (run !== undefined) fibers.push(yield* Effect.fork(permits.withPermits(1)(run)))
+        const fork = Effect.flatMap(prepare(index, call), (run) =>
+          run === undefined
+            ? Effect.void
+            : Effect.map(Effect.fork(permits.withPermits(1)(contained(index, call, run))), (fiber) => {
+                fibers.push(fiber)
+              })
+        )
+        yield* contained(index, call, fork)
       }
       for (const fiber of fibers) yield* Fiber.await(fiber)
     })
@@ -101,12 +129,14 @@ export const make = (session: SessionContext, calls: ReadonlyArray<ToolCall>): B
   })
 
   return {
-    run: Effect.suspend(() => {
+    propose: () => {
       setStatus(session, "executing")
       for (const call of calls) {
         const summary = Redaction.summarize(call.params, session.redactor)
         emit(session, { _tag: "ToolCallProposed", toolCallId: call.id, tool: call.name, summary })
       }
+    },
+    run: Effect.suspend(() => {
       const [only] = calls
       return Effect.zipRight(session.bus.awaitRoom, calls.length === 1 && only !== undefined ? one(only) : many)
     }),
@@ -164,7 +194,10 @@ const resultOf = (
   return { outcome: "failed", result: `${entry.name} crashed: ${messageOf(Cause.squash(exit.cause))}` }
 }
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+const messageOf = (error: unknown): string => {
+  if (error instanceof Error) return error.message
+  return typeof error === "object" && error !== null ? canonicalJson(error) : String(error)
+}
 
 const unknownTool = (tools: ToolRegistry.Service, name: string): string => {
   const known = tools.entries.map((entry) => entry.name).join(", ")
@@ -177,9 +210,15 @@ const editedResult = (result: unknown, params: unknown): unknown => {
   return typeof result === "string" ? `${notice}\n\n${result}` : { notice, result }
 }
 
-const cap = (session: SessionContext, result: unknown): unknown => {
-  const { maxResult } = session.limits
-  const text = typeof result === "string" ? result : (JSON.stringify(result) ?? "")
-  if (text.length <= maxResult) return result
-  return `${text.slice(0, maxResult)}\n[cut: ${text.length - maxResult} of ${text.length} characters left out]`
-}
+/** A result as the model gets to see it: JSON, masked, and not too long. */
+const presentable = (session: SessionContext, result: unknown): Either.Either<unknown, unknown> =>
+  Either.try(() => {
+    const { limits, redactor } = session
+    const text = typeof result === "string" ? result : JSON.stringify(result)
+    if (text === undefined) return null
+    if (text.length <= limits.maxResult) return redactor.value(result)
+    // Masked first: a secret that the cut goes through would not be found any more.
+    const masked = redactor.text(text)
+    const kept = masked.slice(0, limits.maxResult)
+    return `${kept}\n[cut: ${masked.length - kept.length} of ${masked.length} characters left out]`
+  })

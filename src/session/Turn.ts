@@ -16,17 +16,18 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import { IdGenerator } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
-import type { ModelError } from "../model/Model.js"
+import { BadOutput, type ModelError } from "../model/Model.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type { Message } from "../inbox/Message.js"
 import type { Interactor } from "../interaction/Interactor.js"
 import type { ToolResult } from "../tool/ToolCall.js"
 import * as Generation from "./Generation.js"
 import * as History from "./History.js"
-import { emit, tell, type SessionContext } from "./SessionContext.js"
+import { emit, setStatus, type SessionContext } from "./SessionContext.js"
 import * as ToolExecutor from "./ToolExecutor.js"
 
 /** How a turn ended: a value, never an exception. */
@@ -47,7 +48,10 @@ export const { Completed, Cancelled, TurnLimit, Halted, Failed, $is: is, $match:
 export interface StopSignal {
   /** Set before the turn's fiber is interrupted. */
   reason: { readonly cancel: CancelReason } | { readonly halt: string } | undefined
-  /** Set by the turn when it ends; the exit of an interrupted fiber could not carry it. */
+  /**
+   * Set by the turn in the moment in which it decides to end: from then on it reads no more messages. The exit of an
+   * interrupted fiber could not carry it.
+   */
   end: TurnEnd | undefined
 }
 
@@ -61,14 +65,19 @@ export const run = (
   stop: StopSignal
 ): Effect.Effect<void, never, Interactor> =>
   Effect.flatMap(IdGenerator, (ids) => {
-    const turn = new Turn(session, () => ids.unsafeNext("call"))
-    return Effect.map(Effect.exit(Effect.interruptible(turn.run(input))), (exit) => {
-      stop.end = Exit.isSuccess(exit) ? exit.value : failureOf(session, exit.cause, stop, turn.steps)
+    const turn = new Turn(session, stop, () => ids.unsafeNext("call"))
+    // Who publishes waits for room where it can be interrupted, so that a turn can be cancelled though nobody reads.
+    const body = Effect.zipRight(session.bus.awaitRoom, turn.run(input))
+    return Effect.map(Effect.exit(Effect.interruptible(body)), (exit) => {
+      if (Exit.isFailure(exit)) stop.end ??= failureOf(session, exit.cause, stop, turn.steps)
     })
   })
 
 /** How the turn ended, once its fiber has. */
 export const endOf = (stop: StopSignal): TurnEnd => stop.end ?? stopped(stop, 0)
+
+/** What became of words that were handed in but never began a turn. */
+export const neverBegun: TurnEnd = Cancelled({ reason: "shutdown", steps: 0 })
 
 export const endReason = (end: TurnEnd): AgentEvent.EndReason =>
   (
@@ -101,23 +110,29 @@ class Turn {
   steps = 0
   private lastError: string | undefined
   private identicalErrors = 0
+  /** Where this turn's messages begin. */
+  private readonly from: number
 
   constructor(
     private readonly session: SessionContext,
+    private readonly stop: StopSignal,
     private readonly newCallId: () => string
-  ) {}
+  ) {
+    this.from = session.history.messages.length
+  }
 
-  run(input: ReadonlyArray<Message>): Effect.Effect<TurnEnd, never, Interactor> {
+  run(input: ReadonlyArray<Message>): Effect.Effect<void, never, Interactor> {
     const { history, inbox, limits } = this.session
     return Effect.gen(this, function* () {
       let fresh = input
       for (;;) {
+        // Before the steering is read: what this turn cannot answer any more begins the next one.
+        if (this.steps >= limits.maxSteps) return this.end(TurnLimit({ text: this.lastText(), steps: this.steps }))
         if (inbox.hasSteering()) {
           const steering = inbox.takeSteering()
           history.appendInput(steering)
           fresh = [...fresh, ...steering]
         }
-        if (this.steps >= limits.maxSteps) return TurnLimit({ text: this.lastText(), steps: this.steps })
         this.steps++
         for (const message of fresh) {
           if (message.interjection !== undefined) {
@@ -126,53 +141,68 @@ class Turn {
         }
         fresh = []
         const exit = yield* this.generate()
-        if (Exit.isFailure(exit)) return this.failed(exit.cause)
-        const { content, calls } = exit.value
+        if (Exit.isFailure(exit)) return this.end(this.failed(exit.cause))
+        const { content, calls, finishReason } = exit.value
         if (calls.length > 0) {
-          const stop = yield* this.useTools(content, calls)
-          if (stop !== undefined) return stop
-        } else {
-          history.appendAssistant(content, { partial: exit.value.finishReason === interrupted })
-          if (exit.value.finishReason !== interrupted && !inbox.hasSteering()) {
-            return Completed({ text: this.lastText(), steps: this.steps })
-          }
+          const broken = yield* this.useTools(content, calls)
+          if (broken !== undefined) return this.end(broken)
+          continue
         }
+        history.appendAssistant(content, { partial: finishReason === interrupted })
+        // A provider that pauses wants to be called again.
+        if (inbox.hasSteering() || finishReason === "pause") continue
+        if (content.length === 0) {
+          return this.end(Failed({ error: "The model's answer was empty. Ask again.", steps: this.steps }))
+        }
+        return this.end(Completed({ text: this.lastText(), steps: this.steps }))
       }
     })
   }
 
+  private end(end: TurnEnd): void {
+    this.stop.end = end
+  }
+
   /** One model call. Interrupting its fiber alone yields what had arrived; interrupting the turn discards it. */
   private generate(): Effect.Effect<Exit.Exit<Generation.Generated, ModelError>> {
-    const { session } = this
-    const step = this.steps
-    const model = session.model().id
-    const generation = Generation.make(session, step, this.newCallId)
-    const ended = (generated: Generation.Generated, wasInterrupted: boolean) =>
-      tell(session, {
-        _tag: "ModelCallEnded",
-        model,
-        step,
-        finishReason: generated.finishReason,
-        usage: generated.usage,
-        ...(wasInterrupted ? { interrupted: true } : {})
-      })
-    return Effect.flatMap(Effect.fork(generation.run), (fiber) => {
-      session.state.generation = fiber
-      return Fiber.await(fiber).pipe(
-        Effect.onInterrupt(() => Effect.zipRight(Fiber.interrupt(fiber), ended(generation.partial(), true))),
-        Effect.ensuring(
-          Effect.sync(() => {
-            session.state.generation = undefined
+    const { session, steps: step } = this
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.suspend(() => {
+        const model = session.model()
+        const generation = Generation.make(session, model, this.newCallId)
+        const ended = ({ finishReason, usage }: Generation.Generated) => {
+          session.state.generation = undefined
+          const stopped = finishReason === interrupted ? { interrupted: true } : {}
+          emit(session, { _tag: "ModelCallEnded", model: model.id, step, finishReason, usage, ...stopped })
+        }
+        setStatus(session, "thinking")
+        emit(session, { _tag: "ModelCallStarted", model: model.id, step })
+        return Effect.flatMap(Effect.fork(Effect.interruptible(generation.run)), (fiber) => {
+          session.state.generation = fiber
+          // Words that came after the last look and before there was a fiber to stop.
+          if (session.inbox.hasSteering()) fiber.unsafeInterruptAsFork(FiberId.none)
+          return Effect.flatMap(Effect.exit(restore(Fiber.await(fiber))), (awaited) => {
+            if (Exit.isFailure(awaited)) {
+              const discard = Effect.sync(() => ended(generation.partial(interrupted)))
+              return Effect.zipRight(Effect.zipRight(Fiber.interrupt(fiber), discard), awaited)
+            }
+            const exit = this.generated(generation, awaited.value)
+            ended(Exit.isSuccess(exit) ? exit.value : generation.partial("error"))
+            return Effect.as(restore(session.bus.awaitRoom), exit)
           })
-        ),
-        Effect.flatMap((exit): Effect.Effect<Exit.Exit<Generation.Generated, ModelError>> => {
-          if (Exit.isSuccess(exit)) return Effect.as(ended(exit.value, false), exit)
-          const partial = generation.partial()
-          if (!Cause.isInterruptedOnly(exit.cause)) return Effect.as(ended(partial, false), exit)
-          return Effect.as(ended(partial, true), Exit.succeed(partial))
         })
-      )
-    })
+      })
+    )
+  }
+
+  /** An interjection is filed before it interrupts; without one, the call was interrupted from inside. */
+  private generated(
+    generation: Generation.Generation,
+    exit: Exit.Exit<Generation.Generated, ModelError>
+  ): Exit.Exit<Generation.Generated, ModelError> {
+    if (Exit.isSuccess(exit) || !Cause.isInterruptedOnly(exit.cause)) return exit
+    if (this.session.inbox.hasSteering()) return Exit.succeed(generation.partial(interrupted))
+    return Exit.fail(new BadOutput({ model: this.session.model().id, message: "The model call was broken off." }))
   }
 
   /** Runs a batch; the calls and their results enter the history together, also when the turn is cancelled meanwhile. */
@@ -188,7 +218,12 @@ class Turn {
       history.appendAssistant(content)
       history.appendResults(results)
     })
-    return Effect.map(Effect.ensuring(batch.run, record), () => this.afterResults(results))
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.suspend(() => {
+        batch.propose()
+        return Effect.map(Effect.ensuring(restore(batch.run), record), () => this.afterResults(results))
+      })
+    )
   }
 
   /** The same error again and again means that the model cannot get further. */
@@ -222,7 +257,12 @@ class Turn {
   }
 
   private lastText(): string {
-    return History.textOf(this.session.history.messages.findLast((message) => message.role === "assistant"))
+    const { messages } = this.session.history
+    for (let at = messages.length - 1; at >= this.from; at--) {
+      const message = messages[at]
+      if (message?.role === "assistant") return History.textOf(message)
+    }
+    return ""
   }
 }
 

@@ -85,7 +85,7 @@ describe("NodeTerminal", () => {
     Effect.gen(function* () {
       const { output, modes, terminal } = fakeTerminal()
       const before = process.listeners("exit")
-      yield* terminal.readInput
+      yield* Effect.asVoid(terminal.readInput)
       const [ours] = process.listeners("exit").filter((listener) => !before.includes(listener))
       ours?.(0)
       assert.deepStrictEqual(modes, [true, false])
@@ -139,7 +139,7 @@ describe("NodeTerminal", () => {
         input: new PassThrough(),
         output: new Writable({ write: (_chunk, _encoding, callback) => callback(new Error("EPIPE")) })
       })
-      yield* broken.readInput
+      yield* Effect.asVoid(broken.readInput)
       const error = yield* Effect.flip(broken.display("hello"))
       assert.include(error.message, "cannot be written")
     })
