@@ -10,8 +10,10 @@ import type * as Scope from "effect/Scope"
 import * as AutoChannel from "../channel/AutoChannel.js"
 import * as HaltChannel from "../channel/HaltChannel.js"
 import * as Interactor from "../interaction/Interactor.js"
+import type * as PermissionFile from "../permission/PermissionFile.js"
 import * as Arguments from "./Arguments.js"
 import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
+import type { Settings } from "./Settings.js"
 
 /** Whom to ask, before anything of it is opened. */
 export type Plan =
@@ -22,9 +24,10 @@ export type Plan =
   | { readonly _tag: "File"; readonly directory: string }
   | { readonly _tag: "Webhook"; readonly url: string }
 
-/** Reads the flags, or takes the default when there are none. */
+/** Reads the flags; without any, takes what the policy file names, else the fallback. */
 export const plan = (
   flags: Arguments.Flags,
+  { policy }: Settings,
   fallback: ReadonlyArray<Plan>
 ): Effect.Effect<ReadonlyArray<Plan>, Arguments.UsageError> =>
   Effect.gen(function* () {
@@ -33,7 +36,7 @@ export const plan = (
       if (given.length > 0) return yield* misuse("--yolo asks nobody; leave out --channel.")
       return [{ _tag: "Yolo" }]
     }
-    if (given.length === 0) return fallback
+    if (given.length === 0) return policy.channel === undefined ? fallback : ofPolicy(policy.channel, fallback)
     const plans = yield* Effect.forEach(given, parse)
     if (plans.length > 1 && plans.some((one) => one._tag === "Halt")) {
       return yield* misuse("--channel halt means that nobody is there; it cannot stand beside another channel.")
@@ -51,14 +54,15 @@ export interface Opened {
 /** Opens what was planned. `console` is asked for only when a console is among it. */
 export const open = <R>(
   plans: ReadonlyArray<Plan>,
-  timeouts: Interactor.Timeouts,
+  settings: Settings,
   console: Effect.Effect<Interactor.Service, never, R>
 ): Effect.Effect<
   Opened,
-  ConfigurationInvalid.ConfigurationInvalid,
+  ConfigurationInvalid.ConfigurationInvalid | Arguments.UsageError,
   FileSystem.FileSystem | Path.Path | Scope.Scope | R
 > =>
   Effect.gen(function* () {
+    const { timeouts } = settings
     const interactors: Array<Interactor.Service> = []
     let halted: Opened["halted"] = Effect.never
     for (const one of plans) {
@@ -79,7 +83,7 @@ export const open = <R>(
           break
         }
         case "File":
-          interactors.push(yield* openFile(one.directory, timeouts))
+          interactors.push(yield* openFile(one.directory, settings))
           break
         case "Webhook":
           interactors.push(yield* openWebhook(one.url, timeouts))
@@ -98,11 +102,17 @@ const withGiven = (interactor: Interactor.Service, timeouts: Interactor.Timeouts
     ? interactor
     : Interactor.withTimeout(interactor, timeouts)
 
-const openFile = (directory: string, timeouts: Interactor.Timeouts) =>
+const openFile = (directory: string, { workspace, timeouts }: Settings) =>
   Effect.gen(function* () {
     const path = yield* Path.Path
+    const absolute = path.resolve(directory)
+    // Whoever may write in the workspace could write answers there.
+    const inside = path.relative(workspace, absolute)
+    if (!inside.startsWith("..") && !path.isAbsolute(inside)) {
+      return yield* misuse(`--channel file:${directory} is inside the workspace, where the agent could answer itself.`)
+    }
     const FileChannel = yield* Effect.promise(() => import("../channel/FileChannel.js"))
-    return yield* Effect.mapError(FileChannel.make({ directory: path.resolve(directory), timeouts }), (error) =>
+    return yield* Effect.mapError(FileChannel.make({ directory: absolute, timeouts }), (error) =>
       ConfigurationInvalid.make(error.message)
     )
   })
@@ -119,6 +129,28 @@ const openWebhook = (url: string, timeouts: Interactor.Timeouts) =>
       FetchHttpClient.layer
     )
   })
+
+/** A queue is what the command line itself offers with `--jsonl`, so it adds nothing to the fallback. */
+const ofPolicy = (
+  channel: NonNullable<PermissionFile.Policy["channel"]>,
+  fallback: ReadonlyArray<Plan>
+): ReadonlyArray<Plan> => {
+  switch (channel.type) {
+    case "console":
+      return [{ _tag: "Console" }]
+    case "auto":
+      return [{ _tag: "Auto" }]
+    case "halt":
+      return [{ _tag: "Halt" }]
+    case "file":
+      return [{ _tag: "File", directory: channel.directory ?? "" }]
+    case "webhook":
+      return [{ _tag: "Webhook", url: channel.endpoint ?? "" }]
+    case undefined:
+    case "queue":
+      return fallback
+  }
+}
 
 const parse = (flag: string): Effect.Effect<Plan, Arguments.UsageError> => {
   const [type = "", ...rest] = flag.split(":")

@@ -17,7 +17,7 @@ import type * as PermissionFile from "../permission/PermissionFile.js"
 import * as Agent from "../runtime/Agent.js"
 import * as AgentRuntime from "../runtime/AgentRuntime.js"
 import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
-import type { Settings } from "./Settings.js"
+import * as Settings from "./Settings.js"
 
 export type Platform = FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor
 
@@ -26,7 +26,7 @@ export const toolkit = Toolkit.merge(Workspace.toolkit, Clarification.toolkit)
 
 /** The model a reference names: `offline`, `script:FILE`, or `PROVIDER/MODEL`. */
 export const resolveModel = (
-  settings: Settings,
+  settings: Settings.Settings,
   ref: string
 ): Effect.Effect<Model.Service, ConfigurationInvalid.ConfigurationInvalid, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
@@ -43,7 +43,7 @@ export const resolveModel = (
 
 /** Starts the agent that settings describe, with these interactors attached. */
 export const startAgent = (
-  settings: Settings,
+  settings: Settings.Settings,
   interactors: ReadonlyArray<Interactor.Service>,
   options: Agent.Options
 ): Effect.Effect<Agent.Agent, ConfigurationInvalid.ConfigurationInvalid, Platform | Scope.Scope> =>
@@ -51,6 +51,7 @@ export const startAgent = (
     const path = yield* Path.Path
     const fileSystem = yield* FileSystem.FileSystem
     const model = yield* resolveModel(settings, settings.model)
+    yield* Settings.hideKeys
     // Outside the workspace, so that it leaves no trace there; removed with the agent.
     const spillDirectory = yield* Effect.mapError(
       fileSystem.makeTempDirectoryScoped({ prefix: "assent-output-" }),
@@ -63,6 +64,7 @@ export const startAgent = (
       instructions: instructions(settings),
       workspace: settings.workspace,
       protectedPaths,
+      home: settings.home,
       secrets: Object.values(settings.keys),
       limits: settings.limits
     }).pipe(
@@ -108,7 +110,7 @@ const readScript = (ref: string) =>
     return ScriptedModel.make(yield* script, { id: ref })
   })
 
-const instructions = (settings: Settings): string =>
+const instructions = (settings: Settings.Settings): string =>
   [
     "You are an agent that works in a directory of the person you help. Use the tools to look before you act, make small " +
       "changes, and check what you did. When something is unclear and only the person can know, ask with " +

@@ -35,6 +35,7 @@ type ConfigFile = typeof ConfigFile.Type
 export interface Settings {
   /** Absolute, links resolved. */
   readonly workspace: string
+  readonly home: string | undefined
   /** Where the user's own files are. */
   readonly configDirectory: string
   readonly model: string
@@ -83,6 +84,7 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
     const limits = Object.assign({}, ...configs.map((file) => file.limits ?? {})) as NonNullable<ConfigFile["limits"]>
     return {
       workspace,
+      home: yield* variable("HOME"),
       configDirectory,
       model: ref,
       keys: yield* keys,
@@ -91,7 +93,7 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
       wantsTrust:
         !trusted && (Option.exists(workspacePolicy, PermissionFile.widens) || Object.keys(workspaceConfig).length > 0),
       timeouts: {
-        permission: yield* seconds("PERMISSION_TIMEOUT"),
+        permission: (yield* seconds("PERMISSION_TIMEOUT")) ?? fileTimeout(policy),
         clarification: yield* seconds("CLARIFICATION_TIMEOUT")
       },
       instructions: yield* instructionsOf(workspace),
@@ -105,6 +107,11 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
       warnings: policy.warnings
     }
   })
+
+/** Takes the keys out of the process's environment, so that no command an agent runs inherits them. */
+export const hideKeys: Effect.Effect<void> = Effect.sync(() => {
+  for (const name of [...Object.values(keyNames).flat(), "ASSENT_WEBHOOK_TOKEN"]) delete process.env[name]
+})
 
 /** Remembers, outside the workspace, that its files may allow things. */
 export const trust = (
@@ -276,6 +283,10 @@ const seconds = (name: string) =>
     }
     return undefined
   })
+
+/** The policy file's own limit, in milliseconds. */
+const fileTimeout = ({ channel }: PermissionFile.Policy): number | undefined =>
+  channel?.timeout === undefined ? undefined : Math.max(0, channel.timeout) * 1_000
 
 const instructionsOf = (workspace: string) =>
   Effect.gen(function* () {

@@ -25,7 +25,7 @@ import type { AgentEvent } from "./AgentEvent.js"
 
 /** What happens when a subscriber's ring is full. */
 export interface Policy {
-  /** Events the ring holds, at least 1. Default: 256. */
+  /** Events the ring holds, at least 1; `Infinity` holds all. Default: 256. */
   readonly capacity?: number | undefined
   /** Make publishers wait, or drop the oldest and count. Default: `slide`. */
   readonly whenFull?: "wait" | "slide" | undefined
@@ -102,7 +102,7 @@ class Bus implements Service {
     Effect.map(
       Effect.acquireRelease(
         Effect.sync(() => {
-          const ring = new Ring(Math.max(1, policy.capacity ?? 256), policy.whenFull === "wait", this.pump)
+          const ring = new Ring(Math.max(1, Math.floor(policy.capacity ?? 256)), policy.whenFull === "wait", this.pump)
           if (this.closed) ring.close()
           else this.subscribers = [...this.subscribers, ring]
           return ring
@@ -159,7 +159,7 @@ class Ring {
     private waits: boolean,
     private readonly afterTake: () => void
   ) {
-    this.events = new Array<AgentEvent | undefined>(capacity)
+    this.events = capacity === Number.POSITIVE_INFINITY ? [] : new Array<AgentEvent | undefined>(capacity)
   }
 
   makesWait(): boolean {

@@ -255,9 +255,7 @@ export const decodeAnswer = <I extends Interaction>(
  * wire: the type cannot say that an index is in range, and whoever has no types can return anything.
  */
 export const misfit = (interaction: Interaction, answer: unknown): string | undefined =>
-  isAnswer[interaction._tag](answer)
-    ? misfitOf(interaction, answer)
-    : `that is not an answer to a ${interaction._tag} request`
+  isAnswer[interaction._tag](answer) ? misfitOf(interaction, answer) : `that is not an answer to ${interaction._tag}`
 
 /** Encodes an answer for a wire. Never call it for a kind that {@link isSecret} on a wire that others can read. */
 export const encodeAnswer = <I extends Interaction>(interaction: I, answer: Answer<I>): unknown =>

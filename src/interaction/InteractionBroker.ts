@@ -28,7 +28,7 @@ import * as Redaction from "../core/Redaction.js"
 import * as AgentEvent from "../event/AgentEvent.js"
 import * as EventBus from "../event/EventBus.js"
 import * as DialogQueue from "./DialogQueue.js"
-import { FormProgress, type Progress } from "./FormProgress.js"
+import { FormProgress } from "./FormProgress.js"
 import * as Interaction from "./Interaction.js"
 import {
   InteractionAlreadyAnswered,
@@ -40,10 +40,10 @@ import {
   type AnswerRejected,
   type InteractionError
 } from "./InteractionError.js"
+import * as InteractionEvent from "./InteractionEvent.js"
 import type { InteractionRequest } from "./InteractionRequest.js"
 import * as Interactor from "./Interactor.js"
 import * as Pending from "./Pending.js"
-import { summarize } from "./Question.js"
 
 export interface Service {
   /** The broker as the interactor it is. */
@@ -76,8 +76,14 @@ export interface Options {
   readonly redactor?: Redaction.Redactor | undefined
 }
 
+/** Closing the scope cancels what is open, what waits in line, and what comes later. */
 export const make = (options: Options): Effect.Effect<Service, never, Scope.Scope> =>
-  Effect.map(Effect.scope, (scope) => new Broker(options, scope))
+  Effect.flatMap(Effect.scope, (scope) =>
+    Effect.acquireRelease(
+      Effect.sync(() => new Broker(options, scope)),
+      (broker) => broker.close
+    )
+  )
 
 /** A broker as the program's interactor. */
 export const layer = (
@@ -115,6 +121,7 @@ class Broker implements Service {
   private readonly attached = new Set<Attachment>()
   private readonly slot = DialogQueue.make()
   private readonly redactor: Redaction.Redactor
+  private closed = false
 
   constructor(
     private readonly options: Options,
@@ -186,6 +193,13 @@ class Broker implements Service {
 
   readonly open: Effect.Effect<ReadonlyArray<InteractionRequest>> = Effect.sync(() => this.pending.list())
 
+  readonly close: Effect.Effect<void> = Effect.sync(() => {
+    this.closed = true
+    for (const { requestId } of this.pending.list()) {
+      this.pending.settle(requestId, Exit.fail(new InteractionCancelled({ requestId })), "the end of the broker")
+    }
+  })
+
   private reject(requestId: string, by: string): Effect.Effect<never, AnswerRejected> {
     const winner = this.pending.settledBy(requestId)
     return winner === undefined
@@ -202,20 +216,14 @@ class Broker implements Service {
   private raise(request: InteractionRequest, options: Raised["options"]): Effect.Effect<AnyAnswered, InteractionError> {
     return Effect.uninterruptibleMask((restore) =>
       Effect.suspend(() => {
+        if (this.closed) return new InteractionCancelled({ requestId: request.requestId })
         const entry = this.pending.open(request)
         const raised: Raised = { request, options, shown: new Map(), lastError: undefined }
         this.raised.set(request.requestId, raised)
-        const summary = Redaction.summarize(summaryOf(request.interaction), this.redactor)
-        const kind = request.interaction._tag
         // All are counted in before the first is asked, so that one which leaves at once does not look like the last.
         const everybody = [...this.attached]
         for (const attachment of everybody) raised.shown.set(attachment, undefined)
-        return this.publish(request, {
-          _tag: "InteractionRequested",
-          requestId: request.requestId,
-          kind,
-          summary
-        }).pipe(
+        return this.publish(request, InteractionEvent.requested(request, this.redactor)).pipe(
           Effect.zipRight(Effect.forEach(everybody, (attachment) => this.show(attachment, raised), { discard: true })),
           Effect.zipRight(Effect.sync(() => this.endIfNobodyIsLeft(raised))),
           Effect.zipRight(Effect.exit(restore(entry.await))),
@@ -226,7 +234,10 @@ class Broker implements Service {
             }
             this.raised.delete(request.requestId)
             return Effect.zipRight(
-              Effect.zipRight(this.publish(request, settling(request, exit)), dismiss(raised.shown.values())),
+              Effect.zipRight(
+                this.publish(request, InteractionEvent.settled(request, exit, this.redactor)),
+                dismiss(raised.shown.values())
+              ),
               exit
             )
           })
@@ -237,36 +248,54 @@ class Broker implements Service {
 
   /** Starts one interactor on one request, in a fiber that ends with the request, the attachment or the broker. */
   private show(attachment: Attachment, raised: Raised): Effect.Effect<void> {
+    // Whoever was to be asked may have left while the request was being raised.
+    if (!this.attached.has(attachment)) return Effect.void
     const { request, options } = raised
+    const { requestId } = request
     const by = attachment.interactor.id
-    const asking = attachment.interactor.request(request, options)
+    // An interactor is foreign code: it may throw before it is an effect, or hand back what is no answer.
+    const asking = Effect.flatMap(
+      Effect.suspend(() => attachment.interactor.request(request, options)),
+      (answered) => {
+        const misfit = Interaction.misfit(request.interaction, answered.answer)
+        return misfit === undefined
+          ? Effect.succeed(answered)
+          : new InteractorUnavailable({ requestId, by, reason: misfit })
+      }
+    )
     const watched =
       request.interaction._tag === "Clarify"
-        ? Effect.provideService(asking, FormProgress, (progress) => this.tellProgress(request, progress))
+        ? Effect.provideService(asking, FormProgress, (progress) =>
+            Effect.asVoid(this.publish(request, InteractionEvent.progressed(request, progress, this.redactor)))
+          )
         : asking
     const run = Effect.exit(watched).pipe(
       Effect.flatMap((exit) => {
         if (Exit.isSuccess(exit)) {
-          return this.pending.settle(request.requestId, exit, exit.value.by)
+          return this.pending.settle(requestId, exit, exit.value.by)
             ? Effect.void
-            : Effect.ignore(this.reject(request.requestId, by))
+            : Effect.ignore(this.reject(requestId, by))
         }
         if (Cause.isInterruptedOnly(exit.cause)) return Effect.void
         const failure = Cause.failureOption(exit.cause)
         const error = Option.getOrElse(
           failure,
-          () => new InteractorUnavailable({ requestId: request.requestId, by, reason: "it crashed" })
+          () => new InteractorUnavailable({ requestId, by, reason: "it crashed" })
         )
         // Somebody's decision to withdraw the question ends it for all.
         if (error._tag === "InteractionCancelled" && error.by !== undefined) {
-          this.pending.settle(request.requestId, Exit.fail(error), error.by)
+          this.pending.settle(requestId, Exit.fail(error), error.by)
           return Effect.void
         }
-        if (raised.lastError?._tag !== "InteractionTimedOut") raised.lastError = error
+        if (raised.lastError?._tag !== "InteractionTimedOut") {
+          raised.lastError =
+            error._tag === "InteractionCancelled"
+              ? new InteractorUnavailable({ requestId, by, reason: "it was closed" })
+              : error
+        }
         const reason = this.redactor.text(error.message)
-        return Effect.map(
-          this.publish(request, { _tag: "InteractorFailed", requestId: request.requestId, interactor: by, reason }),
-          () => this.leave(attachment, raised)
+        return Effect.map(this.publish(request, { _tag: "InteractorFailed", requestId, interactor: by, reason }), () =>
+          this.leave(attachment, raised)
         )
       })
     )
@@ -274,15 +303,6 @@ class Broker implements Service {
     return Effect.map(Effect.forkIn(Effect.interruptible(run), this.scope), (fiber) => {
       if (raised.shown.has(attachment)) raised.shown.set(attachment, fiber)
     })
-  }
-
-  private tellProgress(request: InteractionRequest, { number, total, answer }: Progress): Effect.Effect<void> {
-    const { requestId } = request
-    const body: AgentEvent.Body =
-      answer === undefined
-        ? { _tag: "QuestionDisplayed", requestId, index: number, total }
-        : { _tag: "QuestionAnswered", requestId, index: number, summary: this.redactor.text(summarize(answer)) }
-    return Effect.asVoid(this.publish(request, body))
   }
 
   private leave(attachment: Attachment, raised: Raised): void {
@@ -323,41 +343,3 @@ const dismiss = (fibers: Iterable<Fiber.RuntimeFiber<void> | undefined>): Effect
   Effect.forEach(fibers, (fiber) => (fiber === undefined ? Effect.void : Fiber.interruptAsFork(fiber, FiberId.none)), {
     discard: true
   })
-
-/** The one event that ends a request. */
-const settling = (request: InteractionRequest, exit: Exit.Exit<AnyAnswered, InteractionError>): AgentEvent.Body => {
-  const kind = request.interaction._tag
-  const settled = { requestId: request.requestId, kind }
-  if (Exit.isSuccess(exit)) {
-    const { answer, by, how } = exit.value
-    const value = Interaction.isSecret(kind) ? {} : { value: answer }
-    return { _tag: "InteractionAnswered", ...settled, status: "answered", ...value, by, how }
-  }
-  const error = Option.getOrUndefined(Cause.failureOption(exit.cause))
-  switch (error?._tag) {
-    case "InteractionTimedOut":
-      return { _tag: "InteractionTimedOut", ...settled, by: error.by }
-    case "InteractorUnavailable":
-    case "NoInteractor":
-      return { _tag: "InteractionUnavailable", ...settled, reason: Redaction.shapesOnly.text(error.message) }
-    default:
-      return { _tag: "InteractionCancelled", ...settled, ...(error?.by === undefined ? {} : { by: error.by }) }
-  }
-}
-
-const summaryOf = (interaction: Interaction.Interaction): unknown => {
-  switch (interaction._tag) {
-    case "Approve":
-      return `${interaction.tool} ${interaction.argumentsSummary}`
-    case "grantStageTool":
-      return `${interaction.tool} ${interaction.argsSummary}`
-    case "approveSubagentEnvelope":
-      return `${interaction.subagentId}: ${interaction.requestedEnvelope.join(", ")}`
-    case "Clarify":
-      return interaction.questions.map((question) => question.text).join(" · ")
-    case "Auth.DeviceCode":
-      return interaction.url
-    default:
-      return interaction.prompt
-  }
-}

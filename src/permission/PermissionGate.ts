@@ -19,6 +19,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type { RequestId, SessionId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
+import { canonicalJson } from "../core/Digest.js"
 import * as Redaction from "../core/Redaction.js"
 import * as AgentEvent from "../event/AgentEvent.js"
 import type * as EventBus from "../event/EventBus.js"
@@ -132,11 +133,8 @@ class Gate {
         Effect.onInterrupt(() =>
           this.resolve(first, { granted: false, method: "cancelled", reason: "the work was cancelled" })
         ),
-        Effect.catchAllCause((cause) =>
-          Cause.isInterruptedOnly(cause)
-            ? Effect.interrupt
-            : this.deny(first, { method: "check_failed", reason: "Permission check failed" })
-        )
+        // A fiber that is interrupted does not get here; whatever else went wrong denies.
+        Effect.catchAllCause(() => this.deny(first, { method: "check_failed", reason: "Permission check failed" }))
       )
     })
 
@@ -166,8 +164,11 @@ class Gate {
         const authority = this.options.authority?.(now) ?? Option.none()
         if (Option.isSome(authority)) return this.allow(now, authority.value)
         return Effect.flatMap(Origin.current, ({ sessionId }) => {
-          const evaluate = (): Decision =>
-            this.options.state.evaluate(this.options.policy, subject, now.entry, sessionId)
+          const evaluate = (): Decision => {
+            const decision = this.options.state.evaluate(this.options.policy, subject, now.entry, sessionId)
+            // Somebody wanted other arguments than these, so no rule of a later moment lets these through.
+            return decision.decision === "allow" && now.warnings.length > 0 ? askAgain : decision
+          }
           const decision = evaluate()
           return decision.decision === "ask"
             ? this.ask(now, PermissionRule.rememberKey(subject), evaluate, sessionId)
@@ -189,10 +190,13 @@ class Gate {
     evaluate: () => Decision,
     sessionId: SessionId
   ): Effect.Effect<Verdict, never, Interactor.Interactor> {
-    // Whoever waited in line may find that an earlier answer decided this call too.
+    // Whoever waited in line may find that an earlier answer decided this call too; that decision is the one to report.
+    let known: Decision | undefined
     const recheck = Effect.sync((): Option.Option<ApproveAnswer> => {
-      const { decision } = evaluate()
-      return decision === "ask" ? Option.none() : Option.some({ decision, scope: "once" })
+      const found = evaluate()
+      if (found.decision === "ask") return Option.none()
+      known = found
+      return Option.some({ decision: found.decision, scope: "once" })
     })
     return Effect.gen(this, function* () {
       const interaction = yield* this.question(now, key)
@@ -207,10 +211,9 @@ class Gate {
         return yield* this.deny(now, { method: unanswered(failure.value), reason, requestId })
       }
       const { answer, by, how } = exit.value
-      const decision = how === "recheck" ? evaluate() : undefined
-      if (decision !== undefined && decision.decision !== "ask") return yield* this.byRule(now, decision)
+      if (how === "recheck") return yield* this.byRule(now, known ?? evaluate())
       if (answer.decision === "edit") return yield* this.withEdits(now, answer.editedArguments, { requestId, by })
-      this.options.state.apply(answer, key, sessionId)
+      yield* this.remember(answer, key, sessionId)
       if (answer.decision === "allow") {
         const method = how === "timeout" || how === "yolo" ? how : "user_approved"
         const reason = method === "user_approved" ? `allowed (${answer.scope}) by ${by}` : `allowed by ${method}`
@@ -226,6 +229,16 @@ class Gate {
     })
   }
 
+  private remember(answer: ApproveAnswer, key: string, sessionId: SessionId): Effect.Effect<void> {
+    const { state, policy } = this.options
+    const before = state.status(policy, sessionId).suspension
+    state.apply(answer, key, sessionId)
+    const { default: fallback, suspension } = state.status(policy, sessionId)
+    return suspension === undefined || suspension === before
+      ? Effect.void
+      : this.tell({ _tag: "PermissionStatusChanged", default: fallback, suspension })
+  }
+
   private question(now: Case, key: string): Effect.Effect<Approve> {
     const { call, entry } = now
     const { redactor } = this.options
@@ -239,7 +252,9 @@ class Gate {
             argumentsSummary: Redaction.summarize(call.params, redactor),
             approvalKey: redactor.text(key),
             options: PermissionOption.offered({ editable: entry.editable !== undefined }),
-            ...(entry.editable === undefined ? {} : { editable: editableOf(entry.editable, call.params) }),
+            ...(entry.editable === undefined
+              ? {}
+              : { editable: editableOf(entry.editable, redactor.value(call.params)) }),
             display
           },
           { disableValidation: true }
@@ -259,13 +274,34 @@ class Gate {
       const reason = `the arguments were edited ${maxEdits} times without a decision`
       return this.deny(now, { method: "edit_incomplete", reason, ...asked })
     }
-    const params = { ...(isRecord(call.params) ? call.params : {}), ...changes }
-    const decoded = entry.decode(params)
+    const decoded = Either.flatMap(this.edited(now, changes), (params) =>
+      Either.map(entry.decode(params), (decoded) => ({ call: { ...call, params }, params: decoded }))
+    )
     return this.validated(
       Either.isLeft(decoded)
         ? { ...now, edits, warnings: [`The edited arguments do not fit: ${decoded.left}`] }
-        : { ...now, call: { ...call, params }, params: decoded.right, edited: true, edits, warnings: [] }
+        : { ...now, ...decoded.right, edited: true, edits, warnings: [] }
     )
+  }
+
+  /** Whoever edits was shown masked values: one that was left as it was stands for what it masks. */
+  private edited(
+    { call, entry }: Case,
+    changes: { readonly [name: string]: unknown }
+  ): Either.Either<{ readonly [name: string]: unknown }, string> {
+    const before = isRecord(call.params) ? call.params : {}
+    const params: { [name: string]: unknown } = { ...before }
+    for (const [name, value] of Object.entries(changes)) {
+      if (entry.editable?.parameters.includes(name) !== true) return Either.left(`${name} cannot be edited`)
+      const shown = canonicalJson(this.options.redactor.value(before[name]))
+      const written = canonicalJson(value)
+      if (written === shown) continue
+      if (written.includes(Redaction.mask) && shown.includes(Redaction.mask)) {
+        return Either.left(`${name} still holds ${Redaction.mask}; leave it as it was, or write out what is masked`)
+      }
+      params[name] = value
+    }
+    return Either.right(params)
   }
 
   private display({ call, entry, params, warnings }: Case): Effect.Effect<ToolDisplay> {
@@ -297,9 +333,7 @@ class Gate {
       discard: true
     })
     return Effect.catchAllCause(Effect.as(checks, undefined), (cause) =>
-      Cause.isInterruptedOnly(cause)
-        ? Effect.interrupt
-        : Effect.succeed(Option.getOrElse(Cause.failureOption(cause), () => "a guard failed"))
+      Effect.succeed(Option.getOrElse(Cause.failureOption(cause), () => "a guard failed"))
     )
   }
 
@@ -323,25 +357,29 @@ class Gate {
   }
 
   private resolve({ call, edited, once }: Case, resolution: Resolution): Effect.Effect<void> {
-    return Effect.zipWith(Origin.current, Clock.currentTimeMillis, ({ sessionId, agent, correlationId }, at) => {
-      if (once.resolved) return
+    return Effect.suspend(() => {
+      if (once.resolved) return Effect.void
       once.resolved = true
-      this.options.bus.unsafePublish(
-        AgentEvent.make(
-          { at, sessionId, agent, ...(correlationId === undefined ? {} : { correlationId }) },
-          {
-            _tag: "PermissionResolved",
-            toolCallId: call.id,
-            tool: call.name,
-            ...resolution,
-            ...(edited ? { edited } : {}),
-            reason: this.options.redactor.text(resolution.reason)
-          }
-        )
-      )
+      return this.tell({
+        _tag: "PermissionResolved",
+        toolCallId: call.id,
+        tool: call.name,
+        ...resolution,
+        ...(edited ? { edited } : {}),
+        reason: this.options.redactor.text(resolution.reason)
+      })
+    })
+  }
+
+  private tell(body: AgentEvent.Body): Effect.Effect<void> {
+    return Effect.zipWith(Origin.current, Clock.currentTimeMillis, ({ sessionId, agent, correlationId }, at) => {
+      const stamp = { at, sessionId, agent, ...(correlationId === undefined ? {} : { correlationId }) }
+      this.options.bus.unsafePublish(AgentEvent.make(stamp, body))
     })
   }
 }
+
+const askAgain: Decision = { decision: "ask", method: "default", rule: "the arguments are being edited" }
 
 const noViolation: Effect.Effect<undefined> = Effect.succeed(undefined)
 

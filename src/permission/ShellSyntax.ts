@@ -39,8 +39,12 @@ export interface CommandLine {
 // -----------------------------------------------------------------------------------------------------------------
 
 /** Words that are syntax where a program could stand. */
-export /** A word while it is read. Mutable; it belongs to one scanner. */
-class Word {
+export const keywords: ReadonlySet<string> = new Set(
+  "if then elif else fi for while until do done case esac in function select coproc { } !".split(" ")
+)
+
+/** A word while it is read. Mutable; it belongs to one scanner. */
+export class Word {
   value = ""
   /** Its value is not known, or the shell makes other words of it. */
   dynamic = false

@@ -165,17 +165,16 @@ export const startWith = (
 
     const stop = Effect.gen(function* () {
       stopped = true
-      const cancelled = yield* session.cancel("shutdown")
-      const last = Option.isSome(cancelled) ? cancelled : yield* lastEnd
+      yield* session.cancel("shutdown")
       yield* Fiber.interrupt(loop)
-      yield* Scope.close(scope, Exit.void)
+      yield* Effect.ensuring(Scope.close(scope, Exit.void), ended)
+    })
+    const ended = Effect.gen(function* () {
+      const last = yield* session.awaitIdle
       yield* publish({ _tag: "AgentCompleted", success: Option.exists(last, isCompleted), turnsUsed: session.turns() })
       yield* bus.close
       yield* Deferred.succeed(done, last)
     })
-    const lastEnd = Effect.suspend(() =>
-      Effect.flatMap(session.isIdle, (idle) => (idle ? session.awaitIdle : Effect.succeedNone))
-    )
     const shutdown = Effect.uninterruptible(
       Effect.suspend(() => (stopped ? Effect.asVoid(Deferred.await(done)) : stop))
     )
@@ -188,7 +187,7 @@ export const startWith = (
       enqueue: (text) => admitted(session.enqueue(text)),
       run: (text) =>
         Effect.map(
-          Effect.zipRight(admitted(session.send(text)), Effect.race(session.awaitIdle, Deferred.await(done))),
+          Effect.zipRight(admitted(session.send(text)), session.awaitIdle),
           Option.getOrElse(() => Cancelled({ reason: "shutdown", steps: 0 }))
         ),
       cancel: (reason = "user") => session.cancel(reason),

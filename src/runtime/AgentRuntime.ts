@@ -47,6 +47,8 @@ export interface Options<Tools extends Record<string, Tool.Any>> {
   readonly workspace?: string | undefined
   /** Absolute paths that no tool may touch. */
   readonly protectedPaths?: ReadonlyArray<string> | undefined
+  /** What `~` stands for, for guards on paths. Unknown when absent: then it is outside of everything. */
+  readonly home?: string | undefined
   /** Values that must never be shown, logged or written. */
   readonly secrets?: Iterable<Redacted.Redacted> | undefined
   readonly limits?: Partial<Limits> | undefined
@@ -78,6 +80,7 @@ export const make = <Tools extends Record<string, Tool.Any>>(
             workspace,
             protectedPaths: options.protectedPaths ?? [],
             pathFields: entry.paths,
+            home: options.home,
             options: policy.sanitize
           }),
           platform

@@ -29,7 +29,7 @@ import type { PermissionState } from "../permission/PermissionState.js"
 import { ToolOutput } from "../tool/ToolOutput.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as History from "./History.js"
-import { defaultLimits, emit, setStatus, tell, type Limits, type SessionContext } from "./SessionContext.js"
+import { defaultLimits, emit, printed, setStatus, type Limits, type SessionContext } from "./SessionContext.js"
 import * as Turn from "./Turn.js"
 
 export interface Options {
@@ -63,12 +63,12 @@ export interface Service {
   readonly send: (text: string, parentId?: string) => Effect.Effect<Message>
   /** Hands in words for the next turn. */
   readonly enqueue: (text: string) => Effect.Effect<Message>
-  /** Cancels the running turn and waits for its end; nothing when idle. */
+  /** Cancels the running turn, or the one about to begin, and waits for its end; nothing when idle. */
   readonly cancel: (reason: CancelReason) => Effect.Effect<Option.Option<Turn.TurnEnd>>
   /** Ends the running turn as halted, because nobody can answer. */
   readonly halt: (detail: string) => Effect.Effect<void>
   readonly isIdle: Effect.Effect<boolean>
-  /** Waits until no turn runs and the inbox is empty; yields the last turn's end. */
+  /** Waits until no turn runs and the inbox is empty, or {@link run} has ended; yields the last turn's end. */
   readonly awaitIdle: Effect.Effect<Option.Option<Turn.TurnEnd>>
   /** Turns begun so far. */
   readonly turns: () => number
@@ -84,17 +84,21 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     const inbox = yield* Inbox.make
     const { origin, permissions } = options
     let model = options.model
-    let running: { readonly fiber: Fiber.RuntimeFiber<void>; readonly stop: Turn.StopSignal } | undefined
-    let stopNext: Turn.StopSignal["reason"]
-    let lastEnd: Option.Option<Turn.TurnEnd> = Option.none()
+    // The state below is read and written in synchronous sections only, so deciding and acting are one step.
     // Busy from the moment a message is filed, not from the moment its turn begins: admission must not race the loop.
     let busy = false
+    let ended = false
     let turns = 0
-    let idleWaiters: Array<Deferred.Deferred<Option.Option<Turn.TurnEnd>>> = []
+    /** Of the running turn, else of the next: whoever cancels before a turn has begun cancels it. */
+    let stop = fresh()
+    let fiber: Fiber.RuntimeFiber<void> | undefined
+    let lastEnd: Option.Option<Turn.TurnEnd> = Option.none()
+    const turnWaiters = new Set<Waiter>()
+    const idleWaiters = new Set<Waiter>()
 
     const session: SessionContext = {
       origin,
-      history: History.make(),
+      history: History.make([], options.redactor),
       inbox,
       model: () => model,
       tools: options.tools,
@@ -110,92 +114,99 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       bus: options.bus,
       redactor: options.redactor,
       limits: { ...defaultLimits, ...options.limits },
-      contextOf: contexts(options, (chunk) =>
-        Effect.flatMap(Origin.current, ({ toolCallId }) =>
-          toolCallId === undefined
-            ? Effect.void
-            : tell(session, {
-                _tag: "ToolOutput",
-                toolCallId,
-                stream: chunk.stream,
-                text: options.redactor.text(chunk.text)
-              })
-        )
-      ),
+      contextOf: contexts(options, (chunk) => printed(session, chunk)),
       now: () => clock.unsafeCurrentTimeMillis(),
-      state: { correlationId: undefined, generation: undefined, status: "idle" }
+      state: { correlationId: undefined, generation: undefined, output: new Map(), status: "idle" }
     }
     session.history.setSystem(options.instructions)
 
     const port = inbox.port("user")
 
-    const turn = (input: ReadonlyArray<Message>) =>
-      Effect.gen(function* () {
-        const correlationId = ids.unsafeNext("turn") as CorrelationId
-        session.state.correlationId = correlationId
-        turns++
-        const text = options.redactor.text(input.map((message) => message.text).join("\n\n"))
-        yield* tell(session, { _tag: "TurnStarted", input: text })
-        const stop: Turn.StopSignal = { reason: stopNext, end: undefined }
-        stopNext = undefined
-        session.history.appendInput(input)
-        const fiber = yield* Effect.fork(
+    const begin = (): readonly [ReadonlyArray<Message>, CorrelationId] => {
+      const input = inbox.takeTurn()
+      busy = true
+      turns++
+      const correlationId = ids.unsafeNext("turn") as CorrelationId
+      session.state.correlationId = correlationId
+      session.history.appendInput(input)
+      const text = options.redactor.text(input.map((message) => message.text).join("\n\n"))
+      emit(session, { _tag: "TurnStarted", input: text })
+      return [input, correlationId]
+    }
+
+    const finish = () => {
+      const end = Turn.endOf(stop)
+      lastEnd = Option.some(end)
+      stop = fresh()
+      fiber = undefined
+      session.state.output.clear()
+      const suspended = permissions.endTurn(origin.sessionId)
+      const detail = detailOf(end)
+      emit(session, {
+        _tag: "TurnEnded",
+        reason: Turn.endReason(end),
+        steps: end.steps,
+        ...(detail === undefined ? {} : { detail: options.redactor.text(detail) })
+      })
+      session.state.correlationId = undefined
+      if (suspended) tellPermissions()
+      if (inbox.isEmpty()) becomeIdle()
+      wake(turnWaiters, lastEnd)
+    }
+
+    const becomeIdle = () => {
+      busy = false
+      if (permissions.becomeIdle(origin.sessionId)) tellPermissions()
+      setStatus(session, "idle")
+      wake(idleWaiters, lastEnd)
+    }
+
+    const tellPermissions = () => {
+      const { default: fallback, suspension } = permissions.status(options.policy, origin.sessionId)
+      emit(session, {
+        _tag: "PermissionStatusChanged",
+        default: fallback,
+        ...(suspension === undefined ? {} : { suspension })
+      })
+    }
+
+    // Only waiting is interruptible: a turn that has begun ends, and says so, also when the session does.
+    const turn = Effect.uninterruptibleMask((restore) =>
+      Effect.suspend(() => {
+        const [input, correlationId] = begin()
+        return Effect.fork(
           Turn.run(session, input, stop).pipe(
             Interactor.withInteractor(session.interactor),
-            Origin.withOrigin({ ...origin, correlationId }),
-            Effect.uninterruptible
+            Origin.withOrigin({ ...origin, correlationId })
           )
+        ).pipe(
+          Effect.flatMap((started) => {
+            fiber = started
+            if (stop.reason !== undefined) started.unsafeInterruptAsFork(FiberId.none)
+            return Effect.onInterrupt(restore(Fiber.await(started)), () => Fiber.interrupt(started))
+          }),
+          Effect.ensuring(Effect.sync(finish))
         )
-        running = { fiber, stop }
-        if (stop.reason !== undefined) yield* Fiber.interruptFork(fiber)
-        yield* Effect.onInterrupt(Fiber.await(fiber), () => Fiber.interrupt(fiber))
-        running = undefined
-        const end = Turn.endOf(stop)
-        permissions.endTurn(origin.sessionId)
-        lastEnd = Option.some(end)
-        const detail = detailOf(end)
-        yield* tell(session, {
-          _tag: "TurnEnded",
-          reason: Turn.endReason(end),
-          steps: end.steps,
-          ...(detail === undefined ? {} : { detail })
-        })
-        session.state.correlationId = undefined
-      })
-
-    const becomeIdle = Effect.suspend(() => {
-      busy = false
-      permissions.becomeIdle(origin.sessionId)
-      setStatus(session, "idle")
-      const waiters = idleWaiters
-      idleWaiters = []
-      return Effect.forEach(waiters, (waiter) => Deferred.succeed(waiter, lastEnd), { discard: true })
-    })
-
-    const run = Effect.forever(
-      Effect.gen(function* () {
-        yield* inbox.awaitWork
-        busy = true
-        yield* turn(inbox.takeTurn())
-        if (inbox.isEmpty()) yield* becomeIdle
       })
     )
 
-    const interruptGeneration = Effect.suspend(() => {
-      const { generation } = session.state
-      return generation === undefined ? Effect.void : Effect.asVoid(Fiber.interruptFork(generation))
-    })
+    const run = Effect.forever(Effect.zipRight(inbox.awaitWork, turn)).pipe(
+      Effect.ensuring(
+        Effect.sync(() => {
+          ended = true
+          if (!inbox.isEmpty()) lastEnd = Option.some(Turn.neverBegun)
+          wake(turnWaiters, lastEnd)
+          becomeIdle()
+        })
+      )
+    )
 
     const stopTurn = (reason: NonNullable<Turn.StopSignal["reason"]>) =>
       Effect.suspend(() => {
-        if (running === undefined) {
-          // Admitted, but its turn has not begun: the turn will end as soon as it does.
-          if (busy) stopNext ??= reason
-          return Effect.succeed(Option.none<Turn.TurnEnd>())
-        }
-        const { fiber, stop } = running
+        if (!busy || ended) return Effect.succeed(Option.none<Turn.TurnEnd>())
         stop.reason ??= reason
-        return Effect.map(Fiber.interrupt(fiber), () => Option.some(Turn.endOf(stop)))
+        fiber?.unsafeInterruptAsFork(FiberId.none)
+        return waitIn(turnWaiters)
       })
 
     return {
@@ -205,35 +216,33 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       inbox,
       run,
       send: (text, parentId = "root") =>
-        Effect.suspend(() => {
-          if (!busy) {
-            busy = true
-            return port.send(text)
-          }
-          return Effect.tap(port.send(text, { interjection: { parentId } }), (message) => {
-            emit(session, {
-              _tag: "UserInterjected",
-              messageId: message.id,
-              message: options.redactor.text(text),
-              targetAgent: origin.agent,
-              parentId
-            })
-            return interruptGeneration
+        Effect.sync(() => {
+          // A turn that has decided to end does not read any more; these words begin the next one.
+          const interjects = busy && stop.end === undefined
+          busy = true
+          if (!interjects) return port.unsafeSend(text)
+          const message = port.unsafeSend(text, { interjection: { parentId } })
+          emit(session, {
+            _tag: "UserInterjected",
+            messageId: message.id,
+            message: options.redactor.text(text),
+            targetAgent: origin.agent,
+            parentId
           })
+          session.state.generation?.unsafeInterruptAsFork(FiberId.none)
+          return message
         }),
       enqueue: (text) =>
-        Effect.suspend(() => {
+        Effect.sync(() => {
           busy = true
-          return port.send(text, { delivery: "queue" })
+          return port.unsafeSend(text, { delivery: "queue" })
         }),
       cancel: (reason) => stopTurn({ cancel: reason }),
       halt: (detail) => Effect.asVoid(stopTurn({ halt: detail })),
       isIdle: Effect.sync(() => !busy && inbox.isEmpty()),
       awaitIdle: Effect.suspend(() => {
-        if (!busy && inbox.isEmpty()) return Effect.succeed(lastEnd)
-        const waiter = Deferred.unsafeMake<Option.Option<Turn.TurnEnd>>(FiberId.none)
-        idleWaiters.push(waiter)
-        return Deferred.await(waiter)
+        if (ended) return Effect.succeed(inbox.isEmpty() ? lastEnd : Option.some(Turn.neverBegun))
+        return !busy && inbox.isEmpty() ? Effect.succeed(lastEnd) : waitIn(idleWaiters)
       }),
       turns: () => turns,
       model: Effect.sync(() => model),
@@ -247,6 +256,22 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+type Waiter = Deferred.Deferred<Option.Option<Turn.TurnEnd>>
+
+const waitIn = (waiters: Set<Waiter>): Effect.Effect<Option.Option<Turn.TurnEnd>> =>
+  Effect.suspend(() => {
+    const waiter: Waiter = Deferred.unsafeMake(FiberId.none)
+    waiters.add(waiter)
+    return Effect.onInterrupt(Deferred.await(waiter), () => Effect.sync(() => waiters.delete(waiter)))
+  })
+
+const wake = (waiters: Set<Waiter>, end: Option.Option<Turn.TurnEnd>): void => {
+  for (const waiter of waiters) Deferred.unsafeDone(waiter, Effect.succeed(end))
+  waiters.clear()
+}
+
+const fresh = (): Turn.StopSignal => ({ reason: undefined, end: undefined })
 
 /** A handler's context, merged once per tool. */
 const contexts = (

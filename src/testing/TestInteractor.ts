@@ -39,6 +39,8 @@ export interface Dialog {
   readonly by: string
   /** Waits for as long as the dialog is open; fails when the person is disconnected. */
   readonly stay: Effect.Effect<never, InteractionError>
+  /** Notes that the dialog was closed, for a reaction that does not let itself be interrupted. */
+  readonly dismiss: Effect.Effect<void>
 }
 
 /** What the person does with one dialog. */
@@ -138,7 +140,12 @@ export const cancel: Reaction = {
  */
 export const contradict = (then: Step): Reaction => ({
   react: (dialog) =>
-    Effect.uninterruptibleMask((restore) => Effect.zipRight(Effect.exit(restore(dialog.stay)), reactTo(then, dialog)))
+    Effect.uninterruptibleMask((restore) =>
+      Effect.zipRight(
+        Effect.exit(restore(Effect.onInterrupt(dialog.stay, () => dialog.dismiss))),
+        reactTo(then, dialog)
+      )
+    )
 })
 
 export const make = (options: Options = {}): Effect.Effect<Service> =>
@@ -170,7 +177,8 @@ export const make = (options: Options = {}): Effect.Effect<Service> =>
             const reaction = reactTo(step, {
               request,
               by: id,
-              stay: Effect.onInterrupt(Effect.zipRight(Deferred.await(disconnected), gone), () => dismiss)
+              stay: Effect.zipRight(Deferred.await(disconnected), gone),
+              dismiss
             }) as Effect.Effect<Interaction.Answer<I>, InteractionError>
             return reaction.pipe(
               Effect.onExit((exit) => {

@@ -36,6 +36,7 @@ const withTree = <A, E>(
     yield* fs.symlink(outside, `${workspace}/out-link`)
     yield* fs.symlink(`${outside}/dir/below`, `${workspace}/below`)
     yield* fs.symlink(`${outside}/not-yet`, `${workspace}/dangling`)
+    yield* fs.symlink("src/not-yet", `${workspace}/hopeful`)
     yield* fs.symlink(".assent", `${workspace}/innocent`)
     yield* fs.symlink("src", `${workspace}/src-link`)
     yield* fs.symlink("loop", `${workspace}/loop`)
@@ -95,6 +96,8 @@ describe("the path scope", () => {
         7,
         ["src/a.ts", "b"],
         "src-link/../sub",
+        "hopeful",
+        "hopeful/x",
         "$HOME"
       ])
     )
@@ -363,6 +366,8 @@ describe("protected paths", () => {
             "ls audit",
             "echo {a,b}",
             "ls x{1..9}",
+            "ls *ent",
+            "ls ?assent/*",
             "find . -exec wc {} +",
             "cat {}",
             "mv src/a.ts ."

@@ -18,7 +18,7 @@ export const run = (invocation: Arguments.Invocation) =>
   Effect.gen(function* () {
     const { flags } = invocation
     const settings = yield* Settings.load(flags)
-    const plans = yield* Channels.plan(flags, [{ _tag: "Console" }])
+    const plans = yield* Channels.plan(flags, settings, [{ _tag: "Console" }])
     const interactive = Screen.isInteractive("stdout")
     // The model is resolved before the terminal is taken over, so that a mistake is told on a plain line.
     yield* Launch.resolveModel(settings, settings.model)
@@ -29,7 +29,7 @@ export const run = (invocation: Arguments.Invocation) =>
       const current = trusted ? yield* Settings.load({ ...flags, trust: true }) : settings
       for (const warning of current.warnings) yield* screen.printLine(warning)
       if (current.wantsTrust) yield* screen.printLine(Settings.untrustedNotice(current))
-      const { interactors } = yield* Channels.open(plans, current.timeouts, Effect.succeed(console))
+      const { interactors } = yield* Channels.open(plans, current, Effect.succeed(console))
       const agent = yield* Launch.startAgent(current, interactors, { events: { capacity: 4_096 } })
       const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
       return yield* ChatExecutor.run({

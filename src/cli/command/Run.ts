@@ -22,7 +22,7 @@ export const run = (invocation: Arguments.Invocation) =>
     const json = jsonl || flags.json === true
     const attended = !json && Screen.isInteractive("stderr")
     const fallback: ReadonlyArray<Channels.Plan> = attended ? [{ _tag: "Console" }] : jsonl ? [] : [{ _tag: "Halt" }]
-    const plans = yield* Channels.plan(flags, fallback)
+    const plans = yield* Channels.plan(flags, settings, fallback)
     const wantsConsole = plans.some((plan) => plan._tag === "Console")
     const task = yield* taskOf(words, jsonl, wantsConsole)
     yield* Launch.resolveModel(settings, settings.model)
@@ -35,7 +35,7 @@ export const run = (invocation: Arguments.Invocation) =>
           onNone: () => Effect.dieMessage("a console was opened without a screen"),
           onSome: (service) => Effect.provideService(ConsoleChannel.make(), ConsoleScreen, service)
         })
-        const { interactors, halted } = yield* Channels.open(plans, settings.timeouts, console)
+        const { interactors, halted } = yield* Channels.open(plans, settings, console)
         const channel = jsonl ? Option.some(yield* JsonExecutor.makePeer(settings.timeouts)) : Option.none()
         const agent = yield* Launch.startAgent(settings, interactors, {
           // A program that reads our lines gets every one of them; a screen may skip.

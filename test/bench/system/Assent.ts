@@ -1,8 +1,6 @@
 /** Assent as a program uses it: an agent with a mock model, its tools, its gate, its events, everything in memory. */
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
-import * as Tool from "@effect/ai/Tool"
-import * as Toolkit from "@effect/ai/Toolkit"
 import * as Chunk from "effect/Chunk"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -10,7 +8,6 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as QueueChannel from "../../../src/channel/QueueChannel.js"
@@ -27,28 +24,15 @@ import * as PermissionFile from "../../../src/permission/PermissionFile.js"
 import * as Agent from "../../../src/runtime/Agent.js"
 import * as AgentRuntime from "../../../src/runtime/AgentRuntime.js"
 import * as Cpu from "../Cpu.js"
+import * as Kit from "../Kit.js"
 import * as Script from "../Script.js"
 import * as Workload from "../Workload.js"
-
-const Add = Tool.make("add", { parameters: { a: Schema.Number, b: Schema.Number }, success: Schema.Number })
-
-/** Tools that are declared and never called. */
-const others = (count: number) =>
-  Toolkit.make(
-    ...Array.from({ length: count }, (_, i) =>
-      Tool.make(`other_${i}`, {
-        description: "Does something else.",
-        parameters: { path: Schema.String, limit: Schema.optional(Schema.Number) },
-        success: Schema.String
-      })
-    )
-  )
 
 interface Options {
   readonly model: Model.Service
   readonly count: Workload.Tally
   /** Called by the tool before it adds. */
-  readonly before?: (() => Promise<void>) | undefined
+  readonly before?: Effect.Effect<void> | undefined
   readonly policy?: PermissionFile.Policy | undefined
   readonly tools?: number | undefined
 }
@@ -56,32 +40,21 @@ interface Options {
 /** Allows `add` by name and asks about everything else. */
 const byRule = PermissionFile.policy({ whitelist: { tools: ["add"] } })
 
-const runtime = ({ model, count, before, policy = byRule, tools = 1 }: Options) => {
-  const sum = ({ a, b }: { readonly a: number; readonly b: number }) =>
-    Effect.sync(() => {
-      count.toolRuns++
-      count.sum += a + b
-      return a + b
-    })
-  const kit = Toolkit.make(Add)
-  const rest = others(tools - 1)
-  const handlers = kit.toLayer({
-    add: before === undefined ? sum : (params) => Effect.zipRight(Effect.promise(before), sum(params))
-  })
-  const idle = rest.toLayer(Object.fromEntries(Object.keys(rest.tools).map((name) => [name, () => Effect.succeed("")])))
-  return AgentRuntime.make({
-    toolkit: Toolkit.merge(kit, rest),
+const runtime = ({ model, count, before, policy = byRule, tools = 1 }: Options) =>
+  AgentRuntime.make({
+    toolkit: Kit.toolkit(tools),
     policy,
     limits: { maxSteps: 1_000, parallelTools: 100 }
   }).pipe(
-    Effect.provide(Layer.mergeAll(handlers, idle, Model.layer(model), FileSystem.layerNoop({}), Path.layer)),
+    Effect.provide(
+      Layer.mergeAll(...Kit.handlers(tools, count, before), Model.layer(model), FileSystem.layerNoop({}), Path.layer)
+    ),
     Effect.map((service) => Layer.succeed(AgentRuntime.AgentRuntime, service))
   )
-}
 
 /** A model that answers asynchronously. It counts its own steps, so that the mock costs the same after any history. */
 const mock = (script: Script.Script, count: Workload.Tally): Model.Service => {
-  const replies = script.map((reply) => Chunk.unsafeFromArray(partsOf(reply)))
+  const replies = script.map((reply) => Chunk.unsafeFromArray(Kit.streamed(reply)))
   return {
     id: "bench/mock",
     stream: () =>
@@ -93,24 +66,6 @@ const mock = (script: Script.Script, count: Workload.Tally): Model.Service => {
   }
 }
 
-const partsOf = ({ calls, text }: Script.Reply): Array<Model.Part> => [
-  ...calls.map(
-    ({ id, a, b }): Model.Part => ({ type: "tool-call", id, name: "add", params: { a, b }, providerExecuted: false })
-  ),
-  ...(text === "" ? [] : textParts([text])),
-  {
-    type: "finish",
-    reason: calls.length > 0 ? "tool-calls" : "stop",
-    usage: { inputTokens: 10, outputTokens: 5, totalTokens: 15 }
-  }
-]
-
-const textParts = (pieces: ReadonlyArray<string>): ReadonlyArray<Model.Part> => [
-  { type: "text-start", id: "0" },
-  ...pieces.map((delta): Model.Part => ({ type: "text-delta", id: "0", delta })),
-  { type: "text-end", id: "0" }
-]
-
 const expected = (script: Script.Script): Partial<Workload.Tally> => {
   const toolRuns = script.flatMap(({ calls }) => calls).length
   return { modelCalls: script.length, toolRuns, sum: Script.sum(script), events: toolRuns }
@@ -118,17 +73,18 @@ const expected = (script: Script.Script): Partial<Workload.Tally> => {
 
 /** Reads an agent's events as its owner does; yields when the agent has stopped. */
 const follow = (agent: Agent.Agent, see: (event: AgentEvent) => void) =>
-  Effect.flatMap(agent.subscribe({ whenFull: "wait" }), ({ takeAll }) =>
-    Effect.fork(
-      Effect.gen(function* () {
-        for (;;) {
-          const batch = yield* takeAll
-          if (Option.isNone(batch)) return
-          for (const event of batch.value) see(event)
-        }
-      })
-    )
+  Effect.fork(
+    Effect.gen(function* () {
+      for (;;) {
+        const batch = yield* agent.events.takeAll
+        if (Option.isNone(batch)) return
+        for (const event of batch.value) see(event)
+      }
+    })
   )
+
+/** The owner of the agent reads everything, and the agent waits for it. */
+const owned: Agent.Options = { events: { whenFull: "wait" } }
 
 const completes = (agent: Agent.Agent, text: string) =>
   Effect.flatMap(Effect.orDie(agent.run(text)), (end) => Workload.expect("end", end._tag, "Completed"))
@@ -141,7 +97,7 @@ const whole = (script: Script.Script, count: Workload.Tally, interactor: Interac
     reset(count),
     Effect.scoped(
       Effect.gen(function* () {
-        const agent = yield* Agent.startWith([interactor])
+        const agent = yield* Agent.startWith([interactor], owned)
         const reader = yield* follow(agent, (event) => {
           if (event._tag === "ToolCallEnded" && event.outcome === "succeeded") count.events++
         })
@@ -176,7 +132,7 @@ const runOf = (script: Script.Script, options: { readonly tools?: number; readon
       model: mock(script, count),
       count,
       tools: options.tools,
-      before: options.crowd === undefined ? undefined : () => crowd.join()
+      before: options.crowd === undefined ? undefined : Effect.promise(() => crowd.join())
     })
     return Effect.suspend(() => {
       crowd = new Script.Crowd(options.crowd ?? 1)
@@ -275,7 +231,7 @@ const blocked = (size: number) =>
       Effect.scoped(
         Effect.gen(function* () {
           const count = Workload.tally()
-          const [call, words] = Script.turns(1).map((reply) => Chunk.unsafeFromArray(partsOf(reply)))
+          const [call, words] = Script.turns(1).map((reply) => Chunk.unsafeFromArray(Kit.streamed(reply)))
           const model: Model.Service = {
             id: "bench/mock",
             stream: ({ content }) =>
@@ -431,23 +387,14 @@ const delta = Effect.gen(function* () {
   const pieces = Script.deltas(1_000)
   const length = pieces.join("").length
   const count = Workload.tally()
-  const source = Stream.fromChunks(
-    ...[
-      ...textParts(pieces),
-      {
-        type: "finish",
-        reason: "stop",
-        usage: { inputTokens: 10, outputTokens: 5, totalTokens: 15 }
-      } satisfies Model.Part
-    ].map(Chunk.of)
-  )
+  const source = Stream.fromChunks(...Kit.pieced(pieces).map(Chunk.of))
   const layer = yield* runtime({ model: { id: "bench/mock", stream: () => source }, count })
   return Workload.timed(
     pieces.length,
     Effect.scoped(
       Effect.gen(function* () {
         let seen = 0
-        const agent = yield* Agent.startWith([nobody])
+        const agent = yield* Agent.startWith([nobody], owned)
         const reader = yield* follow(agent, (event) => {
           if (event._tag === "TextDelta") seen += event.text.length
         })

@@ -1,0 +1,81 @@
+/**
+ * What the bus is told about an interaction: ids, the kind and masked summaries, never anything that could decide. One
+ * event raises a request and one settles it.
+ */
+import * as Cause from "effect/Cause"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Redaction from "../core/Redaction.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
+import type { Progress } from "./FormProgress.js"
+import * as Interaction from "./Interaction.js"
+import type { InteractionError } from "./InteractionError.js"
+import type { InteractionRequest } from "./InteractionRequest.js"
+import type { Answered } from "./Interactor.js"
+import * as Question from "./Question.js"
+
+/** Somebody is about to be asked. */
+export const requested = (
+  { interaction, requestId }: InteractionRequest,
+  redactor: Redaction.Redactor
+): AgentEvent.Body => ({
+  _tag: "InteractionRequested",
+  requestId,
+  kind: interaction._tag,
+  summary: Redaction.summarize(summaryOf(interaction), redactor)
+})
+
+/** One question of a form was put or answered. */
+export const progressed = (
+  { requestId }: InteractionRequest,
+  { answer, number, total }: Progress,
+  redactor: Redaction.Redactor
+): AgentEvent.Body =>
+  answer === undefined
+    ? { _tag: "QuestionDisplayed", requestId, index: number, total }
+    : { _tag: "QuestionAnswered", requestId, index: number, summary: redactor.text(Question.summarize(answer)) }
+
+/** How the request ended. An answer's value is masked, and absent for kinds whose answers are secrets. */
+export const settled = (
+  { interaction, requestId }: InteractionRequest,
+  exit: Exit.Exit<Answered<Interaction.Interaction>, InteractionError>,
+  redactor: Redaction.Redactor
+): AgentEvent.Body => {
+  const common = { requestId, kind: interaction._tag }
+  if (Exit.isSuccess(exit)) {
+    const { answer, by, how } = exit.value
+    const value = Interaction.isSecret(interaction._tag) ? {} : { value: redactor.value(answer) }
+    return { _tag: "InteractionAnswered", ...common, status: "answered", ...value, by, how }
+  }
+  const error = Option.getOrUndefined(Cause.failureOption(exit.cause))
+  switch (error?._tag) {
+    case "InteractionTimedOut":
+      return { _tag: "InteractionTimedOut", ...common, by: error.by }
+    case "InteractorUnavailable":
+    case "NoInteractor":
+      return { _tag: "InteractionUnavailable", ...common, reason: redactor.text(error.message) }
+    default:
+      return { _tag: "InteractionCancelled", ...common, ...(error?.by === undefined ? {} : { by: error.by }) }
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const summaryOf = (interaction: Interaction.Interaction): string => {
+  switch (interaction._tag) {
+    case "Approve":
+      return `${interaction.tool} ${interaction.argumentsSummary}`
+    case "grantStageTool":
+      return `${interaction.tool} ${interaction.argsSummary}`
+    case "approveSubagentEnvelope":
+      return `${interaction.subagentId}: ${interaction.requestedEnvelope.join(", ")}`
+    case "Clarify":
+      return interaction.questions.map((question) => question.text).join(" · ")
+    case "Auth.DeviceCode":
+      return interaction.url
+    default:
+      return interaction.prompt
+  }
+}

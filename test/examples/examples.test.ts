@@ -1,0 +1,88 @@
+import * as HttpClient from "@effect/platform/HttpClient"
+import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { assert, describe, it } from "@effect/vitest"
+import { Interaction, InteractionRequest, Interactor, QueueChannel } from "assent"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import { reviewerInteractor } from "./custom-interactor.js"
+import * as HttpAgent from "./http-agent.js"
+import * as OwnToolkit from "./own-toolkit.js"
+import * as PermissionsFromCode from "./permissions-from-code.js"
+
+describe("examples", () => {
+  it.scoped("own toolkit: asks before it deploys", () =>
+    Effect.gen(function* () {
+      const channel = yield* QueueChannel.QueueChannel
+      const running = yield* Effect.fork(OwnToolkit.program)
+      const dialog = yield* channel.take
+      assert(dialog._tag === "Opened" && dialog.request.interaction._tag === "Approve")
+      assert.strictEqual(dialog.request.interaction.tool, "deploy")
+      yield* channel.answerText(dialog.request.requestId, "y")
+      const end = yield* Fiber.join(running)
+      assert(end._tag === "Completed")
+      assert.strictEqual(end.text, "Deployed.")
+    }).pipe(Effect.provide(OwnToolkit.live), Effect.provide(QueueChannel.layer()))
+  )
+
+  it.effect("custom interactor: a reviewer decides, and one who is away does not", () =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      const reviewer = reviewerInteractor({
+        name: "ada",
+        decide: (question) => {
+          asked.push(question)
+          return question.startsWith("Deploy") ? Effect.succeed(true) : Effect.fail("away")
+        }
+      })
+      const ask = (prompt: string) =>
+        Interactor.ask(new Interaction.Confirm({ prompt, default: false })).pipe(Interactor.withInteractor(reviewer))
+      assert.isTrue(yield* ask("Deploy?"))
+      const error = yield* Effect.flip(ask("Delete?"))
+      assert.strictEqual(error._tag, "InteractorUnavailable")
+      assert.deepStrictEqual(asked, ["Deploy?", "Delete?"])
+    })
+  )
+
+  it.effect("permissions from code: rules, guards and compound commands", () =>
+    Effect.gen(function* () {
+      const results = yield* PermissionsFromCode.program
+      assert.deepStrictEqual(results, [
+        "ran git status --short",
+        "Permission denied: blocked by default: the default is deny",
+        "paid 20",
+        "Permission denied: no agent pays more than 100"
+      ])
+    }).pipe(Effect.provide(PermissionsFromCode.live), Effect.provide(QueueChannel.layer()))
+  )
+
+  it.scopedLive("agent inside an HTTP handler: a task waits for the answer that comes by another request", () =>
+    Effect.gen(function* () {
+      const client = yield* HttpClient.HttpClient
+      const asked = yield* Deferred.make<typeof InteractionRequest.InteractionRequest.Encoded>()
+      const task = yield* Effect.fork(
+        Effect.flatMap(
+          client.execute(HttpClientRequest.post("/task").pipe(HttpClientRequest.bodyText("publish it"))),
+          (response) => response.json
+        )
+      )
+      yield* Effect.fork(
+        client.get("/questions").pipe(
+          Effect.flatMap((response) => response.json),
+          Effect.map((questions) => questions as ReadonlyArray<typeof InteractionRequest.InteractionRequest.Encoded>),
+          Effect.repeat({ until: (questions) => questions.length > 0 }),
+          Effect.flatMap(([first]) => (first === undefined ? Effect.void : Deferred.succeed(asked, first)))
+        )
+      )
+      const { requestId } = yield* Deferred.await(asked)
+      const post = (answer: unknown) =>
+        client.execute(HttpClientRequest.bodyUnsafeJson(HttpClientRequest.post("/answers"), { requestId, answer }))
+      assert.strictEqual((yield* post({ decision: "maybe" })).status, 409)
+      assert.strictEqual((yield* post({ decision: "allow", scope: "once" })).status, 204)
+      assert.strictEqual((yield* post({ decision: "allow", scope: "once" })).status, 409)
+      assert.deepStrictEqual(yield* Fiber.join(task), { _tag: "Completed", text: "Published.", steps: 2 })
+    }).pipe(Effect.provide(HttpAgent.server.pipe(Layer.provideMerge(NodeHttpServer.layerTest))))
+  )
+})
