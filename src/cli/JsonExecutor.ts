@@ -148,7 +148,8 @@ const obey = (
         return false
       }
       case "Shutdown":
-        yield* agent.cancel("shutdown")
+        // Not merely the running turn: what is queued must not begin.
+        yield* agent.shutdown
         return true
     }
   })

@@ -97,13 +97,17 @@ class Judge {
       if (scope?.allowTmp === true) allowed.push(...temporary)
       if (scope?.allowHome === true && home !== undefined) allowed.push(home)
       this.roots = yield* Effect.forEach(allowed, (root) => this.links.real(this.path.resolve(root)))
-      this.places = yield* Effect.forEach(protectedPaths, (text) => {
-        const place = this.path.resolve(workspace, text)
-        return Effect.map(this.links.real(place), (real) => ({
-          paths: [...new Set([place.toLowerCase(), real.toLowerCase()])],
-          basename: this.path.basename(place).toLowerCase()
-        }))
-      })
+      this.places = yield* Effect.forEach(
+        protectedPaths,
+        (text) => {
+          const place = this.path.resolve(workspace, text)
+          return Effect.map(this.links.real(place), (real) => ({
+            paths: [...new Set([place.toLowerCase(), real.toLowerCase()])],
+            basename: this.path.basename(place).toLowerCase()
+          }))
+        },
+        { concurrency: "unbounded" }
+      )
     })
   }
 
@@ -117,6 +121,7 @@ class Judge {
         if (!this.isInside(target)) this.outside(text)
         if (this.isProtected(target)) this.protects(text)
       }
+      if (this.isProtected(this.path.resolve(workspace, text))) this.protects(text)
       if (ShellPath.isWild(text) && this.couldName(workspace, text)) this.protects(text)
     })
   }
@@ -124,16 +129,19 @@ class Judge {
   private shell(command: string, { line, readings }: Named, base: string): Effect.Effect<void> {
     return Effect.gen(this, function* () {
       const bases = [base, ...(yield* this.visited(readings, base))]
+      const seen = new Set<string>()
       for (const reading of readings) {
         if (reading.start > 0) continue
         const runs = Program.runner(reading.words) !== undefined || !reading.named
         const name = Program.nameOf(reading.program)
         for (const [index, word] of reading.words.entries()) {
+          const destroyed = destroyers.has(name) && (name !== "mv" || index < reading.words.length - 1)
+          const key = [name, runs, index > 0, destroyed, word].join(" ")
           // No path is as long.
-          if (word.length > 4096) continue
+          if (word.length > 4096 || seen.has(key)) continue
+          seen.add(key)
           if (index > 0) yield* this.scopedWord(word, name, bases)
-          const moved = name !== "mv" || index < reading.words.length - 1
-          yield* this.protectedWord(word, bases, moved && destroyers.has(name))
+          yield* this.protectedWord(word, bases, destroyed)
           if (runs || ShellPath.isUnknown(word)) this.mentions(word)
         }
       }

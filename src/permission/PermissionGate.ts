@@ -12,24 +12,22 @@
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type { RequestId, SessionId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
-import { canonicalJson } from "../core/Digest.js"
-import * as Redaction from "../core/Redaction.js"
+import type * as Redaction from "../core/Redaction.js"
 import * as AgentEvent from "../event/AgentEvent.js"
 import type * as EventBus from "../event/EventBus.js"
-import { Approve, type ApproveAnswer } from "../interaction/Interaction.js"
+import type { ApproveAnswer } from "../interaction/Interaction.js"
 import type { InteractionError } from "../interaction/InteractionError.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
-import * as PermissionOption from "../interaction/PermissionOption.js"
-import type { ToolCall, ToolDisplay } from "../tool/ToolCall.js"
+import type { ToolCall } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import * as ApprovalForm from "./ApprovalForm.js"
 import type * as PermissionFile from "./PermissionFile.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { Decision, PermissionState } from "./PermissionState.js"
@@ -69,11 +67,26 @@ export type Guard = (call: {
   readonly entry: ToolRegistry.Entry
 }) => Effect.Effect<void, string>
 
-/** Something that already allows a call: a stage's grant, a subagent's envelope. */
-export type Authority = (proposal: Proposal) => Option.Option<{
-  readonly method: "stage_grant" | "envelope"
+/** How a call was decided. */
+export interface Resolution {
+  readonly granted: boolean
+  readonly method: AgentEvent.PermissionMethod
+  /** The rule or sentence that decided. */
   readonly reason: string
-}>
+  /** Present when somebody was asked. */
+  readonly requestId?: RequestId
+  /** Who answered, when somebody did. */
+  readonly by?: string
+}
+
+/**
+ * Decides about calls ahead of all rules, behind the guards: a stage, which may ask for a grant, or a subagent's envelope.
+ * None leaves the call to the rules. It is given the gate's own bus and redactor; whatever goes wrong in it denies.
+ */
+export type Authority = (
+  proposal: Proposal,
+  gate: Pick<Options, "bus" | "redactor">
+) => Effect.Effect<Option.Option<Resolution>, never, Interactor.Interactor>
 
 export interface Options {
   readonly policy: PermissionFile.Policy
@@ -87,8 +100,14 @@ export interface Options {
 }
 
 export interface Service {
-  /** Decides about a call whose arguments decode. Asks the current interactor where the rules say so. */
-  readonly check: (proposal: Proposal) => Effect.Effect<Verdict, never, Interactor.Interactor>
+  /**
+   * Decides about a call whose arguments decode. Asks the current interactor where the rules say so. An authority given
+   * here stands in for the gate's own.
+   */
+  readonly check: (
+    proposal: Proposal,
+    authority?: Authority | undefined
+  ) => Effect.Effect<Verdict, never, Interactor.Interactor>
   /** Runs the guards on the final arguments, just before execution. A sentence is the reason to refuse. */
   readonly guard: (entry: ToolRegistry.Entry, encoded: unknown) => Effect.Effect<string | undefined>
 }
@@ -98,6 +117,29 @@ export const make = (options: Options): Service => {
   return { check: gate.check, guard: gate.guard }
 }
 
+/** The method to report when a question about a call ended without an answer. */
+export const unanswered = (error: InteractionError): "cancelled" | "timeout" | "unavailable" => {
+  switch (error._tag) {
+    case "InteractionCancelled":
+      return "cancelled"
+    case "InteractionTimedOut":
+      return "timeout"
+    default:
+      return "unavailable"
+  }
+}
+
+/** Asks one authority, then the other. */
+export const orElse =
+  (other: Authority | undefined) =>
+  (authority: Authority): Authority =>
+    other === undefined
+      ? authority
+      : (proposal, gate) =>
+          Effect.flatMap(authority(proposal, gate), (known) =>
+            Option.isSome(known) ? Effect.succeed(known) : other(proposal, gate)
+          )
+
 /** Someone who corrects arguments is asked this often in a row before the call is denied. */
 const maxEdits = 5
 
@@ -105,17 +147,10 @@ const maxEdits = 5
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-interface Resolution {
-  readonly granted: boolean
-  readonly method: AgentEvent.PermissionMethod
-  readonly reason: string
-  readonly requestId?: RequestId
-  readonly by?: string
-}
-
 /** One call on its way through the gate; edited arguments make a new one. */
 interface Case extends Proposal {
   readonly edited: boolean
+  readonly authority: Authority | undefined
   /** Shown with the next question. */
   readonly warnings: ReadonlyArray<string>
   readonly edits: number
@@ -126,9 +161,12 @@ interface Case extends Proposal {
 class Gate {
   constructor(private readonly options: Options) {}
 
-  readonly check = (proposal: Proposal): Effect.Effect<Verdict, never, Interactor.Interactor> =>
+  readonly check = (
+    proposal: Proposal,
+    authority = this.options.authority
+  ): Effect.Effect<Verdict, never, Interactor.Interactor> =>
     Effect.suspend(() => {
-      const first: Case = { ...proposal, edited: false, warnings: [], edits: 0, once: { resolved: false } }
+      const first: Case = { ...proposal, authority, edited: false, warnings: [], edits: 0, once: { resolved: false } }
       return this.validated(first).pipe(
         Effect.onInterrupt(() =>
           this.resolve(first, { granted: false, method: "cancelled", reason: "the work was cancelled" })
@@ -144,7 +182,7 @@ class Gate {
   private validated(now: Case): Effect.Effect<Verdict, never, Interactor.Interactor> {
     const { validate, context } = now.entry
     if (validate === undefined) return this.guarded(now)
-    return Effect.flatMap(Effect.either(within(validate(now.params), context)), (valid) =>
+    return Effect.flatMap(Effect.either(ApprovalForm.within(validate(now.params), context)), (valid) =>
       Either.isRight(valid)
         ? this.guarded(now)
         : Effect.as(this.resolve(now, { granted: false, method: "pre_validation", reason: valid.left }), {
@@ -161,21 +199,28 @@ class Gate {
       this.violation(now.entry, now.call.params, subject),
       (violation): Effect.Effect<Verdict, never, Interactor.Interactor> => {
         if (violation !== undefined) return this.deny(now, { method: "guard", reason: violation })
-        const authority = this.options.authority?.(now) ?? Option.none()
-        if (Option.isSome(authority)) return this.allow(now, authority.value)
-        return Effect.flatMap(Origin.current, ({ sessionId }) => {
-          const evaluate = (): Decision => {
-            const decision = this.options.state.evaluate(this.options.policy, subject, now.entry, sessionId)
-            // Somebody wanted other arguments than these, so no rule of a later moment lets these through.
-            return decision.decision === "allow" && now.warnings.length > 0 ? askAgain : decision
-          }
-          const decision = evaluate()
-          return decision.decision === "ask"
-            ? this.ask(now, PermissionRule.rememberKey(subject), evaluate, sessionId)
-            : this.byRule(now, decision)
+        if (now.authority === undefined) return this.ruled(now, subject)
+        return Effect.flatMap(now.authority(now, this.options), (known) => {
+          if (Option.isNone(known)) return this.ruled(now, subject)
+          const { granted, ...how } = known.value
+          return granted ? this.allow(now, how) : this.deny(now, how)
         })
       }
     )
+  }
+
+  private ruled(now: Case, subject: PermissionRule.Subject): Effect.Effect<Verdict, never, Interactor.Interactor> {
+    return Effect.flatMap(Origin.current, ({ sessionId }) => {
+      const evaluate = (): Decision => {
+        const decision = this.options.state.evaluate(this.options.policy, subject, now.entry, sessionId)
+        // Somebody wanted other arguments than these, so no rule of a later moment lets these through.
+        return decision.decision === "allow" && now.warnings.length > 0 ? askAgain : decision
+      }
+      const decision = evaluate()
+      return decision.decision === "ask"
+        ? this.ask(now, PermissionRule.rememberKey(subject), evaluate, sessionId)
+        : this.byRule(now, decision)
+    })
   }
 
   private byRule(now: Case, { decision, method, rule }: Decision): Effect.Effect<Verdict> {
@@ -199,7 +244,7 @@ class Gate {
       return Option.some({ decision: found.decision, scope: "once" })
     })
     return Effect.gen(this, function* () {
-      const interaction = yield* this.question(now, key)
+      const interaction = yield* ApprovalForm.make(now, key, this.options.redactor)
       const interactor = yield* Interactor.current
       const request = yield* InteractionRequest.make(interaction)
       const exit = yield* Effect.exit(interactor.request(request, { recheck }))
@@ -223,9 +268,7 @@ class Gate {
         const who = by === "console" ? "the user" : by
         return yield* this.deny(now, { method: "user_denied", reason: `${who} said no`, requestId, by })
       }
-      const reason = answer.comment
-      yield* this.resolve(now, { granted: false, method: "user_comment", reason, requestId, by })
-      return { _tag: "Denied", outcome: "denied", text: `Tool not executed. User comment: ${reason}` } as const
+      return yield* this.deny(now, { method: "user_comment", reason: answer.comment, requestId, by })
     })
   }
 
@@ -237,29 +280,6 @@ class Gate {
     return suspension === undefined || suspension === before
       ? Effect.void
       : this.tell({ _tag: "PermissionStatusChanged", default: fallback, suspension })
-  }
-
-  private question(now: Case, key: string): Effect.Effect<Approve> {
-    const { call, entry } = now
-    const { redactor } = this.options
-    return Effect.map(
-      this.display(now),
-      (display) =>
-        new Approve(
-          {
-            toolCallId: call.id,
-            tool: call.name,
-            argumentsSummary: Redaction.summarize(call.params, redactor),
-            approvalKey: redactor.text(key),
-            options: PermissionOption.offered({ editable: entry.editable !== undefined }),
-            ...(entry.editable === undefined
-              ? {}
-              : { editable: editableOf(entry.editable, redactor.value(call.params)) }),
-            display
-          },
-          { disableValidation: true }
-        )
-    )
   }
 
   /** Edited arguments start from the top; those that do not decode are shown again with what is wrong. */
@@ -274,7 +294,7 @@ class Gate {
       const reason = `the arguments were edited ${maxEdits} times without a decision`
       return this.deny(now, { method: "edit_incomplete", reason, ...asked })
     }
-    const decoded = Either.flatMap(this.edited(now, changes), (params) =>
+    const decoded = Either.flatMap(ApprovalForm.edited(now, changes, this.options.redactor), (params) =>
       Either.map(entry.decode(params), (decoded) => ({ call: { ...call, params }, params: decoded }))
     )
     return this.validated(
@@ -282,42 +302,6 @@ class Gate {
         ? { ...now, edits, warnings: [`The edited arguments do not fit: ${decoded.left}`] }
         : { ...now, ...decoded.right, edited: true, edits, warnings: [] }
     )
-  }
-
-  /** Whoever edits was shown masked values: one that was left as it was stands for what it masks. */
-  private edited(
-    { call, entry }: Case,
-    changes: { readonly [name: string]: unknown }
-  ): Either.Either<{ readonly [name: string]: unknown }, string> {
-    const before = isRecord(call.params) ? call.params : {}
-    const params: { [name: string]: unknown } = { ...before }
-    for (const [name, value] of Object.entries(changes)) {
-      if (entry.editable?.parameters.includes(name) !== true) return Either.left(`${name} cannot be edited`)
-      const shown = canonicalJson(this.options.redactor.value(before[name]))
-      const written = canonicalJson(value)
-      if (written === shown) continue
-      if (written.includes(Redaction.mask) && shown.includes(Redaction.mask)) {
-        return Either.left(`${name} still holds ${Redaction.mask}; leave it as it was, or write out what is masked`)
-      }
-      params[name] = value
-    }
-    return Either.right(params)
-  }
-
-  private display({ call, entry, params, warnings }: Case): Effect.Effect<ToolDisplay> {
-    if (entry.preview === undefined) return Effect.succeed(this.masked(withWarnings(plainDisplay(call), warnings)))
-    return within(entry.preview(params), entry.context).pipe(
-      Effect.catchAllCause((cause) => {
-        const failure = Cause.failureOption(cause)
-        const reason = Option.getOrElse(failure, () => "it crashed")
-        return Effect.succeed(withWarnings(plainDisplay(call), [`No preview: ${reason}`]))
-      }),
-      Effect.map((display) => this.masked(withWarnings(display, warnings)))
-    )
-  }
-
-  private masked(display: ToolDisplay): ToolDisplay {
-    return this.options.redactor.value(display) as ToolDisplay
   }
 
   private violation(
@@ -348,11 +332,10 @@ class Gate {
   }
 
   private deny(now: Case, how: Omit<Resolution, "granted">): Effect.Effect<Verdict> {
-    const text = how.method === "check_failed" ? how.reason : `Permission denied: ${how.reason}`
     return Effect.as(this.resolve(now, { granted: false, ...how }), {
       _tag: "Denied",
       outcome: "denied",
-      text
+      text: denialOf(how)
     } as const)
   }
 
@@ -386,37 +369,8 @@ const noViolation: Effect.Effect<undefined> = Effect.succeed(undefined)
 const subjectOf = (entry: ToolRegistry.Entry, params: unknown): PermissionRule.Subject =>
   PermissionRule.subject({ tool: entry.name, params, commandField: entry.shellCommand })
 
-/** Runs what a tool brought along in the context the tool was built with. */
-const within = <A, E>(effect: Effect.Effect<A, E>, context: Context.Context<never>): Effect.Effect<A, E> =>
-  Effect.mapInputContext(effect, (_: Context.Context<never>) => context)
-
-const unanswered = (error: InteractionError): AgentEvent.PermissionMethod => {
-  switch (error._tag) {
-    case "InteractionCancelled":
-      return "cancelled"
-    case "InteractionTimedOut":
-      return "timeout"
-    default:
-      return "unavailable"
-  }
+/** What the model gets to see. */
+const denialOf = ({ method, reason }: Omit<Resolution, "granted">): string => {
+  if (method === "check_failed") return reason
+  return method === "user_comment" ? `Tool not executed. User comment: ${reason}` : `Permission denied: ${reason}`
 }
-
-const isRecord = (value: unknown): value is { readonly [name: string]: unknown } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
-const editableOf = (editable: NonNullable<ToolRegistry.Entry["editable"]>, params: unknown) => ({
-  ...editable,
-  current: isRecord(params)
-    ? Object.fromEntries(editable.parameters.filter((name) => name in params).map((name) => [name, params[name]]))
-    : {}
-})
-
-const plainDisplay = (call: ToolCall): ToolDisplay => {
-  const details = JSON.stringify(call.params, null, 2) ?? ""
-  return details.length <= 4_000
-    ? { details, format: "json" }
-    : { details: details.slice(0, 4_000), format: "json", truncated: true }
-}
-
-const withWarnings = (display: ToolDisplay, warnings: ReadonlyArray<string>): ToolDisplay =>
-  warnings.length === 0 ? display : { ...display, warnings: [...(display.warnings ?? []), ...warnings] }

@@ -23,27 +23,39 @@ export const nowhere = "\0"
 
 export const make = (fs: FileSystem.FileSystem, path: Path.Path): RealPath => {
   const resolved = new Map<string, string>()
+  const missing = new Set<string>()
 
+  // One look per part of a path, shared by all paths through it: cheaper than asking for each whole path.
   const follow = (text: string, hops: number): Effect.Effect<string> =>
     Effect.suspend(() => {
       const known = resolved.get(text)
       if (known !== undefined) return Effect.succeed(known)
-      return fs.realPath(text).pipe(
-        Effect.catchAll(() => missing(text, hops)),
-        Effect.tap((real) => Effect.sync(() => resolved.set(text, real)))
-      )
+      const parent = path.dirname(text)
+      if (parent === text) return Effect.succeed(text)
+      return Effect.flatMap(follow(parent, hops), (directory) => step(text, directory, hops))
     })
 
-  const missing = (text: string, hops: number): Effect.Effect<string> => {
-    const parent = path.dirname(text)
-    if (parent === text) return Effect.succeed(text)
-    return Effect.flatMap(follow(parent, hops), (directory) =>
-      Effect.matchEffect(fs.readLink(text), {
-        onFailure: () => Effect.succeed(path.join(directory, path.basename(text))),
-        onSuccess: (target) =>
-          hops >= maxHops ? Effect.succeed(nowhere) : follow(path.resolve(directory, target), hops + 1)
-      })
-    )
+  const step = (text: string, directory: string, hops: number): Effect.Effect<string> => {
+    const plain = path.join(directory, path.basename(text))
+    const settle = (real: string): string => {
+      resolved.set(text, real)
+      return real
+    }
+    if (missing.has(directory)) {
+      missing.add(plain)
+      return Effect.succeed(settle(plain))
+    }
+    return Effect.matchEffect(fs.readLink(plain), {
+      onFailure: (error) =>
+        Effect.sync(() => {
+          if (error._tag === "SystemError" && error.reason === "NotFound") missing.add(plain)
+          return settle(plain)
+        }),
+      onSuccess: (target) =>
+        hops >= maxHops
+          ? Effect.succeed(nowhere)
+          : Effect.map(follow(path.resolve(directory, target), hops + 1), settle)
+    })
   }
 
   const real = (text: string) => follow(text, 0)

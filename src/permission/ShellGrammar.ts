@@ -55,6 +55,6 @@ export const trim = (text: string): string => {
 // -----------------------------------------------------------------------------------------------------------------
 
 // Tab and newline are the only control characters a shell treats as others expect; half a surrogate pair is not text.
-const strangeCharacter = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]|\p{Surrogate}/u
+const strangeCharacter = /[^\P{Cc}\t\n]|\p{Surrogate}/u
 
 const isSpace = (code: number): boolean => code === 0x20 || code === 0x09 || code === 0x0a

@@ -141,9 +141,8 @@ export const cancel: Reaction = {
 export const contradict = (then: Step): Reaction => ({
   react: (dialog) =>
     Effect.uninterruptibleMask((restore) =>
-      Effect.zipRight(
-        Effect.exit(restore(Effect.onInterrupt(dialog.stay, () => dialog.dismiss))),
-        reactTo(then, dialog)
+      Effect.flatMap(Effect.exit(restore(Effect.onInterrupt(dialog.stay, () => dialog.dismiss))), (exit) =>
+        Exit.isInterrupted(exit) ? reactTo(then, dialog) : exit
       )
     )
 })

@@ -51,42 +51,38 @@ const seen = Effect.zipWith(
 )
 
 /** Every way in which work gets into another fiber. */
-const ways: Readonly<Record<string, <R>(look: Effect.Effect<string, never, R>) => Effect.Effect<string, unknown, R>>> =
-  {
-    "the same fiber": (look) => look,
-    "Effect.fork": (look) => Effect.flatMap(Effect.fork(look), Fiber.join),
-    "Effect.forkDaemon": (look) => Effect.flatMap(Effect.forkDaemon(look), Fiber.join),
-    "Effect.forkScoped": (look) => Effect.scoped(Effect.flatMap(Effect.forkScoped(look), Fiber.join)),
-    "a fork in a fork": (look) =>
-      Effect.flatMap(Effect.fork(Effect.flatMap(Effect.fork(look), Fiber.join)), Fiber.join),
-    "Effect.forEach, two at once": (look) => agreed(Effect.forEach([1, 2, 3, 4], () => look, { concurrency: 2 })),
-    "Effect.forEach, all at once": (look) =>
-      agreed(
-        Effect.forEach([1, 2, 3, 4], () => Effect.zipRight(Effect.yieldNow(), look), { concurrency: "unbounded" })
-      ),
-    "Effect.race": (look) => Effect.race(look, Effect.never),
-    "Effect.raceFirst": (look) => Effect.raceFirst(Effect.never, look),
-    "Effect.timeout": (look) => Effect.timeout(Effect.zipRight(Effect.yieldNow(), look), "1 second"),
-    "Effect.disconnect": (look) => Effect.disconnect(look),
-    "Stream.mapEffect, three at once": (look) =>
-      agreed(
-        Effect.map(
-          Stream.runCollect(Stream.mapEffect(Stream.range(1, 6), () => look, { concurrency: 3 })),
-          Chunk.toReadonlyArray
-        )
-      ),
-    "Stream.merge": (look) =>
-      agreed(
-        Effect.map(
-          Stream.runCollect(Stream.merge(Stream.fromEffect(look), Stream.fromEffect(look))),
-          Chunk.toReadonlyArray
-        )
-      ),
-    "a runtime captured inside": (look) =>
-      Effect.flatMap(Effect.runtime<Effect.Effect.Context<typeof look>>(), (runtime) =>
-        Effect.promise(() => Runtime.runPromise(runtime)(look))
+const ways: Readonly<Record<string, <R>(look: Effect.Effect<string, never, R>) => Effect.Effect<string, never, R>>> = {
+  "the same fiber": (look) => look,
+  "Effect.fork": (look) => Effect.flatMap(Effect.fork(look), Fiber.join),
+  "Effect.forkDaemon": (look) => Effect.flatMap(Effect.forkDaemon(look), Fiber.join),
+  "Effect.forkScoped": (look) => Effect.scoped(Effect.flatMap(Effect.forkScoped(look), Fiber.join)),
+  "a fork in a fork": (look) => Effect.flatMap(Effect.fork(Effect.flatMap(Effect.fork(look), Fiber.join)), Fiber.join),
+  "Effect.forEach, two at once": (look) => agreed(Effect.forEach([1, 2, 3, 4], () => look, { concurrency: 2 })),
+  "Effect.forEach, all at once": (look) =>
+    agreed(Effect.forEach([1, 2, 3, 4], () => Effect.zipRight(Effect.yieldNow(), look), { concurrency: "unbounded" })),
+  "Effect.race": (look) => Effect.race(look, Effect.never),
+  "Effect.raceFirst": (look) => Effect.raceFirst(Effect.never, look),
+  "Effect.timeout": (look) => Effect.orDie(Effect.timeout(Effect.zipRight(Effect.yieldNow(), look), "1 second")),
+  "Effect.disconnect": (look) => Effect.disconnect(look),
+  "Stream.mapEffect, three at once": (look) =>
+    agreed(
+      Effect.map(
+        Stream.runCollect(Stream.mapEffect(Stream.range(1, 6), () => look, { concurrency: 3 })),
+        Chunk.toReadonlyArray
       )
-  }
+    ),
+  "Stream.merge": (look) =>
+    agreed(
+      Effect.map(
+        Stream.runCollect(Stream.merge(Stream.fromEffect(look), Stream.fromEffect(look))),
+        Chunk.toReadonlyArray
+      )
+    ),
+  "a runtime captured inside": (look) =>
+    Effect.flatMap(Effect.runtime<Effect.Effect.Context<typeof look>>(), (runtime) =>
+      Effect.promise(() => Runtime.runPromise(runtime)(look))
+    )
+}
 
 const agreed = <R>(all: Effect.Effect<ReadonlyArray<string>, never, R>): Effect.Effect<string, never, R> =>
   Effect.map(all, (values) => [...new Set(values)].join(" and "))
@@ -201,7 +197,7 @@ describe("inside an agent's turn", () => {
             const look = Effect.zipWith(Interactor.current, Origin.current, (interactor, origin) =>
               JSON.stringify({ interactor: interactor === expected(), origin })
             )
-            return Effect.map(Effect.orDie(through(look)), (text) => JSON.parse(text))
+            return Effect.map(through(look), (text) => JSON.parse(text))
           },
           ask_back: () =>
             Effect.gen(function* () {

@@ -1,0 +1,278 @@
+/**
+ * How records of an audit hang together, and how to tell that they still do. All pure.
+ *
+ * ```
+ *  trail   {… "prev":"000…","seq":1,"hash":"a1…"}      Opened: the root session, the version
+ *          {… "prev":"a1…", "seq":2,"hash":"b2…"}      Decided
+ *          {… "prev":"b2…", "seq":3,"hash":"c3…"}      Decided
+ *  head    {"count":3,"hash":"c3…",… "seal":"…"}       kept elsewhere
+ * ```
+ *
+ * A record's hash covers all of its other members, so it covers the hash before it. A line is the only text its record
+ * can have. With a key, hashes and seal are HMACs: who lacks the key can change nothing unnoticed, not even in both
+ * places; what nobody can tell is a trail and a head that were both put back as they once were.
+ *
+ * Writing goes trail first, head second, and a decision takes effect after both. So a head may lag behind its trail after
+ * a crash, by decisions that took no effect; it never runs ahead.
+ */
+import * as Either from "effect/Either"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as Digest from "../core/Digest.js"
+import { SessionId } from "../core/Id.js"
+import { AuditBroken } from "./AuditBroken.js"
+import * as AuditRecord from "./AuditRecord.js"
+
+/** Where the next record is to be attached: number and hash of the last one. */
+export interface Link {
+  readonly seq: number
+  readonly hash: string
+}
+
+/** The records of a trail that chain from the first one on. */
+export interface Chain {
+  readonly sessionId: SessionId
+  readonly keyed: boolean
+  readonly records: ReadonlyArray<AuditRecord.AuditRecord>
+  readonly last: Link
+  /** Bytes after the last whole line: a record whose writing was interrupted. */
+  readonly torn: number
+}
+
+/** What is known about a trail outside it. */
+export const Head = Schema.Struct({
+  version: Schema.Number,
+  sessionId: SessionId,
+  /** Directory of the trail when it was begun. */
+  directory: Schema.String,
+  /** Records that were sealed. */
+  count: Schema.Number,
+  /** Hash of the last of them. */
+  hash: Schema.String,
+  /** Hash of the rest of the head. */
+  seal: Schema.String
+})
+export type Head = typeof Head.Type
+
+/** Where the first record is attached. */
+export const start: Link = { seq: 0, hash: "0".repeat(64) }
+
+export type Key = Redacted.Redacted
+
+// -----------------------------------------------------------------------------------------------------------------
+// writing
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The line of the next record, its line end included, and where the one after it goes. */
+export const append = (
+  after: Link,
+  content: AuditRecord.Content,
+  key: Key | undefined
+): { readonly line: string; readonly link: Link } => {
+  const seq = after.seq + 1
+  const body = Digest.canonicalJson({ ...content, seq, prev: after.hash })
+  const hash = hashOf(body, key)
+  return { line: `${sealedText(body, "hash", hash)}\n`, link: { seq, hash } }
+}
+
+/** The text of a head. */
+export const renderHead = (head: Omit<Head, "seal" | "version">, key: Key | undefined): string => {
+  const body = Digest.canonicalJson({ ...head, version: AuditRecord.version })
+  return `${sealedText(body, "seal", hashOf(body, key))}\n`
+}
+
+/** Names a key without giving it away: an HMAC under it of a fixed text. */
+export const fingerprint = (key: Key): string => hashOf("assent audit key", key).slice(0, 16)
+
+// -----------------------------------------------------------------------------------------------------------------
+// checking
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Follows the chain from the first record to the last. `file` names the trail in what is said about it. */
+export const follow = (file: string, trail: Uint8Array, key?: Key): Either.Either<Chain, AuditBroken> =>
+  Either.gen(function* () {
+    const { lines, torn } = split(trail)
+    const records: Array<AuditRecord.AuditRecord> = []
+    let last = start
+    for (const line of lines) {
+      const seq = last.seq + 1
+      const broken = (problem: AuditBroken["problem"], found?: number) =>
+        Either.left(new AuditBroken({ file, problem, record: seq, found }))
+      const members = parse(line)
+      if (members === undefined) return yield* broken("unreadable")
+      // The first record says whether there is a key at all, without which no hash can be checked.
+      const keyProblem = seq === 1 ? keyProblemOf(members, key) : undefined
+      if (keyProblem !== undefined) return yield* broken(keyProblem)
+      const { hash, ...rest } = members
+      const body = Digest.canonicalJson(rest)
+      if (hash !== hashOf(body, key) || line.text !== sealedText(body, "hash", hash)) return yield* broken("changed")
+      const record = decodeRecord(members)
+      if (Either.isLeft(record)) return yield* broken("unknown")
+      const { _tag, prev, seq: found } = record.right
+      if (found !== seq) return yield* broken("misplaced", found)
+      if (prev !== last.hash) return yield* broken("unlinked")
+      if ((seq === 1) !== (_tag === "Opened")) return yield* broken("unknown")
+      records.push(record.right)
+      last = { seq, hash }
+    }
+    const [opened] = records
+    if (opened === undefined || opened._tag !== "Opened") {
+      return yield* Either.left(new AuditBroken({ file, problem: "unreadable", record: 1, torn }))
+    }
+    if (opened.version !== AuditRecord.version) {
+      return yield* Either.left(new AuditBroken({ file, problem: "version", record: 1, found: opened.version }))
+    }
+    return { sessionId: opened.sessionId, keyed: opened.key !== undefined, records, last, torn }
+  })
+
+/** Reads a head; fails when it is not what was written, to the byte. */
+export const readHead = (file: string, head: Uint8Array, key?: Key): Either.Either<Head, AuditBroken> => {
+  const changed = () => new AuditBroken({ file, problem: "headChanged" })
+  const { lines, torn } = split(head)
+  const [line] = lines
+  const members = line === undefined || lines.length > 1 || torn > 0 ? undefined : parse(line)
+  const decoded = members === undefined ? undefined : Either.getOrUndefined(decodeHead(members))
+  if (decoded === undefined) return Either.left(changed())
+  return `${line?.text}\n` === renderHead(decoded, key) ? Either.right(decoded) : Either.left(changed())
+}
+
+/** What is there of one trail. */
+export interface Evidence {
+  /** Names the trail and the head in what is said about them. */
+  readonly files: { readonly trail: string; readonly head: string }
+  /** Absent when there is no such file. */
+  readonly trail: Uint8Array | undefined
+  /** Absent when there is no such file. */
+  readonly head: Uint8Array | undefined
+}
+
+/** Checks every record, the head, and that they belong together. Whatever is not exactly as written is found. */
+export const check = ({ files, head, trail }: Evidence, key?: Key): Either.Either<Chain, AuditBroken> =>
+  Either.gen(function* () {
+    if (head === undefined) {
+      if (trail !== undefined) yield* follow(files.trail, trail, key)
+      const { file, problem } =
+        trail === undefined
+          ? ({ file: files.trail, problem: "missing" } as const)
+          : ({ file: files.head, problem: "headMissing" } as const)
+      return yield* Either.left(new AuditBroken({ file, problem }))
+    }
+    if (trail !== undefined && trail.includes(lineEnd)) {
+      const chain = yield* follow(files.trail, trail, key)
+      return yield* compare(files.trail, chain, yield* readHead(files.head, head, key))
+    }
+    // Nothing was written yet, or nothing was written whole, or it is gone.
+    const { count, sessionId } = yield* readHead(files.head, head, key)
+    const torn = trail?.length ?? 0
+    if (count === 0 && torn === 0) return { sessionId, keyed: key !== undefined, records: [], last: start, torn }
+    const broken = new AuditBroken({
+      file: files.trail,
+      problem: count === 0 ? "unsealed" : trail === undefined ? "missing" : "cut",
+      record: 1,
+      records: count,
+      torn
+    })
+    return yield* Either.left(broken)
+  })
+
+/** What a trail can be continued with. */
+export interface Recovery {
+  readonly last: Link
+  /** Bytes of whole lines. */
+  readonly size: number
+  /** Records at the end that chain, but were not sealed. */
+  readonly unsealed: number
+  /** Bytes after the last whole line. */
+  readonly torn: number
+}
+
+/** Where to go on in a trail that verifies, or would but for what a crash left at its end. */
+export const recover = (evidence: Evidence, key?: Key): Either.Either<Recovery, AuditBroken> => {
+  const { files, trail = new Uint8Array() } = evidence
+  const checked = check(evidence, key)
+  if (Either.isRight(checked))
+    return Either.right({ last: checked.right.last, size: trail.length, unsealed: 0, torn: 0 })
+  const { problem, records = 0, torn = 0 } = checked.left
+  if (problem !== "unsealed") return Either.left(checked.left)
+  const size = trail.length - torn
+  return size === 0
+    ? Either.right({ last: start, size, unsealed: 0, torn })
+    : Either.map(follow(files.trail, trail, key), ({ last }) => ({ last, size, unsealed: records, torn }))
+}
+
+/** The directory that a head names, unverified. */
+export const directoryOf = (head: Uint8Array): string | undefined => {
+  const [line] = split(head).lines
+  const members = line === undefined ? undefined : parse(line)
+  return members === undefined ? undefined : Either.getOrUndefined(decodeHead(members))?.directory
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Whether the chain is the one that the head was made for, no record less and none more. */
+const compare = (file: string, chain: Chain, head: Head): Either.Either<Chain, AuditBroken> => {
+  const { count, hash, sessionId } = head
+  const broken = (fields: Omit<ConstructorParameters<typeof AuditBroken>[0], "file">) =>
+    Either.left(new AuditBroken({ file, ...fields }))
+  if (sessionId !== chain.sessionId) return broken({ problem: "foreign", record: 1 })
+  if (count > chain.last.seq)
+    return broken({ problem: "cut", record: chain.last.seq + 1, records: count - chain.last.seq })
+  const sealed = count === 0 ? start.hash : chain.records[count - 1]?.hash
+  if (sealed !== hash) return broken({ problem: "replaced", record: count })
+  const unsealed = chain.last.seq - count
+  return unsealed > 0 || chain.torn > 0
+    ? broken({ problem: "unsealed", record: count + 1, records: unsealed, torn: chain.torn })
+    : Either.right(chain)
+}
+
+const hashOf = (text: string, key: Key | undefined): string =>
+  key === undefined ? Digest.sha256(text) : Digest.hmacSha256(Redacted.value(key), text)
+
+/** The hash comes last, outside of what it covers. */
+const sealedText = (body: string, name: "hash" | "seal", hash: string): string =>
+  `${body.slice(0, -1)},"${name}":"${hash}"}`
+
+const lineEnd = 10
+
+interface Line {
+  /** Undefined when it is not UTF-8. */
+  readonly text: string | undefined
+}
+
+// A byte order mark and malformed bytes must not read the same as what they stand for.
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+/** Whole lines, and how many bytes follow the last line end. */
+const split = (bytes: Uint8Array): { readonly lines: ReadonlyArray<Line>; readonly torn: number } => {
+  const lines: Array<Line> = []
+  let from = 0
+  for (let to = bytes.indexOf(lineEnd); to >= 0; to = bytes.indexOf(lineEnd, from)) {
+    const line = bytes.subarray(from, to)
+    lines.push({ text: Either.getOrUndefined(Either.try(() => utf8.decode(line))) })
+    from = to + 1
+  }
+  return { lines, torn: bytes.length - from }
+}
+
+/** A line's members, with a hash among them; nothing when it is no such thing. */
+const parse = ({ text }: Line): { readonly [name: string]: unknown; readonly hash: string } | undefined => {
+  if (text === undefined) return undefined
+  const json = Either.getOrUndefined(Either.try((): unknown => JSON.parse(text)))
+  if (typeof json !== "object" || json === null || Array.isArray(json)) return undefined
+  return { hash: "", ...json }
+}
+
+const keyProblemOf = (
+  first: { readonly [name: string]: unknown },
+  key: Key | undefined
+): AuditBroken["problem"] | undefined => {
+  if (first["_tag"] !== "Opened") return undefined
+  if (first["key"] === undefined) return key === undefined ? undefined : "keyless"
+  if (key === undefined) return "keyNeeded"
+  return first["key"] === fingerprint(key) ? undefined : "keyWrong"
+}
+
+const decodeRecord = Schema.decodeUnknownEither(AuditRecord.AuditRecord, { onExcessProperty: "error" })
+const decodeHead = Schema.decodeUnknownEither(Head)

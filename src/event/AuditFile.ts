@@ -1,0 +1,286 @@
+/**
+ * Writes audit trails to files, so that no record can be changed, removed, moved or added unnoticed.
+ *
+ * ```
+ *  record ─► waiting ─► writer: append all that wait ─► fsync ─► head beside, fsync, rename ─► record returns
+ * ```
+ *
+ * One fiber writes. It takes everything that waits at once, so the cost of reaching the disk (a few milliseconds) is shared by
+ * what is decided at the same time. `record` returns when trail and head are on the disk: a decision that took effect is
+ * there after a crash or a power cut. A write that fails is undone, and its decisions fail as `AuditUnwritable`.
+ *
+ * A trail that is there already is verified as a whole before anything is added, and goes on with a record that says so. A
+ * trail that does not verify is left alone: nothing can be recorded in it, so nothing is granted.
+ */
+import type * as PlatformError from "@effect/platform/Error"
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import { IdGenerator, SessionId } from "../core/Id.js"
+import * as Origin from "../core/Origin.js"
+import * as Redaction from "../core/Redaction.js"
+import * as AuditArchive from "./AuditArchive.js"
+import type { AuditBroken } from "./AuditBroken.js"
+import * as AuditChain from "./AuditChain.js"
+import * as AuditRecord from "./AuditRecord.js"
+import * as AuditTrail from "./AuditTrail.js"
+
+export interface Options {
+  /** Where trails go; created when the first is written. Keep it out of reach of the agent's tools. */
+  readonly directory: string
+  /** Where heads go: another place than the trails, which whoever can change those cannot change. */
+  readonly headDirectory: string
+  /** Makes every hash an HMAC. A trail is written and verified with the same key. */
+  readonly key?: AuditChain.Key | undefined
+  /** Masks secrets in every text. Default: well-known token shapes. */
+  readonly redactor?: Redaction.Redactor | undefined
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * A trail for each root session. Fails when the directories cannot be written to; creates nothing yet. Closing the scope
+ * writes what waits; what comes later fails.
+ */
+export const make = (
+  options: Options
+): Effect.Effect<AuditTrail.Service, AuditTrail.AuditUnwritable, Scope.Scope | FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const ids = yield* IdGenerator
+    const directory = path.resolve(options.directory)
+    const headDirectory = path.resolve(options.headDirectory)
+    yield* requireWritable(fs, path, directory)
+    yield* requireWritable(fs, path, headDirectory)
+    const writer = new Writer(fs, path, { ...options, directory, headDirectory }, ids.unsafeNext("ses") as SessionId)
+    yield* Effect.addFinalizer(() => writer.close)
+    yield* Effect.forkScoped(writer.run)
+    return writer
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// layers
+// -----------------------------------------------------------------------------------------------------------------
+
+export const layer = (
+  options: Options
+): Layer.Layer<AuditTrail.AuditTrail, AuditTrail.AuditUnwritable, FileSystem.FileSystem | Path.Path> =>
+  Layer.scoped(AuditTrail.AuditTrail, make(options))
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+type Resume = (effect: Effect.Effect<void, AuditTrail.AuditUnwritable>) => void
+
+interface Waiting {
+  readonly root: SessionId
+  readonly decided: AuditRecord.Decided
+  readonly resume: Resume
+}
+
+/** A trail that is being written. */
+interface Open {
+  readonly sessionId: SessionId
+  readonly files: AuditArchive.Files
+  readonly last: AuditChain.Link
+  /** Bytes that the file must have. */
+  readonly size: number
+  /** What the next batch begins with. */
+  readonly first: ReadonlyArray<AuditRecord.Content>
+}
+
+class Writer implements AuditTrail.Service {
+  /**
+   * Written by whoever records, taken as a whole by the one fiber that writes. As long as there are fibers that wait for
+   * their record; never full. Closing the scope writes the rest and ends it.
+   */
+  private waiting: Array<Waiting> = []
+  private wake: (() => void) | undefined
+  private closed = false
+  private readonly trails = new Map<SessionId, Open>()
+  private readonly redactor: Redaction.Redactor
+
+  constructor(
+    private readonly fs: FileSystem.FileSystem,
+    private readonly path: Path.Path,
+    private readonly options: Options,
+    /** The trail of decisions that no session made. */
+    private readonly outside: SessionId
+  ) {
+    this.redactor = options.redactor ?? Redaction.shapesOnly
+  }
+
+  readonly record = (entry: AuditRecord.AuditEntry): Effect.Effect<void, AuditTrail.AuditUnwritable> =>
+    Effect.async((resume) => {
+      const root = entry.rootSessionId === Origin.outside.rootSessionId ? this.outside : entry.rootSessionId
+      if (this.closed) return resume(Effect.fail(this.unwritable(root)("the program is ending")))
+      // Here, not in the writer: the arguments are digested as they are now.
+      this.waiting.push({ root, decided: AuditRecord.decided(entry, this.redactor), resume })
+      this.wake?.()
+    })
+
+  readonly release = (rootSessionId: SessionId): Effect.Effect<void> =>
+    Effect.sync(() => {
+      this.trails.delete(rootSessionId)
+    })
+
+  readonly run: Effect.Effect<never> = Effect.forever(
+    Effect.zipRight(
+      Effect.async<void>((resume) => {
+        if (this.waiting.length > 0) return resume(Effect.void)
+        this.wake = () => {
+          this.wake = undefined
+          resume(Effect.void)
+        }
+        return Effect.sync(() => {
+          this.wake = undefined
+        })
+      }),
+      Effect.uninterruptible(Effect.suspend(() => this.flush))
+    )
+  )
+
+  readonly close: Effect.Effect<void> = Effect.suspend(() => {
+    this.closed = true
+    return this.flush
+  })
+
+  /** Writes all that waits; different trails at the same time. */
+  private readonly flush: Effect.Effect<void> = Effect.suspend(() => {
+    const batches = Map.groupBy(this.waiting, ({ root }) => root)
+    this.waiting = []
+    return Effect.forEach(
+      batches,
+      ([root, batch]) =>
+        Effect.map(Effect.exit(this.write(root, batch)), (exit) => {
+          for (const { resume } of batch) resume(exit)
+        }),
+      { concurrency: 8, discard: true }
+    )
+  })
+
+  private write(root: SessionId, batch: ReadonlyArray<Waiting>): Effect.Effect<void, AuditTrail.AuditUnwritable> {
+    return Effect.gen(this, function* () {
+      const trail = this.trails.get(root) ?? (yield* this.open(root))
+      // Whatever goes wrong from here on: the next record looks at the files again.
+      this.trails.delete(root)
+      let { last } = trail
+      let text = ""
+      for (const content of [...trail.first, ...batch.map(({ decided }) => decided)]) {
+        const { line, link } = AuditChain.append(last, content, this.options.key)
+        last = link
+        text += line
+      }
+      const size = yield* this.append(trail, text)
+      yield* Effect.onError(this.writeHead(trail, last), () => this.undo(trail))
+      this.trails.set(root, { ...trail, last, size, first: [] })
+    }).pipe(Effect.catchTags({ BadArgument: this.failed(root), SystemError: this.failed(root) }))
+  }
+
+  /** The file's new size. */
+  private append(trail: Open, text: string) {
+    const bytes = new TextEncoder().encode(text)
+    return Effect.scoped(
+      Effect.gen(this, function* () {
+        const file = yield* this.fs.open(trail.files.trail, { flag: "a", mode: 0o600 })
+        const { size } = yield* file.stat
+        if (Number(size) !== trail.size) {
+          return yield* this.unwritable(trail.sessionId)(`${trail.files.trail} was changed by somebody else`)
+        }
+        yield* Effect.onError(Effect.zipRight(file.writeAll(bytes), file.sync), () => this.undo(trail))
+        return trail.size + bytes.length
+      })
+    )
+  }
+
+  /** What could not be written whole must not stay, as far as that can be helped. */
+  private undo({ files, size }: Open): Effect.Effect<void> {
+    return Effect.ignore(this.fs.truncate(files.trail, size))
+  }
+
+  private writeHead({ files, sessionId }: Open, { hash, seq }: AuditChain.Link) {
+    const { directory } = this.options
+    const text = AuditChain.renderHead({ sessionId, directory, count: seq, hash }, this.options.key)
+    const half = `${files.head}.new`
+    const write = Effect.scoped(
+      Effect.flatMap(this.fs.open(half, { flag: "w", mode: 0o600 }), (file) =>
+        Effect.zipRight(file.writeAll(new TextEncoder().encode(text)), file.sync)
+      )
+    )
+    return Effect.zipRight(write, this.fs.rename(half, files.head))
+  }
+
+  private open(sessionId: SessionId) {
+    return Effect.gen(this, function* () {
+      const { directory, headDirectory, key } = this.options
+      const files = AuditArchive.files(this.path, { directory, headDirectory }, sessionId)
+      yield* this.fs.makeDirectory(directory, { recursive: true, mode: 0o700 })
+      yield* this.fs.makeDirectory(headDirectory, { recursive: true, mode: 0o700 })
+      const unusable = (broken: AuditBroken) => this.unwritable(sessionId)(broken.message.replace(/\.$/, ""))
+      const evidence = yield* Effect.mapError(
+        Effect.provideService(AuditArchive.read(files), FileSystem.FileSystem, this.fs),
+        unusable
+      )
+      const at = yield* Clock.currentTimeMillis
+      const opened: AuditRecord.Content = {
+        _tag: "Opened",
+        version: AuditRecord.version,
+        sessionId,
+        at,
+        ...(key === undefined ? {} : { key: AuditChain.fingerprint(key) })
+      }
+      const fresh: Open = { sessionId, files, last: AuditChain.start, size: 0, first: [opened] }
+      if (evidence.trail === undefined && evidence.head === undefined) {
+        // The head comes first: from now on a trail without one is a trail whose head was removed.
+        yield* this.writeHead(fresh, AuditChain.start)
+        return fresh
+      }
+      const left = yield* Either.mapLeft(AuditChain.recover(evidence, key), unusable)
+      if (left.torn > 0) yield* this.fs.truncate(files.trail, left.size)
+      const reopened: AuditRecord.Content = { _tag: "Reopened", at, unsealed: left.unsealed, torn: left.torn }
+      return {
+        ...fresh,
+        last: left.last,
+        size: left.size,
+        first: left.last.seq > 0 ? [reopened] : left.torn > 0 ? [opened, reopened] : [opened]
+      }
+    })
+  }
+
+  private readonly unwritable =
+    (sessionId: SessionId) =>
+    (reason: string): AuditTrail.AuditUnwritable =>
+      new AuditTrail.AuditUnwritable({ directory: this.options.directory, sessionId, reason })
+
+  private failed(sessionId: SessionId) {
+    return (error: PlatformError.PlatformError) => Effect.fail(this.unwritable(sessionId)(error.message))
+  }
+}
+
+/** Fails unless the directory, or the one in which it would have to be created, can be written to. */
+const requireWritable = (
+  fs: FileSystem.FileSystem,
+  path: Path.Path,
+  directory: string
+): Effect.Effect<void, AuditTrail.AuditUnwritable> =>
+  Effect.gen(function* () {
+    let place = directory
+    while (!(yield* fs.exists(place)) && path.dirname(place) !== place) place = path.dirname(place)
+    const { type } = yield* fs.stat(place)
+    if (type !== "Directory") {
+      return yield* new AuditTrail.AuditUnwritable({ directory, reason: `${place} is not a directory` })
+    }
+    yield* fs.access(place, { writable: true })
+  }).pipe(
+    Effect.mapError((error) =>
+      error._tag === "AuditUnwritable" ? error : new AuditTrail.AuditUnwritable({ directory, reason: error.message })
+    )
+  )

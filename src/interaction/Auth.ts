@@ -1,0 +1,145 @@
+/**
+ * Signing in, as calls a program makes; never tools, so that no model asks for a password.
+ *
+ * ```ts
+ * const client = Auth.password({ prompt: "Password of ada@db:", use: (secret) => connect("ada", secret) })
+ * //    ^? Effect<Connection, ConnectError | InteractionError, Interactor>
+ * ```
+ */
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import type * as Redaction from "../core/Redaction.js"
+import { AuthDeviceCode, AuthPassword } from "./Interaction.js"
+import type { InteractionError } from "./InteractionError.js"
+import * as Interactor from "./Interactor.js"
+
+// -----------------------------------------------------------------------------------------------------------------
+// models
+// -----------------------------------------------------------------------------------------------------------------
+
+export interface PasswordOptions<A, E, R> {
+  /** What the person is shown. */
+  readonly prompt: string
+  /** The one consumer of the secret. What it returns or fails with is its own: keep the secret out of it. */
+  readonly use: (secret: Redacted.Redacted) => Effect.Effect<A, E, R>
+  /** Where the secret is declared before it is used: that redactor masks it from then on, wherever it masks. */
+  readonly redactor?: Redaction.Redactor | undefined
+}
+
+export interface DeviceCodeOptions<A, E, R, R2> {
+  /** Where the person signs in. */
+  readonly url: string
+  /** What the person enters there. */
+  readonly code: string
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number
+  /** Looks once whether the person has signed in; none means not yet. */
+  readonly poll: Effect.Effect<Option.Option<A>, E, R>
+  /** When to look again. Default: every 5 seconds. When it ends, only a person who says that it was done begins it anew. */
+  readonly schedule?: Schedule.Schedule<unknown, unknown, R2> | undefined
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// errors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The code expired before anybody had signed in with it. */
+export class AuthExpired extends Schema.TaggedError<AuthExpired>("assent/interaction/AuthExpired")("AuthExpired", {
+  url: Schema.String,
+  /** Milliseconds since the epoch. */
+  expiresAt: Schema.Number
+}) {
+  override get message(): string {
+    return `The code expired before anybody had signed in at ${this.url}. Ask for a new code and show that.`
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// asking
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * Asks for a password and hands it to `use`, once; nothing keeps it afterwards. Whoever wants to be asked again after a
+ * wrong one retries the whole call.
+ */
+export const password = <A, E, R>(
+  options: PasswordOptions<A, E, R>
+): Effect.Effect<A, E | InteractionError, R | Interactor.Interactor> =>
+  Effect.flatMap(Interactor.ask(new AuthPassword({ prompt: options.prompt })), (secret) => {
+    options.redactor?.declare(secret)
+    return options.use(secret)
+  })
+
+/**
+ * Shows where to sign in with which code, and polls until somebody has, or the code expires.
+ *
+ * ```
+ *  poll ─ wait ─ poll ─ wait ──────────────── poll ─ wait ─ …      a find withdraws the dialog
+ *  dialog ───────────────────► "done" (wakes) ┘                    "cancel" ends the polling
+ * ```
+ *
+ * Fails with {@link AuthExpired} at expiry, without having asked when that is over already; with what `poll` fails with; as
+ * the interaction does when the person cancels or nobody can be shown the code.
+ */
+export const deviceCode = <A, E, R, R2 = never>(
+  options: DeviceCodeOptions<A, E, R, R2>
+): Effect.Effect<A, E | AuthExpired | InteractionError, R | R2 | Interactor.Interactor> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    const { url, code, expiresAt } = options
+    const expired = () => new AuthExpired({ url, expiresAt })
+    const left = expiresAt - now
+    if (!(left > 0)) return Effect.fail(expired())
+    const dialog = Interactor.ask(new AuthDeviceCode({ url, code, expiresAt }))
+    return Effect.timeoutFail(shown(dialog, options), { duration: Duration.millis(left), onTimeout: expired })
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The dialog with the polling beside it, and again, as long as the schedule ends without a find. */
+const shown = <A, E, R, R2, E3, R3>(
+  dialog: Effect.Effect<unknown, E3, R3>,
+  options: DeviceCodeOptions<A, E, R, R2>
+): Effect.Effect<A, E | E3, R | R2 | R3> =>
+  Effect.flatMap(Deferred.make<void>(), (done) => {
+    // Completed by the dialog when the person says that it was done; read by the polling.
+    const said = Deferred.await(done)
+    const polling = Effect.flatMap(round(options, said), (early) =>
+      Option.isSome(early) ? Effect.succeed(early) : Effect.zipRight(said, round(options, Effect.never))
+    )
+    const asking = Effect.zipRight(Effect.zipRight(dialog, Deferred.succeed(done, undefined)), Effect.never)
+    return Effect.flatMap(
+      Effect.raceFirst(polling, asking),
+      Option.match({ onNone: () => shown(dialog, options), onSome: Effect.succeed })
+    )
+  })
+
+/**
+ * Polls at once and then by the schedule, until there is a find, the schedule ends, or somebody is in a hurry. Being in a
+ * hurry cuts a wait short, never a poll: an answer on its way may be the only one there is.
+ */
+const round = <A, E, R, R2>(
+  { poll, schedule }: DeviceCodeOptions<A, E, R, R2>,
+  hurry: Effect.Effect<void>
+): Effect.Effect<Option.Option<A>, E, R | R2> =>
+  Effect.flatMap(Schedule.driver(schedule ?? everyFiveSeconds), (driver) => {
+    const waited = Effect.raceFirst(
+      Effect.match(driver.next(undefined), { onFailure: () => "over", onSuccess: () => "again" }),
+      Effect.as(hurry, "over")
+    )
+    const go: Effect.Effect<Option.Option<A>, E, R | R2> = Effect.flatMap(poll, (found) =>
+      Option.isSome(found)
+        ? Effect.succeed(found)
+        : Effect.flatMap(waited, (next) => (next === "again" ? go : Effect.succeedNone))
+    )
+    return go
+  })
+
+const everyFiveSeconds: Schedule.Schedule<unknown> = Schedule.spaced("5 seconds")

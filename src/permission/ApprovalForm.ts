@@ -1,0 +1,121 @@
+/**
+ * What whoever approves a call is shown of it, and how arguments that were edited there come back.
+ *
+ * Everything shown is masked, the values to edit as well. A value that comes back as it was shown stands for what it
+ * masks; one that was changed around the mask cannot be told apart and is refused.
+ */
+import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import { canonicalJson } from "../core/Digest.js"
+import * as Redaction from "../core/Redaction.js"
+import { Approve } from "../interaction/Interaction.js"
+import * as PermissionOption from "../interaction/PermissionOption.js"
+import type { ToolCall, ToolDisplay } from "../tool/ToolCall.js"
+import type * as ToolRegistry from "../tool/ToolRegistry.js"
+
+/** What the form is about. */
+export interface Subject {
+  readonly call: ToolCall
+  readonly entry: ToolRegistry.Entry
+  /** Decoded. */
+  readonly params: unknown
+  /** Shown beside the call: what was wrong with the last edit. */
+  readonly warnings: ReadonlyArray<string>
+}
+
+/** Puts the question. `key` is what an answer that is to be remembered is remembered for. */
+export const make = (subject: Subject, key: string, redactor: Redaction.Redactor): Effect.Effect<Approve> => {
+  const { call, entry } = subject
+  return Effect.map(
+    displayOf(subject, redactor),
+    (display) =>
+      new Approve(
+        {
+          toolCallId: call.id,
+          tool: call.name,
+          argumentsSummary: Redaction.summarize(call.params, redactor),
+          approvalKey: redactor.text(key),
+          options: PermissionOption.offered({ editable: entry.editable !== undefined }),
+          ...(entry.editable === undefined
+            ? {}
+            : { editable: editableOf(entry.editable, redactor.value(call.params)) }),
+          // Masking keeps the shape.
+          display: redactor.value(display) as ToolDisplay
+        },
+        { disableValidation: true }
+      )
+  )
+}
+
+/** All arguments of the call after an edit, not decoded yet; a left says why the edit cannot be used. */
+export const edited = (
+  { call, entry }: Subject,
+  changes: { readonly [name: string]: unknown },
+  redactor: Redaction.Redactor
+): Either.Either<{ readonly [name: string]: unknown }, string> => {
+  const before = isRecord(call.params) ? call.params : {}
+  const params: { [name: string]: unknown } = { ...before }
+  for (const [name, value] of Object.entries(changes)) {
+    if (entry.editable?.parameters.includes(name) !== true) return Either.left(`${name} cannot be edited`)
+    const shown = canonicalJson(redactor.value(before[name]))
+    const written = canonicalJson(value)
+    if (written === shown) continue
+    if (written.includes(Redaction.mask) && shown.includes(Redaction.mask)) {
+      return Either.left(`${name} still holds ${Redaction.mask}; leave it as it was, or write out what is masked`)
+    }
+    params[name] = value
+  }
+  return Either.right(params)
+}
+
+/** Runs what a tool brought along in the context the tool was built with. */
+export const within = <A, E>(effect: Effect.Effect<A, E>, context: Context.Context<never>): Effect.Effect<A, E> =>
+  Effect.mapInputContext(effect, (_: Context.Context<never>) => context)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const longestDetails = 4_000
+
+const displayOf = (
+  { call, entry, params, warnings }: Subject,
+  redactor: Redaction.Redactor
+): Effect.Effect<ToolDisplay> => {
+  const { context, preview } = entry
+  if (preview === undefined) return Effect.succeed(withWarnings(plain(call, redactor), warnings))
+  return within(
+    Effect.suspend(() => preview(params)),
+    context
+  ).pipe(
+    Effect.catchAllCause((cause) => {
+      const reason = Option.getOrElse(Cause.failureOption(cause), () => "it crashed")
+      return Effect.succeed(withWarnings(plain(call, redactor), [`No preview: ${reason}`]))
+    }),
+    Effect.map((display) => withWarnings(display, warnings))
+  )
+}
+
+const plain = (call: ToolCall, redactor: Redaction.Redactor): ToolDisplay => {
+  // Masked first: a secret that the cut goes through would not be found any more.
+  const details = JSON.stringify(redactor.value(call.params), null, 2) ?? ""
+  return details.length <= longestDetails
+    ? { details, format: "json" }
+    : { details: details.slice(0, longestDetails), format: "json", truncated: true }
+}
+
+const withWarnings = (display: ToolDisplay, warnings: ReadonlyArray<string>): ToolDisplay =>
+  warnings.length === 0 ? display : { ...display, warnings: [...(display.warnings ?? []), ...warnings] }
+
+const editableOf = (editable: NonNullable<ToolRegistry.Entry["editable"]>, params: unknown) => ({
+  ...editable,
+  current: isRecord(params)
+    ? Object.fromEntries(editable.parameters.filter((name) => name in params).map((name) => [name, params[name]]))
+    : {}
+})
+
+const isRecord = (value: unknown): value is { readonly [name: string]: unknown } =>
+  typeof value === "object" && value !== null && !Array.isArray(value)

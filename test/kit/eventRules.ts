@@ -1,0 +1,102 @@
+/** What belongs together in the events of one agent: whatever begins ends, once, in order, inside its turn. */
+import type { AgentEvent } from "../../src/event/AgentEvent.js"
+import { settling } from "./Recorder.js"
+
+/** Sentences about what is wrong; none for a complete recording. */
+export const violations = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<string> => {
+  const wrong: Array<string> = []
+  let turn: string | undefined
+  let step: number | undefined
+  let block: string | undefined
+  const calls = new Map<string, { started: boolean; ended: boolean; resolved: "granted" | "refused" | undefined }>()
+  const requests = new Map<string, boolean>()
+  const turns = new Set<string>()
+
+  for (const [index, event] of events.entries()) {
+    const complain = (problem: string) => wrong.push(`${index} ${event._tag}: ${problem}`)
+    if (turn !== undefined && event.correlationId !== turn) complain(`is of ${event.correlationId}, inside ${turn}`)
+    if (turn === undefined && event.correlationId !== undefined && event._tag !== "TurnStarted") {
+      complain("is of a turn that is not running")
+    }
+    const call = "toolCallId" in event ? calls.get(event.toolCallId) : undefined
+    switch (event._tag) {
+      case "TurnStarted":
+        if (turn !== undefined) complain("another turn runs")
+        if (event.correlationId === undefined || turns.has(event.correlationId)) complain("has no id of its own")
+        turn = event.correlationId
+        turns.add(turn ?? "")
+        break
+      case "TurnEnded":
+        if (turn === undefined) complain("no turn runs")
+        if (step !== undefined || block !== undefined) complain("a model call is open")
+        for (const [id, { ended }] of calls) if (!ended) complain(`call ${id} is open`)
+        for (const [id, settled] of requests) if (!settled) complain(`request ${id} is open`)
+        turn = undefined
+        break
+      case "ModelCallStarted":
+        if (turn === undefined || step !== undefined) complain("out of place")
+        step = event.step
+        break
+      case "ModelCallEnded":
+        if (step !== event.step) complain(`ends step ${event.step}, but ${step} is open`)
+        if (block !== undefined) complain(`a block of ${block} is open`)
+        step = undefined
+        break
+      case "BlockStarted":
+        if (step === undefined || block !== undefined) complain("out of place")
+        block = event.block
+        break
+      case "BlockEnded":
+        if (block !== event.block) complain(`ends ${event.block}, but ${block} is open`)
+        block = undefined
+        break
+      case "TextDelta":
+        if (block !== "text") complain("outside a block of text")
+        break
+      case "ThinkingDelta":
+        if (block !== "thinking") complain("outside a block of thinking")
+        break
+      case "ToolCallProposed":
+        if (calls.has(event.toolCallId)) complain("proposed before")
+        calls.set(event.toolCallId, { started: false, ended: false, resolved: undefined })
+        break
+      case "PermissionResolved":
+        if (call === undefined || call.ended) complain("no such call is open")
+        else {
+          if (call.resolved !== undefined) complain("resolved before")
+          call.resolved = event.granted ? "granted" : "refused"
+        }
+        break
+      case "ToolCallStarted":
+        if (call === undefined || call.started || call.ended) complain("no such call waits")
+        else {
+          if (call.resolved !== "granted") complain("was not allowed")
+          call.started = true
+        }
+        break
+      case "ToolOutput":
+        if (call === undefined || !call.started || call.ended) complain("no such call runs")
+        break
+      case "ToolCallEnded":
+        if (call === undefined || call.ended) complain("no such call is open")
+        else {
+          if (event.outcome === "succeeded" && !call.started) complain("succeeded without a start")
+          if ((event.duration !== undefined) !== call.started && event.outcome !== "cancelled")
+            complain("has the wrong duration")
+          call.ended = true
+        }
+        break
+      case "InteractionRequested":
+        if (requests.has(event.requestId)) complain("raised before")
+        requests.set(event.requestId, false)
+        break
+      default:
+        if (settling.has(event._tag) && "requestId" in event) {
+          if (requests.get(event.requestId) !== false) complain("no such request is open")
+          requests.set(event.requestId, true)
+        }
+    }
+  }
+  if (turn !== undefined) wrong.push(`turn ${turn} has no end`)
+  return wrong
+}

@@ -1,0 +1,788 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as fc from "effect/FastCheck"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as TestClock from "effect/TestClock"
+import type { PermissionMethod } from "../../src/event/AgentEvent.js"
+import type { Approve, ApproveAnswer } from "../../src/interaction/Interaction.js"
+import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
+import * as Interactor from "../../src/interaction/Interactor.js"
+import type * as PermissionGate from "../../src/permission/PermissionGate.js"
+import type { PolicySource } from "../../src/permission/PolicySource.js"
+import * as TestInteractor from "../../src/testing/TestInteractor.js"
+import * as Kit from "../kit/gate.js"
+import { settle } from "../kit/Recorder.js"
+import * as Shuffled from "../kit/Shuffled.js"
+
+const approveOf = (request: InteractionRequest | undefined): Approve => {
+  assert(request?.interaction._tag === "Approve")
+  return request.interaction
+}
+
+/** A second edit of a call nobody can stop editing. */
+const edit = (editedArguments: { readonly [name: string]: unknown }) =>
+  TestInteractor.answer({ decision: "edit", editedArguments })
+
+const no: PermissionGate.Guard = () => Effect.fail("guards say no")
+
+/** The stages of the evaluation, first to last; each set up so that it decides against the stages that follow. */
+interface Stage {
+  readonly method: PermissionMethod
+  readonly granted: boolean
+  readonly setUp?: (state: Effect.Effect.Success<ReturnType<typeof Kit.make>>["state"]) => void
+  readonly policy?: PolicySource
+  readonly options?: Kit.Options
+  readonly n?: number
+  readonly tool?: string
+}
+
+const stages: ReadonlyArray<Stage> = [
+  { method: "pre_validation", granted: false, n: -1 },
+  { method: "guard", granted: false, options: { guards: [no] } },
+  {
+    method: "stage_grant",
+    granted: true,
+    options: { authority: () => Effect.succeedSome({ granted: true, method: "stage_grant", reason: "granted" }) }
+  },
+  { method: "turn_suspension", granted: true, setUp: (state) => state.suspend("turn", Kit.ses("root")) },
+  { method: "idle_suspension", granted: true, setUp: (state) => state.suspend("idle", Kit.ses("root")) },
+  { method: "allow_all", granted: true, setUp: (state) => state.suspend("all", Kit.ses("root")) },
+  { method: "session_blacklist", granted: false, setUp: (state) => state.deny("*(n=*)") },
+  { method: "blacklist", granted: false, policy: { blacklist: { tools: ["note", "deploy", "look"] } } },
+  { method: "session_whitelist", granted: true, setUp: (state) => state.allow("*(n=1)") },
+  { method: "whitelist", granted: true, policy: { whitelist: { patterns: ["*(n=1)"] } } },
+  { method: "auto_approved", granted: true, tool: "note" },
+  { method: "whitelist", granted: true, policy: { whitelist: { readonly: true } }, tool: "look" },
+  { method: "default", granted: false, setUp: (state) => state.setDefault("deny") },
+  { method: "default", granted: true, policy: { defaultPolicy: "allow" } },
+  { method: "user_denied", granted: false, options: { person: () => "n" } }
+]
+
+describe("the order of evaluation", () => {
+  for (const [index, stage] of stages.entries()) {
+    // Everything from this stage on is set up; the tools of single stages only where they are up.
+    const rest = stages.slice(index)
+    const tool = stage.tool ?? "deploy"
+    it.effect(`${index + 1}. ${stage.method} (${stage.granted ? "allows" : "denies"}) comes before what follows`, () =>
+      Effect.gen(function* () {
+        const policy = Object.assign(
+          {},
+          ...rest
+            .map((later) => later.policy)
+            .filter((source) => source !== undefined)
+            .reverse()
+        ) as PolicySource
+        const options: Kit.Options = Object.assign({}, ...rest.map((later) => later.options ?? {}))
+        const kit = yield* Kit.make({ ...options, policy })
+        for (const later of [...rest].reverse()) later.setUp?.(kit.state)
+        const verdict = yield* kit.check(tool, { n: stage.n ?? 1 })
+        assert.deepStrictEqual(
+          kit.resolved().map(({ granted, method }) => ({ granted, method })),
+          [{ granted: stage.granted, method: stage.method }]
+        )
+        assert.strictEqual(verdict._tag, stage.granted ? "Allowed" : "Denied")
+        const asked = (yield* kit.person.shown).length
+        assert.strictEqual(asked, stage.method === "user_denied" ? 1 : 0)
+      })
+    )
+  }
+
+  it.effect("asks where nothing else decides", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ person: ["y"] })
+      assert.deepStrictEqual(yield* kit.check("deploy", { n: 1 }), {
+        _tag: "Allowed",
+        params: { n: 1 },
+        encoded: { n: 1 },
+        edited: false
+      })
+      const [event] = kit.resolved()
+      const [request] = yield* kit.person.shown
+      assert.deepStrictEqual(event, {
+        _tag: "PermissionResolved",
+        at: 0,
+        sessionId: Kit.ses("root"),
+        agent: "main",
+        correlationId: "turn_1",
+        toolCallId: "call_1",
+        tool: "deploy",
+        granted: true,
+        method: "user_approved",
+        requestId: request?.requestId,
+        by: "person",
+        reason: "allowed (once) by person"
+      } as never)
+    })
+  )
+
+  it.effect("denies what a rule denies with the rule in the text", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ policy: { blacklist: { tools: ["deploy"] } } })
+      assert.deepStrictEqual(yield* kit.check("deploy", { n: 1 }), {
+        _tag: "Denied",
+        outcome: "denied",
+        text: "Permission denied: blocked by blacklist: deploy"
+      })
+    })
+  )
+
+  it.effect("says what the tool's own validation says, as a mistake of the model's", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make()
+      const verdict = yield* kit.check("deploy", { n: -1 })
+      assert.deepStrictEqual(verdict, { _tag: "Denied", outcome: "invalid", text: "-1 is below zero" })
+    })
+  )
+
+  it.effect("evaluates session lists in both directions of an exact name", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ person: () => "n" })
+      kit.state.deny("d*")
+      kit.state.allow("deploy")
+      assert.strictEqual((yield* kit.check("deploy", { n: 1 }))._tag, "Allowed", "an exact name lifts a name pattern")
+      kit.state.deny("deploy(n=2)")
+      assert.strictEqual((yield* kit.check("deploy", { n: 2 }))._tag, "Denied", "never a pattern over signatures")
+      assert.strictEqual((yield* kit.check("deploy", { n: 3 }))._tag, "Allowed")
+      assert.deepStrictEqual(
+        kit.resolved().map(({ method }) => method),
+        ["session_whitelist", "session_blacklist", "session_whitelist"]
+      )
+    })
+  )
+})
+
+describe("what an option does", () => {
+  /** What the same call meets next: at once in the same session, in a child, after the turn, after idling. */
+  const after = (option: string) =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ person: [option, "n", "n", "n", "n"] })
+      const first = yield* kit.check("deploy", { n: 1 })
+      const next: Array<string> = []
+      for (const step of ["same", "child", "turn", "idle"] as const) {
+        if (step === "turn") kit.state.endTurn(Kit.ses("root"))
+        if (step === "idle") kit.state.becomeIdle(Kit.ses("root"))
+        yield* kit.check("deploy", { n: 2 }, step === "child" ? "child" : "root")
+        next.push(`${step}: ${kit.resolved().at(-1)?.method}`)
+      }
+      return { first: first._tag === "Allowed" ? "runs" : first.text, next }
+    })
+
+  const asked = ["same: user_denied", "child: user_denied", "turn: user_denied", "idle: user_denied"]
+  const everywhere = (method: PermissionMethod) => ["same", "child", "turn", "idle"].map((step) => `${step}: ${method}`)
+  const table: ReadonlyArray<readonly [string, string, ReadonlyArray<string>]> = [
+    ["yes", "runs", asked],
+    ["once", "runs", asked],
+    ["no", "Permission denied: person said no", asked],
+    ["c: use the staging host", "Tool not executed. User comment: use the staging host", asked],
+    ["always", "runs", everywhere("session_whitelist")],
+    ["never", "Permission denied: person said no", everywhere("session_blacklist")],
+    ["turn", "runs", ["same: turn_suspension", ...asked.slice(1)]],
+    ["idle", "runs", ["same: idle_suspension", "child: user_denied", "turn: idle_suspension", "idle: user_denied"]],
+    ["all", "runs", everywhere("allow_all")]
+  ]
+  for (const [option, first, next] of table) {
+    it.effect(option, () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* after(option), { first, next })
+      })
+    )
+  }
+
+  it.effect("turn and idle of a child are the child's", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ person: ["turn", "n"] })
+      yield* kit.check("deploy", { n: 1 }, "child")
+      assert.strictEqual((yield* kit.check("deploy", { n: 1 }, "child"))._tag, "Allowed")
+      assert.strictEqual((yield* kit.check("deploy", { n: 1 }, "root"))._tag, "Denied")
+    })
+  )
+
+  it.effect("all ends with resume; a comment is recorded as one", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ person: ["all", "c: not today"] })
+      yield* kit.check("deploy", { n: 1 })
+      kit.state.resume()
+      yield* kit.check("deploy", { n: 1 })
+      const { by, granted, method, reason } = kit.resolved()[1] ?? {}
+      assert.deepStrictEqual(
+        { by, granted, method, reason },
+        { by: "person", granted: false, method: "user_comment", reason: "not today" }
+      )
+    })
+  )
+
+  it.effect("tells that the permission status changed, once for each change", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ person: ["y", "turn", "all"] })
+      yield* kit.check("deploy", { n: 1 })
+      yield* kit.check("deploy", { n: 1 })
+      yield* kit.check("deploy", { n: 1 }, "child")
+      const changes = kit.events.flatMap((event) =>
+        event._tag === "PermissionStatusChanged" ? [[event.agent, event.suspension]] : []
+      )
+      assert.deepStrictEqual(changes, [
+        ["main", "turn"],
+        ["main/child", "all"]
+      ])
+    })
+  )
+
+  it.effect("always on a command remembers the program, not the line, and never a compound", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ person: ["a", "n", "n"] })
+      yield* kit.check("shell", { command: "git status" })
+      assert.strictEqual(approveOf((yield* kit.person.shown)[0]).approvalKey, "git *")
+      assert.strictEqual((yield* kit.check("shell", { command: "git log -3" }))._tag, "Allowed")
+      assert.strictEqual((yield* kit.check("shell", { command: "git status; rm -rf x" }))._tag, "Denied")
+      assert.strictEqual((yield* kit.check("shell", { command: "git status $(rm -rf x)" }))._tag, "Denied")
+      assert.strictEqual((yield* kit.person.shown).length, 3)
+    })
+  )
+})
+
+describe("edited arguments", () => {
+  it.effect("run instead of the model's, decoded and as written", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ person: [edit({ content: "b", size: "7" }), "y"] })
+      const verdict = yield* kit.check("write", { path: "p", content: "a" })
+      assert.deepStrictEqual(verdict, {
+        _tag: "Allowed",
+        params: { path: "p", content: "b", size: 7 },
+        encoded: { path: "p", content: "b", size: "7" },
+        edited: true
+      })
+      const second = approveOf((yield* kit.person.shown)[1])
+      assert.deepStrictEqual(second.editable?.current, { content: "b", size: "7" })
+      assert.deepStrictEqual(
+        kit.resolved().map(({ edited, method }) => ({ edited, method })),
+        [{ edited: true, method: "user_approved" }]
+      )
+    })
+  )
+
+  it.effect("start from the top: guards, rules and validation see them", () =>
+    Effect.gen(function* () {
+      const guard: PermissionGate.Guard = ({ params }) =>
+        JSON.stringify(params).includes("evil") ? Effect.fail("no evil") : Effect.void
+      const kit = yield* Kit.make({
+        guards: [guard],
+        policy: { whitelist: { patterns: ["git status"] }, blacklist: { patterns: ["rm *"] } },
+        person: [edit({ command: "evil" }), edit({ command: "rm x" }), edit({ command: "git status" })]
+      })
+      const texts: Array<string> = []
+      for (const _ of [1, 2, 3]) {
+        const verdict = yield* kit.check("shell", { command: "make" })
+        texts.push(verdict._tag === "Denied" ? verdict.text : JSON.stringify(verdict.params))
+      }
+      assert.deepStrictEqual(texts, [
+        "Permission denied: no evil",
+        "Permission denied: blocked by blacklist: rm *",
+        '{"command":"git status"}'
+      ])
+      assert.deepStrictEqual(
+        kit.resolved().map(({ method }) => method),
+        ["guard", "blacklist", "whitelist"]
+      )
+    })
+  )
+
+  it.effect("that do not decode are shown again with what is wrong, and the call stays as it was", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ person: [edit({ size: "much" }), "y"] })
+      const verdict = yield* kit.check("write", { path: "p", content: "a" })
+      assert.deepStrictEqual(verdict._tag === "Allowed" && verdict.params, { path: "p", content: "a" })
+      const [warning] = approveOf((yield* kit.person.shown)[1]).display?.warnings ?? []
+      assert.include(warning, "The edited arguments do not fit: ")
+      assert.include(warning, "size")
+    })
+  )
+
+  it.effect("that do not decode are not overtaken by an approval of everything", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({
+        person: [
+          TestInteractor.wait(
+            Effect.sync(() => {
+              kit.state.suspend("all", Kit.ses("root"))
+              return edit({ size: "much" })
+            })
+          ),
+          "n"
+        ]
+      })
+      assert.strictEqual((yield* kit.check("write", { path: "p", content: "a" }))._tag, "Denied")
+      assert.strictEqual((yield* kit.person.shown).length, 2)
+    })
+  )
+
+  it.effect("of parameters that were not offered are refused, also from interactors that check nothing", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({
+        person: [TestInteractor.nonsense({ decision: "edit", editedArguments: { path: "/etc/passwd" } }), "y"]
+      })
+      const verdict = yield* kit.check("write", { path: "p", content: "a" })
+      assert.deepStrictEqual(verdict._tag === "Allowed" && verdict.params, { path: "p", content: "a" })
+      assert.include(approveOf((yield* kit.person.shown)[1]).display?.warnings?.[0], "path cannot be edited")
+    })
+  )
+
+  it.effect("are not taken for a tool that cannot be edited", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({
+        person: [TestInteractor.nonsense({ decision: "edit", editedArguments: { n: 5 } }), "n"]
+      })
+      assert.strictEqual((yield* kit.check("deploy", { n: 1 }))._tag, "Denied")
+      const [first] = yield* kit.person.shown
+      assert.notInclude(
+        approveOf(first).options.map((option) => option.full),
+        "edit"
+      )
+    })
+  )
+
+  it.effect("again and again come to an end", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ person: (_, index) => edit({ content: String(index) }) })
+      assert.deepStrictEqual(yield* kit.check("write", { path: "p", content: "a" }), {
+        _tag: "Denied",
+        outcome: "denied",
+        text: "Permission denied: the arguments were edited 5 times without a decision"
+      })
+      assert.strictEqual((yield* kit.person.shown).length, 6)
+      assert.deepStrictEqual(
+        kit.resolved().map(({ method }) => method),
+        ["edit_incomplete"]
+      )
+    })
+  )
+
+  it.effect("left as they were shown keep what was masked in them", () =>
+    Effect.gen(function* () {
+      const secret = "hunter2-hunter2"
+      const kit = yield* Kit.make({
+        secrets: [secret],
+        person: [
+          edit({ content: "key [REDACTED]", size: "3" }),
+          edit({ content: "changed [REDACTED]" }),
+          edit({ content: "written out" }),
+          "y"
+        ]
+      })
+      const verdict = yield* kit.check("write", { path: "p", content: `key ${secret}` })
+      const shown = yield* kit.person.shown
+      assert.deepStrictEqual(approveOf(shown[0]).editable?.current, { content: "key [REDACTED]" })
+      assert.deepStrictEqual(approveOf(shown[1]).editable?.current, { content: "key [REDACTED]", size: "3" })
+      assert.include(approveOf(shown[2]).display?.warnings?.[0], "content still holds [REDACTED]")
+      assert.deepStrictEqual(verdict._tag === "Allowed" && verdict.encoded, {
+        path: "p",
+        content: "written out",
+        size: "3"
+      })
+      assert.notInclude(JSON.stringify([shown, kit.events]), secret)
+    })
+  )
+})
+
+describe("guards", () => {
+  const suspensions: ReadonlyArray<readonly [string, Kit.Options, (kit: { readonly state: never }) => void]> = [
+    [
+      "turn",
+      {},
+      ({ state }: { readonly state: { suspend: (...args: ReadonlyArray<unknown>) => void } }) =>
+        state.suspend("turn", Kit.ses("root"))
+    ],
+    [
+      "idle",
+      {},
+      ({ state }: { readonly state: { suspend: (...args: ReadonlyArray<unknown>) => void } }) =>
+        state.suspend("idle", Kit.ses("root"))
+    ],
+    [
+      "all",
+      {},
+      ({ state }: { readonly state: { suspend: (...args: ReadonlyArray<unknown>) => void } }) =>
+        state.suspend("all", Kit.ses("root"))
+    ],
+    ["a whitelist", { policy: { whitelist: { tools: ["deploy"] } } }, () => {}],
+    ["an allowing default", { policy: { defaultPolicy: "allow" } }, () => {}],
+    ["a grant", { authority: () => Effect.succeedSome({ granted: true, method: "envelope", reason: "granted" }) }, () => {}]
+  ]
+  for (const [name, options, setUp] of suspensions) {
+    it.effect(`hold under ${name}`, () =>
+      Effect.gen(function* () {
+        const kit = yield* Kit.make({ ...options, guards: [no] })
+        setUp(kit as never)
+        assert.deepStrictEqual(yield* kit.check("deploy", { n: 1 }), {
+          _tag: "Denied",
+          outcome: "denied",
+          text: "Permission denied: guards say no"
+        })
+        assert.deepStrictEqual(
+          kit.resolved().map(({ method }) => method),
+          ["guard"]
+        )
+      })
+    )
+  }
+
+  it.effect("hard rules are guards, and come first", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({
+        policy: { defaultPolicy: "allow", guards: { deny: { patterns: ["rm -rf *"] } } },
+        guards: [no]
+      })
+      const verdict = yield* kit.check("shell", { command: "ls && rm -rf /" })
+      assert.strictEqual(verdict._tag === "Denied" && verdict.text, "Permission denied: forbidden by rule rm -rf *")
+    })
+  )
+
+  it.effect("see the arguments as written, and the subject of rules", () =>
+    Effect.gen(function* () {
+      const seen: Array<unknown> = []
+      const kit = yield* Kit.make({
+        policy: { defaultPolicy: "allow" },
+        guards: [
+          ({ params, subject, tool }) => Effect.sync(() => seen.push([tool, params, subject.command])),
+          ({ params }) => Effect.sync(() => seen.push(params))
+        ]
+      })
+      yield* kit.check("write", { path: "p", size: "3", content: "a" })
+      yield* kit.check("shell", { command: "ls" })
+      assert.deepStrictEqual(seen, [
+        ["write", { path: "p", size: "3", content: "a" }, undefined],
+        { path: "p", size: "3", content: "a" },
+        ["shell", { command: "ls" }, "ls"],
+        { command: "ls" }
+      ])
+    })
+  )
+
+  it.effect("are evaluated again by themselves, on any arguments", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ policy: { guards: { deny: { patterns: ["rm *"] } } } })
+      const entry = kit.entryOf("shell")
+      assert.strictEqual(yield* kit.gate.guard(entry, { command: "ls" }), undefined)
+      assert.strictEqual(yield* kit.gate.guard(entry, { command: "rm x" }), "forbidden by rule rm *")
+      assert.deepStrictEqual(kit.resolved(), [])
+    })
+  )
+
+  const broken: ReadonlyArray<readonly [string, PermissionGate.Guard]> = [
+    ["crashes", () => Effect.dieMessage("boom")],
+    ["interrupts itself", () => Effect.interrupt]
+  ]
+  for (const [name, guard] of broken) {
+    it.effect(`one that ${name} denies`, () =>
+      Effect.gen(function* () {
+        const kit = yield* Kit.make({ guards: [guard], policy: { defaultPolicy: "allow" } })
+        const verdict = yield* kit.check("deploy", { n: 1 })
+        assert.strictEqual(verdict._tag === "Denied" && verdict.text, "Permission denied: a guard failed")
+        assert.strictEqual(kit.resolved().length, 1)
+      })
+    )
+  }
+})
+
+describe("a question without an answer", () => {
+  const cases: ReadonlyArray<readonly [string, TestInteractor.Step, PermissionMethod, string]> = [
+    ["cancelled", TestInteractor.cancel, "cancelled", "Permission denied: The question was cancelled by person."],
+    [
+      "unavailable",
+      TestInteractor.fail("the line is dead"),
+      "unavailable",
+      "Permission denied: person could not answer: the line is dead"
+    ],
+    ["crashed", TestInteractor.crash, "check_failed", "Permission check failed"]
+  ]
+  for (const [name, step, method, text] of cases) {
+    it.effect(`${name} denies`, () =>
+      Effect.gen(function* () {
+        const kit = yield* Kit.make({ person: [step] })
+        assert.deepStrictEqual(yield* kit.check("deploy", { n: 1 }), { _tag: "Denied", outcome: "denied", text })
+        assert.deepStrictEqual(
+          kit.resolved().map((event) => [event.granted, event.method]),
+          [[false, method]]
+        )
+      })
+    )
+  }
+
+  const timedOut = (onTimeout: "allow" | "deny" | undefined) =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ person: { timeouts: { permission: "30 seconds", onTimeout } } })
+      const fiber = yield* Effect.fork(kit.check("deploy", { n: 1 }))
+      yield* kit.person.next
+      yield* TestClock.adjust("30 seconds")
+      const verdict = yield* Fiber.join(fiber)
+      const { by, granted, method, reason } = kit.resolved()[0] ?? {}
+      return { text: verdict._tag === "Denied" ? verdict.text : "runs", by, granted, method, reason }
+    })
+
+  it.effect("timed out denies, and says so", () =>
+    Effect.gen(function* () {
+      const reason = "Nobody answered at person within 30 s."
+      assert.deepStrictEqual(yield* timedOut(undefined), {
+        text: `Permission denied: ${reason}`,
+        by: undefined,
+        granted: false,
+        method: "timeout",
+        reason
+      })
+    })
+  )
+
+  it.effect("timed out may be an approval where that was chosen, and is recorded as a timeout", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* timedOut("allow"), {
+        text: "runs",
+        by: "person",
+        granted: true,
+        method: "timeout",
+        reason: "allowed by timeout"
+      })
+    })
+  )
+
+  it.effect("answered by nobody but a rule for everything is recorded as that", () =>
+    Effect.gen(function* () {
+      const yolo: Interactor.Service = {
+        id: "yolo",
+        relay: false,
+        request: () =>
+          Effect.succeed({ answer: { decision: "allow", scope: "once" }, by: "yolo", how: "yolo" } as never)
+      }
+      const kit = yield* Kit.make({ interactor: yolo })
+      assert.strictEqual((yield* kit.check("deploy", { n: 1 }))._tag, "Allowed")
+      assert.strictEqual(kit.resolved()[0]?.method, "yolo")
+      const guarded = yield* Kit.make({ interactor: yolo, guards: [no] })
+      assert.strictEqual((yield* guarded.check("deploy", { n: 1 }))._tag, "Denied")
+    })
+  )
+})
+
+describe("whoever waits in line", () => {
+  it.effect("is not shown when an earlier answer has decided, and reports that decision", () =>
+    Effect.gen(function* () {
+      const answer = yield* Deferred.make<TestInteractor.Step>()
+      const kit = yield* Kit.make({ person: [TestInteractor.wait(Deferred.await(answer))] })
+      // The line of an interactor that looks again at its head, as the broker's slot does.
+      const line = Effect.unsafeMakeSemaphore(1)
+      const interactor: Interactor.Service = {
+        ...kit.person.interactor,
+        request: (request, options) =>
+          line.withPermits(1)(
+            Effect.flatMap(options?.recheck ?? Effect.succeedNone, (known) =>
+              Option.isSome(known)
+                ? Effect.succeed({ answer: known.value, by: "policy", how: "recheck" as const })
+                : kit.person.interactor.request(request)
+            )
+          )
+      }
+      const check = (n: number) => Effect.fork(Interactor.withInteractor(interactor)(checkWith(kit, n)))
+      const checkWith = (self: typeof kit, n: number) =>
+        self.gate.check({
+          call: { id: `call_${n}` as never, name: "deploy", params: { n } },
+          entry: self.entryOf("deploy"),
+          params: { n }
+        })
+      const first = yield* check(1)
+      yield* kit.person.next
+      const second = yield* check(2)
+      yield* settle
+      yield* Deferred.succeed(answer, "never")
+      assert.strictEqual((yield* Fiber.join(first))._tag, "Denied")
+      const denied = yield* Fiber.join(second)
+      assert.strictEqual(
+        denied._tag === "Denied" && denied.text,
+        "Permission denied: blocked by session blacklist: deploy"
+      )
+      assert.strictEqual((yield* kit.person.shown).length, 1)
+      assert.deepStrictEqual(
+        kit.resolved().map(({ method }) => method),
+        ["user_denied", "session_blacklist"]
+      )
+    })
+  )
+
+  it.effect("keeps the decision that was found, also when it is gone a moment later", () =>
+    Effect.gen(function* () {
+      const interactor: Interactor.Service = {
+        id: "slow",
+        relay: false,
+        request: (_, options) =>
+          Effect.gen(function* () {
+            kit.state.suspend("all", Kit.ses("root"))
+            const known = yield* options?.recheck ?? Effect.succeedNone
+            kit.state.resume()
+            return { answer: Option.getOrThrow(known), by: "policy", how: "recheck" as const }
+          })
+      }
+      const kit = yield* Kit.make({ interactor })
+      yield* kit.check("deploy", { n: 1 })
+      assert.deepStrictEqual(
+        kit.resolved().map(({ by, granted, method }) => ({ by, granted, method })),
+        [{ by: undefined, granted: true, method: "allow_all" }]
+      )
+    })
+  )
+})
+
+describe("what is shown", () => {
+  it.effect("holds no secret: not the summary, not the key, not the display, not the events", () =>
+    Effect.gen(function* () {
+      const secret = "correct-horse-battery"
+      const token = `sk-${"a".repeat(40)}`
+      const kit = yield* Kit.make({
+        secrets: [secret],
+        person: ["n", `c: it holds ${secret}`, "n", "n"],
+        guards: [({ params }) => (JSON.stringify(params).includes("guarded") ? Effect.fail(secret) : Effect.void)]
+      })
+      const command = `curl -H 'X-Key: ${secret}' -H 'Authorization: Bearer ${token}' example.com`
+      yield* kit.check("shell", { command })
+      yield* kit.check("write", { path: secret, content: `${token}\n`.repeat(200) })
+      yield* kit.check("shown", { how: `${secret} ${token}` })
+      yield* kit.check("shell", { command: "guarded" })
+      const everything = JSON.stringify([yield* kit.person.shown, kit.events])
+      assert.notInclude(everything, secret)
+      assert.notInclude(everything, "aaaaaaaa")
+      assert.include(everything, "[REDACTED]")
+    })
+  )
+
+  it.effect("is the tool's preview, or its arguments with what went wrong", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ person: () => "n" })
+      for (const how of ["it", "fails", "crashes"]) yield* kit.check("shown", { how })
+      assert.deepStrictEqual(
+        (yield* kit.person.shown).map((request) => approveOf(request).display),
+        [
+          { summary: "do it", details: "it", format: "text" },
+          {
+            details: '{\n  "how": "fails"\n}',
+            format: "json",
+            warnings: ["No preview: the disk is away"]
+          },
+          { details: '{\n  "how": "crashes"\n}', format: "json", warnings: ["No preview: it crashed"] }
+        ]
+      )
+    })
+  )
+
+  it.effect("is cut when it is long", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ person: ["n"] })
+      yield* kit.check("write", { path: "p", content: "x".repeat(10_000) })
+      const { argumentsSummary, display } = approveOf((yield* kit.person.shown)[0])
+      assert.strictEqual(argumentsSummary.length, 200)
+      assert.strictEqual(display?.details?.length, 4_000)
+      assert.strictEqual(display?.truncated, true)
+    })
+  )
+})
+
+describe("a check that breaks", () => {
+  it.effect("denies: a crash in the tool's own validation", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ policy: { defaultPolicy: "allow" } })
+      assert.deepStrictEqual(yield* kit.check("broken", {}), {
+        _tag: "Denied",
+        outcome: "denied",
+        text: "Permission check failed"
+      })
+      assert.deepStrictEqual(
+        kit.resolved().map(({ method, reason }) => [method, reason]),
+        [["check_failed", "Permission check failed"]]
+      )
+    })
+  )
+
+  it.effect("denies: an authority that throws", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({
+        policy: { defaultPolicy: "allow" },
+        authority: () => {
+          throw new Error("the ledger is gone")
+        }
+      })
+      const verdict = yield* kit.check("deploy", { n: 1 })
+      assert.strictEqual(verdict._tag === "Denied" && verdict.text, "Permission check failed")
+    })
+  )
+
+  it.effect("denies: an interactor that interrupts itself", () =>
+    Effect.gen(function* () {
+      const interactor: Interactor.Service = { id: "odd", relay: false, request: () => Effect.interrupt }
+      const kit = yield* Kit.make({ interactor })
+      assert.strictEqual((yield* kit.check("deploy", { n: 1 }))._tag, "Denied")
+      assert.strictEqual(kit.resolved().length, 1)
+    })
+  )
+})
+
+describe("one resolution for each call", () => {
+  const answers: ReadonlyArray<ApproveAnswer> = [
+    { decision: "allow", scope: "once" },
+    { decision: "allow", scope: "turn" },
+    { decision: "deny", scope: "once" },
+    { decision: "deny", scope: "session" },
+    { decision: "edit", editedArguments: { content: "b" } },
+    { decision: "edit", editedArguments: { size: "much" } }
+  ]
+
+  it("whatever is answered, and wherever the check is interrupted", () =>
+    fc.assert(
+      fc.asyncProperty(fc.integer(), fc.nat(150), async (seed, patience) => {
+        const random = Shuffled.random(seed)
+        const pick = <A>(items: ReadonlyArray<A>): A => items[Math.floor(random() * items.length)] as A
+        const program = Effect.gen(function* () {
+          const kit = yield* Kit.make({
+            person: () =>
+              TestInteractor.wait(
+                Effect.repeatN(Effect.yieldNow(), Math.floor(random() * 8)).pipe(
+                  Effect.as(TestInteractor.answer(pick(answers)))
+                )
+              ),
+            guards: [() => (random() < 0.1 ? Effect.fail("no") : Effect.yieldNow())]
+          })
+          const fiber = yield* Effect.fork(kit.check("write", { path: "p", content: "a" }))
+          yield* Effect.repeatN(Effect.yieldNow(), patience)
+          const exit = yield* Fiber.interrupt(fiber)
+          const resolved = kit.resolved()
+          const open = yield* kit.person.open
+          return { exit, resolved, open, began: (yield* kit.person.shown).length > 0 }
+        })
+        const { began, exit, open, resolved } = await Effect.runPromise(
+          Effect.withScheduler(program, new Shuffled.Shuffled(random))
+        )
+        assert.deepStrictEqual(open, [], "no dialog is left")
+        assert.isAtMost(resolved.length, 1)
+        if (Exit.isSuccess(exit)) {
+          assert.deepStrictEqual(
+            resolved.map(({ granted }) => granted),
+            [exit.value._tag === "Allowed"]
+          )
+        } else {
+          assert.isTrue(Cause.isInterruptedOnly(exit.cause))
+          if (began) assert.strictEqual(resolved.length, 1)
+        }
+      }),
+      { numRuns: 300 }
+    ))
+
+  it.effect("an interrupted question is recorded as cancelled", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make()
+      const fiber = yield* Effect.fork(kit.check("deploy", { n: 1 }))
+      yield* kit.person.next
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(
+        kit.resolved().map(({ granted, method, reason }) => ({ granted, method, reason })),
+        [{ granted: false, method: "cancelled", reason: "the work was cancelled" }]
+      )
+    })
+  )
+})
