@@ -21,8 +21,17 @@ export interface Options {
   readonly halted: Effect.Effect<Halted>
 }
 
-/** Runs the task until the agent is idle; yields the exit code. */
-export const run = ({ agent, task, screen, interactive, halted }: Options): Effect.Effect<number, never, Scope.Scope> =>
+/**
+ * Runs the task until the agent is idle. Yields what is left to do once the screen has given the terminal back: telling
+ * the answer, and the exit code.
+ */
+export const run = ({
+  agent,
+  task,
+  screen,
+  interactive,
+  halted
+}: Options): Effect.Effect<Effect.Effect<number>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const shown =
       screen === undefined
@@ -33,7 +42,7 @@ export const run = ({ agent, task, screen, interactive, halted }: Options): Effe
     const end = yield* Effect.orElseSucceed(agent.run(task), () => stopped)
     yield* agent.shutdown
     if (shown !== undefined) yield* Fiber.await(shown)
-    return yield* report(end, yield* halt)
+    return report(end, yield* halt)
   })
 
 /** Halts the agent on the first request that nobody can answer; yields the record of it, if there was one. */

@@ -85,7 +85,7 @@ export const sessions = (
       (sessionId) =>
         Effect.map(
           readIfThere(files(path, archive, sessionId).head),
-          (head) => head !== undefined && AuditChain.directoryOf(head) === archive.directory
+          (head) => head !== undefined && AuditChain.peekHead(head)?.directory === archive.directory
         )
     )
     return [...trails, ...lost].sort()

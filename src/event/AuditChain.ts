@@ -98,15 +98,14 @@ export const follow = (file: string, trail: Uint8Array, key?: Key): Either.Eithe
       const seq = last.seq + 1
       const broken = (problem: AuditBroken["problem"], found?: number) =>
         Either.left(new AuditBroken({ file, problem, record: seq, found }))
-      const members = parse(line)
-      if (members === undefined) return yield* broken("unreadable")
+      const parsed = parse(line)
+      if (parsed === undefined) return yield* broken("unreadable")
       // The first record says whether there is a key at all, without which no hash can be checked.
-      const keyProblem = seq === 1 ? keyProblemOf(members, key) : undefined
+      const keyProblem = seq === 1 ? keyProblemOf(parsed.members, key) : undefined
       if (keyProblem !== undefined) return yield* broken(keyProblem)
-      const { hash, ...rest } = members
-      const body = Digest.canonicalJson(rest)
-      if (hash !== hashOf(body, key) || line.text !== sealedText(body, "hash", hash)) return yield* broken("changed")
-      const record = decodeRecord(members)
+      const hash = hashOf(parsed.body, key)
+      if (line.text !== sealedText(parsed.body, "hash", hash)) return yield* broken("changed")
+      const record = decodeRecord(parsed.members)
       if (Either.isLeft(record)) return yield* broken("unknown")
       const { _tag, prev, seq: found } = record.right
       if (found !== seq) return yield* broken("misplaced", found)
@@ -130,8 +129,7 @@ export const readHead = (file: string, head: Uint8Array, key?: Key): Either.Eith
   const changed = () => new AuditBroken({ file, problem: "headChanged" })
   const { lines, torn } = split(head)
   const [line] = lines
-  const members = line === undefined || lines.length > 1 || torn > 0 ? undefined : parse(line)
-  const decoded = members === undefined ? undefined : Either.getOrUndefined(decodeHead(members))
+  const decoded = line === undefined || lines.length > 1 || torn > 0 ? undefined : headOf(line)
   if (decoded === undefined) return Either.left(changed())
   return `${line?.text}\n` === renderHead(decoded, key) ? Either.right(decoded) : Either.left(changed())
 }
@@ -190,8 +188,9 @@ export interface Recovery {
 export const recover = (evidence: Evidence, key?: Key): Either.Either<Recovery, AuditBroken> => {
   const { files, trail = new Uint8Array() } = evidence
   const checked = check(evidence, key)
-  if (Either.isRight(checked))
+  if (Either.isRight(checked)) {
     return Either.right({ last: checked.right.last, size: trail.length, unsealed: 0, torn: 0 })
+  }
   const { problem, records = 0, torn = 0 } = checked.left
   if (problem !== "unsealed") return Either.left(checked.left)
   const size = trail.length - torn
@@ -200,11 +199,17 @@ export const recover = (evidence: Evidence, key?: Key): Either.Either<Recovery, 
     : Either.map(follow(files.trail, trail, key), ({ last }) => ({ last, size, unsealed: records, torn }))
 }
 
-/** The directory that a head names, unverified. */
-export const directoryOf = (head: Uint8Array): string | undefined => {
+/** What stands in each line of a trail, unverified; undefined where it is no record. */
+export const peek = (trail: Uint8Array): ReadonlyArray<AuditRecord.AuditRecord | undefined> =>
+  split(trail).lines.map((line) => {
+    const parsed = parse(line)
+    return parsed === undefined ? undefined : Either.getOrUndefined(decodeRecord(parsed.members))
+  })
+
+/** What a head says, unverified; undefined when it is none. */
+export const peekHead = (head: Uint8Array): Head | undefined => {
   const [line] = split(head).lines
-  const members = line === undefined ? undefined : parse(line)
-  return members === undefined ? undefined : Either.getOrUndefined(decodeHead(members))?.directory
+  return line === undefined ? undefined : headOf(line)
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -217,8 +222,9 @@ const compare = (file: string, chain: Chain, head: Head): Either.Either<Chain, A
   const broken = (fields: Omit<ConstructorParameters<typeof AuditBroken>[0], "file">) =>
     Either.left(new AuditBroken({ file, ...fields }))
   if (sessionId !== chain.sessionId) return broken({ problem: "foreign", record: 1 })
-  if (count > chain.last.seq)
+  if (count > chain.last.seq) {
     return broken({ problem: "cut", record: chain.last.seq + 1, records: count - chain.last.seq })
+  }
   const sealed = count === 0 ? start.hash : chain.records[count - 1]?.hash
   if (sealed !== hash) return broken({ problem: "replaced", record: count })
   const unsealed = chain.last.seq - count
@@ -256,12 +262,28 @@ const split = (bytes: Uint8Array): { readonly lines: ReadonlyArray<Line>; readon
   return { lines, torn: bytes.length - from }
 }
 
-/** A line's members, with a hash among them; nothing when it is no such thing. */
-const parse = ({ text }: Line): { readonly [name: string]: unknown; readonly hash: string } | undefined => {
+interface Parsed {
+  readonly members: { readonly [name: string]: unknown }
+  /** What the hash covers. */
+  readonly body: string
+}
+
+/** A line's members; undefined when it is no such thing. */
+const parse = ({ text }: Line): Parsed | undefined => {
   if (text === undefined) return undefined
-  const json = Either.getOrUndefined(Either.try((): unknown => JSON.parse(text)))
-  if (typeof json !== "object" || json === null || Array.isArray(json)) return undefined
-  return { hash: "", ...json }
+  // What is nested too deep cannot be walked through: also no record.
+  const parsed = Either.try((): Parsed | undefined => {
+    const members: unknown = JSON.parse(text)
+    if (typeof members !== "object" || members === null || Array.isArray(members)) return undefined
+    const { hash: _, ...rest } = { hash: "", ...members }
+    return { members: { ...members }, body: Digest.canonicalJson(rest) }
+  })
+  return Either.getOrUndefined(parsed)
+}
+
+const headOf = (line: Line): Head | undefined => {
+  const parsed = parse(line)
+  return parsed === undefined ? undefined : Either.getOrUndefined(decodeHead(parsed.members))
 }
 
 const keyProblemOf = (

@@ -122,8 +122,12 @@ class Writer implements AuditTrail.Service {
     Effect.async((resume) => {
       const root = entry.rootSessionId === Origin.outside.rootSessionId ? this.outside : entry.rootSessionId
       if (this.closed) return resume(Effect.fail(this.unwritable(root)("the program is ending")))
-      // Here, not in the writer: the arguments are digested as they are now.
-      this.waiting.push({ root, decided: AuditRecord.decided(entry, this.redactor), resume })
+      // Here, not in the writer: the arguments are digested as they are now. Such as have no JSON have no digest.
+      const decided = Either.try(() => AuditRecord.decided(entry, this.redactor))
+      if (Either.isLeft(decided)) {
+        return resume(Effect.fail(this.unwritable(root)(`the arguments of ${entry.tool ?? entry.kind} have no digest`)))
+      }
+      this.waiting.push({ root, decided: decided.right, resume })
       this.wake?.()
     })
 
@@ -155,7 +159,12 @@ class Writer implements AuditTrail.Service {
 
   /** Writes all that waits; different trails at the same time. */
   private readonly flush: Effect.Effect<void> = Effect.suspend(() => {
-    const batches = Map.groupBy(this.waiting, ({ root }) => root)
+    const batches = new Map<SessionId, Array<Waiting>>()
+    for (const waiting of this.waiting) {
+      const batch = batches.get(waiting.root)
+      if (batch === undefined) batches.set(waiting.root, [waiting])
+      else batch.push(waiting)
+    }
     this.waiting = []
     return Effect.forEach(
       batches,

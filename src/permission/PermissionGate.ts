@@ -11,12 +11,12 @@
  * wrong in here denies.
  */
 import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
+import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import type { RequestId, SessionId } from "../core/Id.js"
+import type { RequestId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
 import * as AgentEvent from "../event/AgentEvent.js"
@@ -156,6 +156,9 @@ interface Case extends Proposal {
   readonly edits: number
   /** Set when the call's one resolution was published; shared by all rounds of a call. */
   readonly once: { resolved: boolean }
+  /** Known from the start, so that deciding and telling are one step that nothing interrupts. */
+  readonly origin: Origin.Origin
+  readonly clock: Clock.Clock
 }
 
 class Gate {
@@ -165,8 +168,9 @@ class Gate {
     proposal: Proposal,
     authority = this.options.authority
   ): Effect.Effect<Verdict, never, Interactor.Interactor> =>
-    Effect.suspend(() => {
-      const first: Case = { ...proposal, authority, edited: false, warnings: [], edits: 0, once: { resolved: false } }
+    Effect.flatMap(Effect.zip(Origin.current, Effect.clock), ([origin, clock]) => {
+      const once = { resolved: false }
+      const first: Case = { ...proposal, authority, edited: false, warnings: [], edits: 0, once, origin, clock }
       return this.validated(first).pipe(
         Effect.onInterrupt(() =>
           this.resolve(first, { granted: false, method: "cancelled", reason: "the work was cancelled" })
@@ -210,17 +214,15 @@ class Gate {
   }
 
   private ruled(now: Case, subject: PermissionRule.Subject): Effect.Effect<Verdict, never, Interactor.Interactor> {
-    return Effect.flatMap(Origin.current, ({ sessionId }) => {
-      const evaluate = (): Decision => {
-        const decision = this.options.state.evaluate(this.options.policy, subject, now.entry, sessionId)
-        // Somebody wanted other arguments than these, so no rule of a later moment lets these through.
-        return decision.decision === "allow" && now.warnings.length > 0 ? askAgain : decision
-      }
-      const decision = evaluate()
-      return decision.decision === "ask"
-        ? this.ask(now, PermissionRule.rememberKey(subject), evaluate, sessionId)
-        : this.byRule(now, decision)
-    })
+    const evaluate = (): Decision => {
+      const decision = this.options.state.evaluate(this.options.policy, subject, now.entry, now.origin.sessionId)
+      // Somebody wanted other arguments than these, so no rule of a later moment lets these through.
+      return decision.decision === "allow" && now.warnings.length > 0 ? askAgain : decision
+    }
+    const decision = evaluate()
+    return decision.decision === "ask"
+      ? this.ask(now, PermissionRule.rememberKey(subject), evaluate)
+      : this.byRule(now, decision)
   }
 
   private byRule(now: Case, { decision, method, rule }: Decision): Effect.Effect<Verdict> {
@@ -229,12 +231,7 @@ class Gate {
       : this.deny(now, { method, reason: `blocked by ${method.replaceAll("_", " ")}: ${rule}` })
   }
 
-  private ask(
-    now: Case,
-    key: string,
-    evaluate: () => Decision,
-    sessionId: SessionId
-  ): Effect.Effect<Verdict, never, Interactor.Interactor> {
+  private ask(now: Case, key: string, evaluate: () => Decision): Effect.Effect<Verdict, never, Interactor.Interactor> {
     // Whoever waited in line may find that an earlier answer decided this call too; that decision is the one to report.
     let known: Decision | undefined
     const recheck = Effect.sync((): Option.Option<ApproveAnswer> => {
@@ -258,7 +255,7 @@ class Gate {
       const { answer, by, how } = exit.value
       if (how === "recheck") return yield* this.byRule(now, known ?? evaluate())
       if (answer.decision === "edit") return yield* this.withEdits(now, answer.editedArguments, { requestId, by })
-      yield* this.remember(answer, key, sessionId)
+      this.remember(now, answer, key)
       if (answer.decision === "allow") {
         const method = how === "timeout" || how === "yolo" ? how : "user_approved"
         const reason = method === "user_approved" ? `allowed (${answer.scope}) by ${by}` : `allowed by ${method}`
@@ -272,14 +269,15 @@ class Gate {
     })
   }
 
-  private remember(answer: ApproveAnswer, key: string, sessionId: SessionId): Effect.Effect<void> {
+  private remember(now: Case, answer: ApproveAnswer, key: string): void {
     const { state, policy } = this.options
+    const { sessionId } = now.origin
     const before = state.status(policy, sessionId).suspension
     state.apply(answer, key, sessionId)
     const { default: fallback, suspension } = state.status(policy, sessionId)
-    return suspension === undefined || suspension === before
-      ? Effect.void
-      : this.tell({ _tag: "PermissionStatusChanged", default: fallback, suspension })
+    if (suspension !== undefined && suspension !== before) {
+      this.tell(now, { _tag: "PermissionStatusChanged", default: fallback, suspension })
+    }
   }
 
   /** Edited arguments start from the top; those that do not decode are shown again with what is wrong. */
@@ -339,11 +337,12 @@ class Gate {
     } as const)
   }
 
-  private resolve({ call, edited, once }: Case, resolution: Resolution): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      if (once.resolved) return Effect.void
+  private resolve(now: Case, resolution: Resolution): Effect.Effect<void> {
+    return Effect.sync(() => {
+      const { call, edited, once } = now
+      if (once.resolved) return
       once.resolved = true
-      return this.tell({
+      this.tell(now, {
         _tag: "PermissionResolved",
         toolCallId: call.id,
         tool: call.name,
@@ -354,11 +353,11 @@ class Gate {
     })
   }
 
-  private tell(body: AgentEvent.Body): Effect.Effect<void> {
-    return Effect.zipWith(Origin.current, Clock.currentTimeMillis, ({ sessionId, agent, correlationId }, at) => {
-      const stamp = { at, sessionId, agent, ...(correlationId === undefined ? {} : { correlationId }) }
-      this.options.bus.unsafePublish(AgentEvent.make(stamp, body))
-    })
+  private tell({ clock, origin }: Case, body: AgentEvent.Body): void {
+    const { agent, correlationId, sessionId } = origin
+    const at = clock.unsafeCurrentTimeMillis()
+    const stamp = { at, sessionId, agent, ...(correlationId === undefined ? {} : { correlationId }) }
+    this.options.bus.unsafePublish(AgentEvent.make(stamp, body))
   }
 }
 

@@ -60,7 +60,7 @@ export type Requirements<Tools extends Record<string, Tool.Any>> = Exclude<Agent
 export interface TestAgent {
   readonly agent: Agent.Agent
   readonly person: TestInteractor.Service
-  /** Everything that has happened to the agent since it was started, in order. */
+  /** Everything that has happened to the agent from its very start, in order. It is what reads `agent.events`. */
   readonly events: Effect.Effect<ReadonlyArray<AgentEvent>>
 }
 
@@ -78,10 +78,9 @@ export const start = (
 > =>
   Effect.gen(function* () {
     const person = yield* TestInteractor.TestInteractor
-    const agent = yield* Agent.start(options)
+    const agent = yield* Agent.start({ events: { capacity: Number.POSITIVE_INFINITY }, ...options })
     const events: Array<AgentEvent> = []
-    const subscription = yield* agent.subscribe({ capacity: Number.POSITIVE_INFINITY })
-    const read = Effect.flatMap(subscription.takeAll, (batch) => {
+    const read = Effect.flatMap(agent.events.takeAll, (batch) => {
       if (Option.isNone(batch)) return Effect.succeed(false)
       events.push(...batch.value)
       return Effect.succeed(true)

@@ -134,6 +134,7 @@ const countLooks = (run: () => void): number => {
       return () => Object.defineProperty(prototype, name, original)
     })
   )
+  looks = 0
   run()
   for (const undo of restore) undo()
   return looks

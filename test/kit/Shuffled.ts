@@ -13,18 +13,22 @@ export const random = (seed: number): (() => number) => {
   }
 }
 
-/** All that it does is an order in which Effect may run fibers; `yields` is how often a fiber is let go, 0 to 1. */
+/** All that it does is an order in which Effect may run fibers; each goes on for at most `patience` operations. */
 export class Shuffled implements Scheduler {
   private readonly tasks: Array<Task> = []
   private running = false
+  private limit = 1
 
   constructor(
     private readonly next: () => number,
-    private readonly yields = 0.3
+    private readonly patience = 30
   ) {}
 
-  shouldYield(_: RuntimeFiber<unknown, unknown>): number | false {
-    return this.next() < this.yields ? 0 : false
+  shouldYield(fiber: RuntimeFiber<unknown, unknown> & { readonly currentOpCount?: number }): number | false {
+    if ((fiber.currentOpCount ?? 0) < this.limit) return false
+    // At least so many that a fiber gets on: yielding costs some operations itself.
+    this.limit = 4 + Math.floor(this.next() * this.patience)
+    return 0
   }
 
   scheduleTask(task: Task): void {

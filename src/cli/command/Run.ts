@@ -58,16 +58,17 @@ export const run = (invocation: Arguments.Invocation) =>
           lines: Input.lines,
           alone: interactors.length === 0
         }))
-        return yield* JsonExecutor.run({ agent, task, halted, peer: Option.getOrUndefined(peer) })
+        return Effect.succeed(yield* JsonExecutor.run({ agent, task, halted, peer: Option.getOrUndefined(peer) }))
       })
 
-    return wantsConsole
-      ? yield* Effect.provide(
+    const finish = wantsConsole
+      ? Effect.provide(
           Effect.flatMap(ConsoleScreen, (screen) => body(Option.some(screen))),
           Screen.layer({ output: "stderr" })
         )
-      : yield* body(Option.none())
-  }).pipe(Effect.scoped)
+      : body(Option.none())
+    return yield* Effect.flatten(Effect.scoped(finish))
+  })
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

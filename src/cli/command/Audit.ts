@@ -1,0 +1,103 @@
+/** `assent audit`: what was decided in this workspace, and whether the record of it is whole. */
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import { SessionId } from "../../core/Id.js"
+import * as AuditArchive from "../../event/AuditArchive.js"
+import type { AuditBroken } from "../../event/AuditBroken.js"
+import type * as AuditChain from "../../event/AuditChain.js"
+import * as AuditReport from "../../event/AuditReport.js"
+import * as Arguments from "../Arguments.js"
+import * as AuditPlace from "../AuditPlace.js"
+import * as ExitCode from "../ExitCode.js"
+import * as Output from "../Output.js"
+import * as Settings from "../Settings.js"
+
+/** What the command reads of a command line. */
+export interface Invocation extends Omit<Arguments.Invocation, "command" | "flags"> {
+  readonly flags: Arguments.Flags & { readonly key?: string | undefined }
+}
+
+/** Exit code 0 when what was asked for is good, 1 when a trail is broken or cannot be read. */
+export const run = ({ flags, words }: Invocation) =>
+  Effect.gen(function* () {
+    const [verb = "list", id, ...rest] = words
+    if (!(verb in verbs) || rest.length > 0 || (verb === "list" && id !== undefined)) {
+      return yield* new Arguments.UsageError({ message: `assent audit takes: ${Object.values(verbs).join("; ")}.` })
+    }
+    const settings = yield* Settings.load(flags)
+    const key = yield* AuditPlace.readKey(flags.key)
+    const archive = yield* AuditPlace.archive(settings)
+    const known = yield* AuditArchive.sessions(archive)
+    const sessionId = id === undefined ? undefined : SessionId.make(id)
+    if (sessionId !== undefined && !known.includes(sessionId)) {
+      return yield* new Arguments.UsageError({
+        message: `There is no audit of session ${id} in ${archive.directory}. ${among(known)}`
+      })
+    }
+    if (verb === "show") {
+      if (sessionId !== undefined) return yield* show(archive, sessionId, key)
+      return yield* new Arguments.UsageError({ message: `assent audit show needs a session. ${among(known)}` })
+    }
+    if (known.length === 0) {
+      yield* Output.write(process.stderr, `assent: nothing was recorded in ${archive.directory} yet.\n`)
+      return ExitCode.completed
+    }
+    if (verb === "verify") return yield* verify(archive, sessionId === undefined ? known : [sessionId], key)
+    yield* say(yield* AuditReport.list(archive))
+    return ExitCode.completed
+  }).pipe(
+    Effect.catchTag("AuditBroken", (broken) =>
+      Effect.as(Output.write(process.stderr, `assent: ${broken.message}\n`), ExitCode.failed)
+    )
+  )
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+type Platform = FileSystem.FileSystem | Path.Path
+
+const verbs = {
+  list: "list",
+  show: "show SESSION",
+  verify: "verify [SESSION] [--key FILE]"
+}
+
+/** What is shown may have been tampered with; whoever reads it is told. */
+const show = (
+  archive: AuditArchive.Archive,
+  sessionId: SessionId,
+  key: AuditChain.Key | undefined
+): Effect.Effect<number, AuditBroken, Platform> =>
+  Effect.gen(function* () {
+    yield* say(yield* AuditReport.show(archive, sessionId))
+    const verified = yield* Effect.either(AuditArchive.verifySession(archive, sessionId, key))
+    if (Either.isRight(verified)) return ExitCode.completed
+    const { message, problem } = verified.left
+    yield* Output.write(process.stderr, `assent: not verified: ${message}\n`)
+    return problem === "keyNeeded" ? ExitCode.completed : ExitCode.failed
+  })
+
+/** Goes through all of them, whatever it finds. */
+const verify = (
+  archive: AuditArchive.Archive,
+  sessions: ReadonlyArray<SessionId>,
+  key: AuditChain.Key | undefined
+): Effect.Effect<number, never, Platform> =>
+  Effect.map(
+    Effect.forEach(sessions, (sessionId) =>
+      Effect.matchEffect(AuditArchive.verifySession(archive, sessionId, key), {
+        onFailure: (broken) => Effect.as(say([`${sessionId}: BROKEN. ${broken.message}`]), false),
+        onSuccess: (chain) => Effect.as(say(AuditReport.verdict(chain)), true)
+      })
+    ),
+    (good) => (good.every(Boolean) ? ExitCode.completed : ExitCode.failed)
+  )
+
+const say = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
+  Output.write(process.stdout, lines.map((line) => `${line}\n`).join(""))
+
+const among = (known: ReadonlyArray<SessionId>): string =>
+  known.length === 0 ? "Nothing was recorded there yet." : `There are: ${known.join(", ")}.`

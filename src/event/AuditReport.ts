@@ -1,0 +1,115 @@
+/** The audit in words: one line for a trail, one line for a record. Lines hold no control characters. */
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import * as Effect from "effect/Effect"
+import type { SessionId } from "../core/Id.js"
+import * as AuditArchive from "./AuditArchive.js"
+import { AuditBroken } from "./AuditBroken.js"
+import * as AuditChain from "./AuditChain.js"
+import type { AuditRecord, Decided } from "./AuditRecord.js"
+
+/** One line for each trail: session, records, from when to when. Nothing is verified. */
+export const list = (
+  archive: AuditArchive.Archive
+): Effect.Effect<ReadonlyArray<string>, AuditBroken, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function* () {
+    const path = yield* Path.Path
+    return yield* Effect.forEach(yield* AuditArchive.sessions(archive), (sessionId) =>
+      Effect.map(AuditArchive.read(AuditArchive.files(path, archive, sessionId)), ({ trail }) =>
+        trail === undefined
+          ? visible(`${sessionId}  gone`)
+          : visible(`${sessionId}  ${summary(AuditChain.peek(trail))}`)
+      )
+    )
+  })
+
+/** One line for each record of a trail. Nothing is verified; a line that is no record says so. */
+export const show = (
+  archive: AuditArchive.Archive,
+  sessionId: SessionId
+): Effect.Effect<ReadonlyArray<string>, AuditBroken, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function* () {
+    const files = AuditArchive.files(yield* Path.Path, archive, sessionId)
+    const { trail } = yield* AuditArchive.read(files)
+    if (trail === undefined) return yield* new AuditBroken({ file: files.trail, problem: "missing" })
+    return AuditChain.peek(trail).map((record, index) =>
+      record === undefined ? `${number(index + 1)}  not a record` : line(record)
+    )
+  })
+
+/** What a trail that verifies is, and what its readers should know about it; the first line is the verdict. */
+export const verdict = ({ keyed, records, sessionId }: AuditChain.Chain): ReadonlyArray<string> => [
+  visible(`${sessionId}: ${count(records.length)}, whole and in order${keyed ? ", written with this key" : ""}.`),
+  ...records.flatMap((record) =>
+    record._tag !== "Reopened" || (record.unsealed === 0 && record.torn === 0)
+      ? []
+      : [
+          `  Note: when the session was resumed at record ${record.seq}, ${[
+            ...(record.unsealed === 0 ? [] : [`the ${count(record.unsealed)} before it had not been sealed`]),
+            ...(record.torn === 0 ? [] : [`${record.torn} bytes of a half-written record were cut off`])
+          ].join(" and ")}. A process that died while writing leaves that.${
+            record.unsealed === 0 || keyed ? "" : " So does somebody who added them."
+          }`
+        ]
+  )
+]
+
+/** A record in one line. */
+export const line = (record: AuditRecord): string => {
+  const place = number(record.seq)
+  switch (record._tag) {
+    case "Opened":
+      return visible(`${place}  ${time(record.at)}  opened     session ${record.sessionId}${keyed(record.key)}`)
+    case "Reopened":
+      return `${place}  ${time(record.at)}  reopened   by a later process (${record.unsealed} unsealed, ${record.torn} bytes torn)`
+    case "Decided":
+      return visible(`${place}  ${time(record.answeredAt)}  ${record.outcome.padEnd(11)}${account(record)}`)
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const account = (decided: Decided): string => {
+  const { agent, argsDigest, askedAt, answeredAt, by, how, kind, method, reason, requestId, tool } = decided
+  const what = tool ?? kind
+  const why = [method, reason].filter((part) => part !== undefined).join(": ")
+  const who = by === undefined ? "" : `by ${by}${how === undefined || how === "answered" ? "" : ` (${how})`}`
+  const waited = askedAt === undefined ? "" : `after ${((answeredAt - askedAt) / 1_000).toFixed(1)} s`
+  const ids = [
+    requestId,
+    decided.toolCallId,
+    decided.correlationId,
+    argsDigest === undefined ? undefined : `args ${argsDigest.slice(0, 12)}`
+  ].filter((id) => id !== undefined)
+  return [`${decided.class} ${what}`, agent, why, who, waited, `[${ids.join(" ")}]`]
+    .filter((part) => part !== "" && part !== "[]")
+    .join("  ")
+}
+
+const summary = (records: ReadonlyArray<AuditRecord | undefined>): string => {
+  const times = records.flatMap((record) =>
+    record === undefined ? [] : [record._tag === "Decided" ? record.answeredAt : record.at]
+  )
+  const [first, last] = [times[0], times.at(-1)]
+  return first === undefined || last === undefined
+    ? count(records.length)
+    : `${count(records.length)}  ${time(first)} to ${time(last)}`
+}
+
+const keyed = (key: string | undefined): string => (key === undefined ? "" : `, with key ${key}`)
+
+const count = (records: number): string => `${records} ${records === 1 ? "record" : "records"}`
+
+const number = (seq: number): string => String(seq).padStart(5)
+
+/** UTC. A trail that is not verified may hold any number. */
+const time = (millis: number): string => {
+  const date = new Date(millis)
+  return Number.isNaN(date.getTime()) ? "(no time)" : date.toISOString().replace("T", " ")
+}
+
+/** What a terminal would obey or hide is spelled out instead. */
+const visible = (text: string): string =>
+  text.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, (hidden) => `\\u{${hidden.codePointAt(0)?.toString(16)}}`)

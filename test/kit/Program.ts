@@ -1,0 +1,287 @@
+/**
+ * The built command line as a real process, in a directory of its own: no home, no keys and no settings of the person who
+ * runs the tests. What was started ends with its scope, and so does the directory.
+ */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import { spawn } from "node:child_process"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import type { Readable } from "node:stream"
+import { fileURLToPath } from "node:url"
+import { AgentEvent } from "../../src/event/AgentEvent.js"
+
+const binary = fileURLToPath(new URL("../../dist/bin/assent.js", import.meta.url))
+
+export interface Result {
+  /** Nothing when a signal ended it that it did not handle. */
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface Options {
+  /** Default: the workspace. */
+  readonly cwd?: string
+  /** Added to an environment of `PATH`, `HOME`, `TMPDIR` and `ASSENT_CONFIG_DIR`. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export interface Place {
+  /** A path in the place: `workspace`, `config`, `home`, `tmp`, or anything else. */
+  readonly path: (...parts: ReadonlyArray<string>) => string
+  /** Writes a file and the directories above it; what is no text is written as JSON. Yields its path. */
+  readonly write: (file: string, content: unknown) => Effect.Effect<string>
+  readonly read: (file: string) => Effect.Effect<string>
+  readonly exists: (file: string) => Effect.Effect<boolean>
+  /** The entries of a directory. */
+  readonly list: (directory: string) => Effect.Effect<ReadonlyArray<string>>
+  /** Waits until a file is there; write it under another name and move it, or it may be empty. */
+  readonly appears: (file: string) => Effect.Effect<string>
+  /** A model that plays these steps, for `--model`. */
+  readonly script: (...steps: ReadonlyArray<unknown>) => Effect.Effect<string>
+  /** Runs the program to its end, with this standard input. */
+  readonly run: (args: ReadonlyArray<string>, options?: Options & { readonly stdin?: string }) => Effect.Effect<Result>
+  /** Starts the program, to be talked to. */
+  readonly start: (args: ReadonlyArray<string>, options?: Options) => Effect.Effect<Program, never, Scope.Scope>
+}
+
+export interface Program {
+  readonly pid: number
+  /** The next line of standard output that matches. Lines before it are passed over, and not looked at again. */
+  readonly line: (matches: (line: string) => boolean) => Effect.Effect<string>
+  /** The next line that is a JSON object with this tag, and these other fields. */
+  readonly json: (tag: string, fields?: Readonly<Record<string, unknown>>) => Effect.Effect<any>
+  /** The same on standard error. */
+  readonly errorLine: (matches: (line: string) => boolean) => Effect.Effect<string>
+  readonly write: (text: string) => Effect.Effect<void>
+  /** Writes one JSON value as a line. */
+  readonly tell: (command: unknown) => Effect.Effect<void>
+  /** Ends its standard input. */
+  readonly endInput: Effect.Effect<void>
+  /** Goes away as the reader of its standard output. */
+  readonly stopReading: Effect.Effect<void>
+  readonly signal: (name: NodeJS.Signals) => Effect.Effect<void>
+  readonly exit: Effect.Effect<Result>
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A place with an empty workspace. */
+export const place: Effect.Effect<Place, never, Scope.Scope> = Effect.gen(function* () {
+  const root = yield* Effect.acquireRelease(
+    Effect.sync(() => fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "assent-program-")))),
+    (directory) => Effect.sync(() => fs.rmSync(directory, { recursive: true, force: true }))
+  )
+  const at = (...parts: ReadonlyArray<string>) => path.resolve(root, ...parts)
+  for (const name of ["workspace", "config", "home", "tmp"]) fs.mkdirSync(at(name))
+  const environment = {
+    PATH: process.env["PATH"] ?? "",
+    HOME: at("home"),
+    TMPDIR: at("tmp"),
+    ASSENT_CONFIG_DIR: at("config")
+  }
+  let scripts = 0
+  const write = (file: string, content: unknown) =>
+    Effect.sync(() => {
+      fs.mkdirSync(path.dirname(at(file)), { recursive: true })
+      fs.writeFileSync(at(file), typeof content === "string" ? content : JSON.stringify(content, undefined, 2))
+      return at(file)
+    })
+  const start: Place["start"] = (args, { cwd = at("workspace"), env = {} } = {}) =>
+    Effect.acquireRelease(
+      Effect.sync(() => launch(args, { cwd, env: { ...environment, ...env } })),
+      (program) => program.stop
+    )
+  return {
+    path: at,
+    write,
+    read: (file) => Effect.sync(() => fs.readFileSync(at(file), "utf8")),
+    exists: (file) => Effect.sync(() => fs.existsSync(at(file))),
+    list: (directory) => Effect.sync(() => fs.readdirSync(at(directory))),
+    appears: (file) => inTime(appears(at(file)), () => `${file} never appeared`),
+    script: (...steps) =>
+      Effect.map(
+        Effect.suspend(() => write(`script-${++scripts}.json`, { version: 1, agents: { main: steps } })),
+        (file) => `script:${file}`
+      ),
+    run: (args, { stdin = "", ...options } = {}) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const program = yield* start(args, options)
+          yield* program.write(stdin)
+          yield* program.endInput
+          return yield* program.exit
+        })
+      ),
+    start
+  } satisfies Place
+})
+
+/** Every line as an event, but for those with one of these other tags; a line that is neither is an error that shows it. */
+export const events = (stdout: string, others: ReadonlyArray<string> = []): ReadonlyArray<AgentEvent> =>
+  linesOf(stdout).flatMap((line) => {
+    const value = JSON.parse(line)
+    if (others.includes(value._tag)) return []
+    return [Either.getOrThrowWith(decodeEvent(value), () => new Error(`This is no event: ${line}`))]
+  })
+
+/** What a peer is told beside events. */
+export const protocol = ["InteractionRequest", "InteractionClosed", "AnswerRejected", "Permissions"]
+
+/** The lines of a text that ends with a line break, or is empty. */
+export const linesOf = (text: string): ReadonlyArray<string> => {
+  const lines = text.split("\n")
+  const rest = lines.pop()
+  return rest === "" ? lines : [...lines, `no line break after: ${rest}`]
+}
+
+/** Whether there is such a process that still does something; one that merely was not collected does not. */
+export const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    const stat = fs.readFileSync(`/proc/${pid}/stat`, "utf8")
+    return !/^[ZX]/.test(stat.slice(stat.lastIndexOf(")") + 2))
+  } catch {
+    return false
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const decodeEvent = Schema.decodeUnknownEither(AgentEvent, { onExcessProperty: "error" })
+
+/** Far more than anything here takes, and less than a test has: what is missing is told before the test is given up. */
+const patience = "20 seconds"
+
+const inTime = <A>(effect: Effect.Effect<A>, problem: () => string): Effect.Effect<A> =>
+  Effect.timeoutTo(effect, {
+    duration: patience,
+    onSuccess: Effect.succeed<A>,
+    onTimeout: () => Effect.dieMessage(problem())
+  }).pipe(Effect.flatten)
+
+interface Text {
+  readonly all: () => string
+  /** The next line that is chosen. Fails, with nothing, when the text has ended without one. */
+  readonly next: <A>(choose: (line: string) => A | undefined) => Effect.Effect<A, void>
+}
+
+const textOf = (stream: Readable): Text => {
+  let text = ""
+  let from = 0
+  let ended = false
+  const waiting = new Set<() => void>()
+  const wake = () => {
+    for (const look of waiting) look()
+  }
+  stream.setEncoding("utf8")
+  stream.on("data", (chunk: string) => {
+    text += chunk
+    wake()
+  })
+  stream.on("close", () => {
+    ended = true
+    wake()
+  })
+  return {
+    all: () => text,
+    next: (choose) =>
+      Effect.async((resume) => {
+        const look = () => {
+          for (let end = text.indexOf("\n", from); end >= 0; end = text.indexOf("\n", from)) {
+            const chosen = choose(text.slice(from, end))
+            from = end + 1
+            if (chosen !== undefined) {
+              waiting.delete(look)
+              return resume(Effect.succeed(chosen))
+            }
+          }
+          if (ended) resume(Effect.fail(undefined))
+        }
+        waiting.add(look)
+        look()
+        return Effect.sync(() => waiting.delete(look))
+      })
+  }
+}
+
+const launch = (
+  args: ReadonlyArray<string>,
+  { cwd, env }: { readonly cwd: string; readonly env: Record<string, string> }
+): Program & { readonly stop: Effect.Effect<void> } => {
+  const child = spawn(process.execPath, [binary, ...args], { cwd, env, stdio: "pipe" })
+  const stdout = textOf(child.stdout)
+  const stderr = textOf(child.stderr)
+  let code: number | null | undefined
+  child.on("close", (status) => {
+    code = status
+  })
+  // A program that is gone does not read, and that is found out by its exit.
+  child.stdin.on("error", () => {})
+  const ended = Effect.async<Result>((resume) => {
+    const tell = () => resume(Effect.succeed({ code: code ?? null, stdout: stdout.all(), stderr: stderr.all() }))
+    if (code !== undefined) return tell()
+    child.on("close", tell)
+    return Effect.sync(() => child.off("close", tell))
+  })
+  const record = (problem: string) =>
+    `${problem}: assent ${args.join(" ")}\n--- stdout\n${stdout.all()}\n--- stderr\n${stderr.all()}`
+  const next = <A>(text: Text, choose: (line: string) => A | undefined): Effect.Effect<A> =>
+    inTime(
+      Effect.catchAll(text.next(choose), () => Effect.dieMessage(record("The line did not come before the end"))),
+      () => record("The line did not come in time")
+    )
+  const write = (text: string) =>
+    Effect.async<void>((resume) => {
+      child.stdin.write(text, () => resume(Effect.void))
+    })
+  const endInput = Effect.sync(() => void child.stdin.end())
+  return {
+    pid: child.pid ?? -1,
+    line: (matches) => next(stdout, (line) => (matches(line) ? line : undefined)),
+    errorLine: (matches) => next(stderr, (line) => (matches(line) ? line : undefined)),
+    json: (tag, fields = {}) =>
+      next(stdout, (line) => {
+        const value = JSON.parse(line)
+        const wanted = Object.entries({ _tag: tag, ...fields })
+        return wanted.every(([name, expected]) => value[name] === expected) ? value : undefined
+      }),
+    write,
+    tell: (command) => write(`${JSON.stringify(command)}\n`),
+    endInput,
+    stopReading: Effect.sync(() => void child.stdout.destroy()),
+    signal: (name) => Effect.sync(() => void child.kill(name)),
+    exit: inTime(ended, () => record("The program did not end in time")),
+    // First as a person would, so that it ends what it started itself.
+    stop: Effect.suspend(() => {
+      if (code !== undefined) return Effect.void
+      child.kill("SIGTERM")
+      return Effect.asVoid(
+        Effect.timeoutTo(ended, {
+          duration: "4 seconds",
+          onSuccess: () => true,
+          onTimeout: () => child.kill("SIGKILL")
+        })
+      )
+    })
+  }
+}
+
+const appears = (file: string): Effect.Effect<string> =>
+  Effect.async((resume) => {
+    const watcher = fs.watch(path.dirname(file))
+    const look = () => {
+      if (!fs.existsSync(file)) return
+      watcher.close()
+      resume(Effect.sync(() => fs.readFileSync(file, "utf8")))
+    }
+    watcher.on("change", look)
+    look()
+    return Effect.sync(() => watcher.close())
+  })
