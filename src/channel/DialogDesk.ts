@@ -191,7 +191,8 @@ export const make = (id: string, capacity: number): DialogDesk => {
       line.clear()
       for (const entry of [...entries.values()]) {
         leave(entry, "cancelled", id)
-        entry.resume(new InteractionCancelled({ requestId: entry.request.requestId, by: id }))
+        // Nobody decided that: others may still answer, so it names no author.
+        entry.resume(new InteractionCancelled({ requestId: entry.request.requestId }))
       }
       wake()
     }

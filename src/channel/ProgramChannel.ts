@@ -52,7 +52,8 @@ export const make = (options: {
     (closed) => ({
       ...service,
       request: (request, asked) => {
-        const cancelled = new InteractionCancelled({ requestId: request.requestId, by: id })
+        // Nobody decided that: others may still answer, so it names no author.
+        const cancelled = new InteractionCancelled({ requestId: request.requestId })
         return Effect.flatMap(Deferred.isDone(closed), (done) =>
           done
             ? Effect.fail(cancelled)

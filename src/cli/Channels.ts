@@ -36,8 +36,20 @@ export const plan = (
       if (given.length > 0) return yield* misuse("--yolo asks nobody; leave out --channel.")
       return [{ _tag: "Yolo" }]
     }
-    if (given.length === 0) return policy.channel === undefined ? fallback : ofPolicy(policy.channel, fallback)
+    const peer = flags.jsonl === true
+    if (given.length === 0) {
+      const plans = policy.channel === undefined ? fallback : ofPolicy(policy.channel, fallback)
+      return plans.some((one) => peer && excludesPeer(one)) ? fallback : plans
+    }
     const plans = yield* Effect.forEach(given, parse)
+    const excluded = peer ? plans.find(excludesPeer) : undefined
+    if (excluded !== undefined) {
+      return yield* misuse(
+        excluded._tag === "Console"
+          ? "--jsonl reads commands where --channel console would read answers; leave one of them out."
+          : "--jsonl means that a program answers, --channel halt that nobody does; leave one of them out."
+      )
+    }
     if (plans.length > 1 && plans.some((one) => one._tag === "Halt")) {
       return yield* misuse("--channel halt means that nobody is there; it cannot stand beside another channel.")
     }
@@ -49,6 +61,8 @@ export interface Opened {
   readonly interactors: ReadonlyArray<Interactor.Service>
   /** Never completes when somebody is there. */
   readonly halted: Effect.Effect<HaltChannel.Halted>
+  /** Where answers are read from files; the agent must not write there. */
+  readonly directories: ReadonlyArray<string>
 }
 
 /** Opens what was planned. `console` is asked for only when a console is among it. */
@@ -63,7 +77,9 @@ export const open = <R>(
 > =>
   Effect.gen(function* () {
     const { timeouts } = settings
+    const path = yield* Path.Path
     const interactors: Array<Interactor.Service> = []
+    const directories: Array<string> = []
     let halted: Opened["halted"] = Effect.never
     for (const one of plans) {
       switch (one._tag) {
@@ -84,12 +100,13 @@ export const open = <R>(
         }
         case "File":
           interactors.push(yield* openFile(one.directory, settings))
+          directories.push(path.resolve(one.directory))
           break
         case "Webhook":
           interactors.push(yield* openWebhook(one.url, timeouts))
       }
     }
-    return { interactors, halted }
+    return { interactors, halted, directories }
   })
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -129,6 +146,9 @@ const openWebhook = (url: string, timeouts: Interactor.Timeouts) =>
       FetchHttpClient.layer
     )
   })
+
+/** A console would read the peer's lines; halting means that nobody is there, and the peer is. */
+const excludesPeer = ({ _tag }: Plan): boolean => _tag === "Console" || _tag === "Halt"
 
 /** A queue is what the command line itself offers with `--jsonl`, so it adds nothing to the fallback. */
 const ofPolicy = (

@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 import { ConsoleScreen, type Service as Screen } from "../channel/ConsoleScreen.js"
 import * as Display from "../channel/Display.js"
@@ -32,7 +33,11 @@ export const run = (options: Options): Effect.Effect<number, never, ConsoleScree
     const { agent, interactive } = options
     const screen = yield* ConsoleScreen
     const transcript = Transcript.make({ color: screen.color, verbose: false })
-    const shown = yield* Effect.forkScoped(Transcript.follow(agent.events, screen, transcript))
+    // Written by the transcript, a word a turn; read by the loop at a pipe. Whoever types does not wait for turns.
+    const turnShown = yield* Queue.sliding<void>(1)
+    const shown = yield* Effect.forkScoped(
+      Transcript.follow(agent.events, screen, transcript, Queue.offer(turnShown, undefined))
+    )
     yield* screen.setCompletion(complete)
     yield* greet(screen, agent)
 
@@ -71,6 +76,8 @@ export const run = (options: Options): Effect.Effect<number, never, ConsoleScree
           yield* Effect.ignore(agent.send(submitted.text))
           if (!interactive) {
             const end = yield* agent.awaitIdle
+            // The next line may ask for what this turn has come to.
+            yield* Effect.raceFirst(Queue.take(turnShown), Fiber.await(shown))
             exit = Option.match(end, { onNone: () => exit, onSome: ExitCode.ofTurn })
           }
         }

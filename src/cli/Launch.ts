@@ -10,12 +10,12 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Clarification from "../builtin/Clarification.js"
 import * as Workspace from "../builtin/Workspace.js"
-import type * as Interactor from "../interaction/Interactor.js"
 import * as Model from "../model/Model.js"
 import * as ModelRegistry from "../model/ModelRegistry.js"
 import type * as PermissionFile from "../permission/PermissionFile.js"
 import * as Agent from "../runtime/Agent.js"
 import * as AgentRuntime from "../runtime/AgentRuntime.js"
+import type * as Channels from "./Channels.js"
 import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
 import * as Settings from "./Settings.js"
 
@@ -41,10 +41,10 @@ export const resolveModel = (
     return yield* Effect.mapError(registry.resolve(ref), (error) => ConfigurationInvalid.make(error.message))
   })
 
-/** Starts the agent that settings describe, with these interactors attached. */
+/** Starts the agent that settings describe, with these interactors attached and their directories out of its reach. */
 export const startAgent = (
   settings: Settings.Settings,
-  interactors: ReadonlyArray<Interactor.Service>,
+  { interactors, directories }: Pick<Channels.Opened, "interactors" | "directories">,
   options: Agent.Options
 ): Effect.Effect<Agent.Agent, ConfigurationInvalid.ConfigurationInvalid, Platform | Scope.Scope> =>
   Effect.gen(function* () {
@@ -57,7 +57,12 @@ export const startAgent = (
       fileSystem.makeTempDirectoryScoped({ prefix: "assent-output-" }),
       (error) => ConfigurationInvalid.make(`No temporary directory can be made: ${error.message}`)
     )
-    const protectedPaths = [".assent", ".jaato"].map((name) => path.join(settings.workspace, name))
+    const protectedPaths = [
+      ...[".assent", ".jaato"].map((name) => path.join(settings.workspace, name)),
+      ...directories,
+      // Where the workspace contains it, as a home does; a workspace inside of it would be out of reach altogether.
+      ...(within(path, settings.configDirectory, settings.workspace) ? [] : [settings.configDirectory])
+    ]
     const runtime = AgentRuntime.layer({
       toolkit,
       policy: readable(settings.policy, spillDirectory),
@@ -83,6 +88,9 @@ export const startAgent = (
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const within = (path: Path.Path, directory: string, file: string): boolean =>
+  !/^\.\.(?:[/\\]|$)/.test(path.relative(directory, file)) && !path.isAbsolute(path.relative(directory, file))
 
 /** Lets tools read what the runtime itself saved for them. */
 const readable = (policy: PermissionFile.Policy, root: string): PermissionFile.Policy => {

@@ -68,16 +68,14 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
     const workspaceConfig = yield* readConfig(path.join(own, "config.json"))
     const configs: ReadonlyArray<ConfigFile> = trusted ? [userConfig, workspaceConfig] : [userConfig]
 
-    const userPolicy = yield* readPolicy(path.join(configDirectory, "permissions.json"))
-    const workspacePolicy = yield* readPolicy(path.join(own, "permissions.json"))
-    const policy =
+    const { policy, widens } =
       flags.policy === undefined
-        ? PermissionFile.merge(
-            Option.getOrElse(userPolicy, () => PermissionFile.defaults),
-            Option.getOrElse(workspacePolicy, () => PermissionFile.defaults),
-            { trusted }
+        ? yield* mergedPolicy(
+            path.join(configDirectory, "permissions.json"),
+            path.join(own, "permissions.json"),
+            trusted
           )
-        : yield* requirePolicy(path.resolve(flags.policy))
+        : { policy: yield* requirePolicy(path.resolve(flags.policy)), widens: false }
 
     const model = flags.model ?? (yield* variable("ASSENT_MODEL")) ?? configs.findLast((file) => file.model)?.model
     const ref = model ?? "offline"
@@ -90,8 +88,7 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
       keys: yield* keys,
       baseUrls: yield* baseUrls(configs, ref, flags["base-url"]),
       policy,
-      wantsTrust:
-        !trusted && (Option.exists(workspacePolicy, PermissionFile.widens) || Object.keys(workspaceConfig).length > 0),
+      wantsTrust: !trusted && (widens || Object.keys(workspaceConfig).length > 0),
       timeouts: {
         permission: (yield* seconds("PERMISSION_TIMEOUT")) ?? fileTimeout(policy),
         clarification: yield* seconds("CLARIFICATION_TIMEOUT")
@@ -248,10 +245,24 @@ const readConfig = (file: string) =>
       onExcessProperty: "error"
     })(text.value)
     if (Either.isRight(decoded)) return decoded.right
-    const problems = ParseResult.ArrayFormatter.formatErrorSync(decoded.left).map(
-      ({ path, message }) => `  ${path.join(".") || "(file)"}: ${message}`
-    )
+    const problems = ParseResult.ArrayFormatter.formatErrorSync(decoded.left)
+      // Each optional field adds that it could have been left out.
+      .filter(({ message }) => !message.startsWith("Expected undefined"))
+      .map(({ path, message }) => `  ${path.join(".") || "(file)"}: ${message}`)
     return yield* invalid([`${file} cannot be used:`, ...problems].join("\n"))
+  })
+
+/** What the user and the workspace say as one, and whether the workspace's part says what counts only with trust. */
+const mergedPolicy = (userFile: string, workspaceFile: string, trusted: boolean) =>
+  Effect.gen(function* () {
+    const user = yield* readPolicy(userFile)
+    const workspace = yield* readPolicy(workspaceFile)
+    const policy = PermissionFile.merge(
+      Option.getOrElse(user, () => PermissionFile.defaults),
+      Option.getOrElse(workspace, () => PermissionFile.defaults),
+      { trusted }
+    )
+    return { policy, widens: Option.exists(workspace, PermissionFile.widens) }
   })
 
 const readPolicy = (file: string) =>

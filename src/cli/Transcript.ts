@@ -99,8 +99,16 @@ export const make = ({ color, verbose }: Options): Transcript => {
   return { show, usage: () => ({ calls, input, output }) }
 }
 
-/** Prints events until their end. Text that arrived together is printed together. */
-export const follow = (events: EventBus.Subscription, screen: Screen, transcript: Transcript): Effect.Effect<void> =>
+/**
+ * Prints events until their end. Text that arrived together is printed together. `afterTurn` runs whenever a turn has been
+ * shown to its end.
+ */
+export const follow = (
+  events: EventBus.Subscription,
+  screen: Screen,
+  transcript: Transcript,
+  afterTurn: Effect.Effect<unknown> = Effect.void
+): Effect.Effect<void> =>
   Effect.gen(function* () {
     for (;;) {
       const batch = yield* events.takeAll
@@ -122,6 +130,7 @@ export const follow = (events: EventBus.Subscription, screen: Screen, transcript
           yield* flush
           yield* screen.status(shown.status ?? undefined)
         }
+        if (event._tag === "TurnEnded") yield* Effect.zipRight(flush, afterTurn)
       }
       yield* flush
     }

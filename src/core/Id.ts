@@ -28,7 +28,7 @@ export const MessageId = Schema.String.pipe(Schema.brand("assent/MessageId"))
 export type MessageId = typeof MessageId.Type
 
 /** What kind of thing an id names; becomes the id's readable prefix. */
-export type IdPrefix = "req" | "turn" | "ses" | "call" | "msg"
+export type IdPrefix = "req" | "turn" | "ses" | "call" | "msg" | "stage"
 
 export interface Generator {
   /** A fresh id, unique over processes, such as `req_k3f9a0x2m1p7-4`. Never fails, never blocks. */

@@ -101,7 +101,7 @@ const sentence = (broken: AuditBroken): string => {
     case "keyWrong":
       return `${record} was written with another key, or was changed.`
     case "keyless":
-      return "it was written without a key, so a key proves nothing about it; verify it without one."
+      return `${record} names no key: it was written without one, which a key proves nothing about, or it was changed.`
     case "inaccessible":
       return `it cannot be read: ${reason}`
   }

@@ -76,8 +76,11 @@ export const append = (
 }
 
 /** The text of a head. */
-export const renderHead = (head: Omit<Head, "seal" | "version">, key: Key | undefined): string => {
-  const body = Digest.canonicalJson({ ...head, version: AuditRecord.version })
+export const renderHead = (
+  { count, directory, hash, sessionId }: Omit<Head, "seal" | "version">,
+  key: Key | undefined
+): string => {
+  const body = Digest.canonicalJson({ count, directory, hash, sessionId, version: AuditRecord.version })
   return `${sealedText(body, "seal", hashOf(body, key))}\n`
 }
 

@@ -67,6 +67,10 @@ export const line = (record: AuditRecord): string => {
   }
 }
 
+/** Text of others for a terminal: what it would obey or hide is spelled out instead. */
+export const visible = (text: string): string =>
+  text.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, (hidden) => `\\u{${hidden.codePointAt(0)?.toString(16)}}`)
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
@@ -109,7 +113,3 @@ const time = (millis: number): string => {
   const date = new Date(millis)
   return Number.isNaN(date.getTime()) ? "(no time)" : date.toISOString().replace("T", " ")
 }
-
-/** What a terminal would obey or hide is spelled out instead. */
-const visible = (text: string): string =>
-  text.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, (hidden) => `\\u{${hidden.codePointAt(0)?.toString(16)}}`)

@@ -31,6 +31,8 @@ export interface Service {
   readonly takeSteering: () => ReadonlyArray<Message>
   /** Takes what starts a turn: all steering messages, else the oldest queued one. */
   readonly takeTurn: () => ReadonlyArray<Message>
+  /** Takes back a message that was not taken yet. False when it was, or never was here. */
+  readonly withdraw: (id: MessageId) => boolean
   readonly hasSteering: () => boolean
   readonly isEmpty: () => boolean
   /** What is there, steering first; nothing is taken. */
@@ -77,6 +79,13 @@ export const make: Effect.Effect<Service> = Effect.zipWith(IdGenerator, Effect.c
     ),
     takeSteering,
     takeTurn: () => (lanes.steer.length > 0 ? takeSteering() : lanes.queue.splice(0, 1)),
+    withdraw: (id) => {
+      for (const lane of [lanes.steer, lanes.queue]) {
+        const at = lane.findIndex((message) => message.id === id)
+        if (at >= 0) return lane.splice(at, 1).length > 0
+      }
+      return false
+    },
     hasSteering: () => lanes.steer.length > 0,
     isEmpty,
     peek: () => [...lanes.steer, ...lanes.queue]

@@ -30,22 +30,24 @@ export const make = (): DialogQueue => {
     busy = false
   })
 
-  const enter = Effect.suspend(() => {
-    if (!busy) {
-      busy = true
-      return Effect.void
-    }
-    const turn = Deferred.unsafeMake<void>(FiberId.none)
-    line.add(turn)
-    return Effect.onInterrupt(Deferred.await(turn), () =>
-      // Not in line any more: the turn was handed over in the same moment, so it has to be handed on.
-      Effect.suspend(() => (line.delete(turn) ? Effect.void : leave))
-    )
-  })
+  // Only the wait itself is interruptible: whoever has the turn is past every point where it could be lost.
+  const enter = (restore: <A>(effect: Effect.Effect<A>) => Effect.Effect<A>) =>
+    Effect.suspend(() => {
+      if (!busy) {
+        busy = true
+        return Effect.void
+      }
+      const turn = Deferred.unsafeMake<void>(FiberId.none)
+      line.add(turn)
+      return Effect.onInterrupt(restore(Deferred.await(turn)), () =>
+        // Not in line any more: the turn was handed over in the same moment, so it has to be handed on.
+        Effect.suspend(() => (line.delete(turn) ? Effect.void : leave))
+      )
+    })
 
   return {
     hold: (self) =>
-      Effect.uninterruptibleMask((restore) => Effect.zipRight(restore(enter), Effect.ensuring(restore(self), leave))),
+      Effect.uninterruptibleMask((restore) => Effect.zipRight(enter(restore), Effect.ensuring(restore(self), leave))),
     size: () => line.size + (busy ? 1 : 0)
   }
 }

@@ -287,12 +287,7 @@ class Broker implements Service {
           this.pending.settle(requestId, Exit.fail(error), error.by)
           return Effect.void
         }
-        if (raised.lastError?._tag !== "InteractionTimedOut") {
-          raised.lastError =
-            error._tag === "InteractionCancelled"
-              ? new InteractorUnavailable({ requestId, by, reason: "it was closed" })
-              : error
-        }
+        if (raised.lastError?._tag !== "InteractionTimedOut") raised.lastError = error
         const reason = this.redactor.text(error.message)
         return Effect.map(this.publish(request, { _tag: "InteractorFailed", requestId, interactor: by, reason }), () =>
           this.leave(attachment, raised)

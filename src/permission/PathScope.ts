@@ -175,14 +175,15 @@ class Judge {
           continue
         }
         const local = text.replace(/^file:\/\//, "").replace(/^\$(?:PWD|\{PWD\})(?=\/|$)/, ".")
+        // `grep "/api/users"`, `sed -n /start/p`, a message: no file when nothing at the root is named so.
+        const mayBeText = patternPrograms.has(program) || (/\s/.test(word) && !/[<>]/.test(program))
+        const isText = mayBeText && local.startsWith("/") && !(yield* this.startsSomewhere(local))
         if (ShellPath.isUnknown(local)) {
-          if (climbs.test(local)) this.outside(text)
+          if (climbs.test(local) || (!isText && (yield* this.beginsOutside(local)))) this.outside(text)
           continue
         }
         this.absolute(local)
-        // `grep "/api/users"`, `sed -n /start/p`, a message: no file when nothing at the root is named so.
-        const mayBeText = patternPrograms.has(program) || (/\s/.test(word) && !/[<>]/.test(program))
-        if (mayBeText && local.startsWith("/") && !(yield* this.startsSomewhere(local))) continue
+        if (isText) continue
         for (const base of bases) {
           for (const target of yield* this.links.targets(base, ShellPath.fixedPart(local))) {
             if (!this.isInside(target)) this.outside(text)
@@ -215,6 +216,17 @@ class Judge {
 
   private mentions(text: string): void {
     for (const place of this.places) if (ShellPath.mentions(text, place)) this.protects(place.basename)
+  }
+
+  /** Whatever the expansion becomes: `/etc/$x` is outside when nothing below `/etc` is inside. */
+  private beginsOutside(text: string): Effect.Effect<boolean> {
+    const known = text.slice(0, text.search(/[$`]/))
+    const directory = known.slice(0, known.lastIndexOf("/") + 1)
+    if (!directory.startsWith("/")) return Effect.succeed(false)
+    return Effect.map(
+      this.links.real(directory),
+      (target) => !this.isInside(target) && !this.roots.some((root) => within(target, root))
+    )
   }
 
   private startsSomewhere(text: string): Effect.Effect<boolean> {

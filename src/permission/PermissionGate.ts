@@ -311,11 +311,18 @@ class Gate {
     if (rule !== undefined) return Effect.succeed(`forbidden by rule ${rule}`)
     const { guards } = this.options
     if (guards.length === 0) return noViolation
-    const checks = Effect.forEach(guards, (guard) => guard({ tool: entry.name, params, subject, entry }), {
-      discard: true
-    })
-    return Effect.catchAllCause(Effect.as(checks, undefined), (cause) =>
-      Effect.succeed(Option.getOrElse(Cause.failureOption(cause), () => "a guard failed"))
+    const call = { tool: entry.name, params, subject, entry }
+    // One after the other, and nothing of Effect for a guard that has nothing against the call at first sight.
+    const from = (start: number): Effect.Effect<undefined, string> => {
+      for (let index = start; index < guards.length; index++) {
+        const check = guards[index]?.(call) ?? Effect.void
+        if (check !== Effect.void) return Effect.flatMap(check, () => from(index + 1))
+      }
+      return noViolation
+    }
+    return Effect.catchAllCause(
+      Effect.suspend(() => from(0)),
+      (cause) => Effect.succeed(Option.getOrElse(Cause.failureOption(cause), () => "a guard failed"))
     )
   }
 

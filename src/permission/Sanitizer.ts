@@ -62,14 +62,16 @@ export const dangerousPrograms: ReadonlySet<string> = new Set(
   ].flatMap((line) => line.split(" "))
 )
 
+/** Whether there is anything to check: a call that names neither a path nor a command violates nothing. */
+export const concerns = (self: PermissionRule.Subject, pathFields: ReadonlyArray<string>): boolean =>
+  self.command !== undefined || pathFields.some((field) => fieldOf(self, field).length > 0)
+
 /** All violations of a call; none for a call that names neither a path nor a command. */
 export const violations = (
   self: PermissionRule.Subject,
   surroundings: Surroundings
 ): Effect.Effect<ReadonlyArray<Violation>, never, FileSystem.FileSystem | Path.Path> => {
-  if (self.command === undefined && !surroundings.pathFields.some((field) => fieldOf(self, field).length > 0)) {
-    return noViolations
-  }
+  if (!concerns(self, surroundings.pathFields)) return noViolations
   const shell = self.command === undefined ? [] : shellViolations(self, self.command, surroundings.options)
   const { pathScope } = surroundings.options
   const scope = PathScope.violations(

@@ -55,6 +55,11 @@ export interface Agent {
   readonly enqueue: (text: string) => Effect.Effect<Message, AgentStopped>
   /** Sends words, waits until the agent is idle, and yields how its last turn ended. */
   readonly run: (text: string) => Effect.Effect<TurnEnd, AgentStopped>
+  /**
+   * Hands in words for a turn of their own and waits for its end. With an `authority`, that is asked about this turn's
+   * calls before the rules: see `Stage`. Interrupting it withdraws the words, or cancels the turn when that has begun.
+   */
+  readonly turn: (text: string, options?: Session.TurnOptions) => Effect.Effect<TurnEnd, AgentStopped>
   /** Cancels the running turn and waits for its end; nothing when idle. The agent stays usable. */
   readonly cancel: (reason?: CancelReason) => Effect.Effect<Option.Option<TurnEnd>>
   /** Ends the running turn as halted: nobody is there who could answer. */
@@ -185,6 +190,7 @@ export const startWith = (
       origin,
       send: (text) => admitted(session.send(text)),
       enqueue: (text) => admitted(session.enqueue(text)),
+      turn: (text, options) => admitted(session.turn(text, options)),
       run: (text) =>
         Effect.map(
           Effect.zipRight(admitted(session.send(text)), session.awaitIdle),

@@ -73,8 +73,9 @@ export const make = <Tools extends Record<string, Tool.Any>>(
     const policy = options.policy ?? PermissionFile.defaults
     const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
     const workspace = path.resolve(options.workspace ?? ".")
-    const sanitizer: PermissionGate.Guard = ({ subject, entry }) =>
-      Effect.flatMap(
+    const sanitizer: PermissionGate.Guard = ({ subject, entry }) => {
+      if (!Sanitizer.concerns(subject, entry.paths)) return Effect.void
+      return Effect.flatMap(
         Effect.provide(
           Sanitizer.violations(subject, {
             workspace,
@@ -87,6 +88,7 @@ export const make = <Tools extends Record<string, Tool.Any>>(
         ),
         (found) => (found.length === 0 ? Effect.void : Effect.fail(Sanitizer.reason(found)))
       )
+    }
     return {
       model,
       tools,

@@ -13,6 +13,7 @@ import * as Either from "effect/Either"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { canonicalJson } from "../core/Digest.js"
 import type { ToolCallId } from "../core/Id.js"
 import type * as Redaction from "../core/Redaction.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
@@ -219,7 +220,7 @@ class Collector {
       case "error":
         return new Model.BadOutput({
           model: this.model,
-          message: this.session.redactor.text(`The provider reported: ${String(part.error)}`).slice(0, 500)
+          message: this.session.redactor.text(`The provider reported: ${reported(part.error)}`).slice(0, 500)
         })
       default:
         return undefined
@@ -290,4 +291,9 @@ class Collector {
   private tell(body: AgentEvent.Body): void {
     if (!emit(this.session, body)) this.room = false
   }
+}
+
+const reported = (error: unknown): string => {
+  if (error instanceof Error) return error.message
+  return typeof error === "string" ? error : canonicalJson(error)
 }

@@ -31,6 +31,7 @@ import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as History from "./History.js"
 import { defaultLimits, emit, printed, setStatus, type Limits, type SessionContext } from "./SessionContext.js"
 import * as Turn from "./Turn.js"
+import * as TurnOrder from "./TurnOrder.js"
 
 export interface Options {
   readonly origin: Origin.Origin
@@ -49,6 +50,11 @@ export interface Options {
   readonly limits?: Partial<Limits> | undefined
 }
 
+export interface TurnOptions {
+  /** Asked about this turn's calls before the session's own. */
+  readonly authority?: PermissionGate.Authority | undefined
+}
+
 export interface Service {
   readonly origin: Origin.Origin
   readonly history: History.History
@@ -63,6 +69,11 @@ export interface Service {
   readonly send: (text: string, parentId?: string) => Effect.Effect<Message>
   /** Hands in words for the next turn. */
   readonly enqueue: (text: string) => Effect.Effect<Message>
+  /**
+   * Hands in words for a turn of their own and waits for its end. Interrupting it withdraws the words, or cancels the turn
+   * when that has begun. One turn runs at a time, so a tool that waits for a turn of its own session waits for ever.
+   */
+  readonly turn: (text: string, options?: TurnOptions) => Effect.Effect<Turn.TurnEnd>
   /** Cancels the running turn, or the one about to begin, and waits for its end; nothing when idle. */
   readonly cancel: (reason: CancelReason) => Effect.Effect<Option.Option<Turn.TurnEnd>>
   /** Ends the running turn as halted, because nobody can answer. */
@@ -95,6 +106,9 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     let lastEnd: Option.Option<Turn.TurnEnd> = Option.none()
     const turnWaiters = new Set<Waiter>()
     const idleWaiters = new Set<Waiter>()
+    const orders = TurnOrder.make()
+    /** Of the running turn, when somebody waits for it. */
+    let order: TurnOrder.TurnOrder | undefined
 
     const session: SessionContext = {
       origin,
@@ -116,7 +130,13 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       limits: { ...defaultLimits, ...options.limits },
       contextOf: contexts(options, (chunk) => printed(session, chunk)),
       now: () => clock.unsafeCurrentTimeMillis(),
-      state: { correlationId: undefined, generation: undefined, output: new Map(), status: "idle" }
+      state: {
+        correlationId: undefined,
+        generation: undefined,
+        output: new Map(),
+        status: "idle",
+        authority: undefined
+      }
     }
     session.history.setSystem(options.instructions)
 
@@ -128,6 +148,8 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       turns++
       const correlationId = ids.unsafeNext("turn") as CorrelationId
       session.state.correlationId = correlationId
+      order = orders.of(input)
+      session.state.authority = order?.authority
       session.history.appendInput(input)
       const text = options.redactor.text(input.map((message) => message.text).join("\n\n"))
       emit(session, { _tag: "TurnStarted", input: text })
@@ -140,6 +162,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       stop = fresh()
       fiber = undefined
       session.state.output.clear()
+      session.state.authority = undefined
       const suspended = permissions.endTurn(origin.sessionId)
       const detail = detailOf(end)
       emit(session, {
@@ -152,6 +175,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       if (suspended) tellPermissions()
       if (inbox.isEmpty()) becomeIdle()
       wake(turnWaiters, lastEnd)
+      if (order !== undefined) orders.fulfil(order, end)
     }
 
     const becomeIdle = () => {
@@ -170,9 +194,17 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       })
     }
 
+    const skip = () => {
+      stop = fresh()
+      becomeIdle()
+      wake(turnWaiters, Option.none())
+    }
+
     // Only waiting is interruptible: a turn that has begun ends, and says so, also when the session does.
     const turn = Effect.uninterruptibleMask((restore) =>
       Effect.suspend(() => {
+        // Words may have been withdrawn since they woke the session.
+        if (inbox.isEmpty()) return Effect.sync(skip)
         const [input, correlationId] = begin()
         return Effect.fork(
           Turn.run(session, input, stop).pipe(
@@ -197,6 +229,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
           if (!inbox.isEmpty()) lastEnd = Option.some(Turn.neverBegun)
           wake(turnWaiters, lastEnd)
           becomeIdle()
+          orders.close(Turn.neverBegun)
         })
       )
     )
@@ -237,6 +270,20 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
           busy = true
           return port.unsafeSend(text, { delivery: "queue" })
         }),
+      turn: (text, { authority } = {}) =>
+        Effect.uninterruptibleMask((restore) =>
+          Effect.suspend(() => {
+            if (ended) return Effect.succeed(Turn.neverBegun)
+            busy = true
+            const { id } = port.unsafeSend(text, { delivery: "queue" })
+            const placed = orders.place(id, authority && PermissionGate.orElse(options.authority)(authority))
+            const giveUp = Effect.suspend(() => {
+              if (inbox.withdraw(id)) return Effect.sync(() => orders.drop(placed))
+              return orders.isOpen(placed) ? stopTurn({ cancel: "user" }) : Effect.void
+            })
+            return Effect.onInterrupt(restore(Deferred.await(placed.end)), () => giveUp)
+          })
+        ),
       cancel: (reason) => stopTurn({ cancel: reason }),
       halt: (detail) => Effect.asVoid(stopTurn({ halt: detail })),
       isIdle: Effect.sync(() => !busy && inbox.isEmpty()),

@@ -76,6 +76,8 @@ export interface SessionState {
   /** What running calls print, on its way to events: one flow for each call and stream. */
   readonly output: Map<ToolCallId, { readonly [S in Stream]: Redaction.Flow }>
   status: AgentEvent.AgentStatus
+  /** Of the running turn, where it has one of its own. */
+  authority: PermissionGate.Authority | undefined
 }
 
 /** Publishes an event as this session. False: the bus is full, and the caller should wait for room. */

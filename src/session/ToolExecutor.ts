@@ -33,6 +33,13 @@ export interface Batch {
 
 export const make = (session: SessionContext, calls: ReadonlyArray<ToolCall>): Batch => {
   const ended = new Map<number, ToolResult>()
+  // Told when a call is proposed and when it starts, mostly with the same arguments.
+  const summaries = new Map<unknown, string>()
+  const summaryOf = (params: unknown): string => {
+    const known = summaries.get(params) ?? Redaction.summarize(params, session.redactor)
+    summaries.set(params, known)
+    return known
+  }
   const end = (index: number, call: ToolCall, outcome: ToolOutcome, result: unknown, startedAt?: number): void => {
     if (ended.has(index)) return
     const shown = presentable(session, result)
@@ -68,24 +75,22 @@ export const make = (session: SessionContext, calls: ReadonlyArray<ToolCall>): B
         end(index, call, "invalid", `Invalid arguments for ${call.name}: ${decoded.left}`)
         return Effect.succeed(undefined)
       }
-      return Effect.map(
-        Origin.inToolCall(call.id)(session.gate.check({ call, entry, params: decoded.right })),
-        (verdict) => {
-          if (verdict._tag === "Allowed") return execute(index, call, entry, verdict)
-          end(index, call, verdict.outcome, verdict.text)
-          return undefined
-        }
-      )
+      const proposal = { call, entry, params: decoded.right }
+      return Effect.map(session.gate.check(proposal, session.state.authority), (verdict) => {
+        if (verdict._tag === "Allowed") return execute(index, call, entry, verdict)
+        end(index, call, verdict.outcome, verdict.text)
+        return undefined
+      })
     })
 
-  const execute = (index: number, call: ToolCall, entry: ToolRegistry.Entry, allowed: Allowed): Effect.Effect<void> => {
-    const run = Effect.flatMap(session.gate.guard(entry, allowed.encoded), (violation) => {
+  const execute = (index: number, call: ToolCall, entry: ToolRegistry.Entry, allowed: Allowed): Effect.Effect<void> =>
+    Effect.flatMap(session.gate.guard(entry, allowed.encoded), (violation) => {
       if (violation !== undefined) {
         end(index, call, "denied", `Permission denied: ${violation}`)
         return Effect.void
       }
       const startedAt = session.now()
-      const summary = Redaction.summarize(allowed.encoded, session.redactor)
+      const summary = summaryOf(allowed.encoded)
       emit(session, { _tag: "ToolCallStarted", toolCallId: call.id, tool: call.name, summary })
       return Effect.flatMap(Effect.exit(handle(session, entry, allowed.params)), (exit) => {
         const { outcome, result } = resultOf(entry, exit)
@@ -93,8 +98,6 @@ export const make = (session: SessionContext, calls: ReadonlyArray<ToolCall>): B
         return session.bus.awaitRoom
       })
     })
-    return Origin.inToolCall(call.id)(run)
-  }
 
   // Whatever else goes wrong around a call is that call's failure, not the turn's.
   const contained = <R>(index: number, call: ToolCall, effect: Effect.Effect<void, never, R>) =>
@@ -102,26 +105,32 @@ export const make = (session: SessionContext, calls: ReadonlyArray<ToolCall>): B
       Effect.sync(() => end(index, call, "failed", `${call.name} crashed: ${messageOf(defect)}`))
     )
 
+  // A fiber that runs the call has its origin from here too.
+  const inCall = <R>(index: number, call: ToolCall, effect: Effect.Effect<void, never, R>) =>
+    contained(index, call, Origin.inToolCall(call.id)(effect))
+
   const one = (call: ToolCall) =>
-    contained(
+    inCall(
       0,
       call,
       Effect.flatMap(prepare(0, call), (run) => run ?? Effect.void)
     )
 
   const many = Effect.gen(function* () {
-    const permits = yield* Effect.makeSemaphore(session.limits.parallelTools)
+    const { parallelTools } = session.limits
+    const permits = calls.length > parallelTools ? yield* Effect.makeSemaphore(parallelTools) : undefined
+    const admitted = (run: Effect.Effect<void>) => (permits === undefined ? run : permits.withPermits(1)(run))
     const fibers: Array<Fiber.RuntimeFiber<void>> = []
     const all = Effect.gen(function* () {
       for (const [index, call] of calls.entries()) {
         const fork = Effect.flatMap(prepare(index, call), (run) =>
           run === undefined
             ? Effect.void
-            : Effect.map(Effect.fork(permits.withPermits(1)(contained(index, call, run))), (fiber) => {
+            : Effect.map(Effect.fork(admitted(contained(index, call, run))), (fiber) => {
                 fibers.push(fiber)
               })
         )
-        yield* contained(index, call, fork)
+        yield* inCall(index, call, fork)
       }
       for (const fiber of fibers) yield* Fiber.await(fiber)
     })
@@ -132,7 +141,7 @@ export const make = (session: SessionContext, calls: ReadonlyArray<ToolCall>): B
     propose: () => {
       setStatus(session, "executing")
       for (const call of calls) {
-        const summary = Redaction.summarize(call.params, session.redactor)
+        const summary = summaryOf(call.params)
         emit(session, { _tag: "ToolCallProposed", toolCallId: call.id, tool: call.name, summary })
       }
     },
@@ -167,9 +176,12 @@ const handle = (
     ? run
     : Effect.timeoutFail(run, {
         duration: entry.timeout,
-        onTimeout: () => `${entry.name} took too long and was stopped.`
+        onTimeout: () => tookTooLong
       })
 }
+
+/** Told apart from every failure of a handler. */
+const tookTooLong = Symbol("took too long")
 
 const resultOf = (
   entry: ToolRegistry.Entry,
@@ -184,6 +196,9 @@ const resultOf = (
   }
   const failure = Cause.failureOption(exit.cause)
   if (Option.isSome(failure)) {
+    if (failure.value === tookTooLong) {
+      return { outcome: "failed", result: `${entry.name} took too long and was stopped.` }
+    }
     const encoded = Either.try(() => entry.encodeFailure(failure.value))
     return {
       outcome: "failed",

@@ -164,7 +164,8 @@ export const make = (options: Options = {}): Effect.Effect<Service> =>
         id,
         relay: false,
         request: <I extends Interaction.Interaction>(request: InteractionRequest<I>) =>
-          Effect.suspend((): Effect.Effect<Interactor.Answered<I>, InteractionError> => {
+          // A dialog that opens is closed again, wherever the asker is interrupted.
+          Effect.uninterruptibleMask((restore): Effect.Effect<Interactor.Answered<I>, InteractionError> => {
             const gone = unavailable({ by: id, request }, "it was disconnected")
             if (!connected) return gone
             const step = script(request, shown.length)
@@ -179,7 +180,7 @@ export const make = (options: Options = {}): Effect.Effect<Service> =>
               stay: Effect.zipRight(Deferred.await(disconnected), gone),
               dismiss
             }) as Effect.Effect<Interaction.Answer<I>, InteractionError>
-            return reaction.pipe(
+            return restore(reaction).pipe(
               Effect.onExit((exit) => {
                 open.delete(request)
                 return Exit.isInterrupted(exit) ? dismiss : Effect.void

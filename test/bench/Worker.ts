@@ -19,7 +19,7 @@ export const open = (system: System, workload: string): Effect.Effect<Workload, 
   Effect.map(
     Effect.acquireRelease(
       Effect.sync(() => fork(entry(), ["--worker", system, workload], { execArgv: ["--expose-gc"] })),
-      (child) => Effect.sync(() => child.kill())
+      (child) => Effect.sync(() => child.disconnect())
     ),
     (child) => ({ sample: (budget) => ask(child, `${system} ${workload}`, budget) })
   )
@@ -28,6 +28,7 @@ export const open = (system: System, workload: string): Effect.Effect<Workload, 
 export const serve = (system: string, name: string): Effect.Effect<never> =>
   Effect.scoped(
     Effect.gen(function* () {
+      process.once("disconnect", () => process.exit(0))
       const { workloads } = yield* load(system)
       const make = workloads[name]
       if (make === undefined) return yield* Effect.dieMessage(`${system} has no workload ${name}.`)

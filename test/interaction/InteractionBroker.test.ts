@@ -9,6 +9,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
+import * as QueueChannel from "../../src/channel/QueueChannel.js"
 import type { SessionId } from "../../src/core/Id.js"
 import * as Origin from "../../src/core/Origin.js"
 import * as Redaction from "../../src/core/Redaction.js"
@@ -368,6 +369,29 @@ describe("interactors that cannot", () => {
     })
   )
 
+  it.scoped("leaves the request to the others when a channel closes under it", () =>
+    Effect.gen(function* () {
+      const { broker, about } = yield* setup()
+      const scope = yield* Scope.make()
+      const channel = yield* Scope.extend(QueueChannel.make(), scope)
+      yield* broker.attach(channel.interactor)
+      const [person] = yield* people(broker, {})
+      const request = yield* InteractionSample.request(confirm)
+      const asking = yield* ask(broker, request)
+      yield* Recorder.settle
+      yield* Scope.close(scope, Exit.void)
+      yield* Recorder.settle
+      assert.deepStrictEqual(ids(yield* person.open), [request.requestId])
+      yield* broker.answer(request.requestId, "ui", true)
+      assert.deepStrictEqual(yield* Fiber.join(asking), answered("ui", true))
+      assert.deepStrictEqual(about(request.requestId), [
+        "InteractionRequested",
+        "InteractorFailed",
+        "InteractionAnswered"
+      ])
+    })
+  )
+
   it.scoped("ends for everybody when one person withdraws the question", () =>
     Effect.gen(function* () {
       const { broker, about, events } = yield* setup()
@@ -451,6 +475,29 @@ describe("nobody there", () => {
       yield* Recorder.settle
       assert.strictEqual((yield* leaver.shown).length, 1, "who has left is not asked any more")
       assert.isTrue(Exit.isFailure(yield* Fiber.join(again)), "the other one's script is at its end")
+    })
+  )
+
+  it.scoped("asks nobody who detaches while the request is being raised", () =>
+    Effect.gen(function* () {
+      // The asker yields every few operations, so that the other one can leave between almost any two of them.
+      for (let operations = 20; operations < 40; operations++) {
+        for (let steps = 0; steps < 12; steps++) {
+          const { broker } = yield* setup()
+          const scope = yield* Scope.make()
+          const [leaver] = yield* Scope.extend(people(broker, {}), scope)
+          const request = yield* InteractionSample.request(confirm)
+          const asking = yield* Effect.fork(
+            Effect.withMaxOpsBeforeYield(Effect.exit(broker.interactor.request(request)), operations)
+          )
+          yield* Effect.repeatN(Effect.yieldNow(), steps)
+          yield* Scope.close(scope, Exit.void)
+          yield* Recorder.settle
+          assert.deepStrictEqual(yield* leaver.open, [])
+          const end = yield* Fiber.join(asking)
+          assert.deepStrictEqual(end, Exit.fail(new NoInteractor({ requestId: request.requestId })))
+        }
+      }
     })
   )
 

@@ -1,27 +1,22 @@
 import * as Tool from "@effect/ai/Tool"
 import * as Toolkit from "@effect/ai/Toolkit"
-import { assert, describe, expectTypeOf, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import * as Chunk from "effect/Chunk"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Runtime from "effect/Runtime"
 import * as Schema from "effect/Schema"
-import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import type { CorrelationId, SessionId, ToolCallId } from "../../src/core/Id.js"
 import * as Origin from "../../src/core/Origin.js"
-import { Confirm } from "../../src/interaction/Interaction.js"
 import type { InteractionError } from "../../src/interaction/InteractionError.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
 import { policy } from "../../src/permission/PermissionFile.js"
-import * as Agent from "../../src/runtime/Agent.js"
-import type { AgentRuntime } from "../../src/runtime/AgentRuntime.js"
 import * as TestAgent from "../../src/testing/TestAgent.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
@@ -124,6 +119,18 @@ describe("whom a fiber asks, and as whom", () => {
     }).pipe(Effect.provide(outsider))
   )
 
+  it.effect("does not leak from a fiber that is still inside to whoever inherits from it", () =>
+    Effect.gen(function* () {
+      const running = yield* Effect.fork(
+        Effect.never.pipe(Interactor.withInteractor(inside), Origin.withOrigin(origin))
+      )
+      yield* Recorder.settle
+      yield* Fiber.inheritAll(running)
+      assert.strictEqual(yield* seen, "outside outside -")
+      yield* Fiber.interrupt(running)
+    }).pipe(Effect.provide(outsider))
+  )
+
   it.effect("is the innermost one, and the former one again afterwards", () =>
     Effect.gen(function* () {
       const views = yield* Effect.gen(function* () {
@@ -193,7 +200,8 @@ describe("inside an agent's turn", () => {
         yield* Deferred.succeed(captured, yield* Effect.runtime<never>())
         return toolkit.of({
           look: ({ way }) => {
-            const through = ways[way] ?? ((look) => look)
+            const through = ways[way]
+            assert(through !== undefined)
             const look = Effect.zipWith(Interactor.current, Origin.current, (interactor, origin) =>
               JSON.stringify({ interactor: interactor === expected(), origin })
             )
@@ -418,47 +426,4 @@ describe("a time limit", () => {
       }
     })
   )
-})
-
-describe("the types", () => {
-  const program = Interactor.ask(new Confirm({ prompt: "Deploy?", default: false }))
-
-  it("say that a program may ask somebody, what comes back and how it can fail", () => {
-    expectTypeOf(program).toEqualTypeOf<Effect.Effect<boolean, InteractionError, Interactor.Interactor>>()
-    expectTypeOf(Interactor.withInteractor(inside)(program)).toEqualTypeOf<
-      Effect.Effect<boolean, InteractionError, never>
-    >()
-    expectTypeOf(Effect.provide(program, outsider)).toEqualTypeOf<Effect.Effect<boolean, InteractionError, never>>()
-  })
-
-  it("do not let a program run that nobody can answer", () => {
-    const run = (effect: Effect.Effect<unknown, unknown>) => effect
-    // @ts-expect-error: Interactor is missing.
-    run(program)
-    // @ts-expect-error: another layer does not help.
-    run(Effect.provide(program, Layer.empty))
-    run(Interactor.withInteractor(inside)(program))
-    run(Effect.catchAll(Effect.provide(program, outsider), () => Effect.void))
-  })
-
-  it("say the same of starting an agent", () => {
-    expectTypeOf(Agent.start()).toEqualTypeOf<
-      Effect.Effect<Agent.Agent, never, AgentRuntime | Interactor.Interactor | Scope.Scope>
-    >()
-    const start = (_: Effect.Effect<unknown, unknown, AgentRuntime | Scope.Scope>) => {}
-    // @ts-expect-error: Interactor is missing.
-    start(Agent.start())
-    start(Effect.provide(Agent.start(), outsider))
-    // Whoever names the interactors has said whom to ask.
-    start(Agent.startWith([inside]))
-  })
-
-  it("give every kind the answer of its own declaration", () => {
-    expectTypeOf(Interactor.ask(samples.Select.interaction)).toEqualTypeOf<
-      Effect.Effect<number, InteractionError, Interactor.Interactor>
-    >()
-    // @ts-expect-error: a kind has no handler.
-    const incomplete: Interactor.Handlers = { Confirm: Interactor.declines }
-    assert.isDefined(incomplete)
-  })
 })

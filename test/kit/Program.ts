@@ -37,10 +37,16 @@ export interface Place {
   readonly write: (file: string, content: unknown) => Effect.Effect<string>
   readonly read: (file: string) => Effect.Effect<string>
   readonly exists: (file: string) => Effect.Effect<boolean>
-  /** The entries of a directory. */
+  /** The entries of a directory, sorted. */
   readonly list: (directory: string) => Effect.Effect<ReadonlyArray<string>>
+  /** Makes a directory and those above it. Yields its path. */
+  readonly makeDirectory: (directory: string) => Effect.Effect<string>
+  /** Makes a symbolic link, unless something of its name is there. */
+  readonly link: (target: string, file: string) => Effect.Effect<void>
   /** Waits until a file is there; write it under another name and move it, or it may be empty. */
   readonly appears: (file: string) => Effect.Effect<string>
+  /** The same of any file in a directory, which is there, whose name ends so and does not begin with a dot. */
+  readonly appearsIn: (directory: string, ending: string) => Effect.Effect<string>
   /** A model that plays these steps, for `--model`. */
   readonly script: (...steps: ReadonlyArray<unknown>) => Effect.Effect<string>
   /** Runs the program to its end, with this standard input. */
@@ -101,8 +107,26 @@ export const place: Effect.Effect<Place, never, Scope.Scope> = Effect.gen(functi
     write,
     read: (file) => Effect.sync(() => fs.readFileSync(at(file), "utf8")),
     exists: (file) => Effect.sync(() => fs.existsSync(at(file))),
-    list: (directory) => Effect.sync(() => fs.readdirSync(at(directory))),
-    appears: (file) => inTime(appears(at(file)), () => `${file} never appeared`),
+    list: (directory) => Effect.sync(() => fs.readdirSync(at(directory)).sort()),
+    makeDirectory: (directory) =>
+      Effect.sync(() => {
+        fs.mkdirSync(at(directory), { recursive: true })
+        return at(directory)
+      }),
+    link: (target, file) =>
+      Effect.sync(() => {
+        if (!fs.existsSync(at(file))) fs.symlinkSync(target, at(file))
+      }),
+    appears: (file) =>
+      inTime(
+        appears(at(path.dirname(file)), (name) => name === path.basename(file)),
+        () => `${file} never appeared`
+      ),
+    appearsIn: (directory, ending) =>
+      inTime(
+        appears(at(directory), (name) => name.endsWith(ending) && !name.startsWith(".")),
+        () => `No ${ending} ever appeared in ${directory}`
+      ),
     script: (...steps) =>
       Effect.map(
         Effect.suspend(() => write(`script-${++scripts}.json`, { version: 1, agents: { main: steps } })),
@@ -273,13 +297,15 @@ const launch = (
   }
 }
 
-const appears = (file: string): Effect.Effect<string> =>
+/** The content of the first file of a directory that is wanted, now or later. */
+const appears = (directory: string, wanted: (name: string) => boolean): Effect.Effect<string> =>
   Effect.async((resume) => {
-    const watcher = fs.watch(path.dirname(file))
+    const watcher = fs.watch(directory)
     const look = () => {
-      if (!fs.existsSync(file)) return
+      const name = fs.readdirSync(directory).find(wanted)
+      if (name === undefined) return
       watcher.close()
-      resume(Effect.sync(() => fs.readFileSync(file, "utf8")))
+      resume(Effect.sync(() => fs.readFileSync(path.join(directory, name), "utf8")))
     }
     watcher.on("change", look)
     look()

@@ -17,7 +17,7 @@ export const random = (seed: number): (() => number) => {
 export class Shuffled implements Scheduler {
   private readonly tasks: Array<Task> = []
   private running = false
-  private limit = 1
+  private limit = 12
 
   constructor(
     private readonly next: () => number,
@@ -27,7 +27,7 @@ export class Shuffled implements Scheduler {
   shouldYield(fiber: RuntimeFiber<unknown, unknown> & { readonly currentOpCount?: number }): number | false {
     if ((fiber.currentOpCount ?? 0) < this.limit) return false
     // At least so many that a fiber gets on: yielding costs some operations itself.
-    this.limit = 4 + Math.floor(this.next() * this.patience)
+    this.limit = 12 + Math.floor(this.next() * this.patience)
     return 0
   }
 

@@ -388,34 +388,28 @@ describe("edited arguments", () => {
 })
 
 describe("guards", () => {
-  const suspensions: ReadonlyArray<readonly [string, Kit.Options, (kit: { readonly state: never }) => void]> = [
-    [
-      "turn",
-      {},
-      ({ state }: { readonly state: { suspend: (...args: ReadonlyArray<unknown>) => void } }) =>
-        state.suspend("turn", Kit.ses("root"))
-    ],
-    [
-      "idle",
-      {},
-      ({ state }: { readonly state: { suspend: (...args: ReadonlyArray<unknown>) => void } }) =>
-        state.suspend("idle", Kit.ses("root"))
-    ],
-    [
-      "all",
-      {},
-      ({ state }: { readonly state: { suspend: (...args: ReadonlyArray<unknown>) => void } }) =>
-        state.suspend("all", Kit.ses("root"))
-    ],
+  type SetUp = (state: Effect.Effect.Success<ReturnType<typeof Kit.make>>["state"]) => void
+  const suspend =
+    (scope: "turn" | "idle" | "all"): SetUp =>
+    (state) =>
+      state.suspend(scope, Kit.ses("root"))
+  const suspensions: ReadonlyArray<readonly [string, Kit.Options, SetUp]> = [
+    ["turn", {}, suspend("turn")],
+    ["idle", {}, suspend("idle")],
+    ["all", {}, suspend("all")],
     ["a whitelist", { policy: { whitelist: { tools: ["deploy"] } } }, () => {}],
     ["an allowing default", { policy: { defaultPolicy: "allow" } }, () => {}],
-    ["a grant", { authority: () => Effect.succeedSome({ granted: true, method: "envelope", reason: "granted" }) }, () => {}]
+    [
+      "a grant",
+      { authority: () => Effect.succeedSome({ granted: true, method: "envelope", reason: "granted" }) },
+      () => {}
+    ]
   ]
   for (const [name, options, setUp] of suspensions) {
     it.effect(`hold under ${name}`, () =>
       Effect.gen(function* () {
         const kit = yield* Kit.make({ ...options, guards: [no] })
-        setUp(kit as never)
+        setUp(kit.state)
         assert.deepStrictEqual(yield* kit.check("deploy", { n: 1 }), {
           _tag: "Denied",
           outcome: "denied",
@@ -740,12 +734,12 @@ describe("one resolution for each call", () => {
         const pick = <A>(items: ReadonlyArray<A>): A => items[Math.floor(random() * items.length)] as A
         const program = Effect.gen(function* () {
           const kit = yield* Kit.make({
-            person: () =>
-              TestInteractor.wait(
+            person: () => ({
+              react: (dialog) =>
                 Effect.repeatN(Effect.yieldNow(), Math.floor(random() * 8)).pipe(
-                  Effect.as(TestInteractor.answer(pick(answers)))
+                  Effect.flatMap(() => TestInteractor.answer(pick(answers)).react(dialog))
                 )
-              ),
+            }),
             guards: [() => (random() < 0.1 ? Effect.fail("no") : Effect.yieldNow())]
           })
           const fiber = yield* Effect.fork(kit.check("write", { path: "p", content: "a" }))

@@ -23,7 +23,7 @@ export interface Invocation extends Omit<Arguments.Invocation, "command" | "flag
 export const run = ({ flags, words }: Invocation) =>
   Effect.gen(function* () {
     const [verb = "list", id, ...rest] = words
-    if (!(verb in verbs) || rest.length > 0 || (verb === "list" && id !== undefined)) {
+    if (!Object.hasOwn(verbs, verb) || rest.length > 0 || (verb === "list" && id !== undefined)) {
       return yield* new Arguments.UsageError({ message: `assent audit takes: ${Object.values(verbs).join("; ")}.` })
     }
     const settings = yield* Settings.load(flags)
@@ -97,7 +97,7 @@ const verify = (
   )
 
 const say = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
-  Output.write(process.stdout, lines.map((line) => `${line}\n`).join(""))
+  Output.write(process.stdout, lines.map((line) => `${AuditReport.visible(line)}\n`).join(""))
 
 const among = (known: ReadonlyArray<SessionId>): string =>
-  known.length === 0 ? "Nothing was recorded there yet." : `There are: ${known.join(", ")}.`
+  known.length === 0 ? "Nothing was recorded there yet." : `There are: ${AuditReport.visible(known.join(", "))}.`

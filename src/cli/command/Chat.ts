@@ -29,8 +29,8 @@ export const run = (invocation: Arguments.Invocation) =>
       const current = trusted ? yield* Settings.load({ ...flags, trust: true }) : settings
       for (const warning of current.warnings) yield* screen.printLine(warning)
       if (current.wantsTrust) yield* screen.printLine(Settings.untrustedNotice(current))
-      const { interactors } = yield* Channels.open(plans, current, Effect.succeed(console))
-      const agent = yield* Launch.startAgent(current, interactors, { events: { capacity: 4_096 } })
+      const opened = yield* Channels.open(plans, current, Effect.succeed(console))
+      const agent = yield* Launch.startAgent(current, opened, { events: { capacity: 4_096 } })
       const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
       return yield* ChatExecutor.run({
         agent,

@@ -35,9 +35,10 @@ export const run = (invocation: Arguments.Invocation) =>
           onNone: () => Effect.dieMessage("a console was opened without a screen"),
           onSome: (service) => Effect.provideService(ConsoleChannel.make(), ConsoleScreen, service)
         })
-        const { interactors, halted } = yield* Channels.open(plans, settings, console)
+        const opened = yield* Channels.open(plans, settings, console)
+        const { halted } = opened
         const channel = jsonl ? Option.some(yield* JsonExecutor.makePeer(settings.timeouts)) : Option.none()
-        const agent = yield* Launch.startAgent(settings, interactors, {
+        const agent = yield* Launch.startAgent(settings, opened, {
           // A program that reads our lines gets every one of them; a screen may skip.
           events: json ? { capacity: 256, whenFull: "wait" } : { capacity: 4_096 }
         })
@@ -56,7 +57,7 @@ export const run = (invocation: Arguments.Invocation) =>
         const peer = Option.map(channel, (channel) => ({
           channel,
           lines: Input.lines,
-          alone: interactors.length === 0
+          alone: opened.interactors.length === 0
         }))
         return Effect.succeed(yield* JsonExecutor.run({ agent, task, halted, peer: Option.getOrUndefined(peer) }))
       })

@@ -1,0 +1,333 @@
+/**
+ * A bounded piece of an agent's work: *act* is one turn under an envelope of tools, *assert* says whether that was it.
+ *
+ * ```
+ *  act ─► turn ─► assert ─┬─ ok ────────────────► Ok
+ *   ▲                     ├─ fail ──────────────► Failed
+ *   └──────── retry ──────┴─ no attempt is left ► Exhausted        (the turn was stopped ► Stopped)
+ * ```
+ *
+ * In the turn, calls of `allowedTools` run without asking. Any other call raises `grantStageTool`: an approval counts for
+ * that one call in that attempt; a denial, `defer` and silence are denials of that call, and the turn goes on. Guards come
+ * first in every case. What was approved, and for how long, anywhere else plays no part here, `permissions all` included.
+ *
+ * ```ts
+ * const build = Stage.make({
+ *   name: "build",
+ *   allowedTools: ["run_command"],
+ *   act: "Make the tests pass.",
+ *   assert: () => Effect.map(testsPass, (pass) => (pass ? Stage.ok("green") : Stage.retry("tests fail"))),
+ *   retryPolicy: { maxAttempts: 3 }
+ * })
+ * const end = yield* Stage.run(agent, build)
+ * ```
+ */
+import * as Cause from "effect/Cause"
+import type * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { IdGenerator } from "../core/Id.js"
+import * as Redaction from "../core/Redaction.js"
+import { EventBus } from "../event/EventBus.js"
+import { GrantStageTool } from "../interaction/Interaction.js"
+import * as InteractionRequest from "../interaction/InteractionRequest.js"
+import * as Interactor from "../interaction/Interactor.js"
+import * as Grant from "../permission/Grant.js"
+import * as PermissionGate from "../permission/PermissionGate.js"
+import type { ToolCall } from "../tool/ToolCall.js"
+import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import type { TurnOptions } from "./Session.js"
+import type { TurnEnd } from "./Turn.js"
+
+// -----------------------------------------------------------------------------------------------------------------
+// models
+// -----------------------------------------------------------------------------------------------------------------
+
+/** What became of a call that was outside the envelope. */
+export interface GrantRecord {
+  readonly proposalId: string
+  readonly tool: string
+  readonly argsDigest: string
+  /** Secrets masked. */
+  readonly argsSummary: string
+  /** `unanswered`: cancelled, timed out, or nobody there. Only `approve` let the call through. */
+  readonly outcome: "approve" | "deny" | "defer" | "unanswered"
+  /** What whoever answered had to say. */
+  readonly note?: string
+  /** Who answered, when somebody did. */
+  readonly by?: string
+}
+
+/** An attempt that has ended. */
+export interface Attempt {
+  /** 0-based. */
+  readonly index: number
+  readonly end: TurnEnd
+  /** In the order in which they were asked for. */
+  readonly grants: ReadonlyArray<GrantRecord>
+  /** Why there was to be another attempt; absent for the latest. */
+  readonly retry?: string
+}
+
+/** What an attempt knows when it begins. */
+export interface ActContext {
+  readonly stage: string
+  /** Unique for this run of the stage. */
+  readonly stageExecutionId: string
+  /** 0-based. */
+  readonly attempt: number
+  /** Those before this one, oldest first. */
+  readonly attempts: ReadonlyArray<Attempt>
+}
+
+/** What there is to judge by: `attempts` ends with the attempt in question. */
+export interface AssertContext extends ActContext {
+  /** The attempt in question. */
+  readonly current: Attempt
+}
+
+/** What `assert` says about an attempt. */
+export type Verdict<A> = Data.TaggedEnum<{
+  readonly Ok: { readonly value: A }
+  readonly Retry: { readonly reason: string }
+  readonly Fail: { readonly reason: string }
+}>
+
+export interface Stage<A, E = never, R = never> {
+  readonly name: string
+  /** Exact names of tools. */
+  readonly allowedTools: ReadonlyArray<string>
+  /** What the agent is told: the same each time, or made from the attempts so far. */
+  readonly act: string | ((context: ActContext) => Effect.Effect<string, E, R>)
+  /** Asked after every attempt that was not stopped; a turn that failed is for it to judge, too. */
+  readonly assert: (context: AssertContext) => Effect.Effect<Verdict<A>, E, R>
+  readonly retryPolicy: {
+    /** The first included; at least 1. */
+    readonly maxAttempts: number
+  }
+}
+
+/** How a stage ended: a value, as with turns. Every attempt is in it, oldest first. */
+export type StageEnd<A> = Data.TaggedEnum<{
+  readonly Ok: { readonly value: A; readonly attempts: ReadonlyArray<Attempt> }
+  readonly Failed: { readonly reason: string; readonly attempts: ReadonlyArray<Attempt> }
+  /** The last attempt was to be repeated as well. */
+  readonly Exhausted: { readonly reason: string; readonly attempts: ReadonlyArray<Attempt> }
+  /** The last turn was cancelled or halted: whoever did that wants no other attempt. */
+  readonly Stopped: { readonly end: TurnEnd; readonly attempts: ReadonlyArray<Attempt> }
+}>
+
+/** Who acts: an `Agent`, or a `Session`. */
+export interface Actor<E> {
+  readonly tools: ToolRegistry.Service
+  readonly turn: (text: string, options?: TurnOptions) => Effect.Effect<TurnEnd, E>
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// errors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The stage cannot be run by this agent; nothing was begun. */
+export class StageInvalid extends Schema.TaggedError<StageInvalid>("assent/session/StageInvalid")("StageInvalid", {
+  stage: Schema.String,
+  /** All of them. */
+  problems: Schema.Array(Schema.String)
+}) {
+  override get message(): string {
+    return `Stage ${JSON.stringify(this.stage)} cannot be run: ${this.problems.join("; ")}.`
+  }
+}
+
+/** The stage ended without a value; see {@link getOrFail}. */
+export class StageFailed extends Schema.TaggedError<StageFailed>("assent/session/StageFailed")("StageFailed", {
+  how: Schema.Literal("Failed", "Exhausted", "Stopped"),
+  reason: Schema.String,
+  /** How many there were. */
+  attempts: Schema.Number
+}) {
+  override get message(): string {
+    const attempts = this.attempts === 1 ? "1 attempt" : `${this.attempts} attempts`
+    return `The stage did not succeed (${this.how} after ${attempts}): ${this.reason}`
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A stage as given; makes the types of `act` and `assert` meet. */
+export const make = <A, E = never, R = never>(stage: Stage<A, E, R>): Stage<A, E, R> => stage
+
+export const ok = <A>(value: A): Verdict<A> => ({ _tag: "Ok", value })
+/** There is to be another attempt; the reason is there for the next `act` to read. */
+export const retry = (reason: string): Verdict<never> => ({ _tag: "Retry", reason })
+export const fail = (reason: string): Verdict<never> => ({ _tag: "Fail", reason })
+
+// -----------------------------------------------------------------------------------------------------------------
+// running
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * Runs a stage. Each attempt is a turn of its own, after what the agent is busy with. Interrupting it cancels the turn;
+ * grants end with their attempt, however that ends. Fails with {@link StageInvalid}, as `act` and `assert` fail, and as the
+ * agent's `turn` does.
+ */
+export const run = <A, E, R, E2>(
+  actor: Actor<E2>,
+  stage: Stage<A, E, R>
+): Effect.Effect<StageEnd<A>, E | E2 | StageInvalid, R> =>
+  Effect.gen(function* () {
+    const problems = problemsOf(actor, stage)
+    if (problems.length > 0) return yield* new StageInvalid({ stage: stage.name, problems })
+    const ids = yield* IdGenerator
+    const stageExecutionId = ids.unsafeNext("stage")
+    let attempts: ReadonlyArray<Attempt> = []
+    for (;;) {
+      const index = attempts.length
+      const context: ActContext = { stage: stage.name, stageExecutionId, attempt: index, attempts }
+      const text = typeof stage.act === "string" ? stage.act : yield* stage.act(context)
+      const grants: Array<GrantRecord> = []
+      const end = yield* Effect.scoped(
+        Effect.flatMap(Grant.make({ stageExecutionId, attempt: index }), (held) =>
+          actor.turn(text, { authority: authorityOf(stage, held, grants) })
+        )
+      )
+      const current: Attempt = { index, end, grants: [...grants] }
+      attempts = [...attempts, current]
+      if (isStopped(end)) return { _tag: "Stopped", end, attempts }
+      const verdict = yield* stage.assert({ ...context, attempts, current })
+      switch (verdict._tag) {
+        case "Ok":
+          return { _tag: "Ok", value: verdict.value, attempts }
+        case "Fail":
+          return { _tag: "Failed", reason: verdict.reason, attempts }
+        case "Retry":
+          if (attempts.length >= stage.retryPolicy.maxAttempts) {
+            return { _tag: "Exhausted", reason: verdict.reason, attempts }
+          }
+          attempts = attempts.with(index, { ...current, retry: verdict.reason })
+      }
+    }
+  })
+
+/** The value of a stage that ended well, for stages that build on one another; other ends become {@link StageFailed}. */
+export const getOrFail = <A>(end: StageEnd<A>): Effect.Effect<A, StageFailed> => {
+  switch (end._tag) {
+    case "Ok":
+      return Effect.succeed(end.value)
+    case "Failed":
+    case "Exhausted":
+      return new StageFailed({ how: end._tag, reason: end.reason, attempts: end.attempts.length })
+    case "Stopped":
+      return new StageFailed({ how: end._tag, reason: stopReason(end.end), attempts: end.attempts.length })
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const problemsOf = <E>(actor: Actor<E>, { allowedTools, retryPolicy }: Stage<unknown, unknown, unknown>) => {
+  const unknown = allowedTools.filter((name) => actor.tools.get(name) === undefined)
+  const known = actor.tools.entries.map((entry) => entry.name).join(", ")
+  return [
+    ...(unknown.length === 0 ? [] : [`the agent has no tool ${unknown.join(", ")} (it has: ${known})`]),
+    ...(Number.isInteger(retryPolicy.maxAttempts) && retryPolicy.maxAttempts > 0
+      ? []
+      : [`maxAttempts is ${retryPolicy.maxAttempts} and must be a whole number from 1`])
+  ]
+}
+
+/** A time limit bounds one attempt; every other cancellation, and a halt, means the work itself. */
+const isStopped = (end: TurnEnd): boolean =>
+  end._tag === "Halted" || (end._tag === "Cancelled" && end.reason !== "timeout")
+
+const stopReason = (end: TurnEnd): string => {
+  if (end._tag === "Cancelled") return `the turn was cancelled (${end.reason})`
+  return end._tag === "Halted" ? end.detail : "the turn was stopped"
+}
+
+/** Decides about every call of one attempt, so that none is left to the rules. */
+const authorityOf = (
+  { name, allowedTools }: Pick<Stage<unknown>, "name" | "allowedTools">,
+  grants: Grant.Grants,
+  records: Array<GrantRecord>
+): PermissionGate.Authority => {
+  const allowed = new Set(allowedTools)
+  const inEnvelope = Option.some(
+    resolution({ granted: true, method: "envelope", reason: `in the envelope of stage ${name}` })
+  )
+  const reason = `Stage ${name} was given ${allowedTools.length === 0 ? "no tools" : allowedTools.join(", ")}.`
+  return ({ call }, { bus, redactor }) =>
+    allowed.has(call.name)
+      ? Effect.succeed(inEnvelope)
+      : Effect.asSome(Effect.provideService(asked(call, { name, reason, grants, records, redactor }), EventBus, bus))
+}
+
+interface Asking {
+  /** Of the stage. */
+  readonly name: string
+  /** Shown with the question. */
+  readonly reason: string
+  readonly grants: Grant.Grants
+  readonly records: Array<GrantRecord>
+  readonly redactor: Redaction.Redactor
+}
+
+/** Asks for a grant of this one call, and spends it. */
+const asked = (
+  call: ToolCall,
+  { name, reason, grants, records, redactor }: Asking
+): Effect.Effect<PermissionGate.Resolution, never, Interactor.Interactor | EventBus> =>
+  Effect.gen(function* () {
+    const binding = Grant.bindingOf(grants.attempt, call)
+    const { tool, argsDigest, proposalId } = binding
+    const argsSummary = Redaction.summarize(call.params, redactor)
+    const keep = (record: Pick<GrantRecord, "outcome" | "note" | "by">) => {
+      records.push({ proposalId, tool, argsDigest, argsSummary, ...record })
+    }
+    const interactor = yield* Interactor.current
+    const request = yield* InteractionRequest.make(new GrantStageTool({ ...binding, argsSummary, reason }))
+    const { requestId } = request
+    const unanswered = Effect.sync(() => keep({ outcome: "unanswered" }))
+    const exit = yield* Effect.exit(Effect.onError(interactor.request(request), () => unanswered))
+    if (Exit.isFailure(exit)) {
+      const failure = Cause.failureOption(exit.cause)
+      if (Option.isNone(failure)) return yield* Effect.failCause(Cause.stripFailures(exit.cause))
+      const method = PermissionGate.unanswered(failure.value)
+      return resolution({ granted: false, method, reason: redactor.text(failure.value.message), requestId })
+    }
+    const { answer, by, how } = exit.value
+    const note = answer.note === undefined ? undefined : redactor.text(answer.note)
+    keep({ outcome: answer.outcome, by, ...(note === undefined ? {} : { note }) })
+    if (answer.outcome !== "approve") {
+      const who = by === "console" ? "the user" : by
+      const said = answer.outcome === "defer" ? "put off the decision about" : "did not grant"
+      const method = how !== "answered" ? "unavailable" : note === undefined ? "user_denied" : "user_comment"
+      return resolution({
+        granted: false,
+        method,
+        reason: note ?? `${who} ${said} ${tool} in this stage`,
+        requestId,
+        by
+      })
+    }
+    yield* grants.mint(binding)
+    // Taken from the call once more: a grant is for the arguments that were shown, whatever became of them meanwhile.
+    yield* grants.consume(Grant.bindingOf(grants.attempt, call))
+    return resolution({
+      granted: true,
+      method: how === "yolo" ? "yolo" : "stage_grant",
+      reason: `granted once, in attempt ${grants.attempt.attempt + 1} of stage ${name}`,
+      requestId,
+      by
+    })
+  }).pipe(
+    Effect.catchAll(({ message }) =>
+      Effect.succeed(resolution({ granted: false, method: "stage_grant", reason: message }))
+    )
+  )
+
+const resolution = (how: PermissionGate.Resolution): PermissionGate.Resolution => how

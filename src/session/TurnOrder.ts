@@ -1,0 +1,58 @@
+/**
+ * Turns that somebody waits for: each begins with a message of its own, may bring an authority, and is told its end.
+ *
+ * Written and read by the session in synchronous sections only.
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as FiberId from "effect/FiberId"
+import type { MessageId } from "../core/Id.js"
+import type { Message } from "../inbox/Message.js"
+import type { Authority } from "../permission/PermissionGate.js"
+import type { TurnEnd } from "./Turn.js"
+
+export interface TurnOrder {
+  /** The message that begins the turn. */
+  readonly id: MessageId
+  /** Asked about this turn's calls instead of the session's own. */
+  readonly authority: Authority | undefined
+  /** Completed once, by the session; read by whoever ordered the turn. */
+  readonly end: Deferred.Deferred<TurnEnd>
+}
+
+/** The orders of one session that have no end yet. */
+export interface TurnOrders {
+  readonly place: (id: MessageId, authority: Authority | undefined) => TurnOrder
+  /** The order that this input begins. Such words are queued, and each queued message begins a turn of its own. */
+  readonly of: (input: ReadonlyArray<Message>) => TurnOrder | undefined
+  readonly isOpen: (order: TurnOrder) => boolean
+  /** Whoever placed it does not wait any more. */
+  readonly drop: (order: TurnOrder) => void
+  readonly fulfil: (order: TurnOrder, end: TurnEnd) => void
+  /** Ends all that are left. */
+  readonly close: (end: TurnEnd) => void
+}
+
+export const make = (): TurnOrders => {
+  const orders = new Map<MessageId, TurnOrder>()
+  const fulfil: TurnOrders["fulfil"] = (order, end) => {
+    orders.delete(order.id)
+    Deferred.unsafeDone(order.end, Effect.succeed(end))
+  }
+  return {
+    place: (id, authority) => {
+      const order: TurnOrder = { id, authority, end: Deferred.unsafeMake(FiberId.none) }
+      orders.set(id, order)
+      return order
+    },
+    of: ([first]) => (first === undefined ? undefined : orders.get(first.id)),
+    isOpen: ({ id }) => orders.has(id),
+    drop: ({ id }) => {
+      orders.delete(id)
+    },
+    fulfil,
+    close: (end) => {
+      for (const order of [...orders.values()]) fulfil(order, end)
+    }
+  }
+}

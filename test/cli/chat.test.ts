@@ -1,0 +1,176 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Program from "../kit/Program.js"
+
+/** Positions of these texts, which must come one after the other. */
+const inOrder = (text: string, parts: ReadonlyArray<string>) => {
+  let from = 0
+  for (const part of parts) {
+    const at = text.indexOf(part, from)
+    assert.isAtLeast(at, 0, `${JSON.stringify(part)} does not come after ${from} in:\n${text}`)
+    from = at + part.length
+  }
+}
+
+describe("assent chat at a pipe", () => {
+  it.scopedLive("takes each line as a turn of its own, and quits at the end of input", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      yield* at.write("workspace/notes.txt", "remember the milk")
+      const { code, stdout, stderr } = yield* at.run(["chat"], { stdin: "list\n\n   \nread notes.txt\nlist" })
+      assert.strictEqual(code, 0)
+      assert.strictEqual(stderr, "")
+      inOrder(stdout, [
+        "assent model offline/offline",
+        "I will list the files here.",
+        "● list_files",
+        "list_files: notes.txt",
+        "I will read notes.txt.",
+        "● read_file notes.txt",
+        "remember the milk",
+        "I will list the files here.",
+        "list_files: notes.txt"
+      ])
+      assert.notInclude(stdout, "↳")
+      assert.notInclude(stdout, "\u001b")
+      assert.notInclude(stdout, "I am not a language model but")
+    })
+  )
+
+  it.scopedLive("is what runs without a command, and ends at once without input", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const { code, stdout, stderr } = yield* at.run([])
+      assert.strictEqual(code, 0)
+      assert.strictEqual(stderr, "")
+      assert.match(stdout, /^assent model offline\/offline/)
+    })
+  )
+
+  it.scopedLive("gives the next lines to an open dialog, and never takes an empty one for a yes", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const stdin = ["run touch one", "", "sure", "y", "run touch two", "n", "list"].map((line) => `${line}\n`).join("")
+      const { code, stdout } = yield* at.run(["chat"], { stdin })
+      assert.strictEqual(code, 0)
+      inOrder(stdout, [
+        "Allow run_command?",
+        "touch one",
+        "Please type one of",
+        "Please type one of",
+        "● run_command touch one",
+        "Allow run_command?",
+        "touch two",
+        "run_command was not run. Permission denied",
+        "list_files: one"
+      ])
+      assert.deepStrictEqual(yield* at.list("workspace"), ["one"])
+    })
+  )
+
+  it.scopedLive("denies after three lines that are no answer, and when the input ends instead of one", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const nonsense = yield* at.run(["chat"], { stdin: "run touch made\n\nperhaps\nwell\nlist\n" })
+      assert.strictEqual(nonsense.code, 0)
+      inOrder(nonsense.stdout, ["run_command was not run. Permission denied", "I will list the files here."])
+      // Also when the last line is a yes that was cut off.
+      for (const stdin of ["run touch made\n", "run touch made\n\n\n", "run touch made\ny"]) {
+        const ended = yield* at.run(["chat"], { stdin })
+        assert.strictEqual(ended.code, 0)
+        inOrder(ended.stdout, ["Allow run_command?", "run_command was not run. Permission denied"])
+      }
+      assert.deepStrictEqual(yield* at.list("workspace"), [])
+    })
+  )
+
+  it.scopedLive("asks questions one after the other, with defaults and retries", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const questions = [
+        { text: "Which colour?", question_type: "single_choice", choices: ["red", "green"], default_choice: 2 },
+        { text: "Which sizes?", question_type: "multiple_choice", choices: ["S", "M", "L"] },
+        { text: "Anything else?", question_type: "free_text", required: false }
+      ]
+      const model = yield* at.script(
+        { tools: [{ name: "request_clarification", params: { context: "An order.", questions } }] },
+        { expect: { contains: '"selected":[1,3]' }, text: "Ordered." }
+      )
+      const { code, stdout } = yield* at.run(["chat", "--model", model], { stdin: "order\n\n9\n1, 3, 1\n\n" })
+      assert.strictEqual(code, 0)
+      inOrder(stdout, ["An order.", "Which colour?", "Which sizes?", "9", "Anything else?", "Ordered."])
+    })
+  )
+
+  it.scopedLive("knows its commands, and tells those it does not know", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const other = yield* at.script({ text: "I am the other.", usage: { input: 11, output: 4 } })
+      const lines = [
+        "/help",
+        "/cost",
+        "/permissions",
+        "/permissions allow touch *",
+        "/permissions frobnicate",
+        "run touch made",
+        "/model",
+        "/model acme/none",
+        `/model ${other}`,
+        "/model",
+        "/clear",
+        "hello",
+        "/cost",
+        "/dance",
+        "/quit",
+        "run touch never"
+      ]
+      const { code, stdout } = yield* at.run(["chat"], { stdin: lines.map((line) => `${line}\n`).join("") })
+      assert.strictEqual(code, 0)
+      inOrder(stdout, [
+        "/permissions [COMMAND]",
+        "0 model calls",
+        "default: ask",
+        "Allowed for this session: touch *",
+        'There is no "permissions frobnicate"',
+        "● run_command touch made",
+        "offline/offline",
+        'There is no provider "acme"',
+        `The model is now ${other}.`,
+        other,
+        "The conversation is forgotten.",
+        "I am the other.",
+        "3 model calls, 11 tokens in, 4 tokens out",
+        "There is no command /dance"
+      ])
+      assert.notInclude(stdout, "Allow run_command?")
+      assert.deepStrictEqual(yield* at.list("workspace"), ["made"])
+    })
+  )
+
+  it.scopedLive("goes on after a turn that failed, and ends as its last turn did", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const model = yield* at.script({ error: "bad_output" }, { text: "Better." }, { error: "bad_output" })
+      const better = yield* at.run(["chat", "--model", model], { stdin: "one\ntwo\n" })
+      assert.strictEqual(better.code, 0)
+      inOrder(better.stdout, ["— failed:", "Better."])
+      const worse = yield* at.run(["chat", "--model", model], { stdin: "one\ntwo\nthree\n" })
+      assert.strictEqual(worse.code, 1)
+    })
+  )
+
+  it.scopedLive("ends with 130 on a signal in the middle of a command, and leaves no process behind", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const program = yield* at.start(["chat", "--yolo"])
+      yield* program.write("run echo $$ > pid.half && mv pid.half pid && exec sleep 300\n")
+      const pid = Number(yield* at.appears("workspace/pid"))
+      assert.isTrue(Program.isAlive(pid))
+      yield* program.signal("SIGTERM")
+      const { code, stderr } = yield* program.exit
+      assert.strictEqual(code, 130)
+      assert.strictEqual(stderr, "")
+      assert.isFalse(Program.isAlive(pid))
+    })
+  )
+})

@@ -1,0 +1,69 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Program from "../kit/Program.js"
+
+describe("assent permissions", () => {
+  it.scopedLive("shows the user's and the workspace's rules as one", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      yield* at.write("config/permissions.json", {
+        guards: { deny: { patterns: ["shutdown *"] } },
+        blacklist: { arguments: ["--force"] },
+        whitelist: { patterns: ["git status*"] }
+      })
+      yield* at.write("workspace/.assent/permissions.json", {
+        defaultPolicy: "deny",
+        blacklist: { tools: ["edit_file"] }
+      })
+      const { code, stdout, stderr } = yield* at.run(["permissions"])
+      assert.strictEqual(code, 0)
+      assert.strictEqual(stderr, "")
+      assert.deepStrictEqual(yield* at.run(["permissions", "show"]), { code, stdout, stderr })
+      const lines = Program.linesOf(stdout)
+      const section = (title: string) => {
+        const from = lines.indexOf(`${title}:`) + 1
+        const rest = lines.slice(from)
+        const length = rest.findIndex((line) => !line.startsWith("  "))
+        return from === 0 ? undefined : rest.slice(0, length < 0 ? rest.length : length).join("\n")
+      }
+      assert.include(lines, "default: deny")
+      assert.include(section("guards"), "shutdown *")
+      assert.include(section("denied by policy"), "--force")
+      assert.include(section("denied by policy"), "edit_file")
+      assert.include(section("allowed by policy"), "git status*")
+      assert.include(section("never ask"), "read_file")
+      assert.notInclude(section("never ask"), "write_file")
+      assert.strictEqual((yield* at.run(["permissions", "status"])).stdout, "default: deny\nsuspended: no\n")
+    })
+  )
+
+  it.scopedLive("checks a call and names what decides", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const policy = yield* at.write("policy.json", {
+        guards: { deny: { patterns: ["rm -rf *"] } },
+        blacklist: { arguments: ["--force"] },
+        whitelist: { patterns: ["git status*"] }
+      })
+      const checks: ReadonlyArray<readonly [ReadonlyArray<string>, RegExp]> = [
+        [["run_command", "git", "status"], /^allow \(whitelist\): git status\*\n$/],
+        [["run_command", "git status; rm -rf x"], /^deny \(guard\): rm -rf \*/],
+        [["run_command", "git status; ls"], /^ask \(default\)/],
+        [["run_command", "--", "git", "push", "--force"], /^deny \(blacklist\): --force/],
+        [["run_command", '{"command":"git status -s"}'], /^allow \(whitelist\)/],
+        [["write_file", '{"path":"notes/a","content":"x"}'], /^ask \(default\)/],
+        [["read_file", '{"path":"notes/a"}'], /^allow \(auto_approved\)/]
+      ]
+      yield* Effect.forEach(
+        checks,
+        ([words, said]) =>
+          Effect.map(at.run(["permissions", "--policy", policy, "check", ...words]), ({ code, stdout, stderr }) => {
+            assert.match(stdout, said, words.join(" "))
+            assert.strictEqual(code, 0)
+            assert.strictEqual(stderr, "")
+          }),
+        { concurrency: 2, discard: true }
+      )
+    })
+  )
+})

@@ -1,0 +1,173 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as ModelServer from "../kit/ModelServer.js"
+import * as Program from "../kit/Program.js"
+import { chat } from "../kit/Wire.js"
+
+/** A key of no shape that anybody would recognise: it has to be known to be masked. */
+const key = "canary.7f3a+opaque/key=="
+
+const model = ["--model", "openai-compatible/local-test"]
+
+/** A place, a server that plays an OpenAI-compatible endpoint, and how to reach the one from the other. */
+const setting = Effect.gen(function* () {
+  const at = yield* Program.place
+  const server = yield* ModelServer.make
+  const args = ["--base-url", `${server.url}/v1`, ...model]
+  const env = { OPENAI_COMPATIBLE_API_KEY: key }
+  return { at, server, args, env }
+})
+
+const replies = (...reply: ReadonlyArray<Parameters<typeof chat.events>[0]>) =>
+  reply.map((one) => ModelServer.eventStream(chat.events(one)))
+
+/** A gateway that tells what it was sent. */
+const tattling =
+  (status: number, headers: Record<string, string> = {}) =>
+  (request: ModelServer.Received): ModelServer.Script =>
+    ModelServer.jsonError(
+      status,
+      chat.error(`Refused. You sent: Authorization: ${request.headers.authorization}`, "invalid_request_error"),
+      headers
+    )
+
+describe("a provider", () => {
+  it.scopedLive("gets the task, runs a tool, is asked again after a 429, and its answer is printed", () =>
+    Effect.gen(function* () {
+      const { at, server, args, env } = yield* setting
+      yield* at.write("workspace/notes.txt", "remember the milk")
+      yield* at.write("workspace/AGENTS.md", "Answer in one word.")
+      yield* server.play(
+        ...replies({
+          thinking: "A file.",
+          text: ["Let me ", "look."],
+          calls: [{ id: "call_a", name: "read_file", args: '{"path":"notes.txt"}' }]
+        }),
+        ModelServer.jsonError(429, chat.error("Slow down.", "rate_limit"), { "retry-after-ms": "20" }),
+        ...replies({ text: ["Mi", "lk."] })
+      )
+      const { code, stdout, stderr } = yield* at.run(["run", ...args, "what to buy?"], { env })
+      assert.deepStrictEqual({ code, stdout, stderr }, { code: 0, stdout: "Milk.\n", stderr: "" })
+      const first = yield* server.received
+      assert.strictEqual(first.url, chat.path)
+      assert.strictEqual(first.headers.authorization, `Bearer ${key}`)
+      const body = ModelServer.json(first)
+      assert.strictEqual(body.model, "local-test")
+      assert.deepInclude(body.messages.at(-1), { role: "user" })
+      assert.include(JSON.stringify(body.messages.at(-1)), "what to buy?")
+      assert.include(body.messages[0].content, "Answer in one word.")
+      assert.include(body.messages[0].content, at.path("workspace"))
+      assert.includeMembers(
+        body.tools.map((tool: { readonly function: { readonly name: string } }) => tool.function.name),
+        ["run_command", "read_file", "write_file", "request_clarification"]
+      )
+      const refused = yield* server.received
+      const again = yield* server.received
+      assert.deepStrictEqual(ModelServer.json(again), ModelServer.json(refused))
+      const result = ModelServer.json(again).messages.at(-1)
+      assert.deepInclude(result, { role: "tool", tool_call_id: "call_a" })
+      assert.include(result.content, "remember the milk")
+    })
+  )
+
+  it.scopedLive("is found by the variable or the user's file as well as by the flag", () =>
+    Effect.gen(function* () {
+      const { at, server, env } = yield* setting
+      yield* server.play(...replies({ text: ["one"] }, { text: ["two"] }))
+      const variable = { OPENAI_COMPATIBLE_BASE_URL: `${server.url}/v1` }
+      assert.strictEqual((yield* at.run(["run", ...model, "x"], { env: { ...env, ...variable } })).stdout, "one\n")
+      yield* at.write("config/config.json", {
+        model: "openai-compatible/local-test",
+        base_urls: { "openai-compatible": `${server.url}/v1` }
+      })
+      assert.strictEqual((yield* at.run(["run", "x"])).stdout, "two\n")
+      yield* server.received
+      assert.isUndefined((yield* server.received).headers.authorization)
+    })
+  )
+
+  it.scopedLive("that tells our key in its errors does not get it shown anywhere", () =>
+    Effect.gen(function* () {
+      const { at, server, args, env } = yield* setting
+      for (const mode of [[], ["--json"], ["--log-level", "debug"], ["--json", "--log-level", "debug"]]) {
+        yield* server.play(tattling(429, { "retry-after-ms": "1" }), tattling(401))
+        const { code, stdout, stderr } = yield* at.run(["run", ...mode, ...args, "x"], { env })
+        assert.strictEqual(code, 1)
+        assert.strictEqual((yield* server.received).headers.authorization, `Bearer ${key}`)
+        yield* server.received
+        const said = mode.includes("--json") ? stdout : stderr
+        assert.include(said, "OPENAI_COMPATIBLE_API_KEY")
+        for (const text of [stdout, stderr]) {
+          assert.notInclude(text, key)
+          assert.notInclude(text, "canary")
+        }
+      }
+      assert.deepStrictEqual(yield* at.list("tmp"), [])
+    })
+  )
+
+  it.scopedLive("that plays our key back as text and in calls does not get it shown, run results included", () =>
+    Effect.gen(function* () {
+      const { at, server, args, env } = yield* setting
+      const run = (command: string, id: string) => ({ id, name: "run_command", args: JSON.stringify({ command }) })
+      const [head, tail] = [key.slice(0, 9), key.slice(9)]
+      // Spelled so that only what the command prints is the key, one half after the other.
+      const coded = (text: string) => Buffer.from(text).reduce((out, byte) => `${out}\\${byte.toString(8)}`, "")
+      yield* server.play(
+        ...replies(
+          {
+            text: ["Your key is ", head, tail, ", or: ", key, "."],
+            calls: [
+              run("env; tr '\\0' '\\n' < /proc/$PPID/environ", "call_1"),
+              run("env", "call_2"),
+              run(`printf '${coded(head)}'; sleep 0.1; printf '${coded(tail)}'`, "call_3"),
+              run(`echo ${key} >&2; false`, "call_4"),
+              { id: "call_5", name: "read_file", args: JSON.stringify({ path: key }) }
+            ]
+          },
+          { thinking: `Hm, ${key}.`, text: ["Bye, ", head, tail, "!"] }
+        )
+      )
+      const { code, stdout, stderr } = yield* at.run(["run", "--json", "--yolo", ...args, "x"], { env })
+      assert.strictEqual(code, 0)
+      assert.strictEqual(stderr, "")
+      assert.notInclude(stdout, key)
+      assert.notInclude(stdout, "canary")
+      const events = Program.events(stdout)
+      const joined = (tag: "TextDelta" | "ToolOutput") =>
+        events.flatMap((event) => (event._tag === tag && "text" in event ? [event.text] : [])).join("")
+      assert.notInclude(joined("TextDelta"), key)
+      assert.notInclude(joined("ToolOutput"), key)
+      assert.include(joined("TextDelta"), "Your key is [REDACTED], or: [REDACTED].")
+      assert.include(joined("ToolOutput"), `HOME=${at.path("home")}`)
+      const ends = events.flatMap((event) => (event._tag === "ToolCallEnded" ? [event] : []))
+      assert.strictEqual(ends.filter(({ outcome }) => outcome === "succeeded").length, 3)
+      // Nor does it go back to the provider, or to whichever comes next.
+      yield* server.received
+      const second = yield* server.received
+      assert.notInclude(second.text, key)
+      assert.notInclude(second.text, "canary")
+      assert.include(second.text, "[REDACTED]")
+    })
+  )
+
+  it.scopedLive("that cannot be reached, or breaks off, ends the run with a sentence", () =>
+    Effect.gen(function* () {
+      const { at, server, args, env } = yield* setting
+      yield* server.play(ModelServer.jsonError(400, chat.error("The model does not exist.", "not_found")))
+      const failed = yield* at.run(["run", ...args, "x"], { env })
+      assert.strictEqual(failed.code, 1)
+      assert.strictEqual(failed.stdout, "")
+      assert.match(failed.stderr, /^assent: [^\n]*does not exist[^\n]*\n$/)
+      yield* server.play(...[1, 2, 3, 4, 5].map(() => tattling(429, { "retry-after-ms": "1" })))
+      const busy = yield* at.run(["run", "--json", ...args, "x"], { env })
+      assert.strictEqual(busy.code, 1)
+      const events = Program.events(busy.stdout)
+      assert.isNotEmpty(events.filter((event) => event._tag === "ModelRetried"))
+      assert.deepInclude(
+        events.find((event) => event._tag === "TurnEnded"),
+        { reason: "failed" }
+      )
+    })
+  )
+})

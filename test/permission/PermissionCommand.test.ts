@@ -1,0 +1,120 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as PermissionCommand from "../../src/permission/PermissionCommand.js"
+import type { PolicySource } from "../../src/permission/PolicySource.js"
+import * as Kit from "../kit/gate.js"
+
+const setUp = (policy: PolicySource = {}) =>
+  Effect.map(Kit.make({ policy }), (kit) => {
+    const target = { state: kit.state, policy: kit.policy, tools: kit.tools, sessionId: Kit.ses("root") }
+    return {
+      ...kit,
+      run: (line: string) => PermissionCommand.run(line, target),
+      lines: (line: string) => Either.getOrThrow(PermissionCommand.run(line, target)).lines,
+      left: (line: string) => Either.getOrThrow(Either.flip(PermissionCommand.run(line, target)))
+    }
+  })
+
+describe("permissions", () => {
+  it.effect("shows what is allowed and denied, and by whom; nothing said means show", () =>
+    Effect.gen(function* () {
+      const { lines } = yield* setUp({
+        guards: { deny: { patterns: ["rm -rf *"] } },
+        blacklist: { arguments: ["--force"] },
+        whitelist: { tools: ["look"] }
+      })
+      lines("allow git *")
+      lines("deny  write ")
+      const shown = [
+        "default: ask",
+        "suspended: no",
+        "guards:",
+        "  pattern rm -rf *",
+        "denied in this session:",
+        "  write",
+        "denied by policy:",
+        "  argument --force",
+        "allowed in this session:",
+        "  git *",
+        "allowed by policy:",
+        "  tool look",
+        "never ask:",
+        "  note"
+      ]
+      assert.deepStrictEqual(lines(""), shown)
+      assert.deepStrictEqual(lines("  show "), shown)
+    })
+  )
+
+  it.effect("tells what would happen to a call, by which rule, and changes nothing", () =>
+    Effect.gen(function* () {
+      const { events, lines, run } = yield* setUp({
+        guards: { deny: { patterns: ["rm -rf *"] } },
+        blacklist: { patterns: ["sudo *"] }
+      })
+      lines("allow git *")
+      const table: ReadonlyArray<readonly [string, string]> = [
+        ["check shell git status", "allow (session_whitelist): git *"],
+        ["check shell git status; ls", "ask (default): the default is ask"],
+        ["check shell   rm -rf / ", "deny (guard): rm -rf *"],
+        ["check shell sudo ls", "deny (blacklist): sudo *"],
+        ['check shell {"command": "git log"}', "allow (session_whitelist): git *"],
+        ["check note", "allow (auto_approved): the tool asks nobody"],
+        ['check write {"path": "a", "content": "b"}', "ask (default): the default is ask"]
+      ]
+      for (const [line, expected] of table) {
+        assert.deepStrictEqual(run(line), Either.right({ lines: [expected], changed: false }), line)
+      }
+      assert.deepStrictEqual(events, [])
+    })
+  )
+
+  it.effect("changes this session: allow, deny, default, suspend, resume, clear", () =>
+    Effect.gen(function* () {
+      const { check, lines, resolved, run } = yield* setUp()
+      const next = (n: number) =>
+        Effect.map(check("deploy", { n }), () => {
+          const event = resolved().at(-1)
+          return event?.method
+        })
+      assert.isTrue(Either.getOrThrow(run("allow deploy")).changed)
+      assert.strictEqual(yield* next(1), "session_whitelist")
+      lines("deny deploy")
+      assert.strictEqual(yield* next(1), "session_blacklist")
+      lines("suspend")
+      assert.strictEqual(yield* next(1), "allow_all")
+      assert.deepStrictEqual(lines("status"), ["default: ask", "suspended: all"])
+      assert.deepStrictEqual(lines("resume"), ["default: ask", "suspended: no"])
+      assert.strictEqual(yield* next(1), "session_blacklist")
+      lines("suspend idle")
+      assert.strictEqual(yield* next(1), "idle_suspension")
+      lines("suspend turn")
+      assert.strictEqual(yield* next(1), "turn_suspension")
+      lines("resume")
+      lines("clear")
+      lines("default deny")
+      assert.strictEqual(yield* next(1), "default")
+      assert.deepStrictEqual(lines("status"), ["default: deny", "suspended: no"])
+    })
+  )
+
+  it.effect("says what is wrong with a line, and how it goes", () =>
+    Effect.gen(function* () {
+      const { left } = yield* setUp()
+      const table: ReadonlyArray<readonly [string, string]> = [
+        ["allow", "permissions allow needs a tool name, a pattern or a command."],
+        ["deny  ", "permissions deny needs a tool name, a pattern or a command."],
+        ["default maybe", "permissions default takes allow, deny or ask."],
+        ["default", "permissions default takes allow, deny or ask."],
+        ["suspend now", "permissions suspend takes turn, idle or all."],
+        ["check", "permissions check needs a tool: deploy, note, look, write, shell, shown, broken."],
+        ["check nothing", "permissions check needs a tool: deploy, note, look, write, shell, shown, broken."],
+        ["check write {oops", "Those arguments are not JSON: {oops"]
+      ]
+      for (const [line, expected] of table) assert.strictEqual(left(line), expected, line)
+      assert.include(left("permit everything"), 'There is no "permissions permit".')
+      assert.include(left("permit everything"), "permissions resume")
+    })
+  )
+})
