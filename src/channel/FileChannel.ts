@@ -134,6 +134,7 @@ const prepare = (
       yield* fs.makeDirectory(path, { recursive: true, mode: 0o700 })
       yield* fs.access(path, { readable: true, writable: true })
     }
+    yield* exchange.tidy
     const leftovers = yield* exchange.waiting
     if (leftovers.length === 0) return
     yield* Effect.forEach(leftovers, (requestId) => fs.remove(exchange.files(requestId).request, { force: true }))

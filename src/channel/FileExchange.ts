@@ -37,8 +37,10 @@ export interface FileExchange {
   readonly write: (path: string, text: string) => Effect.Effect<void, PlatformError.PlatformError>
   /** Removes all files of a request; those that are not there, or cannot be removed, are left. */
   readonly clear: (requestId: string) => Effect.Effect<void>
-  /** Ids of the requests that are waiting for an answer, and removal of what a crash left half-written. */
+  /** Ids of the requests that are waiting for an answer. */
   readonly waiting: Effect.Effect<ReadonlyArray<string>, PlatformError.PlatformError>
+  /** Removes requests that a crash left half-written. Only for the channel itself: nobody else knows that it crashed. */
+  readonly tidy: Effect.Effect<void, PlatformError.PlatformError>
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -74,13 +76,14 @@ export const make = (directory: string): Effect.Effect<FileExchange, never, File
         )
       },
       clear: (requestId) => Effect.forEach(Object.values(files(requestId)), remove, { discard: true }),
-      waiting: Effect.flatMap(fs.readDirectory(requests), (names) =>
-        Effect.as(
-          Effect.forEach(
-            names.filter((name) => name.endsWith(".half")),
-            (name) => remove(path.join(requests, name))
-          ),
-          names.flatMap((name) => Option.toArray(requestIdOf(name)))
+      waiting: Effect.map(fs.readDirectory(requests), (names) =>
+        names.flatMap((name) => Option.toArray(requestIdOf(name)))
+      ),
+      tidy: Effect.flatMap(fs.readDirectory(requests), (names) =>
+        Effect.forEach(
+          names.filter((name) => name.endsWith(".half")),
+          (name) => remove(path.join(requests, name)),
+          { discard: true }
         )
       )
     }

@@ -20,11 +20,12 @@ export interface Flags {
   readonly "log-level"?: string | undefined
   readonly json?: boolean | undefined
   readonly jsonl?: boolean | undefined
+  readonly key?: string | undefined
   readonly help?: boolean | undefined
   readonly version?: boolean | undefined
 }
 
-export const commands = ["chat", "run", "permissions"] as const
+export const commands = ["chat", "run", "permissions", "audit", "answer"] as const
 export type CommandName = (typeof commands)[number]
 
 export interface Invocation {
@@ -106,6 +107,7 @@ const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
   },
   json: { type: "boolean", help: "run: events as JSON lines on standard output" },
   jsonl: { type: "boolean", help: "run: as --json, and commands as JSON lines on standard input" },
+  key: { type: "string", value: "FILE", help: "write and verify the audit with the key in this file" },
   help: { type: "boolean", short: "h", help: "this text" },
   version: { type: "boolean", short: "v", help: "the version" }
 }
@@ -130,6 +132,8 @@ export const help = `assent: agents that ask first.
   assent [chat]                  a person at a terminal
   assent run [TASK]              one task, from the words or from standard input; the answer on standard output
   assent permissions [COMMAND]   what the policy says: show, check TOOL [ARGUMENTS]
+  assent audit [COMMAND]         what was decided here: list, show SESSION, verify [SESSION]
+  assent answer DIR              answer by hand what a file channel asks
 
 ${flagHelp}
 

@@ -6,12 +6,12 @@ import * as Redacted from "effect/Redacted"
 import type * as AuditArchive from "../event/AuditArchive.js"
 import type * as AuditChain from "../event/AuditChain.js"
 import * as Arguments from "./Arguments.js"
-import type { Settings } from "./Settings.js"
 
 /** Trails in the workspace, heads beside the user's own settings, where the agent's tools do not reach. */
-export const archive = (
-  settings: Pick<Settings, "workspace" | "configDirectory">
-): Effect.Effect<AuditArchive.Archive, never, Path.Path> =>
+export const archive = (settings: {
+  readonly workspace: string
+  readonly configDirectory: string
+}): Effect.Effect<AuditArchive.Archive, never, Path.Path> =>
   Effect.map(Path.Path, (path) => ({
     directory: path.join(settings.workspace, ".assent", "audit"),
     headDirectory: path.join(settings.configDirectory, "audit-heads")

@@ -49,6 +49,14 @@ const dispatch = (invocation: Arguments.Invocation) =>
         const Run = yield* Effect.promise(() => import("./command/Run.js"))
         return yield* Run.run(invocation)
       }
+      case "audit": {
+        const Audit = yield* Effect.promise(() => import("./command/Audit.js"))
+        return yield* Audit.run(invocation)
+      }
+      case "answer": {
+        const Answer = yield* Effect.promise(() => import("./command/Answer.js"))
+        return yield* Answer.run(invocation)
+      }
       case "permissions": {
         const Permissions = yield* Effect.promise(() => import("./command/Permissions.js"))
         return yield* Permissions.run(invocation)

@@ -10,12 +10,15 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Clarification from "../builtin/Clarification.js"
 import * as Workspace from "../builtin/Workspace.js"
+import * as Redaction from "../core/Redaction.js"
+import * as AuditFile from "../event/AuditFile.js"
 import * as Model from "../model/Model.js"
 import * as ModelRegistry from "../model/ModelRegistry.js"
 import type * as PermissionFile from "../permission/PermissionFile.js"
 import * as Agent from "../runtime/Agent.js"
 import * as AgentRuntime from "../runtime/AgentRuntime.js"
 import type * as Channels from "./Channels.js"
+import * as AuditPlace from "./AuditPlace.js"
 import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
 import * as Settings from "./Settings.js"
 
@@ -81,7 +84,11 @@ export const startAgent = (
         )
       )
     )
-    const context = yield* Layer.build(runtime)
+    const redactor = Redaction.make(Object.values(settings.keys))
+    const audit = AuditFile.layer({ ...(yield* AuditPlace.archive(settings)), key: settings.auditKey, redactor })
+    const context = yield* Effect.mapError(Layer.build(Layer.merge(runtime, audit)), (error) =>
+      ConfigurationInvalid.make(error.message)
+    )
     return yield* Effect.provide(Agent.startWith(interactors, options), context)
   })
 

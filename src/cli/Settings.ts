@@ -12,10 +12,12 @@ import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import type * as AuditChain from "../event/AuditChain.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import * as ModelRegistry from "../model/ModelRegistry.js"
 import * as PermissionFile from "../permission/PermissionFile.js"
 import * as Arguments from "./Arguments.js"
+import * as AuditPlace from "./AuditPlace.js"
 import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
 
 /** `config.json`, in the user's directory and in the workspace's `.assent`. */
@@ -47,6 +49,8 @@ export interface Settings {
   readonly timeouts: Interactor.Timeouts
   readonly instructions: string
   readonly limits: { readonly maxSteps?: number; readonly parallelTools?: number; readonly identicalErrors?: number }
+  /** Makes the audit's hashes unforgeable for whoever lacks it. */
+  readonly auditKey: AuditChain.Key | undefined
   readonly logLevel: LogLevel.LogLevel
   /** Milliseconds after which the work is cancelled. */
   readonly timeout: number | undefined
@@ -99,6 +103,7 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
         ...(limits.parallel_tools === undefined ? {} : { parallelTools: limits.parallel_tools }),
         ...(limits.identical_errors === undefined ? {} : { identicalErrors: limits.identical_errors })
       },
+      auditKey: yield* AuditPlace.readKey(flags.key),
       logLevel: yield* logLevelOf(flags["log-level"]),
       timeout: flags.timeout === undefined ? undefined : yield* Arguments.parseDuration(flags.timeout),
       warnings: policy.warnings

@@ -127,7 +127,8 @@ class MaskedFlow implements Flow {
     const masked = this.text(raw)
     const before = this.shown
     this.held = this.held.slice(length)
-    this.shown = masked === raw ? raw.slice(Math.max(raw.length - 16, runAt(raw))) : ""
+    const tail = raw.slice(Math.max(raw.length - 16, runAt(raw)))
+    this.shown = masked.endsWith(tail) ? tail : ""
     // A token may have begun in what was shown already.
     let same = 0
     while (same < before.length && masked[same] === before[same]) same++

@@ -26,6 +26,7 @@ import type { RequestId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import * as Redaction from "../core/Redaction.js"
 import * as AgentEvent from "../event/AgentEvent.js"
+import type * as AuditTrail from "../event/AuditTrail.js"
 import * as EventBus from "../event/EventBus.js"
 import * as DialogQueue from "./DialogQueue.js"
 import { FormProgress } from "./FormProgress.js"
@@ -40,6 +41,7 @@ import {
   type AnswerRejected,
   type InteractionError
 } from "./InteractionError.js"
+import * as InteractionAudit from "./InteractionAudit.js"
 import * as InteractionEvent from "./InteractionEvent.js"
 import type { InteractionRequest } from "./InteractionRequest.js"
 import * as Interactor from "./Interactor.js"
@@ -74,6 +76,8 @@ export interface Options {
   /** With nobody attached: fail at once, or wait for the next one to attach. Default: `fail`. */
   readonly whenNobody?: "fail" | "wait" | undefined
   readonly redactor?: Redaction.Redactor | undefined
+  /** Where every settled interaction is written down before its answer counts. Default: nowhere. */
+  readonly audit?: AuditTrail.Service | undefined
 }
 
 /** Closing the scope cancels what is open, what waits in line, and what comes later. */
@@ -233,12 +237,14 @@ class Broker implements Service {
               this.pending.settle(request.requestId, exit, "the asker")
             }
             this.raised.delete(request.requestId)
-            return Effect.zipRight(
+            return Effect.flatMap(this.recorded(request, exit), (exit) =>
               Effect.zipRight(
-                this.publish(request, InteractionEvent.settled(request, exit, this.redactor)),
-                dismiss(raised.shown.values())
-              ),
-              exit
+                Effect.zipRight(
+                  this.publish(request, InteractionEvent.settled(request, exit, this.redactor)),
+                  dismiss(raised.shown.values())
+                ),
+                exit
+              )
             )
           })
         )
@@ -246,12 +252,33 @@ class Broker implements Service {
     )
   }
 
+  /** Writes the end of a request down. An answer that could not be recorded does not count. */
+  private recorded(
+    request: InteractionRequest,
+    exit: Exit.Exit<AnyAnswered, InteractionError>
+  ): Effect.Effect<Exit.Exit<AnyAnswered, InteractionError>> {
+    const { audit, origin } = this.options
+    if (audit === undefined) return Effect.succeed(exit)
+    return Effect.flatMap(Clock.currentTimeMillis, (answeredAt) => {
+      const rootSessionId = origin?.rootSessionId ?? request.sessionId
+      const entry = InteractionAudit.settled(request, exit, { rootSessionId, answeredAt })
+      if (Option.isNone(entry)) return Effect.succeed(exit)
+      return Effect.match(audit.record(entry.value), {
+        onSuccess: () => exit,
+        onFailure: ({ message }) =>
+          Exit.isFailure(exit)
+            ? exit
+            : Exit.fail(new InteractorUnavailable({ requestId: request.requestId, by: "audit", reason: message }))
+      })
+    })
+  }
+
   /** Starts one interactor on one request, in a fiber that ends with the request, the attachment or the broker. */
   private show(attachment: Attachment, raised: Raised): Effect.Effect<void> {
-    // Whoever was to be asked may have left while the request was being raised.
-    if (!this.attached.has(attachment)) return Effect.void
     const { request, options } = raised
     const { requestId } = request
+    // Between any two steps the attachment may have left, or the request may have ended.
+    if (!this.attached.has(attachment) || this.raised.get(requestId) !== raised) return Effect.void
     const by = attachment.interactor.id
     // An interactor is foreign code: it may throw before it is an effect, or hand back what is no answer.
     const asking = Effect.flatMap(
@@ -276,11 +303,11 @@ class Broker implements Service {
             ? Effect.void
             : Effect.ignore(this.reject(requestId, by))
         }
-        if (Cause.isInterruptedOnly(exit.cause)) return Effect.void
-        const failure = Cause.failureOption(exit.cause)
+        // Being dismissed ends this fiber before it gets here; an interruption that does get here is its own.
+        const reason = Cause.isInterruptedOnly(exit.cause) ? "it was interrupted" : "it crashed"
         const error = Option.getOrElse(
-          failure,
-          () => new InteractorUnavailable({ requestId, by, reason: "it crashed" })
+          Cause.failureOption(exit.cause),
+          () => new InteractorUnavailable({ requestId, by, reason })
         )
         // Somebody's decision to withdraw the question ends it for all.
         if (error._tag === "InteractionCancelled" && error.by !== undefined) {
@@ -288,15 +315,23 @@ class Broker implements Service {
           return Effect.void
         }
         if (raised.lastError?._tag !== "InteractionTimedOut") raised.lastError = error
-        const reason = this.redactor.text(error.message)
-        return Effect.map(this.publish(request, { _tag: "InteractorFailed", requestId, interactor: by, reason }), () =>
-          this.leave(attachment, raised)
+        return Effect.map(
+          this.publish(request, {
+            _tag: "InteractorFailed",
+            requestId,
+            interactor: by,
+            reason: this.redactor.text(error.message)
+          }),
+          () => this.leave(attachment, raised)
         )
       })
     )
     raised.shown.set(attachment, undefined)
-    return Effect.map(Effect.forkIn(Effect.interruptible(run), this.scope), (fiber) => {
-      if (raised.shown.has(attachment)) raised.shown.set(attachment, fiber)
+    return Effect.flatMap(Effect.forkIn(Effect.interruptible(run), this.scope), (fiber) => {
+      // Nobody who ended the request or detached meanwhile could know of this fiber.
+      if (!raised.shown.has(attachment) || this.raised.get(requestId) !== raised) return dismiss([fiber])
+      raised.shown.set(attachment, fiber)
+      return Effect.void
     })
   }
 

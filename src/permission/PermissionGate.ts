@@ -20,6 +20,8 @@ import type { RequestId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
 import * as AgentEvent from "../event/AgentEvent.js"
+import * as AuditRecord from "../event/AuditRecord.js"
+import type * as AuditTrail from "../event/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
 import type { ApproveAnswer } from "../interaction/Interaction.js"
 import type { InteractionError } from "../interaction/InteractionError.js"
@@ -28,6 +30,7 @@ import * as Interactor from "../interaction/Interactor.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ApprovalForm from "./ApprovalForm.js"
+import * as Guard from "./Guard.js"
 import type * as PermissionFile from "./PermissionFile.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { Decision, PermissionState } from "./PermissionState.js"
@@ -59,14 +62,6 @@ export interface Proposal {
   readonly params: unknown
 }
 
-/** A hard check: fails with the reason why the call must not run. It can only deny; a crash denies too. */
-export type Guard = (call: {
-  readonly tool: string
-  readonly params: unknown
-  readonly subject: PermissionRule.Subject
-  readonly entry: ToolRegistry.Entry
-}) => Effect.Effect<void, string>
-
 /** How a call was decided. */
 export interface Resolution {
   readonly granted: boolean
@@ -77,6 +72,10 @@ export interface Resolution {
   readonly requestId?: RequestId
   /** Who answered, when somebody did. */
   readonly by?: string
+  /** Whether they answered, or a rule did in their place; for the record. */
+  readonly how?: Interactor.How
+  /** Milliseconds since the epoch, when somebody was asked; for the record. */
+  readonly askedAt?: number
 }
 
 /**
@@ -95,8 +94,10 @@ export interface Options {
   readonly bus: EventBus.Service
   readonly redactor: Redaction.Redactor
   /** In order; the first that fails decides. */
-  readonly guards: ReadonlyArray<Guard>
+  readonly guards: ReadonlyArray<Guard.Guard>
   readonly authority?: Authority | undefined
+  /** Where every decision is written down before it counts. Default: nowhere. */
+  readonly audit?: AuditTrail.Service | undefined
 }
 
 export interface Service {
@@ -168,17 +169,21 @@ class Gate {
     proposal: Proposal,
     authority = this.options.authority
   ): Effect.Effect<Verdict, never, Interactor.Interactor> =>
-    Effect.flatMap(Effect.zip(Origin.current, Effect.clock), ([origin, clock]) => {
-      const once = { resolved: false }
-      const first: Case = { ...proposal, authority, edited: false, warnings: [], edits: 0, once, origin, clock }
-      return this.validated(first).pipe(
-        Effect.onInterrupt(() =>
-          this.resolve(first, { granted: false, method: "cancelled", reason: "the work was cancelled" })
-        ),
+    Effect.flatMap(Origin.current, (origin) =>
+      Effect.flatMap(Effect.clock, (clock) => {
+        const once = { resolved: false }
+        const first: Case = { ...proposal, authority, edited: false, warnings: [], edits: 0, once, origin, clock }
+        const verdict = Effect.suspend(() => {
+          const verdict = this.validated(first)
+          // Most calls are decided by a rule, before anything can interrupt them.
+          return once.resolved ? verdict : Effect.onInterrupt(verdict, () => this.settle(first, cancelled))
+        })
         // A fiber that is interrupted does not get here; whatever else went wrong denies.
-        Effect.catchAllCause(() => this.deny(first, { method: "check_failed", reason: "Permission check failed" }))
-      )
-    })
+        return Effect.catchAllCause(verdict, () =>
+          this.deny(first, { method: "check_failed", reason: "Permission check failed" })
+        )
+      })
+    )
 
   readonly guard = (entry: ToolRegistry.Entry, encoded: unknown): Effect.Effect<string | undefined> =>
     this.violation(entry, encoded, subjectOf(entry, encoded))
@@ -189,7 +194,7 @@ class Gate {
     return Effect.flatMap(Effect.either(ApprovalForm.within(validate(now.params), context)), (valid) =>
       Either.isRight(valid)
         ? this.guarded(now)
-        : Effect.as(this.resolve(now, { granted: false, method: "pre_validation", reason: valid.left }), {
+        : Effect.as(this.settle(now, { granted: false, method: "pre_validation", reason: valid.left }), {
             _tag: "Denied",
             outcome: "invalid",
             text: valid.left
@@ -199,18 +204,20 @@ class Gate {
 
   private guarded(now: Case): Effect.Effect<Verdict, never, Interactor.Interactor> {
     const subject = subjectOf(now.entry, now.call.params)
-    return Effect.flatMap(
-      this.violation(now.entry, now.call.params, subject),
-      (violation): Effect.Effect<Verdict, never, Interactor.Interactor> => {
-        if (violation !== undefined) return this.deny(now, { method: "guard", reason: violation })
-        if (now.authority === undefined) return this.ruled(now, subject)
-        return Effect.flatMap(now.authority(now, this.options), (known) => {
-          if (Option.isNone(known)) return this.ruled(now, subject)
-          const { granted, ...how } = known.value
-          return granted ? this.allow(now, how) : this.deny(now, how)
-        })
-      }
+    const violation = this.violation(now.entry, now.call.params, subject)
+    if (violation === Guard.none) return this.authorized(now, subject)
+    return Effect.flatMap(violation, (reason) =>
+      reason === undefined ? this.authorized(now, subject) : this.deny(now, { method: "guard", reason })
     )
+  }
+
+  private authorized(now: Case, subject: PermissionRule.Subject): Effect.Effect<Verdict, never, Interactor.Interactor> {
+    if (now.authority === undefined) return this.ruled(now, subject)
+    return Effect.flatMap(now.authority(now, this.options), (known) => {
+      if (Option.isNone(known)) return this.ruled(now, subject)
+      const { granted, ...how } = known.value
+      return granted ? this.allow(now, how) : this.deny(now, how)
+    })
   }
 
   private ruled(now: Case, subject: PermissionRule.Subject): Effect.Effect<Verdict, never, Interactor.Interactor> {
@@ -245,27 +252,27 @@ class Gate {
       const interactor = yield* Interactor.current
       const request = yield* InteractionRequest.make(interaction)
       const exit = yield* Effect.exit(interactor.request(request, { recheck }))
-      const { requestId } = request
+      const asked = { requestId: request.requestId, askedAt: request.issuedAt }
       if (Exit.isFailure(exit)) {
         const failure = Cause.failureOption(exit.cause)
         if (Option.isNone(failure)) return yield* Effect.failCause(Cause.stripFailures(exit.cause))
         const reason = this.options.redactor.text(failure.value.message)
-        return yield* this.deny(now, { method: unanswered(failure.value), reason, requestId })
+        return yield* this.deny(now, { method: unanswered(failure.value), reason, ...asked })
       }
       const { answer, by, how } = exit.value
       if (how === "recheck") return yield* this.byRule(now, known ?? evaluate())
-      if (answer.decision === "edit") return yield* this.withEdits(now, answer.editedArguments, { requestId, by })
+      if (answer.decision === "edit") return yield* this.withEdits(now, answer.editedArguments, { ...asked, by, how })
       this.remember(now, answer, key)
       if (answer.decision === "allow") {
         const method = how === "timeout" || how === "yolo" ? how : "user_approved"
         const reason = method === "user_approved" ? `allowed (${answer.scope}) by ${by}` : `allowed by ${method}`
-        return yield* this.allow(now, { method, reason, requestId, by })
+        return yield* this.allow(now, { method, reason, ...asked, by, how })
       }
       if (answer.comment === undefined) {
         const who = by === "console" ? "the user" : by
-        return yield* this.deny(now, { method: "user_denied", reason: `${who} said no`, requestId, by })
+        return yield* this.deny(now, { method: "user_denied", reason: `${who} said no`, ...asked, by, how })
       }
-      return yield* this.deny(now, { method: "user_comment", reason: answer.comment, requestId, by })
+      return yield* this.deny(now, { method: "user_comment", reason: answer.comment, ...asked, by, how })
     })
   }
 
@@ -284,7 +291,7 @@ class Gate {
   private withEdits(
     now: Case,
     changes: { readonly [name: string]: unknown },
-    asked: { readonly requestId: RequestId; readonly by: string }
+    asked: Pick<Resolution, "requestId" | "askedAt" | "by" | "how">
   ): Effect.Effect<Verdict, never, Interactor.Interactor> {
     const { call, entry } = now
     const edits = now.edits + 1
@@ -307,57 +314,61 @@ class Gate {
     params: unknown,
     subject: PermissionRule.Subject
   ): Effect.Effect<string | undefined> {
-    const rule = PermissionRule.denies(this.options.policy.deny, subject)
-    if (rule !== undefined) return Effect.succeed(`forbidden by rule ${rule}`)
-    const { guards } = this.options
-    if (guards.length === 0) return noViolation
-    const call = { tool: entry.name, params, subject, entry }
-    // One after the other, and nothing of Effect for a guard that has nothing against the call at first sight.
-    const from = (start: number): Effect.Effect<undefined, string> => {
-      for (let index = start; index < guards.length; index++) {
-        const check = guards[index]?.(call) ?? Effect.void
-        if (check !== Effect.void) return Effect.flatMap(check, () => from(index + 1))
-      }
-      return noViolation
-    }
-    return Effect.catchAllCause(
-      Effect.suspend(() => from(0)),
-      (cause) => Effect.succeed(Option.getOrElse(Cause.failureOption(cause), () => "a guard failed"))
-    )
+    const { policy, guards } = this.options
+    return Guard.violation(policy.deny, guards, { tool: entry.name, params, subject, entry })
   }
 
   private allow(now: Case, how: Omit<Resolution, "granted">): Effect.Effect<Verdict> {
     const { params, call, edited } = now
-    return Effect.as(this.resolve(now, { granted: true, ...how }), {
-      _tag: "Allowed",
-      params,
-      encoded: call.params,
-      edited
-    } as const)
+    return Effect.map(this.settle(now, { granted: true, ...how }), (resolution) =>
+      resolution.granted ? { _tag: "Allowed", params, encoded: call.params, edited } : denied(resolution)
+    )
   }
 
   private deny(now: Case, how: Omit<Resolution, "granted">): Effect.Effect<Verdict> {
-    return Effect.as(this.resolve(now, { granted: false, ...how }), {
-      _tag: "Denied",
-      outcome: "denied",
-      text: denialOf(how)
-    } as const)
+    return Effect.map(this.settle(now, { granted: false, ...how }), denied)
   }
 
-  private resolve(now: Case, resolution: Resolution): Effect.Effect<void> {
-    return Effect.sync(() => {
-      const { call, edited, once } = now
-      if (once.resolved) return
-      once.resolved = true
-      this.tell(now, {
-        _tag: "PermissionResolved",
-        toolCallId: call.id,
-        tool: call.name,
-        ...resolution,
-        ...(edited ? { edited } : {}),
-        reason: this.options.redactor.text(resolution.reason)
+  /**
+   * Writes the decision down and tells it, as one step that nothing interrupts. Yields what is in force: nothing is granted
+   * that could not be recorded.
+   */
+  private settle(now: Case, resolution: Resolution): Effect.Effect<Resolution> {
+    const { audit } = this.options
+    // At once, so that a decision that waits for nothing is made before anything can interrupt it.
+    if (audit === undefined) return Effect.succeed(this.publish(now, resolution))
+    return Effect.uninterruptible(
+      Effect.suspend(() => {
+        if (now.once.resolved) return Effect.succeed(resolution)
+        const { call, clock, origin } = now
+        const answeredAt = clock.unsafeCurrentTimeMillis()
+        const decision = { tool: call.name, toolCallId: call.id, args: call.params, answeredAt, ...resolution }
+        return Effect.map(Effect.either(audit.record(AuditRecord.permission(origin, decision))), (written) =>
+          this.publish(
+            now,
+            Either.isLeft(written) && resolution.granted
+              ? { granted: false, method: "check_failed", reason: written.left.message }
+              : resolution
+          )
+        )
       })
+    )
+  }
+
+  private publish(now: Case, resolution: Resolution): Resolution {
+    const { call, edited, once } = now
+    if (once.resolved) return resolution
+    once.resolved = true
+    const { how: _how, askedAt: _askedAt, ...told } = resolution
+    this.tell(now, {
+      _tag: "PermissionResolved",
+      toolCallId: call.id,
+      tool: call.name,
+      ...told,
+      ...(edited ? { edited } : {}),
+      reason: this.options.redactor.text(told.reason)
     })
+    return resolution
   }
 
   private tell({ clock, origin }: Case, body: AgentEvent.Body): void {
@@ -368,9 +379,11 @@ class Gate {
   }
 }
 
+const cancelled: Resolution = { granted: false, method: "cancelled", reason: "the work was cancelled" }
+
 const askAgain: Decision = { decision: "ask", method: "default", rule: "the arguments are being edited" }
 
-const noViolation: Effect.Effect<undefined> = Effect.succeed(undefined)
+const denied = (resolution: Resolution): Denied => ({ _tag: "Denied", outcome: "denied", text: denialOf(resolution) })
 
 const subjectOf = (entry: ToolRegistry.Entry, params: unknown): PermissionRule.Subject =>
   PermissionRule.subject({ tool: entry.name, params, commandField: entry.shellCommand })

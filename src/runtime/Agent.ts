@@ -23,6 +23,7 @@ import { IdGenerator, type SessionId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import type * as Origin from "../core/Origin.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
+import * as AuditTrail from "../event/AuditTrail.js"
 import * as EventBus from "../event/EventBus.js"
 import type { Message } from "../inbox/Message.js"
 import * as InteractionBroker from "../interaction/InteractionBroker.js"
@@ -121,6 +122,9 @@ export const startWith = (
 ): Effect.Effect<Agent, never, AgentRuntime | Scope.Scope> =>
   Effect.gen(function* () {
     const runtime = yield* AgentRuntime
+    const trail = yield* AuditTrail.AuditTrail
+    // Nothing is spent on records that nobody keeps.
+    const audit = trail === AuditTrail.noop ? undefined : trail
     const ids = yield* IdGenerator
     const outer = yield* Effect.scope
     const scope = yield* Scope.fork(outer, outer.strategy)
@@ -134,7 +138,7 @@ export const startWith = (
     const tools = options.tools === undefined ? runtime.tools : ToolRegistry.subset(runtime.tools, options.tools).tools
 
     const { broker, session } = yield* Effect.gen(function* () {
-      const broker = yield* InteractionBroker.make({ bus, redactor, origin, whenNobody: options.whenNobody })
+      const broker = yield* InteractionBroker.make({ bus, redactor, origin, audit, whenNobody: options.whenNobody })
       for (const interactor of interactors) yield* broker.attach(interactor)
       const session = yield* Session.make({
         origin,
@@ -145,6 +149,7 @@ export const startWith = (
         policy,
         permissions,
         guards: runtime.guards,
+        audit,
         bus,
         redactor,
         limits: { ...runtime.limits, ...options.limits }
@@ -178,6 +183,7 @@ export const startWith = (
       const last = yield* session.awaitIdle
       yield* publish({ _tag: "AgentCompleted", success: Option.exists(last, isCompleted), turnsUsed: session.turns() })
       yield* bus.close
+      yield* trail.release(id)
       yield* Deferred.succeed(done, last)
     })
     const shutdown = Effect.uninterruptible(

@@ -16,7 +16,7 @@ import * as Redaction from "../core/Redaction.js"
 import type { Interactor } from "../interaction/Interactor.js"
 import * as Model from "../model/Model.js"
 import * as PermissionFile from "../permission/PermissionFile.js"
-import type * as PermissionGate from "../permission/PermissionGate.js"
+import type * as Guard from "../permission/Guard.js"
 import * as Sanitizer from "../permission/Sanitizer.js"
 import type { Limits } from "../session/SessionContext.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
@@ -26,7 +26,7 @@ export interface Service {
   readonly tools: ToolRegistry.Service
   readonly policy: PermissionFile.Policy
   /** The sanitizer first, then the program's own. */
-  readonly guards: ReadonlyArray<PermissionGate.Guard>
+  readonly guards: ReadonlyArray<Guard.Guard>
   readonly redactor: Redaction.Redactor
   readonly instructions: string
   readonly limits: Partial<Limits>
@@ -42,7 +42,7 @@ export interface Options<Tools extends Record<string, Tool.Any>> {
   /** System message of every root session. */
   readonly instructions?: string | undefined
   /** Hard checks of the program's own; they can only deny. */
-  readonly guards?: ReadonlyArray<PermissionGate.Guard> | undefined
+  readonly guards?: ReadonlyArray<Guard.Guard> | undefined
   /** Where paths of tools are looked up. Default: the file system's current directory. */
   readonly workspace?: string | undefined
   /** Absolute paths that no tool may touch. */
@@ -73,7 +73,7 @@ export const make = <Tools extends Record<string, Tool.Any>>(
     const policy = options.policy ?? PermissionFile.defaults
     const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
     const workspace = path.resolve(options.workspace ?? ".")
-    const sanitizer: PermissionGate.Guard = ({ subject, entry }) => {
+    const sanitizer: Guard.Guard = ({ subject, entry }) => {
       if (!Sanitizer.concerns(subject, entry.paths)) return Effect.void
       return Effect.flatMap(
         Effect.provide(

@@ -72,24 +72,21 @@ export const make = (session: SessionContext, model: Model.Service, newCallId: (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/**
- * `Stream.runForEachChunk` for one twentieth of its price. A stream that came to its end has let go of all it held, so only
- * one that is left early is closed.
- */
+/** `Stream.runForEachChunk` for a fraction of its price. What the stream holds is let go of, also when it came to its end. */
 const drain = <A, E>(
   stream: Stream.Stream<A, E>,
   take: (chunk: Chunk.Chunk<A>) => Effect.Effect<void, E>
 ): Effect.Effect<void, E> =>
-  Effect.flatMap(Scope.make(), (scope) =>
-    Effect.flatMap(Channel.toPullIn(Stream.toChannel(stream), scope), (pull) => {
-      let ended = false
-      const next: Effect.Effect<void, E> = Effect.flatMap(pull, (pulled) => {
-        if (Either.isRight(pulled)) return Effect.flatMap(take(pulled.right), () => next)
-        ended = true
-        return Effect.void
-      })
-      return Effect.onExit(next, (exit) => (ended ? Effect.void : Scope.close(scope, exit)))
-    })
+  Effect.acquireUseRelease(
+    Scope.make(),
+    (scope) =>
+      Effect.flatMap(Channel.toPullIn(Stream.toChannel(stream), scope), (pull) => {
+        const next: Effect.Effect<void, E> = Effect.flatMap(pull, (pulled) =>
+          Either.isRight(pulled) ? Effect.flatMap(take(pulled.right), () => next) : Effect.void
+        )
+        return next
+      }),
+    (scope, exit) => Scope.close(scope, exit)
   )
 
 type Block = "text" | "thinking"

@@ -18,12 +18,14 @@ import { IdGenerator, type CorrelationId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
+import type * as AuditTrail from "../event/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
 import * as Inbox from "../inbox/Inbox.js"
 import type { Message } from "../inbox/Message.js"
 import * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
 import type * as PermissionFile from "../permission/PermissionFile.js"
+import type * as Guard from "../permission/Guard.js"
 import * as PermissionGate from "../permission/PermissionGate.js"
 import type { PermissionState } from "../permission/PermissionState.js"
 import { ToolOutput } from "../tool/ToolOutput.js"
@@ -43,8 +45,9 @@ export interface Options {
   readonly interactor: Interactor.Service
   readonly policy: PermissionFile.Policy
   readonly permissions: PermissionState
-  readonly guards: ReadonlyArray<PermissionGate.Guard>
+  readonly guards: ReadonlyArray<Guard.Guard>
   readonly authority?: PermissionGate.Authority | undefined
+  readonly audit?: AuditTrail.Service | undefined
   readonly bus: EventBus.Service
   readonly redactor: Redaction.Redactor
   readonly limits?: Partial<Limits> | undefined
@@ -122,7 +125,8 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
         bus: options.bus,
         redactor: options.redactor,
         guards: options.guards,
-        authority: options.authority
+        authority: options.authority,
+        audit: options.audit
       }),
       interactor: options.interactor,
       bus: options.bus,

@@ -212,16 +212,15 @@ class Turn {
   ): Effect.Effect<TurnEnd | undefined, never, Interactor> {
     const { history } = this.session
     const batch = ToolExecutor.make(this.session, calls)
-    let results: ReadonlyArray<ToolResult> = []
-    const record = Effect.sync(() => {
-      results = batch.results()
-      history.appendAssistant(content)
-      history.appendResults(results)
-    })
     return Effect.uninterruptibleMask((restore) =>
       Effect.suspend(() => {
         batch.propose()
-        return Effect.map(Effect.ensuring(restore(batch.run), record), () => this.afterResults(results))
+        return Effect.flatMap(Effect.exit(restore(batch.run)), (exit) => {
+          const results = batch.results()
+          history.appendAssistant(content)
+          history.appendResults(results)
+          return Exit.isSuccess(exit) ? Effect.succeed(this.afterResults(results)) : exit
+        })
       })
     )
   }

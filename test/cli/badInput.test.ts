@@ -29,7 +29,7 @@ const refused = (at: Program.Place, refusals: ReadonlyArray<Refusal>) =>
 
 const providers = ["anthropic", "openai", "google", "openrouter", "ollama", "openai-compatible"]
 
-describe("bad input", () => {
+describe.concurrent("bad input", () => {
   it.scopedLive("of flags, commands and channels is told with what can be given instead", () =>
     Effect.gen(function* () {
       const at = yield* Program.place

@@ -24,7 +24,7 @@ const exchange = Effect.gen(function* () {
   }
 })
 
-describe("channels", () => {
+describe.concurrent("channels", () => {
   it.scopedLive("race: another process answers through a file what the automatic channel may not", () =>
     Effect.gen(function* () {
       const { at, channel, request, respond, left } = yield* exchange

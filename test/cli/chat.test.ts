@@ -12,7 +12,7 @@ const inOrder = (text: string, parts: ReadonlyArray<string>) => {
   }
 }
 
-describe("assent chat at a pipe", () => {
+describe.concurrent("assent chat at a pipe", () => {
   it.scopedLive("takes each line as a turn of its own, and quits at the end of input", () =>
     Effect.gen(function* () {
       const at = yield* Program.place

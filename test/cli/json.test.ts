@@ -9,7 +9,7 @@ const decodeRequest = Schema.decodeUnknownSync(InteractionRequest.InteractionReq
 
 const run = (command: string) => ({ tools: [{ name: "run_command", params: { command } }] })
 
-describe("assent run --json", () => {
+describe.concurrent("assent run --json", () => {
   it.scopedLive("writes every event, from the first to the last, and nothing else", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
@@ -98,7 +98,7 @@ describe("assent run --json", () => {
   )
 })
 
-describe("assent run --jsonl", () => {
+describe.concurrent("assent run --jsonl", () => {
   it.scopedLive("asks its peer, takes a typed answer and a typed text, and ends with its input", () =>
     Effect.gen(function* () {
       const at = yield* Program.place

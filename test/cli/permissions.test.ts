@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Program from "../kit/Program.js"
 
-describe("assent permissions", () => {
+describe.concurrent("assent permissions", () => {
   it.scopedLive("shows the user's and the workspace's rules as one", () =>
     Effect.gen(function* () {
       const at = yield* Program.place

@@ -9,7 +9,7 @@ const endless = "sleep 300 & echo $$ $! > pids.half && mv pids.half pids && wait
 
 const pidsOf = (text: string): ReadonlyArray<number> => text.trim().split(" ").map(Number)
 
-describe("assent run", () => {
+describe.concurrent("assent run", () => {
   it.scopedLive("prints the answer on standard output and nothing else anywhere", () =>
     Effect.gen(function* () {
       const at = yield* Program.place

@@ -14,7 +14,7 @@ const greedy = {
 
 const created = (stdout: string) => Program.events(stdout, ["InteractionRequired"])[0]
 
-describe("settings", () => {
+describe.concurrent("settings", () => {
   it.scopedLive("take the model from the flag, else the variable, else the user's file, else the stand-in", () =>
     Effect.gen(function* () {
       const at = yield* Program.place

@@ -299,6 +299,19 @@ describe("interactors that cannot", () => {
     })
   )
 
+  it.scoped("does not wait for one that has interrupted itself", () =>
+    Effect.gen(function* () {
+      const { broker } = yield* setup()
+      yield* broker.attach({ id: "gone", relay: false, request: () => Effect.interrupt })
+      const request = yield* InteractionSample.request(approve)
+      const failure = yield* Effect.flip(broker.interactor.request(request))
+      assert.deepStrictEqual(
+        failure,
+        new InteractorUnavailable({ requestId: request.requestId, by: "gone", reason: "it was interrupted" })
+      )
+    })
+  )
+
   it.scoped("never waits for one that hangs and cannot be interrupted", () =>
     Effect.gen(function* () {
       const release = yield* Deferred.make<void>()
@@ -496,6 +509,25 @@ describe("nobody there", () => {
           assert.deepStrictEqual(yield* leaver.open, [])
           const end = yield* Fiber.join(asking)
           assert.deepStrictEqual(end, Exit.fail(new NoInteractor({ requestId: request.requestId })))
+        }
+      }
+    })
+  )
+
+  it.scoped("leaves no dialog open when a request ends while somebody attaches", () =>
+    Effect.gen(function* () {
+      for (let operations = 20; operations < 40; operations++) {
+        for (let steps = 0; steps < 12; steps++) {
+          const { broker } = yield* setup({ whenNobody: "wait" })
+          const person = yield* TestInteractor.make()
+          const request = yield* InteractionSample.request(confirm)
+          const asking = yield* ask(broker, request)
+          yield* Recorder.settle
+          yield* Effect.fork(Effect.withMaxOpsBeforeYield(broker.attach(person.interactor), operations))
+          yield* Effect.repeatN(Effect.yieldNow(), steps)
+          yield* broker.answer(request.requestId, "ui", true)
+          assert.deepStrictEqual(yield* Fiber.join(asking), answered("ui", true))
+          yield* assertQuiet(broker, person)
         }
       }
     })

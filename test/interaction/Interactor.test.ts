@@ -119,16 +119,19 @@ describe("whom a fiber asks, and as whom", () => {
     }).pipe(Effect.provide(outsider))
   )
 
-  it.effect("does not leak from a fiber that is still inside to whoever inherits from it", () =>
+  it.effect("does not leak from a fiber that is still inside to a session that inherits from it", () =>
     Effect.gen(function* () {
       const running = yield* Effect.fork(
-        Effect.never.pipe(Interactor.withInteractor(inside), Origin.withOrigin(origin))
+        Effect.never.pipe(
+          Interactor.withInteractor(nobody("other")),
+          Origin.withOrigin({ ...origin, agent: "main/other" })
+        )
       )
       yield* Recorder.settle
       yield* Fiber.inheritAll(running)
-      assert.strictEqual(yield* seen, "outside outside -")
+      assert.strictEqual(yield* seen, "inside main -")
       yield* Fiber.interrupt(running)
-    }).pipe(Effect.provide(outsider))
+    }).pipe(Interactor.withInteractor(inside), Origin.withOrigin(origin))
   )
 
   it.effect("is the innermost one, and the former one again afterwards", () =>

@@ -80,7 +80,12 @@ export interface Program {
 export const place: Effect.Effect<Place, never, Scope.Scope> = Effect.gen(function* () {
   const root = yield* Effect.acquireRelease(
     Effect.sync(() => fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "assent-program-")))),
-    (directory) => Effect.sync(() => fs.rmSync(directory, { recursive: true, force: true }))
+    (directory) =>
+      Effect.sync(() => {
+        // What a program that is broken left running must not outlive the test that shows it.
+        killAllBelow(directory)
+        fs.rmSync(directory, { recursive: true, force: true })
+      })
   )
   const at = (...parts: ReadonlyArray<string>) => path.resolve(root, ...parts)
   for (const name of ["workspace", "config", "home", "tmp"]) fs.mkdirSync(at(name))
@@ -294,6 +299,19 @@ const launch = (
         })
       )
     })
+  }
+}
+
+/** Ends the processes whose current directory is in this one. Where there is no `/proc`, none. */
+const killAllBelow = (directory: string): void => {
+  if (!fs.existsSync("/proc/self")) return
+  for (const pid of fs.readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    try {
+      const cwd = fs.readlinkSync(`/proc/${pid}/cwd`)
+      if (cwd === directory || cwd.startsWith(`${directory}/`)) process.kill(Number(pid), "SIGKILL")
+    } catch {
+      // It is gone, or somebody else's.
+    }
   }
 }
 

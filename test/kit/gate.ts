@@ -10,6 +10,7 @@ import * as Redaction from "../../src/core/Redaction.js"
 import type * as AgentEvent from "../../src/event/AgentEvent.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
+import type * as Guard from "../../src/permission/Guard.js"
 import * as PermissionGate from "../../src/permission/PermissionGate.js"
 import { PermissionState } from "../../src/permission/PermissionState.js"
 import type { PolicySource } from "../../src/permission/PolicySource.js"
@@ -68,7 +69,7 @@ export const ses = (name: string): SessionId => name as SessionId
 
 export interface Options {
   readonly policy?: PolicySource | undefined
-  readonly guards?: ReadonlyArray<PermissionGate.Guard> | undefined
+  readonly guards?: ReadonlyArray<Guard.Guard> | undefined
   readonly authority?: PermissionGate.Authority | undefined
   readonly person?: TestInteractor.Options | TestInteractor.Script | undefined
   readonly secrets?: ReadonlyArray<string> | undefined

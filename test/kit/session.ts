@@ -64,6 +64,8 @@ export const print = (text: string) => ToolOutput.emit({ stream: "stdout", text 
 // -----------------------------------------------------------------------------------------------------------------
 
 export type Step = ScriptedModel.Step
+/** One reply: of a script, or part by part. */
+export type Reply = Step | Parts
 type Parts = Stream.Stream<Model.Part, Model.ModelError>
 
 /** The parts of one reply. */
@@ -93,7 +95,7 @@ export interface Heard {
 }
 
 /** A model that gives one reply after the other, whatever it hears, and remembers what it heard. */
-export const replies = (...all: ReadonlyArray<Step | Parts>) => {
+export const replies = (...all: ReadonlyArray<Reply>) => {
   const heard: Array<Heard> = []
   const model: Model.Service = {
     id: "test/replies",

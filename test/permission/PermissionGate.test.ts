@@ -11,7 +11,7 @@ import type { PermissionMethod } from "../../src/event/AgentEvent.js"
 import type { Approve, ApproveAnswer } from "../../src/interaction/Interaction.js"
 import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
-import type * as PermissionGate from "../../src/permission/PermissionGate.js"
+import type * as Guard from "../../src/permission/Guard.js"
 import type { PolicySource } from "../../src/permission/PolicySource.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as Kit from "../kit/gate.js"
@@ -27,7 +27,7 @@ const approveOf = (request: InteractionRequest | undefined): Approve => {
 const edit = (editedArguments: { readonly [name: string]: unknown }) =>
   TestInteractor.answer({ decision: "edit", editedArguments })
 
-const no: PermissionGate.Guard = () => Effect.fail("guards say no")
+const no: Guard.Guard = () => Effect.fail("guards say no")
 
 /** The stages of the evaluation, first to last; each set up so that it decides against the stages that follow. */
 interface Stage {
@@ -266,7 +266,7 @@ describe("edited arguments", () => {
 
   it.effect("start from the top: guards, rules and validation see them", () =>
     Effect.gen(function* () {
-      const guard: PermissionGate.Guard = ({ params }) =>
+      const guard: Guard.Guard = ({ params }) =>
         JSON.stringify(params).includes("evil") ? Effect.fail("no evil") : Effect.void
       const kit = yield* Kit.make({
         guards: [guard],
@@ -465,7 +465,7 @@ describe("guards", () => {
     })
   )
 
-  const broken: ReadonlyArray<readonly [string, PermissionGate.Guard]> = [
+  const broken: ReadonlyArray<readonly [string, Guard.Guard]> = [
     ["crashes", () => Effect.dieMessage("boom")],
     ["interrupts itself", () => Effect.interrupt]
   ]

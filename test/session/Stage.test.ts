@@ -14,6 +14,7 @@ import type * as Interaction from "../../src/interaction/Interaction.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
 import type * as ScriptedModel from "../../src/model/ScriptedModel.js"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
+import type * as Guard from "../../src/permission/Guard.js"
 import type * as PermissionGate from "../../src/permission/PermissionGate.js"
 import * as Agent from "../../src/runtime/Agent.js"
 import * as Stage from "../../src/session/Stage.js"
@@ -33,7 +34,7 @@ interface World {
   readonly script: ReadonlyArray<ScriptedModel.Step>
   readonly person?: TestInteractor.Script
   readonly policy?: PermissionFile.Policy
-  readonly guards?: ReadonlyArray<PermissionGate.Guard>
+  readonly guards?: ReadonlyArray<Guard.Guard>
   readonly onHang?: Effect.Effect<void>
 }
 
@@ -272,7 +273,7 @@ describe("Stage", () => {
     )
   )
 
-  const refuse: PermissionGate.Guard = ({ tool }) => (tool === "add" ? Effect.fail("adding is over") : Effect.void)
+  const refuse: Guard.Guard = ({ tool }) => (tool === "add" ? Effect.fail("adding is over") : Effect.void)
   for (const allowedTools of [["add"], []]) {
     it.scoped(`never gets past a guard, with ${allowedTools.length} tools in its envelope, and asks nobody then`, () =>
       Effect.gen(function* () {
@@ -287,7 +288,7 @@ describe("Stage", () => {
   it.scoped("runs the guards again on what was granted", () =>
     Effect.gen(function* () {
       let asked = false
-      const changing: PermissionGate.Guard = () => (asked ? Effect.fail("too late") : Effect.void)
+      const changing: Guard.Guard = () => (asked ? Effect.fail("too late") : Effect.void)
       yield* Effect.gen(function* () {
         const { agent } = yield* TestAgent.start()
         yield* Stage.run(agent, once)

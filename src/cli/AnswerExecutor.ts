@@ -1,0 +1,233 @@
+/**
+ * Whoever answers a file channel from outside: a person at a terminal, or lines from a pipe.
+ *
+ * A request is shown when its file is there and no response is yet, so one that was turned away is shown again. What is
+ * not answered stays open, also when this program ends.
+ */
+import type * as PlatformError from "@effect/platform/Error"
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Mailbox from "effect/Mailbox"
+import * as Option from "effect/Option"
+import type * as Stream from "effect/Stream"
+import * as ConsoleChannel from "../channel/ConsoleChannel.js"
+import * as ConsolePrompt from "../channel/ConsolePrompt.js"
+import * as ConsoleScreen from "../channel/ConsoleScreen.js"
+import * as FileExchange from "../channel/FileExchange.js"
+import * as Interaction from "../interaction/Interaction.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as TypedAnswer from "../interaction/TypedAnswer.js"
+import * as ExitCode from "./ExitCode.js"
+
+type Platform = FileSystem.FileSystem | Path.Path
+type Answering<A> = Effect.Effect<A, PlatformError.PlatformError, Platform>
+
+// -----------------------------------------------------------------------------------------------------------------
+// a person
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Shows requests as they come, until the person presses Ctrl-C or Ctrl-D; yields the exit code. */
+export const attend = (options: {
+  readonly directory: string
+  readonly screen: ConsoleScreen.Service
+}): Answering<number> =>
+  Effect.gen(function* () {
+    const { directory, screen } = options
+    // Closing a dialog means this program, and leaves the request to others; a typed word means the request.
+    let leaving = false
+    const watched: ConsoleScreen.Service = {
+      ...screen,
+      dialog: (title, use) =>
+        screen.dialog(title, (ask) =>
+          use((question) =>
+            Effect.tapError(ask(question), () =>
+              Effect.sync(() => {
+                leaving = true
+              })
+            )
+          )
+        )
+    }
+    const person = yield* Effect.provideService(ConsoleChannel.make(), ConsoleScreen.ConsoleScreen, watched)
+    const passed = new Set<string>()
+
+    const answer = (request: InteractionRequest): Answering<void> =>
+      Effect.gen(function* () {
+        const { interaction, requestId } = request
+        const asked = yield* Effect.either(
+          Effect.raceFirst(Effect.asSome(person.request(request)), Effect.as(gone(directory, requestId), Option.none()))
+        )
+        if (leaving) return
+        if (Either.isRight(asked)) {
+          if (Option.isNone(asked.right)) return
+          const encoded = Interaction.encodeAnswer(interaction, asked.right.value.answer)
+          if (!(yield* respond(directory, requestId, encoded))) yield* screen.printLine(tooLate)
+        } else if (asked.left._tag === "SystemError" || asked.left._tag === "BadArgument") {
+          return yield* asked.left
+        } else if (TypedAnswer.isCancel(interaction, cancelWord)) {
+          yield* respond(directory, requestId, cancelWord)
+        } else {
+          passed.add(requestId)
+        }
+      })
+    const serve = Effect.gen(function* () {
+      while (!leaving) {
+        const request = yield* nextRequest(directory, passed, screen.printLine)
+        const reason = yield* rejection(directory, request.requestId)
+        if (Option.isSome(reason)) yield* screen.printLine(reason.value)
+        yield* answer(request)
+      }
+    })
+    const left = Effect.gen(function* () {
+      for (;;) {
+        const submitted = yield* screen.next
+        if (submitted._tag !== "Line") return
+        yield* screen.printLine("Nothing is being asked; that line went nowhere.")
+      }
+    })
+    yield* screen.printLine(`Waiting for requests in ${directory}. Ctrl-C ends.`)
+    yield* Effect.raceFirst(serve, left)
+    return ExitCode.completed
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// a pipe
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * Spends one line on each request, oldest first, waiting for either, until there are no more lines. A line that is not
+ * understood, or comes too late, is spent as well: it must not answer another request. Yields 1 when there was one.
+ */
+export const read = (options: {
+  readonly directory: string
+  readonly lines: Stream.Stream<string>
+  readonly print: (text: string) => Effect.Effect<void>
+}): Answering<number> =>
+  Effect.gen(function* () {
+    const { directory, print } = options
+    const say = (line: string) => print(`${line}\n`)
+    // Written by the stream, read here, ended with the stream; the stream waits while 16 lines are unread.
+    const lines = yield* Mailbox.fromStream(options.lines)
+    const passed = new Set<string>()
+    let failed = false
+    for (;;) {
+      const next = yield* Effect.raceFirst(
+        Effect.asSome(nextRequest(directory, passed, say)),
+        Effect.as(lines.await, Option.none())
+      )
+      if (Option.isNone(next)) break
+      const request = next.value
+      passed.add(request.requestId)
+      yield* print(yield* shown(request))
+      const line = yield* Effect.option(lines.take)
+      if (Option.isNone(line)) {
+        yield* say("")
+        break
+      }
+      yield* say(line.value)
+      const problem = yield* Either.match(meant(request.interaction, line.value), {
+        onLeft: (reason) => Effect.succeed(`Not understood: ${reason} The request stays open.`),
+        onRight: (answer) =>
+          Effect.map(respond(directory, request.requestId, answer), (there) => (there ? undefined : tooLate))
+      })
+      if (problem !== undefined) {
+        failed = true
+        yield* say(problem)
+      }
+    }
+    const open = (yield* unanswered(directory)).length
+    if (open > 0) yield* say(open === 1 ? "1 request is still open." : `${open} requests are still open.`)
+    return failed ? ExitCode.failed : ExitCode.completed
+  }).pipe(Effect.scoped)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const cancelWord = "cancel"
+const tooLate = "Too late: the request was settled elsewhere or withdrawn."
+
+/** How often the directory is looked at. */
+const pause = "250 millis"
+
+const exists = (directory: string, requestId: string, file: "request" | "response"): Answering<boolean> =>
+  Effect.flatMap(Effect.zip(FileSystem.FileSystem, FileExchange.make(directory)), ([fs, exchange]) =>
+    fs.exists(exchange.files(requestId)[file])
+  )
+
+/** The requests that nobody has responded to, oldest first. */
+const unanswered = (directory: string): Answering<ReadonlyArray<InteractionRequest>> =>
+  Effect.flatMap(FileExchange.pending(directory), (requests) =>
+    Effect.filter(requests, ({ requestId }) => exists(directory, requestId, "response"), { negate: true })
+  )
+
+/** Waits for a request that is not among those passed over. A secret is not asked for: it would be written to a file. */
+const nextRequest = (
+  directory: string,
+  passed: Set<string>,
+  say: (line: string) => Effect.Effect<void>
+): Answering<InteractionRequest> =>
+  Effect.flatMap(unanswered(directory), (requests) => {
+    const request = requests.find(({ requestId }) => !passed.has(requestId))
+    const again = Effect.suspend(() => nextRequest(directory, passed, say))
+    if (request === undefined) return Effect.zipRight(Effect.sleep(pause), again)
+    if (!Interaction.isSecret(request.interaction._tag)) return Effect.succeed(request)
+    passed.add(request.requestId)
+    return Effect.zipRight(say(`${request.interaction._tag} cannot be answered through a file; left open.`), again)
+  })
+
+/** Waits until a request is settled, or somebody else has responded to it. */
+const gone = (directory: string, requestId: string): Answering<void> =>
+  Effect.flatMap(
+    Effect.zip(exists(directory, requestId, "request"), exists(directory, requestId, "response")),
+    ([open, answered]) =>
+      open && !answered
+        ? Effect.zipRight(
+            Effect.sleep(pause),
+            Effect.suspend(() => gone(directory, requestId))
+          )
+        : Effect.void
+  )
+
+/** False when the request is not there any more. */
+const respond = (directory: string, requestId: string, answer: unknown): Answering<boolean> =>
+  Effect.as(FileExchange.respond(directory, requestId, answer), true).pipe(
+    Effect.catchTag("UnknownRequest", () => Effect.succeed(false))
+  )
+
+/** Why the last response was turned away, when one was. */
+const rejection = (directory: string, requestId: string): Answering<Option.Option<string>> =>
+  Effect.flatMap(Effect.zip(FileSystem.FileSystem, FileExchange.make(directory)), ([fs, exchange]) =>
+    Effect.option(Effect.map(fs.readFileString(exchange.files(requestId).reason), (text) => text.trim()))
+  )
+
+/** What a line stands for in a response: a JSON object for itself, anything else for what a person types. */
+const meant = (interaction: Interaction.Interaction, line: string): Either.Either<unknown, string> => {
+  if (TypedAnswer.isCancel(interaction, line)) return Either.right(cancelWord)
+  const object = interaction._tag === "Approve" && line.trim().startsWith("{")
+  const answer = object ? Either.try((): unknown => JSON.parse(line)) : Either.right(line)
+  if (Either.isLeft(answer)) return Either.left("that is not JSON.")
+  return Either.map(TypedAnswer.decodeOrParse(interaction, answer.right), () => answer.right)
+}
+
+/** The dialog as on plain lines, up to where the answer is typed. */
+const shown = (request: InteractionRequest): Effect.Effect<string> =>
+  Effect.map(Clock.currentTimeMillis, (now) => {
+    const { title, lines, label } = ConsolePrompt.render(request, { color: false, now })
+    const { interaction } = request
+    const questions = interaction._tag === "Clarify" ? interaction.questions : []
+    const form = [
+      ...lines,
+      ...questions.flatMap((question, index) =>
+        ConsolePrompt.renderQuestion(question, index + 1, questions.length, { color: false })
+      ),
+      ...(questions.length > 1 ? ['all on one line: {"1": "…", "2": "…"}'] : [])
+    ]
+    return `${title}\n${form
+      .flatMap((text) => text.split("\n"))
+      .map((line) => `│ ${line}\n`)
+      .join("")}${label}`
+  })

@@ -1,0 +1,61 @@
+/** `assent answer DIR`: answers what a file channel asks, at a terminal or from a pipe. */
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import * as Effect from "effect/Effect"
+import * as FileExchange from "../../channel/FileExchange.js"
+import { ConsoleScreen } from "../../channel/ConsoleScreen.js"
+import * as AnswerExecutor from "../AnswerExecutor.js"
+import * as Arguments from "../Arguments.js"
+import * as Input from "../Input.js"
+import * as Output from "../Output.js"
+import * as Screen from "../Screen.js"
+
+/** What the command reads of a command line. */
+export type Invocation = Omit<Arguments.Invocation, "command">
+
+export const run = ({ words }: Invocation) =>
+  Effect.gen(function* () {
+    const directory = yield* directoryOf(words)
+    if (!Screen.isInteractive("stdout")) {
+      const print = (text: string) => Output.write(process.stdout, text)
+      return yield* AnswerExecutor.read({ directory, lines: Input.lines, print })
+    }
+    return yield* Effect.provide(
+      Effect.flatMap(ConsoleScreen, (screen) => AnswerExecutor.attend({ directory, screen })),
+      Screen.layer({ output: "stdout" })
+    )
+  }).pipe(
+    Effect.catchTags({
+      BadArgument: ({ message }) => misuse(message),
+      SystemError: ({ message }) => misuse(message)
+    })
+  )
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const misuse = (message: string) => new Arguments.UsageError({ message })
+
+/** The directory of an exchange that is there, and that responses can be written to. */
+const directoryOf = (words: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const [word, ...others] = words
+    if (word === undefined || word === "" || others.length > 0) {
+      return yield* misuse("assent answer needs one directory: assent answer DIR, the same as in --channel file:DIR.")
+    }
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const directory = path.resolve(word)
+    const exchange = yield* FileExchange.make(directory)
+    const usable = Effect.zipRight(
+      fs.readDirectory(exchange.requests),
+      Effect.zipRight(fs.readDirectory(exchange.responses), fs.access(exchange.responses, { writable: true }))
+    )
+    yield* Effect.mapError(usable, ({ message }) =>
+      misuse(
+        `${directory} is not the directory of a file channel that can be answered (${message}). Start an agent with --channel file:${word} first.`
+      )
+    )
+    return directory
+  })

@@ -1,0 +1,98 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as TestClock from "effect/TestClock"
+import * as Id from "../../src/core/Id.js"
+import * as Inbox from "../../src/inbox/Inbox.js"
+import type { Message } from "../../src/inbox/Message.js"
+import { settle } from "../kit/Recorder.js"
+
+const texts = (messages: ReadonlyArray<Message>) => messages.map(({ text }) => text)
+const make = Effect.provideService(Inbox.make, Id.IdGenerator, Id.sequence())
+
+describe("Inbox", () => {
+  it.effect("files a message with its sender, its lane and its time", () =>
+    Effect.gen(function* () {
+      const inbox = yield* make
+      yield* TestClock.adjust("5 seconds")
+      const message = yield* inbox.port("parent").send("hello", { interjection: { parentId: "call_1" } })
+      assert.deepStrictEqual(message, {
+        id: "msg_1" as Id.MessageId,
+        source: "parent",
+        delivery: "steer",
+        text: "hello",
+        at: 5_000,
+        interjection: { parentId: "call_1" }
+      })
+      assert.deepStrictEqual(inbox.peek(), [message])
+      assert.deepStrictEqual(inbox.takeSteering(), [message])
+      assert.isTrue(inbox.isEmpty())
+    })
+  )
+
+  it.effect("everybody but a child is heard at the next step, unless the sender says otherwise", () =>
+    Effect.gen(function* () {
+      const inbox = yield* make
+      for (const source of ["user", "parent", "child", "system"] as const) yield* inbox.port(source).send(source)
+      yield* inbox.port("user").send("later", { delivery: "queue" })
+      yield* inbox.port("child").send("now", { delivery: "steer" })
+      assert.deepStrictEqual(texts(inbox.peek()), ["user", "parent", "system", "now", "child", "later"])
+    })
+  )
+
+  it.effect("a turn begins with all that steers, else with one that was queued", () =>
+    Effect.gen(function* () {
+      const inbox = yield* make
+      const port = inbox.port("user")
+      for (const text of ["q1", "q2"]) yield* port.send(text, { delivery: "queue" })
+      for (const text of ["s1", "s2"]) yield* port.send(text)
+      assert.isTrue(inbox.hasSteering())
+      assert.deepStrictEqual(texts(inbox.takeTurn()), ["s1", "s2"])
+      assert.isFalse(inbox.hasSteering())
+      assert.deepStrictEqual(texts(inbox.takeTurn()), ["q1"])
+      assert.deepStrictEqual(texts(inbox.takeSteering()), [])
+      assert.deepStrictEqual(texts(inbox.takeTurn()), ["q2"])
+      assert.deepStrictEqual(texts(inbox.takeTurn()), [])
+    })
+  )
+
+  it.effect("wakes its reader once there is something, and at once when there is already", () =>
+    Effect.gen(function* () {
+      const inbox = yield* make
+      const waiting = yield* Effect.fork(inbox.awaitWork)
+      yield* settle
+      assert.isTrue(Option.isNone(yield* Fiber.poll(waiting)))
+      inbox.port("user").unsafeSend("a")
+      yield* Fiber.join(waiting)
+      yield* inbox.awaitWork
+      assert.strictEqual(inbox.peek().length, 1, "waiting takes nothing")
+    })
+  )
+
+  it.effect("a reader that gave up is not woken, and the next one is", () =>
+    Effect.gen(function* () {
+      const inbox = yield* make
+      const first = yield* Effect.fork(inbox.awaitWork)
+      yield* settle
+      yield* Fiber.interrupt(first)
+      const second = yield* Effect.fork(inbox.awaitWork)
+      yield* settle
+      yield* inbox.port("user").send("a")
+      yield* Fiber.join(second)
+    })
+  )
+
+  it.effect("a message can be taken back until it is taken", () =>
+    Effect.gen(function* () {
+      const inbox = yield* make
+      const port = inbox.port("user")
+      const [first, second] = [yield* port.send("a"), yield* port.send("b", { delivery: "queue" })]
+      assert.isTrue(inbox.withdraw(second.id))
+      assert.isFalse(inbox.withdraw(second.id))
+      inbox.takeTurn()
+      assert.isFalse(inbox.withdraw(first.id))
+      assert.isTrue(inbox.isEmpty())
+    })
+  )
+})
