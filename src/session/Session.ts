@@ -166,7 +166,6 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       stop = fresh()
       fiber = undefined
       session.state.output.clear()
-      session.state.authority = undefined
       const suspended = permissions.endTurn(origin.sessionId)
       const detail = detailOf(end)
       emit(session, {

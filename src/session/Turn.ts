@@ -219,7 +219,7 @@ class Turn {
           const results = batch.results()
           history.appendAssistant(content)
           history.appendResults(results)
-          return Exit.isSuccess(exit) ? Effect.succeed(this.afterResults(results)) : exit
+          return Exit.isSuccess(exit) ? Effect.succeed(this.afterResults(results)) : Effect.failCause(exit.cause)
         })
       })
     )

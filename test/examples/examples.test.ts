@@ -10,6 +10,7 @@ import * as Layer from "effect/Layer"
 import { reviewerInteractor } from "./custom-interactor.js"
 import * as HttpAgent from "./http-agent.js"
 import * as OwnToolkit from "./own-toolkit.js"
+import * as StageExample from "./stage.js"
 import * as PermissionsFromCode from "./permissions-from-code.js"
 
 describe("examples", () => {
@@ -56,6 +57,24 @@ describe("examples", () => {
         "Permission denied: no agent pays more than 100"
       ])
     }).pipe(Effect.provide(PermissionsFromCode.live), Effect.provide(QueueChannel.layer()))
+  )
+
+  it.effect("stage: repeats until the assertion holds, and asks once for the tool outside its list", () =>
+    Effect.gen(function* () {
+      const channel = yield* QueueChannel.QueueChannel
+      const running = yield* Effect.fork(StageExample.program)
+      const dialog = yield* channel.take
+      assert(dialog._tag === "Opened" && dialog.request.interaction._tag === "grantStageTool")
+      assert.strictEqual(dialog.request.interaction.tool, "fetch")
+      yield* channel.answerText(dialog.request.requestId, "approve")
+      const end = yield* Fiber.join(running)
+      assert(end._tag === "Ok")
+      assert.strictEqual(end.value, "green")
+      assert.deepStrictEqual(
+        end.attempts.map(({ grants }) => grants.map(({ tool, outcome }) => `${tool} ${outcome}`)),
+        [[], ["fetch approve"]]
+      )
+    }).pipe(Effect.provide(StageExample.live), Effect.provide(QueueChannel.layer()))
   )
 
   it.scopedLive("agent inside an HTTP handler: a task waits for the answer that comes by another request", () =>

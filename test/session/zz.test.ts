@@ -1,0 +1,328 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as fc from "effect/FastCheck"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import * as Model from "../../src/model/Model.js"
+import * as PermissionFile from "../../src/permission/PermissionFile.js"
+import type { TurnEnd } from "../../src/session/Turn.js"
+import * as TestInteractor from "../../src/testing/TestInteractor.js"
+import * as Kit from "../kit/session.js"
+import { settle } from "../kit/Recorder.js"
+import * as Shuffled from "../kit/Shuffled.js"
+
+const work = (name: string) => ({ name: "work", params: { name } })
+const ask = PermissionFile.policy({})
+
+describe("turns", () => {
+  it.scoped("one at a time: words while busy join the turn, enqueued words wait for turns of their own", () =>
+    Effect.gen(function* () {
+      const begun = yield* Deferred.make<void>()
+      const { heard, model } = Kit.replies(
+        Kit.halting([], begun),
+        { text: "one and two" },
+        { text: "three" },
+        { text: "four" }
+      )
+      const kit = yield* Kit.start({ model })
+      yield* kit.agent.send("one")
+      yield* Deferred.await(begun)
+      yield* kit.agent.enqueue("three")
+      yield* kit.agent.enqueue("four")
+      yield* kit.agent.send("two")
+      yield* kit.agent.awaitIdle
+      assert.deepStrictEqual(Kit.outline(kit.agent.history.messages), [
+        "user: one",
+        "user: two",
+        "assistant: one and two",
+        "user: three",
+        "assistant: three",
+        "user: four",
+        "assistant: four"
+      ])
+      assert.strictEqual(heard.length, 4)
+      assert.deepStrictEqual(
+        (yield* kit.of("TurnStarted")).map(({ input }) => input),
+        ["one", "three", "four"]
+      )
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("words handed in together begin one turn", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.start({ model: [{ text: "both" }] })
+      yield* kit.agent.send("one")
+      yield* kit.agent.send("two")
+      assert.isFalse(yield* kit.agent.isIdle)
+      yield* kit.agent.awaitIdle
+      assert.isTrue(yield* kit.agent.isIdle)
+      assert.deepStrictEqual(Kit.outline(kit.agent.history.messages), ["user: one", "user: two", "assistant: both"])
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("say when they are idle again, once", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.start({ model: [{ text: "a", tools: [work("x")] }, { text: "b" }] })
+      yield* kit.agent.run("one")
+      assert.deepStrictEqual(
+        (yield* kit.of("AgentStatusChanged")).map(({ status }) => status),
+        ["thinking", "streaming", "executing", "thinking", "streaming", "idle"]
+      )
+    })
+  )
+})
+
+describe("cancelling", () => {
+  it.scoped("an idle session does nothing, now and later", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.start({ model: [{ text: "a" }, { text: "b" }] })
+      assert.deepStrictEqual(yield* kit.agent.cancel(), Option.none())
+      assert.strictEqual((yield* kit.agent.run("one"))._tag, "Completed")
+      assert.deepStrictEqual(yield* kit.agent.cancel(), Option.none())
+      assert.strictEqual((yield* kit.agent.run("two"))._tag, "Completed")
+    })
+  )
+
+  it.scoped("before the turn has begun cancels that turn and waits for its end", () =>
+    Effect.gen(function* () {
+      const { heard, model } = Kit.replies({ text: "again" })
+      const kit = yield* Kit.start({ model })
+      yield* kit.agent.send("one")
+      assert.deepStrictEqual(
+        yield* kit.agent.cancel(),
+        Option.some({ _tag: "Cancelled", reason: "user", steps: 0 } as TurnEnd)
+      )
+      assert.strictEqual(heard.length, 0)
+      assert.strictEqual((yield* kit.agent.run("two"))._tag, "Completed")
+      assert.deepStrictEqual(Kit.outline(kit.agent.history.messages), ["user: one", "user: two", "assistant: again"])
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("one turn leaves the queued one", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.start({
+        model: Kit.replies({ tools: [work("a")] }, { text: "next" }).model,
+        worker: () => Effect.never
+      })
+      yield* kit.agent.send("one")
+      yield* kit.agent.enqueue("two")
+      yield* settle
+      assert.strictEqual(Option.getOrThrow(yield* kit.agent.cancel())._tag, "Cancelled")
+      assert.strictEqual(Option.getOrThrow(yield* kit.agent.awaitIdle)._tag, "Completed")
+    })
+  )
+
+  it.scoped("works though nobody reads the events that it waits to tell", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.start({
+        model: [{ text: "a", tools: [work("x")] }, { text: "b" }],
+        agent: { events: { capacity: 1, whenFull: "wait" } }
+      })
+      yield* kit.agent.send("one")
+      yield* settle
+      assert.strictEqual(Option.getOrThrow(yield* kit.agent.cancel())._tag, "Cancelled")
+      assert.isTrue(yield* kit.agent.isIdle)
+    })
+  )
+
+  it.scoped("several at once agree on the end", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.start({ model: [{ tools: [work("a")] }], worker: () => Effect.never })
+      yield* kit.agent.send("one")
+      yield* settle
+      const ends = yield* Effect.all([kit.agent.cancel("timeout"), kit.agent.cancel("user")], {
+        concurrency: "unbounded"
+      })
+      assert.deepStrictEqual(ends.map(Option.map((end) => (end._tag === "Cancelled" ? end.reason : end._tag))), [
+        Option.some("timeout"),
+        Option.some("timeout")
+      ])
+    })
+  )
+})
+
+describe("permissions", () => {
+  it.scoped("turn ends with the turn, idle with the queue", () =>
+    Effect.gen(function* () {
+      const calls = { tools: [work("a"), work("b")] }
+      const kit = yield* Kit.start({
+        model: Kit.replies(calls, calls, { text: "1" }, calls, { text: "2" }, calls, { text: "3" }).model,
+        runtime: { policy: ask },
+        person: ["turn", "idle", "n", "n"]
+      })
+      yield* kit.agent.send("one")
+      yield* kit.agent.enqueue("two")
+      yield* kit.agent.awaitIdle
+      const methods = Effect.map(kit.of("PermissionResolved"), (all) => all.map(({ method }) => method))
+      assert.deepStrictEqual(yield* methods, [
+        "user_approved",
+        "turn_suspension",
+        "turn_suspension",
+        "turn_suspension",
+        "user_approved",
+        "idle_suspension"
+      ])
+      yield* kit.agent.run("three")
+      assert.deepStrictEqual((yield* methods).slice(6), ["user_denied", "user_denied"])
+      assert.deepStrictEqual(
+        (yield* kit.of("PermissionStatusChanged")).map(({ suspension }) => suspension),
+        ["turn", undefined, "idle", undefined]
+      )
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("a call that waits in line is not asked about when an answer has decided it", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.start({
+        model: [{ tools: ["a", "b", "c"].map(work) }, { text: "done" }],
+        runtime: { policy: ask },
+        person: ["a"]
+      })
+      yield* kit.agent.run("go")
+      assert.deepStrictEqual(kit.results(), ["a", "b", "c"])
+      assert.strictEqual((yield* kit.person.shown).length, 1)
+    })
+  )
+})
+
+describe("whatever happens when", () => {
+  /** One agent driven at random, by a random schedule; ends with a turn that must work. */
+  const drive = (seed: number) => {
+    const random = Shuffled.random(seed)
+    const below = (n: number) => Math.floor(random() * n)
+    const pick = <A>(items: ReadonlyArray<A>): A => items[below(items.length)] as A
+    const pause = Effect.suspend(() => Effect.repeatN(Effect.yieldNow(), below(12)))
+
+    const running = new Set<object>()
+    const worker: Kit.Worker = (name) =>
+      Effect.acquireUseRelease(
+        Effect.sync(() => {
+          const token = {}
+          running.add(token)
+          return token
+        }),
+        () =>
+          name === "hang"
+            ? Effect.never
+            : name === "crash"
+              ? Effect.dieMessage("boom")
+              : Effect.zipRight(Effect.zipRight(pause, Kit.print(name)), Effect.succeed(name)),
+        (token) =>
+          Effect.zipRight(
+            pause,
+            Effect.sync(() => running.delete(token))
+          )
+      )
+
+    const names = ["a", "b", "crash", "hang"]
+    const tools = () =>
+      Array.from({ length: 1 + below(4) }, () => (below(8) === 0 ? { name: "nothing" } : work(pick(names))))
+    const step = (): Kit.Step => ({
+      ...(below(2) === 0 ? { text: "some words to say" } : {}),
+      ...(below(3) === 0 ? { thinking: "hm, well" } : {}),
+      ...(below(2) === 0 ? { tools: tools() } : { text: "done" }),
+      chunks: 1 + below(4)
+    })
+    let open = 0
+    const model: Model.Service = {
+      id: "test/random",
+      stream: (prompt) => {
+        const last = prompt.content.findLast((message) => message.role === "user")
+        const final = JSON.stringify(last?.content).includes("final")
+        const reply = final ? Kit.parts({ text: "here" }) : Kit.parts(step())
+        const slow = reply.pipe(
+          Stream.rechunk(1),
+          Stream.tap(() => (final ? Effect.void : pause))
+        )
+        const broken = !final && below(12) === 0 ? Stream.take(slow, below(3)) : slow
+        return Stream.acquireRelease(
+          Effect.sync(() => open++),
+          () => Effect.sync(() => open--)
+        ).pipe(Stream.flatMap(() => broken))
+      }
+    }
+    const answers: ReadonlyArray<TestInteractor.Step> = [
+      "y",
+      "n",
+      "t",
+      "i",
+      "a",
+      "never",
+      "c: no",
+      TestInteractor.silent,
+      TestInteractor.cancel,
+      TestInteractor.crash
+    ]
+
+    return Effect.scoped(
+      Effect.gen(function* () {
+        const kit = yield* Kit.start({
+          model,
+          worker,
+          runtime: { policy: ask },
+          person: () => ({
+            react: (dialog) =>
+              Effect.flatMap(pause, () => {
+                const answer = pick(answers)
+                return (typeof answer === "string" ? TestInteractor.type(answer) : answer).react(dialog)
+              })
+          }),
+          agent: {
+            limits: { parallelTools: 2, maxSteps: 6, modelAttempts: 2, retryDelay: 0 },
+            ...(below(4) === 0 ? { events: { capacity: 1 + below(20), whenFull: "wait" as const } } : {})
+          }
+        })
+        const { agent } = kit
+        const owner = yield* Effect.fork(
+          Effect.repeat(Effect.zipLeft(agent.events.takeAll, pause), { while: Option.isSome })
+        )
+        const wrong: Array<string> = []
+        const cancel = Effect.gen(function* () {
+          yield* agent.cancel(pick(["user", "timeout", "parent"] as const))
+          // Other words may have begun another turn since; with nothing more to do, all is at rest.
+          if (yield* agent.isIdle) {
+            if (running.size > 0) wrong.push(`${running.size} tools run after a cancellation`)
+            if (open > 0) wrong.push(`${open} generations are open after a cancellation`)
+            const dialogs = yield* kit.person.open
+            if (dialogs.length > 0) wrong.push(`${dialogs.length} dialogs are open after a cancellation`)
+          }
+        })
+        const actions: ReadonlyArray<Effect.Effect<unknown>> = [
+          Effect.orDie(agent.send("words")),
+          Effect.orDie(agent.send("more words")),
+          Effect.orDie(agent.enqueue("later")),
+          cancel,
+          cancel,
+          agent.permissions(pick(["suspend turn", "resume", "default ask", "clear"]))
+        ]
+        yield* Effect.orDie(agent.send("begin"))
+        for (let left = below(10); left > 0; left--) {
+          yield* pause
+          yield* pick(actions)
+        }
+        while (!(yield* agent.isIdle)) yield* cancel
+        const end = yield* Effect.orDie(agent.run("final"))
+        if (end._tag !== "Completed" || end.text !== "here") wrong.push(`the last turn ended as ${JSON.stringify(end)}`)
+        if (running.size + open > 0) wrong.push(`${running.size} tools and ${open} generations are left`)
+        yield* agent.shutdown
+        yield* Fiber.join(owner)
+        yield* Fiber.join(kit.reader)
+        return [...wrong, ...(yield* kit.wrong)]
+      })
+    ).pipe(Effect.withScheduler(new Shuffled.Shuffled(random)))
+  }
+
+  it("the history is valid, nothing is left running, events are balanced, and the next turn works", () =>
+    fc.assert(
+      fc.asyncProperty(fc.integer(), async (seed) => {
+        assert.strictEqual((await Effect.runPromise(drive(seed))).join("\n"), "")
+      }),
+      { numRuns: 3000, endOnFailure: true }
+    ), 110000)
+})
