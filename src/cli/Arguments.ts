@@ -55,19 +55,25 @@ export const parse = (argv: ReadonlyArray<string>): Either.Either<Invocation, Us
     })
   )
 
-/** `90s`, `5m`, `1.5h`, `500ms`; a bare number is seconds. Milliseconds come out. */
-export const parseDuration = (text: string): Either.Either<number, UsageError> => {
+/** A time to stop after, such as `90s`, `5m`, `1.5h`, `500ms`; a bare number is seconds. Milliseconds come out. */
+export const parseLimit = (text: string): Either.Either<number, UsageError> => {
   const match = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h)?$/.exec(text.trim())
-  return match === null
-    ? Either.left(
-        new UsageError({ message: `${JSON.stringify(text)} is no duration. Give one such as 90s, 5m or 1.5h.` })
+  const milliseconds = Number(match?.[1]) * unitOf(match?.[2])
+  return milliseconds > 0
+    ? Either.right(milliseconds)
+    : Either.left(
+        new UsageError({
+          message: `${JSON.stringify(text)} is no time to stop after. Give one such as 90s, 5m or 1.5h.`
+        })
       )
-    : Either.right(Number(match[1]) * { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[match[2] ?? "s"]!)
 }
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const unitOf = (unit: string | undefined): number =>
+  unit === "ms" ? 1 : unit === "m" ? 60_000 : unit === "h" ? 3_600_000 : 1_000
 
 interface FlagRow {
   readonly type: "string" | "boolean"

@@ -105,7 +105,7 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
       },
       auditKey: yield* AuditPlace.readKey(flags.key),
       logLevel: yield* logLevelOf(flags["log-level"]),
-      timeout: flags.timeout === undefined ? undefined : yield* Arguments.parseDuration(flags.timeout),
+      timeout: flags.timeout === undefined ? undefined : yield* Arguments.parseLimit(flags.timeout),
       warnings: policy.warnings
     }
   })

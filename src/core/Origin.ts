@@ -36,7 +36,9 @@ export const outside: Origin = {
 }
 
 /** The origin of the running fiber. */
-export const current: Effect.Effect<Origin> = Effect.suspend(() => FiberRef.get(currentRef))
+export const current: Effect.Effect<Origin> = Effect.withFiberRuntime((fiber) =>
+  Effect.succeed(fiber.getFiberRef(currentRef))
+)
 
 /** Runs an effect, and everything it forks, as `origin`. */
 export const withOrigin =

@@ -25,31 +25,35 @@ export interface Archive {
   readonly headDirectory: string
 }
 
-export interface Files {
-  readonly trail: string
-  readonly head: string
-}
-
 /** Where trail and head of a root session are; whether or not they exist. */
-export const files = (path: Path.Path, { directory, headDirectory }: Archive, sessionId: SessionId): Files => {
+export const files = (
+  path: Path.Path,
+  { directory, headDirectory }: Archive,
+  sessionId: SessionId
+): AuditChain.Files => {
   const name = encodeURIComponent(sessionId).replaceAll(".", "%2E")
-  return { trail: path.join(directory, `${name}.jsonl`), head: path.join(headDirectory, `${name}.json`) }
+  return { trail: path.join(directory, `${name}.jsonl`), head: path.join(headDirectory, `${name}.json`), sessionId }
 }
 
-/** Reads what is there of a trail. */
-export const read = (files: Files): Effect.Effect<AuditChain.Evidence, AuditBroken, FileSystem.FileSystem> =>
-  Effect.map(Effect.all([readIfThere(files.trail), readIfThere(files.head)]), ([trail, head]) => ({
-    files,
-    trail,
-    head
-  }))
+/** Reads what is there of a trail. One that is being written is read between two of its writes, if there is a pause. */
+export const read = (files: AuditChain.Files): Effect.Effect<AuditChain.Evidence, AuditBroken, FileSystem.FileSystem> =>
+  Effect.gen(function* () {
+    let head = yield* readIfThere(files.head)
+    for (let attempt = 1; ; attempt++) {
+      // The head first: a trail that grows meanwhile is one whose head lags, never one that was cut.
+      const trail = yield* readIfThere(files.trail)
+      const after = yield* readIfThere(files.head)
+      if (attempt === maxReads || isSame(head, after)) return { files, trail, head }
+      head = after
+    }
+  })
 
 /**
  * Verifies a trail against its head: yields its records when every one of them, their order and their number are as they
  * were written, and fails naming the first that is not. Give the key if the trail was written with one.
  */
 export const verify = (
-  files: Files,
+  files: AuditChain.Files,
   key?: AuditChain.Key
 ): Effect.Effect<AuditChain.Chain, AuditBroken, FileSystem.FileSystem> =>
   Effect.flatMap(read(files), (evidence) => AuditChain.check(evidence, key))
@@ -60,14 +64,7 @@ export const verifySession = (
   sessionId: SessionId,
   key?: AuditChain.Key
 ): Effect.Effect<AuditChain.Chain, AuditBroken, FileSystem.FileSystem | Path.Path> =>
-  Effect.flatMap(Path.Path, (path) => {
-    const { head, trail } = files(path, archive, sessionId)
-    return Effect.filterOrFail(
-      verify({ head, trail }, key),
-      (chain) => chain.sessionId === sessionId,
-      () => new AuditBroken({ file: trail, problem: "foreign", record: 1 })
-    )
-  })
+  Effect.flatMap(Path.Path, (path) => verify(files(path, archive, sessionId), key))
 
 /**
  * The root sessions that have a trail in the directory, and those whose head says that they had one, in order of their
@@ -94,6 +91,11 @@ export const sessions = (
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const maxReads = 5
+
+const isSame = (a: Uint8Array | undefined, b: Uint8Array | undefined): boolean =>
+  a === b || (a !== undefined && a.length === b?.length && a.every((byte, index) => byte === b[index]))
 
 const inaccessible = (file: string) => (error: PlatformError.PlatformError) =>
   new AuditBroken({ file, problem: "inaccessible", reason: error.message })

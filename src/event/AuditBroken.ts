@@ -91,7 +91,9 @@ const sentence = (broken: AuditBroken): string => {
           ". A process that died while writing leaves that, and what it wrote took no effect; so does an addition."
         )
     case "foreign":
-      return `${record} names another session: the trail was put in the place of another.`
+      return broken.record === undefined
+        ? "it names another session: the head was put in the place of another."
+        : `${record} names another session: the trail was put in the place of another.`
     case "headMissing":
       return "there is no such head, so nobody can tell whether its trail is whole."
     case "headChanged":

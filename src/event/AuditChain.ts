@@ -91,9 +91,20 @@ export const fingerprint = (key: Key): string => hashOf("assent audit key", key)
 // checking
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Follows the chain from the first record to the last. `file` names the trail in what is said about it. */
-export const follow = (file: string, trail: Uint8Array, key?: Key): Either.Either<Chain, AuditBroken> =>
+/** Which trail it is. */
+export interface Files {
+  /** Names the trail in what is said about it. */
+  readonly trail: string
+  /** Names the head. */
+  readonly head: string
+  /** The root session whose trail it has to be; any when absent. */
+  readonly sessionId?: SessionId | undefined
+}
+
+/** Follows the chain from the first record to the last. */
+export const follow = (files: Files, trail: Uint8Array, key?: Key): Either.Either<Chain, AuditBroken> =>
   Either.gen(function* () {
+    const file = files.trail
     const { lines, torn } = split(trail)
     const records: Array<AuditRecord.AuditRecord> = []
     let last = start
@@ -124,6 +135,9 @@ export const follow = (file: string, trail: Uint8Array, key?: Key): Either.Eithe
     if (opened.version !== AuditRecord.version) {
       return yield* Either.left(new AuditBroken({ file, problem: "version", record: 1, found: opened.version }))
     }
+    if (opened.sessionId !== (files.sessionId ?? opened.sessionId)) {
+      return yield* Either.left(new AuditBroken({ file, problem: "foreign", record: 1 }))
+    }
     return { sessionId: opened.sessionId, keyed: opened.key !== undefined, records, last, torn }
   })
 
@@ -139,8 +153,7 @@ export const readHead = (file: string, head: Uint8Array, key?: Key): Either.Eith
 
 /** What is there of one trail. */
 export interface Evidence {
-  /** Names the trail and the head in what is said about them. */
-  readonly files: { readonly trail: string; readonly head: string }
+  readonly files: Files
   /** Absent when there is no such file. */
   readonly trail: Uint8Array | undefined
   /** Absent when there is no such file. */
@@ -151,7 +164,7 @@ export interface Evidence {
 export const check = ({ files, head, trail }: Evidence, key?: Key): Either.Either<Chain, AuditBroken> =>
   Either.gen(function* () {
     if (head === undefined) {
-      if (trail !== undefined) yield* follow(files.trail, trail, key)
+      if (trail !== undefined) yield* follow(files, trail, key)
       const { file, problem } =
         trail === undefined
           ? ({ file: files.trail, problem: "missing" } as const)
@@ -159,12 +172,15 @@ export const check = ({ files, head, trail }: Evidence, key?: Key): Either.Eithe
       return yield* Either.left(new AuditBroken({ file, problem }))
     }
     if (trail !== undefined && trail.includes(lineEnd)) {
-      const chain = yield* follow(files.trail, trail, key)
+      const chain = yield* follow(files, trail, key)
       return yield* compare(files.trail, chain, yield* readHead(files.head, head, key))
     }
     // Nothing was written yet, or nothing was written whole, or it is gone.
     const { count, sessionId } = yield* readHead(files.head, head, key)
     const torn = trail?.length ?? 0
+    if (sessionId !== (files.sessionId ?? sessionId)) {
+      return yield* Either.left(new AuditBroken({ file: files.head, problem: "foreign" }))
+    }
     if (count === 0 && torn === 0) return { sessionId, keyed: key !== undefined, records: [], last: start, torn }
     const broken = new AuditBroken({
       file: files.trail,
@@ -199,7 +215,7 @@ export const recover = (evidence: Evidence, key?: Key): Either.Either<Recovery, 
   const size = trail.length - torn
   return size === 0
     ? Either.right({ last: start, size, unsealed: 0, torn })
-    : Either.map(follow(files.trail, trail, key), ({ last }) => ({ last, size, unsealed: records, torn }))
+    : Either.map(follow(files, trail, key), ({ last }) => ({ last, size, unsealed: records, torn }))
 }
 
 /** What stands in each line of a trail, unverified; undefined where it is no record. */

@@ -89,7 +89,7 @@ interface Waiting {
 /** A trail that is being written. */
 interface Open {
   readonly sessionId: SessionId
-  readonly files: AuditArchive.Files
+  readonly files: AuditChain.Files
   readonly last: AuditChain.Link
   /** Bytes that the file must have. */
   readonly size: number
@@ -191,7 +191,10 @@ class Writer implements AuditTrail.Service {
       const size = yield* this.append(trail, text)
       yield* Effect.onError(this.writeHead(trail, last), () => this.undo(trail))
       this.trails.set(root, { ...trail, last, size, first: [] })
-    }).pipe(Effect.catchTags({ BadArgument: this.failed(root), SystemError: this.failed(root) }))
+    }).pipe(
+      Effect.catchTags({ BadArgument: this.failed(root), SystemError: this.failed(root) }),
+      Effect.catchAllDefect((defect) => Effect.fail(this.unwritable(root)(`writing crashed: ${String(defect)}`)))
+    )
   }
 
   /** The file's new size. */

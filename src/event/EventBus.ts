@@ -68,6 +68,8 @@ export const layer: Layer.Layer<EventBus> = Layer.effect(EventBus, make)
 
 type Resume = (effect: Effect.Effect<void>) => void
 
+type Batch = Option.Option<ReadonlyArray<AgentEvent>>
+
 class Bus implements Service {
   // Written and read only inside synchronous sections, so no lock is needed.
   private subscribers: ReadonlyArray<Ring> = []
@@ -88,6 +90,8 @@ class Bus implements Service {
     this.line.length === 0
       ? Effect.void
       : Effect.async<void>((resume) => {
+          // Other fibers may have run since the look above.
+          if (this.line.length === 0) return resume(Effect.void)
           this.waiters.push(resume)
           return Effect.sync(() => {
             this.waiters = this.waiters.filter((waiter) => waiter !== resume)
@@ -147,48 +151,36 @@ class Bus implements Service {
 }
 
 class Ring {
-  private events: Array<AgentEvent | undefined>
-  private head = 0
-  private size = 0
+  // The first `dropped` of them do not count any more. Handed out whole, so a batch costs the same however long it is.
+  private events: Array<AgentEvent> = []
+  private dropped = 0
   private missed = 0
   private closed = false
-  private reader: Resume | undefined
+  private reader: ((events: Effect.Effect<Batch>) => void) | undefined
 
   constructor(
     private capacity: number,
     private waits: boolean,
     private readonly afterTake: () => void
-  ) {
-    this.events = capacity === Number.POSITIVE_INFINITY ? [] : new Array<AgentEvent | undefined>(capacity)
-  }
+  ) {}
 
   makesWait(): boolean {
-    return this.waits && this.size >= this.capacity
+    return this.waits && this.events.length >= this.capacity
   }
 
   /** Lets the ring grow from now on: used once, when the bus closes. */
   unbound(): void {
-    const held = this.drain()
-    this.events = held
-    this.head = 0
-    this.size = held.length
     this.capacity = Number.POSITIVE_INFINITY
     this.waits = false
   }
 
   push(event: AgentEvent): void {
-    if (this.size < this.capacity) {
-      if (this.capacity === Number.POSITIVE_INFINITY) this.events.push(event)
-      else {
-        const index = this.head + this.size
-        this.events[index < this.capacity ? index : index - this.capacity] = event
-      }
-      this.size++
-    } else {
-      this.events[this.head] = event
-      this.head = this.head + 1 === this.capacity ? 0 : this.head + 1
+    if (this.events.length - this.dropped >= this.capacity) {
       this.missed++
+      // Cleared away when there are as many of them as of the others, so that each event is moved once at most.
+      if (++this.dropped === this.capacity) this.clearAway()
     }
+    this.events.push(event)
     if (this.reader !== undefined) this.wake()
   }
 
@@ -197,55 +189,43 @@ class Ring {
     if (this.reader !== undefined) this.wake()
   }
 
-  readonly takeAll: Effect.Effect<Option.Option<ReadonlyArray<AgentEvent>>> = Effect.suspend(() => {
-    if (this.size > 0) return Effect.succeed(this.take())
+  readonly takeAll: Effect.Effect<Batch> = Effect.suspend(() => {
+    if (this.events.length > 0) return Effect.succeed(this.take())
     if (this.closed) return Effect.succeedNone
-    return Effect.zipRight(
-      Effect.async<void>((resume) => {
-        this.reader = resume
-        return Effect.sync(() => {
-          this.reader = undefined
-        })
-      }),
-      Effect.suspend(() => this.takeAll)
-    )
+    return Effect.async<Batch>((resume) => {
+      // Other fibers may have run since the look above.
+      if (this.events.length > 0 || this.closed) return resume(this.takeAll)
+      this.reader = resume
+      return Effect.sync(() => {
+        if (this.reader === resume) this.reader = undefined
+      })
+    })
   })
 
   private wake(): void {
     const resume = this.reader
     this.reader = undefined
-    resume?.(Effect.void)
+    // The reader takes when it runs: one that is interrupted before that loses nothing.
+    resume?.(this.takeAll)
   }
 
-  private take(): Option.Option<ReadonlyArray<AgentEvent>> {
-    const first = this.events[this.head]
-    const events = this.drain()
-    if (this.missed > 0 && first !== undefined) {
-      events.unshift({
-        _tag: "Lagged",
-        at: first.at,
-        sessionId: first.sessionId,
-        agent: first.agent,
-        missed: this.missed
-      })
-      this.missed = 0
+  private take(): Batch {
+    if (this.dropped > 0) this.clearAway()
+    const { events, missed } = this
+    const [first] = events
+    if (missed > 0 && first !== undefined) {
+      const { at, sessionId, agent } = first
+      events.unshift({ _tag: "Lagged", at, sessionId, agent, missed })
     }
+    this.events = []
+    this.missed = 0
     this.afterTake()
     return Option.some(events)
   }
 
-  private drain(): Array<AgentEvent> {
-    const { events, head, size } = this
-    const out: Array<AgentEvent> = []
-    for (let i = 0; i < size; i++) {
-      const at = head + i < events.length ? head + i : head + i - events.length
-      out.push(events[at] as AgentEvent)
-      events[at] = undefined
-    }
-    this.head = 0
-    this.size = 0
-    if (this.capacity === Number.POSITIVE_INFINITY) this.events = []
-    return out
+  private clearAway(): void {
+    this.events = this.events.slice(this.dropped)
+    this.dropped = 0
   }
 }
 

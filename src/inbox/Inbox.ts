@@ -70,9 +70,11 @@ export const make: Effect.Effect<Service> = Effect.zipWith(IdGenerator, Effect.c
     awaitWork: Effect.suspend(() =>
       isEmpty()
         ? Effect.async<void>((resume) => {
+            // Other fibers may have run since the look above.
+            if (!isEmpty()) return resume(Effect.void)
             reader = resume
             return Effect.sync(() => {
-              reader = undefined
+              if (reader === resume) reader = undefined
             })
           })
         : Effect.void

@@ -309,12 +309,12 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
 
 type Waiter = Deferred.Deferred<Option.Option<Turn.TurnEnd>>
 
-const waitIn = (waiters: Set<Waiter>): Effect.Effect<Option.Option<Turn.TurnEnd>> =>
-  Effect.suspend(() => {
-    const waiter: Waiter = Deferred.unsafeMake(FiberId.none)
-    waiters.add(waiter)
-    return Effect.onInterrupt(Deferred.await(waiter), () => Effect.sync(() => waiters.delete(waiter)))
-  })
+/** Call it where the wait was decided on: from then on nothing that wakes is missed. */
+const waitIn = (waiters: Set<Waiter>): Effect.Effect<Option.Option<Turn.TurnEnd>> => {
+  const waiter: Waiter = Deferred.unsafeMake(FiberId.none)
+  waiters.add(waiter)
+  return Effect.onInterrupt(Deferred.await(waiter), () => Effect.sync(() => waiters.delete(waiter)))
+}
 
 const wake = (waiters: Set<Waiter>, end: Option.Option<Turn.TurnEnd>): void => {
   for (const waiter of waiters) Deferred.unsafeDone(waiter, Effect.succeed(end))

@@ -40,8 +40,9 @@ export const make = (session: SessionContext, calls: ReadonlyArray<ToolCall>): B
     summaries.set(params, known)
     return known
   }
-  const end = (index: number, call: ToolCall, outcome: ToolOutcome, result: unknown, startedAt?: number): void => {
-    if (ended.has(index)) return
+  /** False: the bus is full. */
+  const end = (index: number, call: ToolCall, outcome: ToolOutcome, result: unknown, startedAt?: number): boolean => {
+    if (ended.has(index)) return true
     const shown = presentable(session, result)
     const unusable = Either.isLeft(shown)
     const known: ToolResult = {
@@ -52,7 +53,7 @@ export const make = (session: SessionContext, calls: ReadonlyArray<ToolCall>): B
     }
     ended.set(index, known)
     flushOutput(session, call.id)
-    emit(session, {
+    return emit(session, {
       _tag: "ToolCallEnded",
       toolCallId: call.id,
       tool: call.name,
@@ -94,8 +95,8 @@ export const make = (session: SessionContext, calls: ReadonlyArray<ToolCall>): B
       emit(session, { _tag: "ToolCallStarted", toolCallId: call.id, tool: call.name, summary })
       return Effect.flatMap(Effect.exit(handle(session, entry, allowed.params)), (exit) => {
         const { outcome, result } = resultOf(entry, exit)
-        end(index, call, outcome, allowed.edited ? editedResult(result, allowed.encoded) : result, startedAt)
-        return session.bus.awaitRoom
+        const told = allowed.edited ? editedResult(result, allowed.encoded) : result
+        return end(index, call, outcome, told, startedAt) ? Effect.void : session.bus.awaitRoom
       })
     })
 

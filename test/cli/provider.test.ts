@@ -103,6 +103,7 @@ describe.concurrent("a provider", () => {
         }
       }
       assert.deepStrictEqual(yield* at.list("tmp"), [])
+      assert.notInclude(yield* at.allText, "canary")
     })
   )
 
@@ -143,6 +144,7 @@ describe.concurrent("a provider", () => {
       assert.notInclude(joined("ToolOutput"), "OPENAI_COMPATIBLE_API_KEY")
       const ends = events.flatMap((event) => (event._tag === "ToolCallEnded" ? [event] : []))
       assert.strictEqual(ends.filter(({ outcome }) => outcome === "succeeded").length, 3)
+      assert.notInclude(yield* at.allText, "canary")
       // Nor does it go back to the provider, or to whichever comes next.
       yield* server.received
       const second = yield* server.received

@@ -87,7 +87,7 @@ afterAll(() =>
 )
 
 interface Place extends AuditArchive.Archive {
-  readonly files: AuditArchive.Files
+  readonly files: AuditChain.Files
 }
 
 const newPlace = Effect.gen(function* () {
@@ -113,7 +113,10 @@ const process = (
 const verify = (place: AuditArchive.Archive, withKey?: AuditChain.Key) =>
   AuditArchive.verifySession(place, root, withKey)
 
-const broken = (place: AuditArchive.Archive, withKey?: AuditChain.Key) => Effect.flip(verify(place, withKey))
+const broken = (place: AuditArchive.Archive, withKey?: AuditChain.Key) =>
+  Effect.flatMap(Effect.either(verify(place, withKey)), (verified) =>
+    Either.isLeft(verified) ? Effect.succeed(verified.left) : Effect.dieMessage("it verifies")
+  )
 
 const text = (file: string) => Effect.flatMap(FileSystem.FileSystem, (fs) => fs.readFileString(file))
 
@@ -129,6 +132,20 @@ const withFiles = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   change: (fs: FileSystem.FileSystem) => Partial<FileSystem.FileSystem>
 ) => Effect.updateService(effect, FileSystem.FileSystem, (fs) => ({ ...fs, ...change(fs) }))
+
+/** Heads that take until `goOn` to be written, which begins with `writing`. */
+const slowHead = Effect.gen(function* () {
+  const writing = yield* Deferred.make<void>()
+  const goOn = yield* Deferred.make<void>()
+  const held = (fs: FileSystem.FileSystem): Partial<FileSystem.FileSystem> => ({
+    rename: (from, to) =>
+      Deferred.succeed(writing, undefined).pipe(
+        Effect.zipRight(Deferred.await(goOn)),
+        Effect.zipRight(fs.rename(from, to))
+      )
+  })
+  return { writing, goOn, held }
+})
 
 const diskFull = new PlatformError.SystemError({
   reason: "Unknown",
@@ -270,6 +287,22 @@ describe("in files", () => {
   )
 
   live(
+    "a trail verifies while it is being written",
+    Effect.gen(function* () {
+      const place = yield* newPlace
+      const trail = yield* AuditFile.make(place)
+      yield* trail.record(asked(1))
+      let reads = 0
+      const { records } = yield* withFiles(verify(place), (fs) => ({
+        readFile: (file) =>
+          // The next decision falls between reading the head and reading the trail.
+          ++reads === 2 ? Effect.zipRight(Effect.orDie(trail.record(asked(2))), fs.readFile(file)) : fs.readFile(file)
+      }))
+      assert.strictEqual(records.length, 3)
+    })
+  )
+
+  live(
     "what is decided at the same time keeps its order and shares its way to the disk",
     Effect.gen(function* () {
       const place = yield* newPlace
@@ -305,10 +338,29 @@ describe("in files", () => {
           })
         )
       )
-      assert.strictEqual((yield* fs.readDirectory(place.directory)).length, names.length)
+      const written = yield* fs.readDirectory(place.directory)
+      assert.strictEqual(written.length, names.length)
+      assert.isFalse(written.some((name) => name.startsWith(".")))
       assert.deepStrictEqual((yield* fs.readDirectory(path.dirname(place.directory))).sort(), ["audit", "heads"])
       assert.deepStrictEqual(yield* AuditArchive.sessions(place), [...names].sort())
       for (const name of names) assert.strictEqual((yield* AuditArchive.verifySession(place, name)).sessionId, name)
+    })
+  )
+
+  live(
+    "a trail under the name of another session does not verify, even with its own head",
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const place = yield* newPlace
+      yield* process(place, [asked(1)], { key })
+      const other = SessionId.make("ses_2")
+      const files = AuditArchive.files(path, place, other)
+      yield* fs.copyFile(place.files.trail, files.trail)
+      yield* fs.copyFile(place.files.head, files.head)
+      assert.strictEqual((yield* Effect.flip(AuditArchive.verifySession(place, other, key))).problem, "foreign")
+      const record = process(place, [{ ...asked(2), rootSessionId: other }], { key })
+      assert.include((yield* Effect.flip(record)).message, "another session")
     })
   )
 
@@ -357,14 +409,18 @@ describe("in files", () => {
     Effect.gen(function* () {
       const place = yield* newPlace
       const scope = yield* Scope.make()
-      const trail = yield* Scope.extend(AuditFile.make(place), scope)
-      const fiber = yield* Effect.fork(
-        Effect.forEach([1, 2, 3], (n) => trail.record(asked(n)), { concurrency: "unbounded" })
+      const { goOn, held, writing } = yield* slowHead
+      const trail = yield* Scope.extend(withFiles(AuditFile.make(place), held), scope)
+      const first = yield* Effect.fork(trail.record(asked(1)))
+      yield* Deferred.await(writing)
+      const others = yield* Effect.fork(
+        Effect.forEach([2, 3], (n) => trail.record(asked(n)), { concurrency: "unbounded" })
       )
-      // Until all three stand in line.
+      const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
+      // Until they stand in line.
       yield* Effect.repeatN(Effect.yieldNow(), 20)
-      yield* Scope.close(scope, Exit.void)
-      yield* Fiber.join(fiber)
+      yield* Deferred.succeed(goOn, undefined)
+      yield* Fiber.joinAll<unknown, AuditTrail.AuditUnwritable>([first, others, closing])
       assert.strictEqual((yield* verify(place)).records.length, 4)
       const error = yield* Effect.flip(trail.record(asked(4)))
       assert.include(error.message, "the program is ending")
@@ -375,15 +431,8 @@ describe("in files", () => {
     "interrupting the wait does not take the record back, and does not stop the writer",
     Effect.gen(function* () {
       const place = yield* newPlace
-      const writing = yield* Deferred.make<void>()
-      const goOn = yield* Deferred.make<void>()
-      const trail = yield* withFiles(AuditFile.make(place), (fs) => ({
-        rename: (from, to) =>
-          Effect.zipRight(
-            Effect.zipRight(Deferred.succeed(writing, undefined), Deferred.await(goOn)),
-            fs.rename(from, to)
-          )
-      }))
+      const { goOn, held, writing } = yield* slowHead
+      const trail = yield* withFiles(AuditFile.make(place), held)
       const fiber = yield* Effect.fork(trail.record(asked(1)))
       yield* Deferred.await(writing)
       yield* Fiber.interrupt(fiber)
@@ -515,6 +564,15 @@ describe("what cannot be recorded", () => {
         records.map(({ _tag }) => _tag),
         ["Opened", "Decided", "Reopened", "Decided"]
       )
+    })
+  )
+
+  live(
+    "a file system that crashes fails the decision, not the program",
+    Effect.gen(function* () {
+      const place = yield* newPlace
+      const trail = yield* withFiles(AuditFile.make(place), () => ({ rename: () => Effect.dieMessage("boom") }))
+      assert.include((yield* Effect.flip(trail.record(asked(1)))).message, "writing crashed: ")
     })
   )
 
@@ -828,7 +886,9 @@ describe("a tampered trail never verifies", () => {
       it("1,000 records taken out are found and named", () => {
         forAll([at(lines.length), FastCheck.integer({ min: 1, max: 4 })], (from, count) => {
           const rest = [...lines.slice(0, from), ...lines.slice(from + count)]
-          assert.strictEqual(assertBroken(checked(rest.join(""), head, withKey)).record, from + 1)
+          const error = assertBroken(checked(rest.join(""), head, withKey))
+          const last = from + count >= lines.length
+          assert.deepInclude(error, { problem: last ? "cut" : "misplaced", record: from + 1 })
         })
       })
 

@@ -37,8 +37,10 @@ export interface Place {
   readonly write: (file: string, content: unknown) => Effect.Effect<string>
   readonly read: (file: string) => Effect.Effect<string>
   readonly exists: (file: string) => Effect.Effect<boolean>
-  /** The entries of a directory, sorted. */
+  /** The entries of a directory, sorted, without what the audit keeps there. */
   readonly list: (directory: string) => Effect.Effect<ReadonlyArray<string>>
+  /** The content of every file in the place, the audit's too. */
+  readonly allText: Effect.Effect<string>
   /** Makes a directory and those above it. Yields its path. */
   readonly makeDirectory: (directory: string) => Effect.Effect<string>
   /** Makes a symbolic link, unless something of its name is there. */
@@ -112,7 +114,8 @@ export const place: Effect.Effect<Place, never, Scope.Scope> = Effect.gen(functi
     write,
     read: (file) => Effect.sync(() => fs.readFileSync(at(file), "utf8")),
     exists: (file) => Effect.sync(() => fs.existsSync(at(file))),
-    list: (directory) => Effect.sync(() => fs.readdirSync(at(directory)).sort()),
+    list: (directory) => Effect.sync(() => listed(at(directory))),
+    allText: Effect.sync(() => textBelow(root)),
     makeDirectory: (directory) =>
       Effect.sync(() => {
         fs.mkdirSync(at(directory), { recursive: true })
@@ -301,6 +304,23 @@ const launch = (
     })
   }
 }
+
+/** An `.assent` with nothing but the audit in it counts as none. */
+const listed = (directory: string): ReadonlyArray<string> =>
+  fs
+    .readdirSync(directory)
+    .filter((name) => name !== "audit" && name !== "audit-heads")
+    .filter((name) => name !== ".assent" || listed(path.join(directory, name)).length > 0)
+    .sort()
+
+const textBelow = (directory: string): string =>
+  fs
+    .readdirSync(directory, { withFileTypes: true })
+    .map((entry) => {
+      const file = path.join(directory, entry.name)
+      return entry.isDirectory() ? textBelow(file) : entry.isFile() ? fs.readFileSync(file, "utf8") : ""
+    })
+    .join("\n")
 
 /** Ends the processes whose current directory is in this one. Where there is no `/proc`, none. */
 const killAllBelow = (directory: string): void => {

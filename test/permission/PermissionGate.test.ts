@@ -764,7 +764,7 @@ describe("one resolution for each call", () => {
           if (began) assert.strictEqual(resolved.length, 1)
         }
       }),
-      { numRuns: 300 }
+      { numRuns: 300, timeout: 5_000 }
     ))
 
   it.effect("an interrupted question is recorded as cancelled", () =>

@@ -77,7 +77,7 @@ describe("Agent", () => {
         {
           "~effect/ai/Prompt/Part": "~effect/ai/Prompt/Part",
           type: "tool-result",
-          id: (agent.history.messages[1]?.content[0] as { id: string }).id,
+          id: (agent.history.messages[1]?.content[0] as { readonly id: string } | undefined)?.id,
           name: "add",
           isFailure: true,
           providerExecuted: false,

@@ -323,6 +323,6 @@ describe("whatever happens when", () => {
       fc.asyncProperty(fc.integer(), async (seed) => {
         assert.strictEqual((await Effect.runPromise(drive(seed))).join("\n"), "")
       }),
-      { numRuns: 200, endOnFailure: false }
+      { numRuns: 200, timeout: 5_000, endOnFailure: true }
     ))
 })

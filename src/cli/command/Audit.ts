@@ -14,20 +14,15 @@ import * as ExitCode from "../ExitCode.js"
 import * as Output from "../Output.js"
 import * as Settings from "../Settings.js"
 
-/** What the command reads of a command line. */
-export interface Invocation extends Omit<Arguments.Invocation, "command" | "flags"> {
-  readonly flags: Arguments.Flags & { readonly key?: string | undefined }
-}
-
 /** Exit code 0 when what was asked for is good, 1 when a trail is broken or cannot be read. */
-export const run = ({ flags, words }: Invocation) =>
+export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "words">) =>
   Effect.gen(function* () {
     const [verb = "list", id, ...rest] = words
     if (!Object.hasOwn(verbs, verb) || rest.length > 0 || (verb === "list" && id !== undefined)) {
       return yield* new Arguments.UsageError({ message: `assent audit takes: ${Object.values(verbs).join("; ")}.` })
     }
     const settings = yield* Settings.load(flags)
-    const key = yield* AuditPlace.readKey(flags.key)
+    const key = settings.auditKey
     const archive = yield* AuditPlace.archive(settings)
     const known = yield* AuditArchive.sessions(archive)
     const sessionId = id === undefined ? undefined : SessionId.make(id)

@@ -1,6 +1,7 @@
 /** Assent as a program uses it: an agent with a mock model, its tools, its gate, its events, everything in memory. */
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
+import * as Channel from "effect/Channel"
 import * as Chunk from "effect/Chunk"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -58,13 +59,15 @@ const mock = (script: Script.Script, count: Workload.Tally): Model.Service => {
   return {
     id: "bench/mock",
     stream: () =>
-      Stream.flattenChunks(
-        Stream.fromEffect(
-          Effect.promise(async () => replies[count.modelCalls++] ?? Promise.reject(new Error("No more steps.")))
-        )
+      answered(
+        Effect.promise(async () => replies[count.modelCalls++] ?? Promise.reject(new Error("No more steps.")))
       )
   }
 }
+
+/** The whole answer at once, by the cheapest stream there is. */
+const answered = (answer: Effect.Effect<Chunk.Chunk<Model.Part>>): Stream.Stream<Model.Part> =>
+  Stream.fromChannel(Channel.flatMap(Channel.fromEffect(answer), Channel.write))
 
 const expected = (script: Script.Script): Partial<Workload.Tally> => {
   const toolRuns = script.flatMap(({ calls }) => calls).length
@@ -235,13 +238,11 @@ const blocked = (size: number) =>
           const model: Model.Service = {
             id: "bench/mock",
             stream: ({ content }) =>
-              Stream.flattenChunks(
-                Stream.fromEffect(
-                  Effect.promise(async () => {
-                    count.modelCalls++
-                    return (content.at(-1)?.role === "tool" ? words : call) ?? Chunk.empty<Model.Part>()
-                  })
-                )
+              answered(
+                Effect.promise(async () => {
+                  count.modelCalls++
+                  return (content.at(-1)?.role === "tool" ? words : call) ?? Chunk.empty<Model.Part>()
+                })
               )
           }
           const layer = yield* runtime({ model, count, policy: PermissionFile.defaults })
