@@ -63,9 +63,11 @@ export const startAgent = (
     const protectedPaths = [
       ...[".assent", ".jaato"].map((name) => path.join(settings.workspace, name)),
       ...directories,
+      ...(settings.auditKeyFile === undefined ? [] : [path.resolve(settings.auditKeyFile)]),
       // Where the workspace contains it, as a home does; a workspace inside of it would be out of reach altogether.
       ...(within(path, settings.configDirectory, settings.workspace) ? [] : [settings.configDirectory])
     ]
+    const redactor = Redaction.make(Object.values(settings.keys))
     const runtime = AgentRuntime.layer({
       toolkit,
       policy: readable(settings.policy, spillDirectory),
@@ -73,7 +75,7 @@ export const startAgent = (
       workspace: settings.workspace,
       protectedPaths,
       home: settings.home,
-      secrets: Object.values(settings.keys),
+      redactor,
       limits: settings.limits
     }).pipe(
       Layer.provide(
@@ -84,7 +86,6 @@ export const startAgent = (
         )
       )
     )
-    const redactor = Redaction.make(Object.values(settings.keys))
     const audit = AuditFile.layer({ ...(yield* AuditPlace.archive(settings)), key: settings.auditKey, redactor })
     const context = yield* Effect.mapError(Layer.build(Layer.merge(runtime, audit)), (error) =>
       ConfigurationInvalid.make(error.message)

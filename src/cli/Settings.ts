@@ -51,6 +51,7 @@ export interface Settings {
   readonly limits: { readonly maxSteps?: number; readonly parallelTools?: number; readonly identicalErrors?: number }
   /** Makes the audit's hashes unforgeable for whoever lacks it. */
   readonly auditKey: AuditChain.Key | undefined
+  readonly auditKeyFile: string | undefined
   readonly logLevel: LogLevel.LogLevel
   /** Milliseconds after which the work is cancelled. */
   readonly timeout: number | undefined
@@ -104,6 +105,7 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
         ...(limits.identical_errors === undefined ? {} : { identicalErrors: limits.identical_errors })
       },
       auditKey: yield* AuditPlace.readKey(flags.key),
+      auditKeyFile: flags.key,
       logLevel: yield* logLevelOf(flags["log-level"]),
       timeout: flags.timeout === undefined ? undefined : yield* Arguments.parseLimit(flags.timeout),
       warnings: policy.warnings

@@ -211,7 +211,11 @@ export const startWith = (
       broker,
       permissions: (line) =>
         Effect.suspend(() => {
-          const outcome = PermissionCommand.run(line, { state: permissions, policy, tools, sessionId: id })
+          const said = PermissionCommand.run(line, { state: permissions, policy, tools, sessionId: id })
+          const outcome = Either.mapBoth(said, {
+            onLeft: redactor.text,
+            onRight: ({ changed, lines }) => ({ changed, lines: lines.map(redactor.text) })
+          })
           if (Either.isLeft(outcome) || !outcome.right.changed) return Effect.succeed(outcome)
           const status = permissions.status(policy, id)
           return Effect.as(

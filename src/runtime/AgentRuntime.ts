@@ -51,6 +51,8 @@ export interface Options<Tools extends Record<string, Tool.Any>> {
   readonly home?: string | undefined
   /** Values that must never be shown, logged or written. */
   readonly secrets?: Iterable<Redacted.Redacted> | undefined
+  /** Instead of one made for `secrets` alone, where others mask with the same. */
+  readonly redactor?: Redaction.Redactor | undefined
   readonly limits?: Partial<Limits> | undefined
 }
 
@@ -94,7 +96,7 @@ export const make = <Tools extends Record<string, Tool.Any>>(
       tools,
       policy,
       guards: [sanitizer, ...(options.guards ?? [])],
-      redactor: Redaction.make(options.secrets),
+      redactor: options.redactor ?? Redaction.make(options.secrets),
       instructions: options.instructions ?? "",
       limits: options.limits ?? {}
     }

@@ -82,15 +82,21 @@ const drain = <A, E>(
   take: (chunk: Chunk.Chunk<A>) => Effect.Effect<void, E>
 ): Effect.Effect<void, E> =>
   Effect.flatMap(Scope.make(), (scope) =>
-    Effect.flatMap(Channel.toPullIn(Channel.flatMap(Stream.toChannel(stream), () => Channel.void), scope), (pull) => {
-      let ended = false
-      const next: Effect.Effect<void, E> = Effect.flatMap(pull, (pulled) => {
-        if (Either.isRight(pulled)) return Effect.flatMap(take(pulled.right), () => next)
-        ended = true
-        return Effect.void
-      })
-      return Effect.onExit(next, (exit) => (ended ? Effect.void : Scope.close(scope, exit)))
-    })
+    Effect.flatMap(
+      Channel.toPullIn(
+        Channel.flatMap(Stream.toChannel(stream), () => Channel.void),
+        scope
+      ),
+      (pull) => {
+        let ended = false
+        const next: Effect.Effect<void, E> = Effect.flatMap(pull, (pulled) => {
+          if (Either.isRight(pulled)) return Effect.flatMap(take(pulled.right), () => next)
+          ended = true
+          return Effect.void
+        })
+        return Effect.onExit(next, (exit) => (ended ? Effect.void : Scope.close(scope, exit)))
+      }
+    )
   )
 
 type Block = "text" | "thinking"

@@ -33,6 +33,7 @@ export interface Batch {
 
 export const make = (session: SessionContext, calls: ReadonlyArray<ToolCall>): Batch => {
   const ended = new Map<number, ToolResult>()
+  let room = true
   // Told when a call is proposed and when it starts, mostly with the same arguments.
   const summaries = new Map<unknown, string>()
   const summaryOf = (params: unknown): string => {
@@ -143,12 +144,13 @@ export const make = (session: SessionContext, calls: ReadonlyArray<ToolCall>): B
       setStatus(session, "executing")
       for (const call of calls) {
         const summary = summaryOf(call.params)
-        emit(session, { _tag: "ToolCallProposed", toolCallId: call.id, tool: call.name, summary })
+        room = emit(session, { _tag: "ToolCallProposed", toolCallId: call.id, tool: call.name, summary })
       }
     },
     run: Effect.suspend(() => {
       const [only] = calls
-      return Effect.zipRight(session.bus.awaitRoom, calls.length === 1 && only !== undefined ? one(only) : many)
+      const all = calls.length === 1 && only !== undefined ? one(only) : many
+      return room ? all : Effect.zipRight(session.bus.awaitRoom, all)
     }),
     results: () => {
       for (const [index, call] of calls.entries()) end(index, call, "cancelled", "The call was cancelled.")

@@ -173,7 +173,7 @@ class Turn {
         const ended = ({ finishReason, usage }: Generation.Generated) => {
           session.state.generation = undefined
           const stopped = finishReason === interrupted ? { interrupted: true } : {}
-          emit(session, { _tag: "ModelCallEnded", model: model.id, step, finishReason, usage, ...stopped })
+          return emit(session, { _tag: "ModelCallEnded", model: model.id, step, finishReason, usage, ...stopped })
         }
         setStatus(session, "thinking")
         emit(session, { _tag: "ModelCallStarted", model: model.id, step })
@@ -187,8 +187,8 @@ class Turn {
               return Effect.zipRight(Effect.zipRight(Fiber.interrupt(fiber), discard), awaited)
             }
             const exit = this.generated(generation, awaited.value)
-            ended(Exit.isSuccess(exit) ? exit.value : generation.partial("error"))
-            return Effect.as(restore(session.bus.awaitRoom), exit)
+            const room = ended(Exit.isSuccess(exit) ? exit.value : generation.partial("error"))
+            return room ? Effect.succeed(exit) : Effect.as(restore(session.bus.awaitRoom), exit)
           })
         })
       })

@@ -20,7 +20,8 @@ export const here = (target: number, { row, speed }: Measured): number =>
 export const mark = (measured: Measured): Mark => {
   const { row, ours } = measured
   if (ours === undefined || row.must === undefined) return "none"
-  const holds = (target: number) => (row.more === true ? ours >= here(target, measured) : ours <= here(target, measured))
+  const holds = (target: number) =>
+    row.more === true ? ours >= here(target, measured) : ours <= here(target, measured)
   // A ratio of equals comes out at one give or take what the machine does meanwhile.
   if (row.aim !== undefined && holds(row.unit === "×" ? row.aim + 0.05 : row.aim)) return "aim"
   return holds(row.must) ? "must" : "missed"

@@ -30,9 +30,7 @@ export interface Row {
 /** With `quick`, everything is smaller and less exact. */
 export const plans = (quick: boolean): ReadonlyArray<Plan> => {
   const all: Array<System> = ["ours", "limit", "ai"]
-  const base = quick
-    ? { warmUp: 600, budget: 150, samples: 3 }
-    : { warmUp: 1_500, budget: 300, samples: 5 }
+  const base = quick ? { warmUp: 600, budget: 150, samples: 3 } : { warmUp: 1_500, budget: 300, samples: 5 }
   const agents = quick ? 1_000 : 10_000
   const once = { warmUp: 0, budget: 0, samples: quick ? 1 : 2 }
   return [
@@ -41,7 +39,15 @@ export const plans = (quick: boolean): ReadonlyArray<Plan> => {
       workload: "turn",
       systems: all,
       rows: [
-        { title: "a turn with one call, run of 50", figure: "us", unit: "µs", reference: 6.5, must: 75, aim: 20, scale: "time" }
+        {
+          title: "a turn with one call, run of 50",
+          figure: "us",
+          unit: "µs",
+          reference: 6.5,
+          must: 75,
+          aim: 20,
+          scale: "time"
+        }
       ]
     },
     {
@@ -71,7 +77,15 @@ export const plans = (quick: boolean): ReadonlyArray<Plan> => {
       workload: "parallel",
       systems: all,
       rows: [
-        { title: "one of 100 parallel calls", figure: "us", unit: "µs", reference: 15, must: 35, aim: 17, scale: "time" }
+        {
+          title: "one of 100 parallel calls",
+          figure: "us",
+          unit: "µs",
+          reference: 15,
+          must: 35,
+          aim: 17,
+          scale: "time"
+        }
       ]
     },
     {
@@ -79,7 +93,15 @@ export const plans = (quick: boolean): ReadonlyArray<Plan> => {
       workload: "approval",
       systems: all,
       rows: [
-        { title: "a turn with one call, approved", figure: "us", unit: "µs", reference: 63, must: 150, aim: 45, scale: "time" }
+        {
+          title: "a turn with one call, approved",
+          figure: "us",
+          unit: "µs",
+          reference: 63,
+          must: 150,
+          aim: 45,
+          scale: "time"
+        }
       ]
     },
     {
@@ -87,8 +109,24 @@ export const plans = (quick: boolean): ReadonlyArray<Plan> => {
       workload: `blocked-${agents}`,
       systems: ["ours", "limit"],
       rows: [
-        { title: `${agents} blocked agents: heap each`, figure: "kb", unit: "KB", reference: 15, must: 26, aim: 12, scale: "none" },
-        { title: "… start and answer, each", figure: "us", unit: "µs", reference: 169, must: 400, aim: 200, scale: "time" }
+        {
+          title: `${agents} blocked agents: heap each`,
+          figure: "kb",
+          unit: "KB",
+          reference: 15,
+          must: 26,
+          aim: 12,
+          scale: "none"
+        },
+        {
+          title: "… start and answer, each",
+          figure: "us",
+          unit: "µs",
+          reference: 169,
+          must: 400,
+          aim: 200,
+          scale: "time"
+        }
       ]
     },
     {
@@ -105,7 +143,15 @@ export const plans = (quick: boolean): ReadonlyArray<Plan> => {
       workload: "match",
       systems: ["ours", "limit"],
       rows: [
-        { title: "match of a request id, 100 open", figure: "few", unit: "µs", reference: 14, must: 14, aim: 6, scale: "time" },
+        {
+          title: "match of a request id, 100 open",
+          figure: "few",
+          unit: "µs",
+          reference: 14,
+          must: 14,
+          aim: 6,
+          scale: "time"
+        },
         { title: "… 10,000 open", figure: "many", unit: "µs", reference: 14, must: 14, aim: 6, scale: "time" }
       ]
     },
@@ -123,7 +169,16 @@ export const plans = (quick: boolean): ReadonlyArray<Plan> => {
       workload: "events",
       systems: ["ours", "limit"],
       rows: [
-        { title: "events to each of 3 subscribers", figure: "rate", unit: "M/s", reference: 1.4, must: 4, aim: 10, more: true, scale: "rate" }
+        {
+          title: "events to each of 3 subscribers",
+          figure: "rate",
+          unit: "M/s",
+          reference: 1.4,
+          must: 4,
+          aim: 10,
+          more: true,
+          scale: "rate"
+        }
       ]
     },
     {
@@ -138,7 +193,9 @@ export const plans = (quick: boolean): ReadonlyArray<Plan> => {
       ...base,
       workload: `fan-out-${size}`,
       systems: ["ours"],
-      rows: [{ title: `a question to ${size} interactor${size === 1 ? "" : "s"}`, figure: "us", unit: "µs", scale: "time" }]
+      rows: [
+        { title: `a question to ${size} interactor${size === 1 ? "" : "s"}`, figure: "us", unit: "µs", scale: "time" }
+      ]
     }))
   ]
 }

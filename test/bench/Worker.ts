@@ -70,7 +70,9 @@ const ask = (child: ChildProcess, what: string, budget: number): Effect.Effect<S
     const onMessage = (message: Reply) => {
       child.off("exit", onExit)
       resume(
-        "sample" in message ? Effect.succeed(message.sample) : Effect.dieMessage(`${what} went wrong: ${message.failure}`)
+        "sample" in message
+          ? Effect.succeed(message.sample)
+          : Effect.dieMessage(`${what} went wrong: ${message.failure}`)
       )
     }
     const onExit = () => {

@@ -88,11 +88,9 @@ export const expect = (what: string, actual: unknown, expected: unknown): Effect
 
 /** Compares what a run counted with what it must come out at. */
 export const expectTally = (actual: Tally, expected: Partial<Tally>): Effect.Effect<void> =>
-  Effect.forEach(
-    Object.entries(expected),
-    ([name, value]) => expect(name, actual[name as keyof Tally], value),
-    { discard: true }
-  )
+  Effect.forEach(Object.entries(expected), ([name, value]) => expect(name, actual[name as keyof Tally], value), {
+    discard: true
+  })
 
 /** The numbers below `size` in an order that is random, and the same every time. */
 export const shuffled = (size: number): ReadonlyArray<number> => {

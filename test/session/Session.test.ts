@@ -306,11 +306,19 @@ describe("whatever happens when", () => {
           yield* pause
           yield* pick(actions)
         }
-        while (!(yield* agent.isIdle)) yield* cancel
-        const end = yield* Effect.orDie(agent.run("final"))
-        if (end._tag !== "Completed" || end.text !== "here") wrong.push(`the last turn ended as ${JSON.stringify(end)}`)
-        if (running.size + open > 0) wrong.push(`${running.size} tools and ${open} generations are left`)
+        // Some end in the middle of it all; the others come to rest first, and then do what they are told.
+        if (below(3) > 0) {
+          while (!(yield* agent.isIdle)) yield* cancel
+          const end = yield* Effect.orDie(agent.run("final"))
+          if (end._tag !== "Completed" || end.text !== "here") {
+            wrong.push(`the last turn ended as ${JSON.stringify(end)}`)
+          }
+        }
         yield* agent.shutdown
+        const dialogs = yield* kit.person.open
+        if (running.size + open + dialogs.length > 0) {
+          wrong.push(`${running.size} tools, ${open} generations and ${dialogs.length} dialogs are left`)
+        }
         yield* Fiber.join(owner)
         yield* Fiber.join(kit.reader)
         return [...wrong, ...(yield* kit.wrong)]
@@ -323,6 +331,6 @@ describe("whatever happens when", () => {
       fc.asyncProperty(fc.integer(), async (seed) => {
         assert.strictEqual((await Effect.runPromise(drive(seed))).join("\n"), "")
       }),
-      { numRuns: 200, timeout: 5_000, endOnFailure: true }
+      { numRuns: 400, timeout: 5_000, endOnFailure: true }
     ))
 })

@@ -84,12 +84,16 @@ const verify = (
   Effect.map(
     Effect.forEach(sessions, (sessionId) =>
       Effect.matchEffect(AuditArchive.verifySession(archive, sessionId, key), {
-        onFailure: (broken) => Effect.as(say([`${sessionId}: BROKEN. ${broken.message}`]), false),
+        onFailure: (broken) => Effect.as(say([`${sessionId}: ${labelOf(broken)}. ${broken.message}`]), false),
         onSuccess: (chain) => Effect.as(say(AuditReport.verdict(chain)), true)
       })
     ),
     (good) => (good.every(Boolean) ? ExitCode.completed : ExitCode.failed)
   )
+
+/** A crash is told apart from what no crash does. */
+const labelOf = ({ problem }: AuditBroken): string =>
+  problem === "unsealed" ? "UNSEALED" : problem === "keyNeeded" ? "NOT VERIFIED" : "BROKEN"
 
 const say = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
   Output.write(process.stdout, lines.map((line) => `${AuditReport.visible(line)}\n`).join(""))

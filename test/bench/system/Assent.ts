@@ -59,9 +59,7 @@ const mock = (script: Script.Script, count: Workload.Tally): Model.Service => {
   return {
     id: "bench/mock",
     stream: () =>
-      answered(
-        Effect.promise(async () => replies[count.modelCalls++] ?? Promise.reject(new Error("No more steps.")))
-      )
+      answered(Effect.promise(async () => replies[count.modelCalls++] ?? Promise.reject(new Error("No more steps."))))
   }
 }
 
@@ -295,10 +293,16 @@ const match = Effect.sync(() => {
         for (let i = 0; i < size; i++) {
           const entry = pending.open(yield* request(`req_${i}`))
           yield* Effect.fork(
-            Effect.flatMap(Effect.zipRight(Effect.sync(() => waiting++), entry.await), (value) => {
-              sum += value
-              return --left === 0 ? Deferred.succeed(finished, undefined) : Effect.void
-            })
+            Effect.flatMap(
+              Effect.zipRight(
+                Effect.sync(() => waiting++),
+                entry.await
+              ),
+              (value) => {
+                sum += value
+                return --left === 0 ? Deferred.succeed(finished, undefined) : Effect.void
+              }
+            )
           )
         }
         while (waiting < size) yield* Effect.yieldNow()

@@ -160,10 +160,16 @@ const match = Effect.sync(() => {
           const answer = yield* Deferred.make<number>()
           entries.set(`req_${i}`, answer)
           yield* Effect.fork(
-            Effect.flatMap(Effect.zipRight(Effect.sync(() => waiting++), Deferred.await(answer)), (value) => {
-              sum += value
-              return --left === 0 ? Deferred.succeed(finished, undefined) : Effect.void
-            })
+            Effect.flatMap(
+              Effect.zipRight(
+                Effect.sync(() => waiting++),
+                Deferred.await(answer)
+              ),
+              (value) => {
+                sum += value
+                return --left === 0 ? Deferred.succeed(finished, undefined) : Effect.void
+              }
+            )
           )
         }
         while (waiting < size) yield* Effect.yieldNow()
