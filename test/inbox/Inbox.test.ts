@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as fc from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
@@ -7,6 +8,7 @@ import * as Id from "../../src/core/Id.js"
 import * as Inbox from "../../src/inbox/Inbox.js"
 import type { Message } from "../../src/inbox/Message.js"
 import { settle } from "../kit/Recorder.js"
+import * as Shuffled from "../kit/Shuffled.js"
 
 const texts = (messages: ReadonlyArray<Message>) => messages.map(({ text }) => text)
 const make = Effect.provideService(Inbox.make, Id.IdGenerator, Id.sequence())
@@ -82,6 +84,23 @@ describe("Inbox", () => {
       yield* Fiber.join(second)
     })
   )
+
+  it("wakes its reader whatever runs between looking and waiting", () =>
+    fc.assert(
+      fc.asyncProperty(fc.integer(), async (seed) => {
+        const random = Shuffled.random(seed)
+        const program = Effect.gen(function* () {
+          const inbox = yield* make
+          const steps = Effect.all(Array.from({ length: Math.floor(random() * 30) }, () => Effect.void))
+          const reader = yield* Effect.fork(Effect.zipRight(steps, inbox.awaitWork))
+          yield* Effect.repeatN(Effect.yieldNow(), Math.floor(random() * 8))
+          yield* inbox.port("user").send("a")
+          yield* Fiber.join(reader)
+        })
+        await Effect.runPromise(Effect.withScheduler(program, new Shuffled.Shuffled(random)))
+      }),
+      { numRuns: 1_000, timeout: 2_000 }
+    ))
 
   it.effect("a message can be taken back until it is taken", () =>
     Effect.gen(function* () {

@@ -11,6 +11,8 @@ export const violations = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<str
   const calls = new Map<string, { started: boolean; ended: boolean; resolved: "granted" | "refused" | undefined }>()
   const requests = new Map<string, boolean>()
   const turns = new Set<string>()
+  /** Told inside the running turn and not read yet. */
+  const unread = new Set<string>()
 
   for (const [index, event] of events.entries()) {
     const complain = (problem: string) => wrong.push(`${index} ${event._tag}: ${problem}`)
@@ -34,7 +36,16 @@ export const violations = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<str
         if (step !== undefined || block !== undefined) complain("a model call is open")
         for (const [id, { ended }] of calls) if (!ended) complain(`call ${id} is open`)
         for (const [id, settled] of requests) if (!settled) complain(`request ${id} is open`)
+        // A turn that ends on its own has read everything that was said in it.
+        if (event.reason === "completed" && unread.size > 0) complain(`${unread.size} interjections were not read`)
+        unread.clear()
         turn = undefined
+        break
+      case "UserInterjected":
+        if (turn !== undefined) unread.add(event.messageId)
+        break
+      case "InterjectionAcknowledged":
+        unread.delete(event.messageId)
         break
       case "ModelCallStarted":
         if (turn === undefined || step !== undefined) complain("out of place")

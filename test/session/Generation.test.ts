@@ -216,6 +216,40 @@ describe("a stream that ends too early", () => {
   )
 })
 
+describe("what a stream holds", () => {
+  const holding = (held: { count: number }, reply: Kit.Reply) =>
+    Stream.acquireRelease(
+      Effect.sync(() => held.count++),
+      () => Effect.sync(() => held.count--)
+    ).pipe(Stream.flatMap(() => (Stream.StreamTypeId in reply ? reply : Kit.parts(reply))))
+  const table: ReadonlyArray<readonly [string, Kit.Reply, TurnEnd["_tag"]]> = [
+    ["came to its end", { text: "a", chunks: 1 }, "Completed"],
+    ["failed", Stream.fail(new Model.Refused({ model, message: "no" })), "Failed"],
+    ["crashed", Stream.die(new Error("boom")), "Failed"],
+    ["was left because it said too much", { text: "x".repeat(2_000), chunks: 10 }, "Failed"],
+    ["was cancelled", Stream.concat(Stream.make(Kit.text("a")), Stream.never), "Cancelled"]
+  ]
+  for (const [name, reply, end] of table) {
+    it.scoped(`is let go of when it ${name}`, () =>
+      Effect.gen(function* () {
+        const held = { count: 0 }
+        const kit = yield* Kit.start({
+          model: Kit.replies(holding(held, reply)).model,
+          agent: { limits: { maxGeneration: 1_000 } }
+        })
+        const running = yield* Effect.fork(kit.agent.run("go"))
+        yield* settle
+        if (end === "Cancelled") {
+          assert.strictEqual(held.count, 1)
+          yield* kit.agent.cancel()
+        }
+        assert.strictEqual((yield* Fiber.join(running))._tag, end)
+        assert.strictEqual(held.count, 0)
+      })
+    )
+  }
+})
+
 describe("a provider that pauses", () => {
   it.scoped("is called again with what it said so far", () =>
     Effect.gen(function* () {
