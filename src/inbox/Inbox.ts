@@ -5,9 +5,13 @@
  * session is idle. Written by any fiber through a port, read by the session's one fiber; unbounded, because whoever sends
  * is bounded where it sends. A message is either delivered once or still visible here.
  */
+import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { IdGenerator, type MessageId } from "../core/Id.js"
+import { IdGenerator, type Generator, type MessageId } from "../core/Id.js"
+import type { InteractionError } from "../interaction/InteractionError.js"
+import * as Door from "./Door.js"
 import type { Delivery, Message, Source } from "./Message.js"
+import * as RequestLane from "./RequestLane.js"
 
 /** A sender's end of an inbox, bound to one source. */
 export interface Port {
@@ -23,8 +27,21 @@ export interface SendOptions {
   readonly interjection?: Message["interjection"]
 }
 
+/** A child's end of its parent's inbox. */
+export interface ChildPort {
+  /** What the child has to tell: its completion, an error. Read when the parent is idle. */
+  readonly tell: (text: string) => Message
+  readonly ask: (raised: RequestLane.Raised) => void
+  readonly withdraw: (requestId: string, why: InteractionError) => void
+}
+
 export interface Service {
   readonly port: (source: Source) => Port
+  readonly childPort: ChildPort
+  /** What this session's children ask; read by its mediator. */
+  readonly requests: RequestLane.RequestLane
+  /** Where this session's own questions to its parent wait; of no use to a root. */
+  readonly door: Door.Door
   /** Waits until a message is there. */
   readonly awaitWork: Effect.Effect<void>
   /** Takes what steers the running turn, oldest first. */
@@ -42,7 +59,19 @@ export interface Service {
 /** A user, a parent or the system is heard at the next step; a child waits until the session is idle. */
 export const defaultDelivery = (source: Source): Delivery => (source === "child" ? "queue" : "steer")
 
-export const make: Effect.Effect<Service> = Effect.zipWith(IdGenerator, Effect.clock, (ids, clock) => {
+export interface Options {
+  /** Told of replies that name no open question. Default: they are dropped without a word. */
+  readonly late?: ((reply: Door.Late) => void) | undefined
+}
+
+export const make = (options: Options = {}): Effect.Effect<Service> =>
+  Effect.zipWith(IdGenerator, Effect.clock, (ids, clock) => open(ids, clock, options))
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const open = (ids: Generator, clock: Clock.Clock, options: Options): Service => {
   const lanes: { readonly [D in Delivery]: Array<Message> } = { steer: [], queue: [] }
   let reader: ((effect: Effect.Effect<void>) => void) | undefined
   const file = (message: Message): Message => {
@@ -54,18 +83,36 @@ export const make: Effect.Effect<Service> = Effect.zipWith(IdGenerator, Effect.c
   }
   const isEmpty = () => lanes.steer.length === 0 && lanes.queue.length === 0
   const takeSteering = () => lanes.steer.splice(0)
+  const port = (source: Source): Port => {
+    const unsafeSend: Port["unsafeSend"] = (text, options) =>
+      file({
+        id: ids.unsafeNext("msg") as MessageId,
+        source,
+        delivery: options?.delivery ?? defaultDelivery(source),
+        text,
+        at: clock.unsafeCurrentTimeMillis(),
+        ...(options?.interjection === undefined ? {} : { interjection: options.interjection })
+      })
+    return { source, unsafeSend, send: (text, options) => Effect.sync(() => unsafeSend(text, options)) }
+  }
+  // Most sessions have neither children nor a parent, and many may be open.
+  let requests: RequestLane.RequestLane | undefined
+  let door: Door.Door | undefined
+  const lane = () => (requests ??= RequestLane.make())
   return {
-    port: (source) => {
-      const unsafeSend: Port["unsafeSend"] = (text, options) =>
-        file({
-          id: ids.unsafeNext("msg") as MessageId,
-          source,
-          delivery: options?.delivery ?? defaultDelivery(source),
-          text,
-          at: clock.unsafeCurrentTimeMillis(),
-          ...(options?.interjection === undefined ? {} : { interjection: options.interjection })
-        })
-      return { source, unsafeSend, send: (text, options) => Effect.sync(() => unsafeSend(text, options)) }
+    port,
+    get childPort(): ChildPort {
+      return {
+        tell: port("child").unsafeSend,
+        ask: (raised) => lane().post(RequestLane.Ask({ raised })),
+        withdraw: (requestId, why) => lane().post(RequestLane.Withdraw({ requestId, why }))
+      }
+    },
+    get requests() {
+      return lane()
+    },
+    get door() {
+      return (door ??= Door.make(options.late ?? (() => undefined)))
     },
     awaitWork: Effect.suspend(() =>
       isEmpty()
@@ -92,4 +139,4 @@ export const make: Effect.Effect<Service> = Effect.zipWith(IdGenerator, Effect.c
     isEmpty,
     peek: () => [...lanes.steer, ...lanes.queue]
   }
-})
+}

@@ -231,9 +231,12 @@ class Broker implements Service {
           Effect.zipRight(Effect.forEach(everybody, (attachment) => this.show(attachment, raised), { discard: true })),
           Effect.zipRight(Effect.sync(() => this.endIfNobodyIsLeft(raised))),
           Effect.zipRight(Effect.exit(restore(entry.await))),
-          Effect.flatMap((exit) => {
+          Effect.flatMap((awaited) => {
+            let exit = awaited
             // Interrupted while waiting: whoever asked does not want the answer any more.
-            if (Exit.isFailure(exit) && Cause.isInterrupted(exit.cause)) {
+            if (Exit.isFailure(awaited) && Cause.isInterrupted(awaited.cause)) {
+              const why = options?.withdrawn?.()
+              if (why !== undefined) exit = Exit.fail(why)
               this.pending.settle(request.requestId, exit, "the asker")
             }
             this.raised.delete(request.requestId)

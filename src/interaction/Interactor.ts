@@ -37,6 +37,11 @@ export interface Answered<I extends Interaction> {
 export interface Options<I extends Interaction> {
   /** May already know the answer. Whoever keeps a line evaluates it when the request reaches the head. */
   readonly recheck?: Effect.Effect<Option.Option<Answer<I>>> | undefined
+  /**
+   * Why the question was taken back. Read by whoever tells its end, once asking was interrupted: a question that ran out of
+   * time further down has not been cancelled by anybody.
+   */
+  readonly withdrawn?: (() => InteractionError | undefined) | undefined
 }
 
 export interface Service {

@@ -24,6 +24,8 @@ export interface Subject {
   readonly params: unknown
   /** Shown beside the call: what was wrong with the last edit. */
   readonly warnings: ReadonlyArray<string>
+  /** What the preview runs with. Default: what the tool was built with. */
+  readonly context?: Context.Context<never> | undefined
 }
 
 /** Puts the question. `key` is what an answer that is to be remembered is remembered for. */
@@ -82,14 +84,14 @@ export const within = <A, E>(effect: Effect.Effect<A, E>, context: Context.Conte
 const longestDetails = 4_000
 
 const displayOf = (
-  { call, entry, params, warnings }: Subject,
+  { call, context, entry, params, warnings }: Subject,
   redactor: Redaction.Redactor
 ): Effect.Effect<ToolDisplay> => {
-  const { context, preview } = entry
+  const { preview } = entry
   if (preview === undefined) return Effect.succeed(withWarnings(plain(call, redactor), warnings))
   return within(
     Effect.suspend(() => preview(params)),
-    context
+    context ?? entry.context
   ).pipe(
     Effect.catchAllCause((cause) => {
       const reason = Option.getOrElse(Cause.failureOption(cause), () => "it crashed")

@@ -12,11 +12,11 @@
  */
 import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import type { RequestId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
 import * as AgentEvent from "../event/AgentEvent.js"
@@ -34,25 +34,9 @@ import * as Guard from "./Guard.js"
 import type * as PermissionFile from "./PermissionFile.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { Decision, PermissionState } from "./PermissionState.js"
+import { denied, type Resolution, type Verdict } from "./Verdict.js"
 
-/** The call may run, with these arguments, which an approver may have edited. */
-export interface Allowed {
-  readonly _tag: "Allowed"
-  /** Decoded, for the handler. */
-  readonly params: unknown
-  /** As written, for guards and the record. */
-  readonly encoded: unknown
-  readonly edited: boolean
-}
-
-/** The call must not run; `text` is what the model gets to see. */
-export interface Denied {
-  readonly _tag: "Denied"
-  readonly outcome: "denied" | "invalid"
-  readonly text: string
-}
-
-export type Verdict = Allowed | Denied
+export type { Allowed, Denied, Resolution, Verdict } from "./Verdict.js"
 
 /** One proposed call with everything the gate looks at. */
 export interface Proposal {
@@ -60,22 +44,8 @@ export interface Proposal {
   readonly entry: ToolRegistry.Entry
   /** Decoded. */
   readonly params: unknown
-}
-
-/** How a call was decided. */
-export interface Resolution {
-  readonly granted: boolean
-  readonly method: AgentEvent.PermissionMethod
-  /** The rule or sentence that decided. */
-  readonly reason: string
-  /** Present when somebody was asked. */
-  readonly requestId?: RequestId
-  /** Who answered, when somebody did. */
-  readonly by?: string
-  /** Whether they answered, or a rule did in their place; for the record. */
-  readonly how?: Interactor.How
-  /** Milliseconds since the epoch, when somebody was asked; for the record. */
-  readonly askedAt?: number
+  /** What the tool's validation and preview run with. Default: what the tool was built with. */
+  readonly context?: Context.Context<never> | undefined
 }
 
 /**
@@ -96,6 +66,8 @@ export interface Options {
   /** In order; the first that fails decides. */
   readonly guards: ReadonlyArray<Guard.Guard>
   readonly authority?: Authority | undefined
+  /** Where the rules say to ask: decides in place of the question, or leaves it to be put. */
+  readonly insteadOfAsking?: Authority | undefined
   /** Where every decision is written down before it counts. Default: nowhere. */
   readonly audit?: AuditTrail.Service | undefined
 }
@@ -189,16 +161,18 @@ class Gate {
     this.violation(entry, encoded, subjectOf(entry, encoded))
 
   private validated(now: Case): Effect.Effect<Verdict, never, Interactor.Interactor> {
-    const { validate, context } = now.entry
+    const { validate } = now.entry
     if (validate === undefined) return this.guarded(now)
-    return Effect.flatMap(Effect.either(ApprovalForm.within(validate(now.params), context)), (valid) =>
-      Either.isRight(valid)
-        ? this.guarded(now)
-        : Effect.as(this.settle(now, { granted: false, method: "pre_validation", reason: valid.left }), {
-            _tag: "Denied",
-            outcome: "invalid",
-            text: valid.left
-          } as const)
+    return Effect.flatMap(
+      Effect.either(ApprovalForm.within(validate(now.params), now.context ?? now.entry.context)),
+      (valid) =>
+        Either.isRight(valid)
+          ? this.guarded(now)
+          : Effect.as(this.settle(now, { granted: false, method: "pre_validation", reason: valid.left }), {
+              _tag: "Denied",
+              outcome: "invalid",
+              text: valid.left
+            } as const)
     )
   }
 
@@ -212,9 +186,17 @@ class Gate {
   }
 
   private authorized(now: Case, subject: PermissionRule.Subject): Effect.Effect<Verdict, never, Interactor.Interactor> {
-    if (now.authority === undefined) return this.ruled(now, subject)
-    return Effect.flatMap(now.authority(now, this.options), (known) => {
-      if (Option.isNone(known)) return this.ruled(now, subject)
+    return this.decidedBy(now.authority, now, () => this.ruled(now, subject))
+  }
+
+  private decidedBy<R>(
+    authority: Authority | undefined,
+    now: Case,
+    otherwise: () => Effect.Effect<Verdict, never, R>
+  ): Effect.Effect<Verdict, never, R | Interactor.Interactor> {
+    if (authority === undefined) return otherwise()
+    return Effect.flatMap(authority(now, this.options), (known) => {
+      if (Option.isNone(known)) return otherwise()
       const { granted, ...how } = known.value
       return granted ? this.allow(now, how) : this.deny(now, how)
     })
@@ -227,9 +209,10 @@ class Gate {
       return decision.decision === "allow" && now.warnings.length > 0 ? askAgain : decision
     }
     const decision = evaluate()
-    return decision.decision === "ask"
-      ? this.ask(now, PermissionRule.rememberKey(subject), evaluate)
-      : this.byRule(now, decision)
+    if (decision.decision !== "ask") return this.byRule(now, decision)
+    return this.decidedBy(this.options.insteadOfAsking, now, () =>
+      this.ask(now, PermissionRule.rememberKey(subject), evaluate)
+    )
   }
 
   private byRule(now: Case, { decision, method, rule }: Decision): Effect.Effect<Verdict> {
@@ -383,13 +366,5 @@ const cancelled: Resolution = { granted: false, method: "cancelled", reason: "th
 
 const askAgain: Decision = { decision: "ask", method: "default", rule: "the arguments are being edited" }
 
-const denied = (resolution: Resolution): Denied => ({ _tag: "Denied", outcome: "denied", text: denialOf(resolution) })
-
 const subjectOf = (entry: ToolRegistry.Entry, params: unknown): PermissionRule.Subject =>
   PermissionRule.subject({ tool: entry.name, params, commandField: entry.shellCommand })
-
-/** What the model gets to see. */
-const denialOf = ({ method, reason }: Omit<Resolution, "granted">): string => {
-  if (method === "check_failed") return reason
-  return method === "user_comment" ? `Tool not executed. User comment: ${reason}` : `Permission denied: ${reason}`
-}

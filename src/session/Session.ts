@@ -21,19 +21,21 @@ import type * as Redaction from "../core/Redaction.js"
 import type * as AuditTrail from "../event/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
 import * as Inbox from "../inbox/Inbox.js"
-import type { Message } from "../inbox/Message.js"
+import type { Message, Source } from "../inbox/Message.js"
 import * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
 import type * as PermissionFile from "../permission/PermissionFile.js"
 import type * as Guard from "../permission/Guard.js"
 import * as PermissionGate from "../permission/PermissionGate.js"
 import type { PermissionState } from "../permission/PermissionState.js"
-import { ToolOutput } from "../tool/ToolOutput.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import { Delegations } from "./Delegation.js"
 import * as History from "./History.js"
 import { defaultLimits, emit, printed, setStatus, type Limits, type SessionContext } from "./SessionContext.js"
+import * as ToolContexts from "./ToolContexts.js"
 import * as Turn from "./Turn.js"
 import * as TurnOrder from "./TurnOrder.js"
+import { Waiters } from "./Waiters.js"
 
 export interface Options {
   readonly origin: Origin.Origin
@@ -47,15 +49,25 @@ export interface Options {
   readonly permissions: PermissionState
   readonly guards: ReadonlyArray<Guard.Guard>
   readonly authority?: PermissionGate.Authority | undefined
+  /** See `PermissionGate.Options`. */
+  readonly insteadOfAsking?: PermissionGate.Authority | undefined
   readonly audit?: AuditTrail.Service | undefined
   readonly bus: EventBus.Service
   readonly redactor: Redaction.Redactor
   readonly limits?: Partial<Limits> | undefined
+  /** Where it is written to, when somebody had to know that before. */
+  readonly inbox?: Inbox.Service | undefined
+  /** What its tools run with besides; asked once, when the first tool runs. */
+  readonly ambient?: ((session: Service) => Context.Context<never>) | undefined
 }
 
 export interface TurnOptions {
   /** Asked about this turn's calls before the session's own. */
   readonly authority?: PermissionGate.Authority | undefined
+  /** Who hands in the words. Default: `user`. */
+  readonly source?: Source | undefined
+  /** Why the turn is cancelled when whoever waits for it is interrupted. Default: `user`. */
+  readonly reason?: CancelReason | undefined
 }
 
 export interface Service {
@@ -63,6 +75,8 @@ export interface Service {
   readonly history: History.History
   readonly tools: ToolRegistry.Service
   readonly inbox: Inbox.Service
+  /** The children that work under its tool calls. */
+  readonly delegations: Delegations
   /** Takes turns for ever; interrupt it to end the session. */
   readonly run: Effect.Effect<never>
   /**
@@ -84,6 +98,8 @@ export interface Service {
   readonly isIdle: Effect.Effect<boolean>
   /** Waits until no turn runs and the inbox is empty, or {@link run} has ended; yields the last turn's end. */
   readonly awaitIdle: Effect.Effect<Option.Option<Turn.TurnEnd>>
+  /** Keeps the session from being idle until the result is called: something works for it beside its turns. */
+  readonly retain: () => () => void
   /** Turns begun so far. */
   readonly turns: () => number
   readonly model: Effect.Effect<Model.Service>
@@ -95,7 +111,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
   Effect.gen(function* () {
     const ids = yield* IdGenerator
     const clock = yield* Effect.clock
-    const inbox = yield* Inbox.make
+    const inbox = options.inbox ?? (yield* Inbox.make())
     const { origin, permissions } = options
     let model = options.model
     // The state below is read and written in synchronous sections only, so deciding and acting are one step.
@@ -107,8 +123,11 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     let stop = fresh()
     let fiber: Fiber.RuntimeFiber<void> | undefined
     let lastEnd: Option.Option<Turn.TurnEnd> = Option.none()
-    const turnWaiters = new Set<Waiter>()
-    const idleWaiters = new Set<Waiter>()
+    /** Works beside the turns, such as a child in the background. */
+    let retained = 0
+    const turnWaiters = new Waiters()
+    const idleWaiters = new Waiters()
+    const delegations = new Delegations()
     const orders = TurnOrder.make()
     /** Of the running turn, when somebody waits for it. */
     let order: TurnOrder.TurnOrder | undefined
@@ -126,13 +145,18 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
         redactor: options.redactor,
         guards: options.guards,
         authority: options.authority,
+        insteadOfAsking: options.insteadOfAsking,
         audit: options.audit
       }),
       interactor: options.interactor,
       bus: options.bus,
       redactor: options.redactor,
       limits: { ...defaultLimits, ...options.limits },
-      contextOf: contexts(options, (chunk) => printed(session, chunk)),
+      contextOf: ToolContexts.make({
+        interactor: options.interactor,
+        sink: (chunk) => printed(session, chunk),
+        ambient: () => options.ambient?.(service) ?? Context.empty()
+      }),
       now: () => clock.unsafeCurrentTimeMillis(),
       state: {
         correlationId: undefined,
@@ -144,7 +168,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     }
     session.history.setSystem(options.instructions)
 
-    const port = inbox.port("user")
+    const user = inbox.port("user")
 
     const begin = (): readonly [ReadonlyArray<Message>, CorrelationId] => {
       const input = inbox.takeTurn()
@@ -177,16 +201,23 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       session.state.correlationId = undefined
       if (suspended) tellPermissions()
       if (inbox.isEmpty()) becomeIdle()
-      wake(turnWaiters, lastEnd)
+      turnWaiters.wake(lastEnd)
       if (order !== undefined) orders.fulfil(order, end)
     }
 
     const becomeIdle = () => {
       busy = false
+      if (retained === 0) rest()
+      else setStatus(session, "waiting")
+    }
+
+    const rest = () => {
       if (permissions.becomeIdle(origin.sessionId)) tellPermissions()
       setStatus(session, "idle")
-      wake(idleWaiters, lastEnd)
+      idleWaiters.wake(lastEnd)
     }
+
+    const isIdle = () => !busy && retained === 0 && inbox.isEmpty()
 
     const tellPermissions = () => {
       const { default: fallback, suspension } = permissions.status(options.policy, origin.sessionId)
@@ -200,7 +231,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     const skip = () => {
       stop = fresh()
       becomeIdle()
-      wake(turnWaiters, Option.none())
+      turnWaiters.wake(Option.none())
     }
 
     // Only waiting is interruptible: a turn that has begun ends, and says so, also when the session does.
@@ -230,8 +261,9 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
         Effect.sync(() => {
           ended = true
           if (!inbox.isEmpty()) lastEnd = Option.some(Turn.neverBegun)
-          wake(turnWaiters, lastEnd)
-          becomeIdle()
+          turnWaiters.wake(lastEnd)
+          busy = false
+          rest()
           orders.close(Turn.neverBegun)
         })
       )
@@ -242,22 +274,23 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
         if (!busy || ended) return Effect.succeed(Option.none<Turn.TurnEnd>())
         stop.reason ??= reason
         fiber?.unsafeInterruptAsFork(FiberId.none)
-        return waitIn(turnWaiters)
+        return turnWaiters.wait()
       })
 
-    return {
+    const service: Service = {
       origin,
       history: session.history,
       tools: options.tools,
       inbox,
+      delegations,
       run,
       send: (text, parentId = "root") =>
         Effect.sync(() => {
           // A turn that has decided to end does not read any more; these words begin the next one.
           const interjects = busy && stop.end === undefined
           busy = true
-          if (!interjects) return port.unsafeSend(text)
-          const message = port.unsafeSend(text, { interjection: { parentId } })
+          if (!interjects) return user.unsafeSend(text)
+          const message = user.unsafeSend(text, { interjection: { parentId } })
           emit(session, {
             _tag: "UserInterjected",
             messageId: message.id,
@@ -271,73 +304,54 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       enqueue: (text) =>
         Effect.sync(() => {
           busy = true
-          return port.unsafeSend(text, { delivery: "queue" })
+          return user.unsafeSend(text, { delivery: "queue" })
         }),
-      turn: (text, { authority } = {}) =>
+      turn: (text, { authority, reason = "user", source = "user" } = {}) =>
         Effect.uninterruptibleMask((restore) =>
           Effect.suspend(() => {
             if (ended) return Effect.succeed(Turn.neverBegun)
             busy = true
-            const { id } = port.unsafeSend(text, { delivery: "queue" })
+            const { id } = inbox.port(source).unsafeSend(text, { delivery: "queue" })
             const placed = orders.place(id, authority && PermissionGate.orElse(options.authority)(authority))
             const giveUp = Effect.suspend(() => {
               if (inbox.withdraw(id)) return Effect.sync(() => orders.drop(placed))
-              return orders.isOpen(placed) ? stopTurn({ cancel: "user" }) : Effect.void
+              return orders.isOpen(placed) ? stopTurn({ cancel: reason }) : Effect.void
             })
             return Effect.onInterrupt(restore(Deferred.await(placed.end)), () => giveUp)
           })
         ),
       cancel: (reason) => stopTurn({ cancel: reason }),
       halt: (detail) => Effect.asVoid(stopTurn({ halt: detail })),
-      isIdle: Effect.sync(() => !busy && inbox.isEmpty()),
+      isIdle: Effect.sync(isIdle),
       awaitIdle: Effect.suspend(() => {
         if (ended) return Effect.succeed(inbox.isEmpty() ? lastEnd : Option.some(Turn.neverBegun))
-        return !busy && inbox.isEmpty() ? Effect.succeed(lastEnd) : waitIn(idleWaiters)
+        return isIdle() ? Effect.succeed(lastEnd) : idleWaiters.wait()
       }),
+      retain: () => {
+        retained++
+        let released = false
+        return () => {
+          if (released) return
+          released = true
+          retained--
+          if (!ended && isIdle()) rest()
+        }
+      },
       turns: () => turns,
       model: Effect.sync(() => model),
       setModel: (next) =>
         Effect.sync(() => {
           model = next
         })
-    } satisfies Service
+    }
+    return service
   })
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-type Waiter = Deferred.Deferred<Option.Option<Turn.TurnEnd>>
-
-/** Call it where the wait was decided on: from then on nothing that wakes is missed. */
-const waitIn = (waiters: Set<Waiter>): Effect.Effect<Option.Option<Turn.TurnEnd>> => {
-  const waiter: Waiter = Deferred.unsafeMake(FiberId.none)
-  waiters.add(waiter)
-  return Effect.onInterrupt(Deferred.await(waiter), () => Effect.sync(() => waiters.delete(waiter)))
-}
-
-const wake = (waiters: Set<Waiter>, end: Option.Option<Turn.TurnEnd>): void => {
-  for (const waiter of waiters) Deferred.unsafeDone(waiter, Effect.succeed(end))
-  waiters.clear()
-}
-
 const fresh = (): Turn.StopSignal => ({ reason: undefined, end: undefined })
-
-/** A handler's context, merged once per tool. */
-const contexts = (
-  options: Options,
-  sink: Context.Tag.Service<typeof ToolOutput>
-): ((entry: ToolRegistry.Entry) => Context.Context<never>) => {
-  const ambient = Context.make(Interactor.Interactor, options.interactor).pipe(Context.add(ToolOutput, sink))
-  const merged = new Map<ToolRegistry.Entry, Context.Context<never>>()
-  return (entry) => {
-    const known = merged.get(entry)
-    if (known !== undefined) return known
-    const context: Context.Context<never> = Context.merge(entry.context, ambient)
-    merged.set(entry, context)
-    return context
-  }
-}
 
 const detailOf = Turn.match({
   Completed: (): string | undefined => undefined,

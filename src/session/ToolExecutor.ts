@@ -77,7 +77,7 @@ export const make = (session: SessionContext, calls: ReadonlyArray<ToolCall>): B
         end(index, call, "invalid", `Invalid arguments for ${call.name}: ${decoded.left}`)
         return Effect.succeed(undefined)
       }
-      const proposal = { call, entry, params: decoded.right }
+      const proposal = { call, entry, params: decoded.right, context: session.contextOf(entry) }
       return Effect.map(session.gate.check(proposal, session.state.authority), (verdict) => {
         if (verdict._tag === "Allowed") return execute(index, call, entry, verdict)
         end(index, call, verdict.outcome, verdict.text)

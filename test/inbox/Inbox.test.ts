@@ -11,7 +11,7 @@ import { settle } from "../kit/Recorder.js"
 import * as Shuffled from "../kit/Shuffled.js"
 
 const texts = (messages: ReadonlyArray<Message>) => messages.map(({ text }) => text)
-const make = Effect.provideService(Inbox.make, Id.IdGenerator, Id.sequence())
+const make = Effect.provideService(Inbox.make(), Id.IdGenerator, Id.sequence())
 
 describe("Inbox", () => {
   it.effect("files a message with its sender, its lane and its time", () =>

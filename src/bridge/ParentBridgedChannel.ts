@@ -1,0 +1,99 @@
+/**
+ * A child's interactor: whatever the child asks goes to its parent, one link up, and the answer comes back to the child's
+ * door.
+ *
+ * ```
+ *  child's tool ── request(r7) ──► door: r7 waits ─┐          ┌─► mediator ── the parent's own interactor ─► …
+ *                                                  └─ ask r7 ─┘
+ *                                   r7 settled ◄──── reply port ◄─┘
+ * ```
+ *
+ * It shows nothing and takes no prompt slot: that belongs to where people are. When the child stops waiting, because it was
+ * cancelled or its time is up, the parent is told, and the person's dialog closes.
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
+import * as Option from "effect/Option"
+import * as Duration from "effect/Duration"
+import type { Door, Settlement } from "../inbox/Door.js"
+import type { ChildPort } from "../inbox/Inbox.js"
+import type * as Interaction from "../interaction/Interaction.js"
+import { InteractionCancelled, InteractionTimedOut, type InteractionError } from "../interaction/InteractionError.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as Interactor from "../interaction/Interactor.js"
+
+export interface Options {
+  /** Agent path of the parent: names it in events, audit and messages. */
+  readonly parent: string
+  /** The child's own door. */
+  readonly door: Door
+  /** The child's end of the parent's inbox. */
+  readonly port: ChildPort
+  /** Counted from when the question is raised. Default: {@link defaultTimeouts}. Zero or negative: for ever. */
+  readonly timeouts?: Interactor.Timeouts | undefined
+}
+
+/** Five minutes, for permissions and for each question of a form. */
+export const defaultTimeouts: Interactor.Timeouts = { permission: "300 seconds", clarification: "300 seconds" }
+
+export const make = (options: Options): Interactor.Service => new Bridge(options)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+class Bridge implements Interactor.Service {
+  readonly relay = true
+
+  constructor(private readonly options: Options) {}
+
+  get id(): string {
+    return this.options.parent
+  }
+
+  readonly request = <I extends Interaction.Interaction>(
+    request: InteractionRequest<I>,
+    options?: Interactor.Options<I>
+  ): Effect.Effect<Interactor.Answered<I>, InteractionError> => {
+    const { door, parent, port, timeouts } = this.options
+    const limit = Option.getOrUndefined(Interactor.timeoutOf(request.interaction, timeouts ?? defaultTimeouts))
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.suspend(() => {
+        const { requestId } = request
+        const entry = door.open(request)
+        port.ask({
+          request,
+          recheck: options?.recheck,
+          reply: door.replyPort
+        })
+        const giveUp = (why: InteractionError, end: Settlement = Exit.fail(why)) => {
+          if (door.close(requestId, end)) port.withdraw(requestId, why)
+        }
+        const timeUp = (limit: Duration.Duration) =>
+          Effect.sync(() => {
+            const why = new InteractionTimedOut({ requestId, by: parent, after: Duration.toMillis(limit) })
+            const allows = timeouts?.onTimeout === "allow" && request.interaction._tag === "Approve"
+            giveUp(why, allows ? Exit.succeed({ answer: allowed, by: parent, how: "timeout" }) : undefined)
+          })
+        const waiting =
+          limit === undefined
+            ? restore(entry.await)
+            : Effect.flatMap(Effect.fork(Effect.interruptible(Effect.delay(timeUp(limit), limit))), (timer) =>
+                Effect.onExit(restore(entry.await), () => Fiber.interruptAsFork(timer, FiberId.none))
+              )
+        return Effect.flatMap(Effect.exit(waiting), (exit) => {
+          if (Exit.isFailure(exit) && Cause.isInterrupted(exit.cause)) {
+            giveUp(options?.withdrawn?.() ?? new InteractionCancelled({ requestId }))
+          }
+          // Settled with an answer that fits the request's own kind, which the door's type has forgotten.
+          return exit as Exit.Exit<Interactor.Answered<I>, InteractionError>
+        })
+      })
+    )
+  }
+}
+
+const allowed: Interaction.ApproveAnswer = { decision: "allow", scope: "once" }

@@ -1,0 +1,56 @@
+/** How a call was decided, for the record, and what comes of it, for whoever wanted to make the call. */
+import type { RequestId } from "../core/Id.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
+import type * as Interactor from "../interaction/Interactor.js"
+
+/** The call may run, with these arguments, which an approver may have edited. */
+export interface Allowed {
+  readonly _tag: "Allowed"
+  /** Decoded, for the handler. */
+  readonly params: unknown
+  /** As written, for guards and the record. */
+  readonly encoded: unknown
+  readonly edited: boolean
+}
+
+/** The call must not run; `text` is what the model gets to see. */
+export interface Denied {
+  readonly _tag: "Denied"
+  readonly outcome: "denied" | "invalid"
+  readonly text: string
+}
+
+export type Verdict = Allowed | Denied
+
+/** How a call was decided. */
+export interface Resolution {
+  readonly granted: boolean
+  readonly method: AgentEvent.PermissionMethod
+  /** The rule or sentence that decided. */
+  readonly reason: string
+  /** Present when somebody was asked. */
+  readonly requestId?: RequestId
+  /** Who answered, when somebody did. */
+  readonly by?: string
+  /** Whether they answered, or a rule did in their place; for the record. */
+  readonly how?: Interactor.How
+  /** Milliseconds since the epoch, when somebody was asked; for the record. */
+  readonly askedAt?: number
+}
+
+/** What the model is told of a denial. */
+export const denied = (resolution: Resolution): Denied => ({
+  _tag: "Denied",
+  outcome: "denied",
+  text: denialOf(resolution)
+})
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** What the model gets to see. */
+const denialOf = ({ method, reason }: Omit<Resolution, "granted">): string => {
+  if (method === "check_failed") return reason
+  return method === "user_comment" ? `Tool not executed. User comment: ${reason}` : `Permission denied: ${reason}`
+}
