@@ -18,6 +18,7 @@ import * as Stream from "effect/Stream"
 import { IdGenerator } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
+import type { Usage } from "../event/AgentEvent.js"
 import type { Answer, Approve, Confirm } from "../interaction/Interaction.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as InteractionXml from "../interaction/InteractionXml.js"
@@ -39,19 +40,15 @@ export const RespondToRequest = Tool.make("respond_to_request", {
 })
 
 export interface Options {
-  readonly model: () => Model.Service
+  /** The parent's, as it is by then. */
+  readonly model: Effect.Effect<Model.Service>
   /** The parent. In a script its mediator plays the steps of `mediator`. */
   readonly origin: Origin.Origin
   readonly redactor: Redaction.Redactor
   /** What the parent said and heard so far; a live view, oldest first. */
   readonly conversation: () => ReadonlyArray<Prompt.Message>
   /** Told what each call has cost. */
-  readonly usage?:
-    | ((
-        model: string,
-        usage: { readonly inputTokens?: number | undefined; readonly outputTokens?: number | undefined }
-      ) => void)
-    | undefined
+  readonly usage?: ((model: string, usage: Usage) => void) | undefined
   /** How long the model may take. Default: one minute. */
   readonly timeout?: Duration.DurationInput | undefined
 }
@@ -111,7 +108,6 @@ class Mediation {
 
   private generate(question: Prompt.Message): Effect.Effect<ReadonlyArray<Call>, Model.ModelError> {
     const { origin, usage } = this.options
-    const model = this.options.model()
     const prompt = Prompt.fromMessages([
       Prompt.systemMessage({ content: instructions }),
       Prompt.userMessage({ content: [Prompt.textPart({ text: this.reminder() })] }),
@@ -119,16 +115,17 @@ class Mediation {
       question
     ])
     const calls: Array<Call> = []
-    return Effect.as(
-      Stream.runForEach(
-        model.stream(prompt, [RespondToRequest], { agent: `${origin.agent}/mediator`, sessionId: origin.sessionId }),
-        (part) =>
+    const asking = { agent: `${origin.agent}/mediator`, sessionId: origin.sessionId }
+    return Effect.flatMap(this.options.model, (model) =>
+      Effect.as(
+        Stream.runForEach(model.stream(prompt, [RespondToRequest], asking), (part) =>
           Effect.sync(() => {
             if (part.type === "tool-call") calls.push({ id: part.id, name: part.name, params: part.params })
             if (part.type === "finish") usage?.(model.id, part.usage)
           })
-      ),
-      calls
+        ),
+        calls
+      )
     )
   }
 

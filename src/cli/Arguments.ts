@@ -11,6 +11,8 @@ export class UsageError extends Schema.TaggedError<UsageError>("assent/cli/Usage
 export interface Flags {
   readonly model?: string | undefined
   readonly "base-url"?: string | undefined
+  readonly profile?: string | undefined
+  readonly mediator?: string | undefined
   readonly channel?: ReadonlyArray<string> | undefined
   readonly policy?: string | undefined
   readonly workspace?: string | undefined
@@ -25,7 +27,7 @@ export interface Flags {
   readonly version?: boolean | undefined
 }
 
-export const commands = ["chat", "run", "permissions", "audit", "answer"] as const
+export const commands = ["chat", "run", "permissions", "profiles", "audit", "answer"] as const
 export type CommandName = (typeof commands)[number]
 
 export interface Invocation {
@@ -95,6 +97,12 @@ const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
     value: "URL",
     help: "the provider's address, for a proxy or an OpenAI-compatible server"
   },
+  profile: { type: "string", value: "NAME", help: "the agent's own profile; assent profiles lists them" },
+  mediator: {
+    type: "string",
+    value: "WHO",
+    help: "who is asked first when a subagent asks: forward (you, the default) or agent (its parent)"
+  },
   channel: {
     type: "string",
     multiple: true,
@@ -138,6 +146,7 @@ export const help = `assent: agents that ask first.
   assent [chat]                  a person at a terminal
   assent run [TASK]              one task, from the words or from standard input; the answer on standard output
   assent permissions [COMMAND]   what the policy says: show, check TOOL [ARGUMENTS]
+  assent profiles [COMMAND]      the recipes of subagents: list, show NAME, check [FILE…]
   assent audit [COMMAND]         what was decided here: list, show SESSION, verify [SESSION]
   assent answer DIR              answer by hand what a file channel asks
 

@@ -57,6 +57,10 @@ const dispatch = (invocation: Arguments.Invocation) =>
         const Answer = yield* Effect.promise(() => import("./command/Answer.js"))
         return yield* Answer.run(invocation)
       }
+      case "profiles": {
+        const Profiles = yield* Effect.promise(() => import("./command/Profiles.js"))
+        return yield* Profiles.run(invocation)
+      }
       case "permissions": {
         const Permissions = yield* Effect.promise(() => import("./command/Permissions.js"))
         return yield* Permissions.run(invocation)

@@ -9,30 +9,32 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as LogLevel from "effect/LogLevel"
 import * as Option from "effect/Option"
-import * as ParseResult from "effect/ParseResult"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import type * as AuditChain from "../event/AuditChain.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import * as ModelRegistry from "../model/ModelRegistry.js"
 import * as PermissionFile from "../permission/PermissionFile.js"
 import * as Arguments from "./Arguments.js"
 import * as AuditPlace from "./AuditPlace.js"
+import * as ConfigFile from "./ConfigFile.js"
 import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
 
-/** `config.json`, in the user's directory and in the workspace's `.assent`. */
-const ConfigFile = Schema.Struct({
-  model: Schema.optional(Schema.String),
-  base_urls: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.String })),
-  limits: Schema.optional(
-    Schema.Struct({
-      max_steps: Schema.optional(Schema.Int.pipe(Schema.positive())),
-      parallel_tools: Schema.optional(Schema.Int.pipe(Schema.positive())),
-      identical_errors: Schema.optional(Schema.Int.pipe(Schema.positive()))
-    })
-  )
-})
-type ConfigFile = typeof ConfigFile.Type
+/** How much is allowed; what is not set has the runtime's default, or no limit. */
+export interface Limits {
+  readonly maxSteps?: number
+  readonly parallelTools?: number
+  readonly identicalErrors?: number
+  /** How deep subagents may nest; the root is at depth 0. */
+  readonly maxDepth?: number
+  /** Open subagents of one session. */
+  readonly maxChildren?: number
+  /** Of one session. */
+  readonly maxTokens?: number
+  /** Of a session and all below it. */
+  readonly maxTreeTokens?: number
+}
 
 export interface Settings {
   /** Absolute, links resolved. */
@@ -44,11 +46,22 @@ export interface Settings {
   readonly keys: { readonly [Name in ModelRegistry.ProviderName]?: Redacted.Redacted }
   readonly baseUrls: { readonly [Name in ModelRegistry.ProviderName]?: string }
   readonly policy: PermissionFile.Policy
+  /** The person said that this workspace's own files may allow things. */
+  readonly trusted: boolean
   /** True when the workspace's files would allow something and nobody trusted them yet. */
   readonly wantsTrust: boolean
   readonly timeouts: Interactor.Timeouts
   readonly instructions: string
-  readonly limits: { readonly maxSteps?: number; readonly parallelTools?: number; readonly identicalErrors?: number }
+  readonly limits: Limits
+  /** The profile the agent itself has; nothing when none was asked for. */
+  readonly profile: string | undefined
+  readonly mediator: ConfigFile.Mediator
+  /** What a million tokens of a model cost, by reference. */
+  readonly prices: { readonly [model: string]: ConfigFile.Price }
+  /** What prices are in, when a file says so. */
+  readonly currency: string | undefined
+  /** A model may make up subagents of its own, with no more than these tools and groups. */
+  readonly inline: { readonly allowed: boolean; readonly plugins: ReadonlyArray<string> }
   /** Makes the audit's hashes unforgeable for whoever lacks it. */
   readonly auditKey: AuditChain.Key | undefined
   readonly auditKeyFile: string | undefined
@@ -71,7 +84,8 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
 
     const userConfig = yield* readConfig(path.join(configDirectory, "config.json"))
     const workspaceConfig = yield* readConfig(path.join(own, "config.json"))
-    const configs: ReadonlyArray<ConfigFile> = trusted ? [userConfig, workspaceConfig] : [userConfig]
+    const configs = trusted ? [userConfig, workspaceConfig] : [userConfig]
+    const config = ConfigFile.merge(configs)
 
     const { policy, widens } =
       flags.policy === undefined
@@ -84,26 +98,27 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
 
     const model = flags.model ?? (yield* variable("ASSENT_MODEL")) ?? configs.findLast((file) => file.model)?.model
     const ref = model ?? "offline"
-    const limits = Object.assign({}, ...configs.map((file) => file.limits ?? {})) as NonNullable<ConfigFile["limits"]>
     return {
       workspace,
       home: yield* variable("HOME"),
       configDirectory,
       model: ref,
       keys: yield* keys,
-      baseUrls: yield* baseUrls(configs, ref, flags["base-url"]),
+      baseUrls: yield* baseUrls(config, ref, flags["base-url"]),
       policy,
+      trusted,
       wantsTrust: !trusted && (widens || Object.keys(workspaceConfig).length > 0),
       timeouts: {
         permission: (yield* seconds("PERMISSION_TIMEOUT")) ?? fileTimeout(policy),
         clarification: yield* seconds("CLARIFICATION_TIMEOUT")
       },
       instructions: yield* instructionsOf(workspace),
-      limits: {
-        ...(limits.max_steps === undefined ? {} : { maxSteps: limits.max_steps }),
-        ...(limits.parallel_tools === undefined ? {} : { parallelTools: limits.parallel_tools }),
-        ...(limits.identical_errors === undefined ? {} : { identicalErrors: limits.identical_errors })
-      },
+      limits: limitsOf(config),
+      profile: flags.profile,
+      mediator: yield* mediatorOf(flags.mediator, config.mediator),
+      prices: config.price_table ?? {},
+      currency: config.currency,
+      inline: { allowed: config.allow_inline ?? false, plugins: config.inline_allowed_plugins ?? [] },
       auditKey: yield* AuditPlace.readKey(flags.key),
       auditKeyFile: flags.key,
       logLevel: yield* logLevelOf(flags["log-level"]),
@@ -112,9 +127,12 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
     }
   })
 
+/** The variables that hold our own keys. */
+export const secretNames = (): ReadonlyArray<string> => [...Object.values(keyNames).flat(), "ASSENT_WEBHOOK_TOKEN"]
+
 /** Takes the keys out of the process's environment, so that no command an agent runs inherits them. */
 export const hideKeys: Effect.Effect<void> = Effect.sync(() => {
-  for (const name of [...Object.values(keyNames).flat(), "ASSENT_WEBHOOK_TOKEN"]) delete process.env[name]
+  for (const name of secretNames()) delete process.env[name]
 })
 
 /** Remembers, outside the workspace, that its files may allow things. */
@@ -182,12 +200,11 @@ const baseUrlNames: { readonly [Name in ModelRegistry.ProviderName]: string } = 
 }
 
 /** The flag for the chosen model's provider, else the variable, else the files. */
-const baseUrls = (configs: ReadonlyArray<ConfigFile>, model: string, flag: string | undefined) =>
+const baseUrls = (config: ConfigFile.ConfigFile, model: string, flag: string | undefined) =>
   Effect.gen(function* () {
     const found: { [Name in ModelRegistry.ProviderName]?: string } = {}
     for (const provider of ModelRegistry.providers) {
-      const fromFile = configs.findLast((file) => file.base_urls?.[provider])?.base_urls?.[provider]
-      const url = (yield* variable(baseUrlNames[provider])) ?? fromFile
+      const url = (yield* variable(baseUrlNames[provider])) ?? (config.base_urls?.[provider] || undefined)
       const chosen = flag !== undefined && model.startsWith(`${provider}/`) ? flag : url
       if (chosen !== undefined) found[provider] = chosen
     }
@@ -246,17 +263,35 @@ const readIfThere = (file: string) =>
 const readConfig = (file: string) =>
   Effect.gen(function* () {
     const text = yield* readIfThere(file)
-    if (Option.isNone(text)) return {} satisfies ConfigFile
-    const decoded = Schema.decodeUnknownEither(Schema.parseJson(ConfigFile), {
-      errors: "all",
-      onExcessProperty: "error"
-    })(text.value)
-    if (Either.isRight(decoded)) return decoded.right
-    const problems = ParseResult.ArrayFormatter.formatErrorSync(decoded.left)
-      // Each optional field adds that it could have been left out.
-      .filter(({ message }) => !message.startsWith("Expected undefined"))
-      .map(({ path, message }) => `  ${path.join(".") || "(file)"}: ${message}`)
-    return yield* invalid([`${file} cannot be used:`, ...problems].join("\n"))
+    return Option.isNone(text) ? {} : yield* ConfigFile.decode(text.value, file)
+  })
+
+const limitNames = {
+  max_steps: "maxSteps",
+  parallel_tools: "parallelTools",
+  identical_errors: "identicalErrors",
+  max_depth: "maxDepth",
+  max_children: "maxChildren",
+  max_tokens: "maxTokens",
+  max_tree_tokens: "maxTreeTokens"
+} as const satisfies { readonly [Name in keyof NonNullable<ConfigFile.ConfigFile["limits"]>]: keyof Limits }
+
+const limitsOf = ({ limits = {} }: ConfigFile.ConfigFile): Limits =>
+  Object.fromEntries(
+    Struct.entries(limitNames).flatMap(([name, ours]) => (limits[name] === undefined ? [] : [[ours, limits[name]]]))
+  )
+
+/** The flag, else the variable, else the files. */
+const mediatorOf = (flag: string | undefined, file: ConfigFile.Mediator | undefined) =>
+  Effect.gen(function* () {
+    const text = flag ?? (yield* variable("ASSENT_MEDIATOR"))
+    if (text === undefined) return file ?? "forward"
+    const mediator = ConfigFile.mediators.find((known) => known === text)
+    if (mediator !== undefined) return mediator
+    const message = `takes ${ConfigFile.mediators.join(" or ")}, not ${JSON.stringify(text)}.`
+    return yield* flag === undefined
+      ? invalid(`ASSENT_MEDIATOR ${message}`)
+      : new Arguments.UsageError({ message: `--mediator ${message}` })
   })
 
 /** What the user and the workspace say as one, and whether the workspace's part says what counts only with trust. */

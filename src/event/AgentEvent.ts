@@ -74,7 +74,12 @@ export const AgentEvent = Schema.Union(
     model: Schema.String,
     parentSessionId: Schema.optional(SessionId),
     /** The tool call that made the agent, for a child. */
-    parentToolCallId: Schema.optional(ToolCallId)
+    parentToolCallId: Schema.optional(ToolCallId),
+    /** Names the child to its parent. */
+    subagentId: Schema.optional(Schema.String),
+    profile: Schema.optional(Schema.String),
+    /** Of the profile, for a UI. */
+    icon: Schema.optional(Schema.String)
   }),
   event("AgentStatusChanged", { status: AgentStatus }),
   event("AgentCompleted", { success: Schema.Boolean, turnsUsed: Schema.Number, error: Schema.optional(Schema.String) }),
@@ -172,8 +177,21 @@ export const AgentEvent = Schema.Union(
   }),
   event("InterjectionAcknowledged", { messageId: MessageId, step: Schema.Number }),
   // compaction
-  event("CompactionStarted", { reason: Schema.String, tokens: Schema.Number }),
-  event("CompactionEnded", { reason: Schema.String, removed: Schema.Number, tokens: Schema.Number }),
+  event("CompactionStarted", {
+    reason: Schema.String,
+    tokens: Schema.Number,
+    /** People are not to be shown it. */
+    quiet: Schema.optional(Schema.Boolean)
+  }),
+  event("CompactionEnded", {
+    reason: Schema.String,
+    /** Messages that went or were cut; 0 when nothing was changed. */
+    removed: Schema.Number,
+    tokens: Schema.Number,
+    /** Of the model call that wrote a summary. */
+    usage: Schema.optional(Usage),
+    quiet: Schema.optional(Schema.Boolean)
+  }),
   // observers
   event("Lagged", { missed: Schema.Number })
 )

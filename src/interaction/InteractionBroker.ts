@@ -25,6 +25,7 @@ import * as Scope from "effect/Scope"
 import type { RequestId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import * as Redaction from "../core/Redaction.js"
+import * as Spans from "../core/Spans.js"
 import * as AgentEvent from "../event/AgentEvent.js"
 import type * as AuditTrail from "../event/AuditTrail.js"
 import * as EventBus from "../event/EventBus.js"
@@ -78,6 +79,8 @@ export interface Options {
   readonly redactor?: Redaction.Redactor | undefined
   /** Where every settled interaction is written down before its answer counts. Default: nowhere. */
   readonly audit?: AuditTrail.Service | undefined
+  /** Default: none. */
+  readonly spans?: Spans.Service | undefined
 }
 
 /** Closing the scope cancels what is open, what waits in line, and what comes later. */
@@ -141,10 +144,11 @@ class Broker implements Service {
       request: InteractionRequest<I>,
       options?: Interactor.Options<I>
     ): Effect.Effect<Interactor.Answered<I>, InteractionError> => {
-      const raise = this.raise(request, options as Raised["options"]) as Effect.Effect<
-        Interactor.Answered<I>,
-        InteractionError
-      >
+      const { spans = Spans.off } = this.options
+      const raise = spans.within(
+        () => InteractionEvent.spanOf(request, spans),
+        this.raise(request, options as Raised["options"]) as Effect.Effect<Interactor.Answered<I>, InteractionError>
+      )
       if (!Interaction.takesPromptSlot(request.interaction._tag)) return raise
       return this.slot.hold(Interactor.rechecked(options, raise))
     }

@@ -6,6 +6,7 @@ import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Redaction from "../core/Redaction.js"
+import type * as Spans from "../core/Spans.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type { Progress } from "./FormProgress.js"
 import * as Interaction from "./Interaction.js"
@@ -58,6 +59,23 @@ export const settled = (
       return { _tag: "InteractionCancelled", ...common, ...(error?.by === undefined ? {} : { by: error.by }) }
   }
 }
+
+/** The span of a request, as whoever asks. */
+export const spanOf = <I extends Interaction.Interaction>(
+  { agentPath, interaction, requestId, sessionId }: InteractionRequest<I>,
+  spans: Spans.Service
+): Spans.Opening<Answered<I>, InteractionError> => ({
+  name: "assent.interaction",
+  attributes: {
+    "gen_ai.agent.name": agentPath,
+    "gen_ai.conversation.id": sessionId,
+    "assent.request.id": requestId,
+    "assent.interaction.kind": interaction._tag,
+    "assent.interaction.prompt": spans.content(summaryOf(interaction))
+  },
+  ended: (exit) =>
+    Exit.isSuccess(exit) ? { "assent.interaction.by": exit.value.by, "assent.interaction.how": exit.value.how } : {}
+})
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

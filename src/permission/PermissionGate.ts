@@ -19,6 +19,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
+import * as Spans from "../core/Spans.js"
 import * as AgentEvent from "../event/AgentEvent.js"
 import * as AuditRecord from "../event/AuditRecord.js"
 import type * as AuditTrail from "../event/AuditTrail.js"
@@ -34,7 +35,7 @@ import * as Guard from "./Guard.js"
 import type * as PermissionFile from "./PermissionFile.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { Decision, PermissionState } from "./PermissionState.js"
-import { denied, type Resolution, type Verdict } from "./Verdict.js"
+import { denied, spanOf, type Resolution, type Verdict } from "./Verdict.js"
 
 export type { Allowed, Denied, Resolution, Verdict } from "./Verdict.js"
 
@@ -70,6 +71,8 @@ export interface Options {
   readonly insteadOfAsking?: Authority | undefined
   /** Where every decision is written down before it counts. Default: nowhere. */
   readonly audit?: AuditTrail.Service | undefined
+  /** Default: none. */
+  readonly spans?: Spans.Service | undefined
 }
 
 export interface Service {
@@ -127,8 +130,8 @@ interface Case extends Proposal {
   /** Shown with the next question. */
   readonly warnings: ReadonlyArray<string>
   readonly edits: number
-  /** Set when the call's one resolution was published; shared by all rounds of a call. */
-  readonly once: { resolved: boolean }
+  /** Set to the call's one resolution when that was published; shared by all rounds of a call. */
+  readonly once: { resolved: Resolution | undefined }
   /** Known from the start, so that deciding and telling are one step that nothing interrupts. */
   readonly origin: Origin.Origin
   readonly clock: Clock.Clock
@@ -143,17 +146,34 @@ class Gate {
   ): Effect.Effect<Verdict, never, Interactor.Interactor> =>
     Effect.flatMap(Origin.current, (origin) =>
       Effect.flatMap(Effect.clock, (clock) => {
-        const once = { resolved: false }
-        const first: Case = { ...proposal, authority, edited: false, warnings: [], edits: 0, once, origin, clock }
+        const { call, context, entry, params } = proposal
+        const once: Case["once"] = { resolved: undefined }
+        // Named one by one: a spread of the proposal costs as much as the rest of an allowed call's way through here.
+        const first: Case = {
+          call,
+          context,
+          entry,
+          params,
+          authority,
+          edited: false,
+          warnings: [],
+          edits: 0,
+          once,
+          origin,
+          clock
+        }
         const verdict = Effect.suspend(() => {
           const verdict = this.validated(first)
           // Most calls are decided by a rule, before anything can interrupt them.
-          return once.resolved ? verdict : Effect.onInterrupt(verdict, () => this.settle(first, cancelled))
+          return once.resolved !== undefined
+            ? verdict
+            : Effect.onInterrupt(verdict, () => this.settle(first, cancelled))
         })
         // A fiber that is interrupted does not get here; whatever else went wrong denies.
-        return Effect.catchAllCause(verdict, () =>
+        const checked = Effect.catchAllCause(verdict, () =>
           this.deny(first, { method: "check_failed", reason: "Permission check failed" })
         )
+        return (this.options.spans ?? Spans.off).within(() => spanOf(call, () => once.resolved), checked)
       })
     )
 
@@ -322,7 +342,7 @@ class Gate {
     if (audit === undefined) return Effect.succeed(this.publish(now, resolution))
     return Effect.uninterruptible(
       Effect.suspend(() => {
-        if (now.once.resolved) return Effect.succeed(resolution)
+        if (now.once.resolved !== undefined) return Effect.succeed(resolution)
         const { call, clock, origin } = now
         const answeredAt = clock.unsafeCurrentTimeMillis()
         const decision = { tool: call.name, toolCallId: call.id, args: call.params, answeredAt, ...resolution }
@@ -340,8 +360,8 @@ class Gate {
 
   private publish(now: Case, resolution: Resolution): Resolution {
     const { call, edited, once } = now
-    if (once.resolved) return resolution
-    once.resolved = true
+    if (once.resolved !== undefined) return resolution
+    once.resolved = resolution
     const { how: _how, askedAt: _askedAt, ...told } = resolution
     this.tell(now, {
       _tag: "PermissionResolved",

@@ -1,7 +1,9 @@
 /** How a call was decided, for the record, and what comes of it, for whoever wanted to make the call. */
 import type { RequestId } from "../core/Id.js"
+import type * as Spans from "../core/Spans.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as Interactor from "../interaction/Interactor.js"
+import type { ToolCall } from "../tool/ToolCall.js"
 
 /** The call may run, with these arguments, which an approver may have edited. */
 export interface Allowed {
@@ -43,6 +45,21 @@ export const denied = (resolution: Resolution): Denied => ({
   _tag: "Denied",
   outcome: "denied",
   text: denialOf(resolution)
+})
+
+/** The span of a check. `resolution` is asked at its end: how the call was decided, if it was. */
+export const spanOf = (call: ToolCall, resolution: () => Resolution | undefined): Spans.Opening<Verdict, never> => ({
+  name: "assent.permission",
+  attributes: { "gen_ai.tool.name": call.name },
+  ended: () => {
+    const { by, granted, method, requestId } = resolution() ?? {}
+    return {
+      "assent.permission.granted": granted,
+      "assent.permission.method": method,
+      "assent.permission.by": by,
+      "assent.request.id": requestId
+    }
+  }
 })
 
 // -----------------------------------------------------------------------------------------------------------------

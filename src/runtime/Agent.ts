@@ -29,12 +29,17 @@ import type { Message } from "../inbox/Message.js"
 import * as InteractionBroker from "../interaction/InteractionBroker.js"
 import * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
+import * as TokenLedger from "../model/TokenLedger.js"
 import * as PermissionCommand from "../permission/PermissionCommand.js"
 import { PermissionState } from "../permission/PermissionState.js"
 import type * as History from "../session/History.js"
 import * as Session from "../session/Session.js"
 import type { Limits } from "../session/SessionContext.js"
 import { Cancelled, is, type TurnEnd } from "../session/Turn.js"
+import type * as AgentTree from "../subagent/AgentTree.js"
+import type * as Subagent from "../subagent/Subagent.js"
+import type { SubagentProfile } from "../subagent/SubagentProfile.js"
+import * as Subagents from "../subagent/Subagents.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import { AgentRuntime } from "./AgentRuntime.js"
 
@@ -79,6 +84,10 @@ export interface Agent {
   /** Tells whoever listens that something went wrong around the agent. */
   readonly report: (message: string) => Effect.Effect<void>
   readonly history: History.History
+  /** Tokens and costs of the whole tree. */
+  readonly ledger: TokenLedger.Service
+  /** The root and its subagents that are alive, parents before their children. */
+  readonly agents: Effect.Effect<ReadonlyArray<AgentTree.Node>>
   readonly tools: ToolRegistry.Service
   readonly model: Effect.Effect<Model.Service>
   /** The model from the next model call on. */
@@ -107,6 +116,12 @@ export interface Options {
   readonly whenNobody?: "fail" | "wait" | undefined
   /** Agent path. Default: `main`. */
   readonly name?: string | undefined
+  /** Instead of the runtime's model. */
+  readonly model?: Model.Service | undefined
+  /** Name of the profile the agent was made by, for its events. */
+  readonly profile?: string | undefined
+  /** What its profile sets for single tools; see `ToolSettings`. */
+  readonly settings?: SubagentProfile["pluginConfigs"] | undefined
 }
 
 /** Starts an agent in the current scope, asking the current interactor. */
@@ -135,25 +150,51 @@ export const startWith = (
     const events = yield* Scope.extend(bus.subscribe(options.events), yield* Scope.make())
     const permissions = new PermissionState()
     const { redactor, policy } = runtime
-    const tools = options.tools === undefined ? runtime.tools : ToolRegistry.subset(runtime.tools, options.tools).tools
-
-    const { broker, session } = yield* Effect.gen(function* () {
-      const broker = yield* InteractionBroker.make({ bus, redactor, origin, audit, whenNobody: options.whenNobody })
-      for (const interactor of interactors) yield* broker.attach(interactor)
-      const session = yield* Session.make({
-        origin,
-        model: runtime.model,
-        tools,
-        instructions: options.instructions ?? runtime.instructions,
-        interactor: broker.interactor,
+    const ledger = TokenLedger.make(runtime.tokens)
+    let subagents = 0
+    const tree: AgentTree.AgentTree = {
+      ...runtime.subagents,
+      shared: {
         policy,
         permissions,
         guards: runtime.guards,
         audit,
         bus,
         redactor,
-        limits: { ...runtime.limits, ...options.limits }
+        limits: { ...runtime.limits, ...options.limits },
+        compaction: runtime.compaction,
+        ledger,
+        spans: runtime.spans
+      },
+      tools: runtime.tools,
+      instructions: runtime.baseInstructions,
+      nodes: new Map(),
+      nextSubagentId: () => `subagent_${++subagents}`
+    }
+    const tools = options.tools === undefined ? runtime.tools : ToolRegistry.subset(runtime.tools, options.tools).tools
+
+    const { broker, session } = yield* Effect.gen(function* () {
+      const { spans } = runtime
+      const { whenNobody } = options
+      const broker = yield* InteractionBroker.make({ bus, redactor, origin, audit, whenNobody, spans })
+      for (const interactor of interactors) yield* broker.attach(interactor)
+      const { interactor } = broker
+      let wiring: Subagent.Wiring | undefined
+      const wire = (session: Session.Service) =>
+        (wiring ??= Subagents.wired({ tree, session, interactor, scope }, options.settings))
+      const session: Session.Service = yield* Session.make({
+        ...tree.shared,
+        origin,
+        model: options.model ?? runtime.model,
+        tools,
+        instructions: [runtime.baseInstructions, options.instructions ?? runtime.instructions]
+          .filter((text) => text !== "")
+          .join("\n\n"),
+        interactor,
+        insteadOfAsking: (proposal, gate) => wire(session).insteadOfAsking(proposal, gate),
+        ambient: (own) => wire(own).ambient
       })
+      tree.nodes.set(id, { origin, session, profile: options.profile })
       return { broker, session }
     }).pipe(Scope.extend(scope))
 
@@ -164,7 +205,12 @@ export const startWith = (
     }))
     const publish = (body: AgentEvent.Body) => Effect.map(stamp, (stamp) => bus.unsafePublish({ ...body, ...stamp }))
 
-    yield* publish({ _tag: "AgentCreated", depth: origin.depth, model: runtime.model.id })
+    yield* publish({
+      _tag: "AgentCreated",
+      depth: origin.depth,
+      model: (options.model ?? runtime.model).id,
+      ...(options.profile === undefined ? {} : { profile: options.profile })
+    })
     const loop = yield* Effect.forkIn(session.run, scope)
     const done = yield* Deferred.make<Option.Option<TurnEnd>>()
     let stopped = false
@@ -229,6 +275,8 @@ export const startWith = (
         }),
       report: (message) => Effect.asVoid(publish({ _tag: "AgentError", message: redactor.text(message) })),
       history: session.history,
+      ledger,
+      agents: Effect.sync(() => [...tree.nodes.values()]),
       tools,
       model: session.model,
       setModel: session.setModel,

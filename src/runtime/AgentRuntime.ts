@@ -13,12 +13,19 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import * as Redaction from "../core/Redaction.js"
-import type { Interactor } from "../interaction/Interactor.js"
+import * as Spans from "../core/Spans.js"
+import type * as Interactors from "../interaction/Interactor.js"
 import * as Model from "../model/Model.js"
+import type * as TokenLedger from "../model/TokenLedger.js"
 import * as PermissionFile from "../permission/PermissionFile.js"
 import type * as Guard from "../permission/Guard.js"
 import * as Sanitizer from "../permission/Sanitizer.js"
+import type { CompactionConfig } from "../session/CompactionConfig.js"
 import type { Limits } from "../session/SessionContext.js"
+import type { AgentTree, Mediation } from "../subagent/AgentTree.js"
+import * as DefaultProfiles from "../subagent/DefaultProfiles.js"
+import type { SubagentProfile } from "../subagent/SubagentProfile.js"
+import type { Subagents } from "../subagent/Subagents.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 
 export interface Service {
@@ -28,8 +35,35 @@ export interface Service {
   /** The sanitizer first, then the program's own. */
   readonly guards: ReadonlyArray<Guard.Guard>
   readonly redactor: Redaction.Redactor
+  /** Of root sessions only. */
   readonly instructions: string
+  /** Of every session. */
+  readonly baseInstructions: string
   readonly limits: Partial<Limits>
+  readonly compaction: CompactionConfig | undefined
+  readonly tokens: TokenLedger.Options
+  readonly spans: Spans.Service
+  readonly subagents: Omit<AgentTree, "shared" | "tools" | "instructions" | "nodes" | "nextSubagentId">
+}
+
+/** How the agents of a runtime may have children. */
+export interface SubagentOptions {
+  /** Default: the ones that ship with Assent. */
+  readonly profiles?: Iterable<SubagentProfile> | undefined
+  /** The model that a profile or an order names; fails with a sentence. Default: there is none but the parent's. */
+  readonly resolveModel?: ((ref: string) => Effect.Effect<Model.Service, string>) | undefined
+  /** Subagents without a profile, and the tools or groups they may be given. Default: none. */
+  readonly inline?: AgentTree["inline"] | undefined
+  /** Who answers what subagents ask. Default: `forward`. */
+  readonly mediation?: Mediation | undefined
+  /** How long a subagent waits for an answer. Default: 300 seconds; zero or negative is for ever. */
+  readonly timeouts?: Interactors.Timeouts | undefined
+  /** How deep subagents may be nested. Default: no limit. */
+  readonly maxDepth?: number | undefined
+  /** How many may be alive in one tree. Default: no limit. */
+  readonly maxChildren?: number | undefined
+  /** People see what subagents say while they say it. Then their answers come to their parents with the note not to repeat them. */
+  readonly outputStreamed?: boolean | undefined
 }
 
 export class AgentRuntime extends Context.Tag("assent/runtime/AgentRuntime")<AgentRuntime, Service>() {}
@@ -41,6 +75,8 @@ export interface Options<Tools extends Record<string, Tool.Any>> {
   readonly policy?: PermissionFile.Policy | undefined
   /** System message of every root session. */
   readonly instructions?: string | undefined
+  /** Told to every session, subagents included, before its own instructions. */
+  readonly baseInstructions?: string | undefined
   /** Hard checks of the program's own; they can only deny. */
   readonly guards?: ReadonlyArray<Guard.Guard> | undefined
   /** Where paths of tools are looked up. Default: the file system's current directory. */
@@ -54,18 +90,25 @@ export interface Options<Tools extends Record<string, Tool.Any>> {
   /** Instead of one made for `secrets` alone, where others mask with the same. */
   readonly redactor?: Redaction.Redactor | undefined
   readonly limits?: Partial<Limits> | undefined
+  /** When and how histories are made shorter. Default: only when a model says that one is too long. */
+  readonly compaction?: CompactionConfig | undefined
+  /** Prices and limits; counted for each root session and its tree. */
+  readonly tokens?: TokenLedger.Options | undefined
+  /** Where traces go; see `Telemetry`. Default: nowhere. */
+  readonly spans?: Spans.Service | undefined
+  readonly subagents?: SubagentOptions | undefined
 }
 
-/** What a toolkit needs from the program; whom to ask is given by the session. */
+/** What a toolkit needs from the program; whom to ask, and whose children to make, is given by the session. */
 export type Requirements<Tools extends Record<string, Tool.Any>> =
-  Tool.HandlersFor<Tools> | Exclude<Tool.Requirements<Tools[keyof Tools]>, Interactor>
+  Tool.HandlersFor<Tools> | Exclude<Tool.Requirements<Tools[keyof Tools]>, Interactors.Interactor | Subagents>
 
 export const make = <Tools extends Record<string, Tool.Any>>(
   options: Options<Tools>
 ): Effect.Effect<Service, never, Model.Model | FileSystem.FileSystem | Path.Path | Requirements<Tools>> =>
   Effect.gen(function* () {
     const model = yield* Model.Model
-    // The session provides `Interactor` to every call; the type of the registry cannot know that.
+    // The session provides `Interactor` and `Subagents` to every call; the type of the registry cannot know that.
     const tools = yield* ToolRegistry.make(options.toolkit) as Effect.Effect<
       ToolRegistry.Service,
       never,
@@ -98,7 +141,12 @@ export const make = <Tools extends Record<string, Tool.Any>>(
       guards: [sanitizer, ...(options.guards ?? [])],
       redactor: options.redactor ?? Redaction.make(options.secrets),
       instructions: options.instructions ?? "",
-      limits: options.limits ?? {}
+      baseInstructions: options.baseInstructions ?? "",
+      limits: options.limits ?? {},
+      compaction: options.compaction,
+      tokens: options.tokens ?? {},
+      spans: options.spans ?? Spans.off,
+      subagents: subagentSettings(options.subagents)
     }
   })
 
@@ -106,3 +154,21 @@ export const layer = <Tools extends Record<string, Tool.Any>>(
   options: Options<Tools>
 ): Layer.Layer<AgentRuntime, never, Model.Model | FileSystem.FileSystem | Path.Path | Requirements<Tools>> =>
   Layer.effect(AgentRuntime, make(options))
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const noOtherModels = (ref: string) =>
+  Effect.fail(`The model ${ref} is not to be had here. Leave model out to use your own.`)
+
+const subagentSettings = (options: SubagentOptions = {}): Service["subagents"] => ({
+  profiles: new Map(Array.from(options.profiles ?? DefaultProfiles.all, (profile) => [profile.name, profile])),
+  resolveModel: options.resolveModel ?? noOtherModels,
+  inline: options.inline ?? { allowed: false, plugins: [] },
+  mediation: options.mediation ?? "forward",
+  timeouts: options.timeouts,
+  maxDepth: options.maxDepth,
+  maxChildren: options.maxChildren,
+  outputStreamed: options.outputStreamed ?? false
+})

@@ -20,6 +20,7 @@ import type * as AgentEvent from "../event/AgentEvent.js"
 import * as Model from "../model/Model.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 import { emit, setStatus, type SessionContext } from "./SessionContext.js"
+import * as TokenBudget from "./TokenBudget.js"
 
 /** What a model call yielded, complete or not. */
 export interface Generated {
@@ -62,6 +63,7 @@ export const make = (session: SessionContext, model: Model.Service, newCallId: (
         const delay = Math.round(Math.min(asked ?? doubled, Duration.toMillis(limits.maxRetryDelay)))
         const reason = session.redactor.text(error.message)
         emit(session, { _tag: "ModelRetried", model: model.id, attempt: number + 1, reason, delay })
+        TokenBudget.spend(session, { model: model.id, usage: {}, kind: "retry" })
         return Effect.zipRight(Effect.sleep(delay), retrying(number + 1))
       })
     })

@@ -1,5 +1,6 @@
 /**
- * What one session said and heard: an append-only list of `@effect/ai` prompt messages that is a valid prompt at any time.
+ * What one session said and heard: a list of `@effect/ai` prompt messages that is a valid prompt at any time. It grows by
+ * appending; only a compaction puts a shorter one in its place.
  *
  * Every tool call has its result in the message after it; a partial answer is marked. Secrets are masked on the way in,
  * because a history is sent, stored and shown. Our own metadata of a message lives in its `options.assent`, which
@@ -20,17 +21,21 @@ export interface Metadata {
   readonly parentId?: string
   /** The generation was stopped before its end. */
   readonly partial?: true
+  /** These words began a turn, of this number; the first turn of a session is 0. */
+  readonly turn?: number
+  /** Stands for turns that are gone. */
+  readonly summary?: true
 }
 
 export interface History {
-  /** Oldest first. A live view: it grows, and nothing in it changes. */
+  /** Oldest first. A live view: it grows, unless {@link revision} says that it is another list. No message changes. */
   readonly messages: ReadonlyArray<Prompt.Message>
   /** The same as a prompt; also a live view. */
   readonly prompt: Prompt.Prompt
   /** Sets or replaces the system message. */
   readonly setSystem: (text: string) => void
-  /** Appends messages from the inbox, in order. */
-  readonly appendInput: (messages: ReadonlyArray<Message>) => void
+  /** Appends messages from the inbox, in order; the first of them may begin a turn. */
+  readonly appendInput: (messages: ReadonlyArray<Message>, options?: { readonly beginsTurn?: boolean }) => void
   readonly appendAssistant: (
     content: ReadonlyArray<Prompt.AssistantMessagePart>,
     options?: { readonly partial?: boolean }
@@ -39,8 +44,12 @@ export interface History {
   readonly appendResults: (results: ReadonlyArray<ToolResult>) => void
   /** A call of this id is in here; ids name one call in a whole history. */
   readonly hasCall: (id: string) => boolean
+  /** Puts these messages in the place of all, at once. Ids of calls that are gone stay taken. */
+  readonly replace: (messages: ReadonlyArray<Prompt.Message>) => void
   /** Forgets everything but the system message. */
   readonly clear: () => void
+  /** Another number whenever messages were exchanged or removed, and not only appended. */
+  readonly revision: () => number
 }
 
 export const make = (
@@ -50,6 +59,8 @@ export const make = (
   const messages: Array<Prompt.Message> = [...initial]
   const calls = new Set(messages.flatMap(callsIn))
   const prompt = Prompt.fromMessages(messages)
+  let turns = messages.reduce((next, message) => (beginsTurn(message) ? (metadata(message).turn ?? next) + 1 : next), 0)
+  let revision = 0
   const hasSystem = () => messages[0]?.role === "system"
   return {
     messages,
@@ -57,9 +68,14 @@ export const make = (
     setSystem: (text) => {
       if (text === "") return
       messages.splice(0, hasSystem() ? 1 : 0, Prompt.systemMessage({ content: redactor.text(text) }))
+      revision++
     },
-    appendInput: (inputs) => {
-      for (const input of inputs) messages.push(userMessage(input, redactor))
+    appendInput: (inputs, options) => {
+      let turn = options?.beginsTurn === true && inputs.length > 0 ? turns++ : undefined
+      for (const input of inputs) {
+        messages.push(userMessage(input, redactor, turn))
+        turn = undefined
+      }
     },
     appendAssistant: (parts, options) => {
       const content = parts.flatMap((part) => masked(part, redactor) ?? [])
@@ -88,15 +104,37 @@ export const make = (
       )
     },
     hasCall: (id) => calls.has(id),
+    replace: (next) => {
+      const replacement = [...next]
+      messages.length = 0
+      for (const message of replacement) {
+        messages.push(message)
+        for (const id of callsIn(message)) calls.add(id)
+      }
+      revision++
+    },
     clear: () => {
       messages.splice(hasSystem() ? 1 : 0)
       calls.clear()
-    }
+      turns = 0
+      revision++
+    },
+    revision: () => revision
   }
 }
 
+/** A message that stands for turns that are gone. Whoever makes it masks secrets first. */
+export const summaryMessage = (text: string): Prompt.Message =>
+  Prompt.userMessage({ content: [Prompt.textPart({ text })], options: { assent: { summary: true } } })
+
 /** What we kept beside a message. */
 export const metadata = (message: Prompt.Message): Metadata => (message.options["assent"] ?? {}) as Metadata
+
+/** Whether a turn begins with this message. Words without an id were not said here: a program began with them. */
+export const beginsTurn = (message: Prompt.Message): boolean => {
+  const { messageId, summary, turn } = metadata(message)
+  return turn !== undefined || (message.role === "user" && messageId === undefined && summary !== true)
+}
 
 /** The text a message says, its text parts joined. */
 export const textOf = (message: Prompt.Message | undefined): string => {
@@ -136,13 +174,14 @@ const masked = (
   }
 }
 
-const userMessage = (message: Message, redactor: Redaction.Redactor): Prompt.Message =>
+const userMessage = (message: Message, redactor: Redaction.Redactor, turn: number | undefined): Prompt.Message =>
   Prompt.userMessage({
     content: [Prompt.textPart({ text: redactor.text(message.text) })],
     options: {
       assent: {
         messageId: message.id,
         source: message.source,
+        ...(turn === undefined ? {} : { turn }),
         ...(message.interjection === undefined ? {} : { isInterjection: true, parentId: message.interjection.parentId })
       }
     }

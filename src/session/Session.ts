@@ -18,20 +18,28 @@ import { IdGenerator, type CorrelationId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
+import * as Spans from "../core/Spans.js"
 import type * as AuditTrail from "../event/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
 import * as Inbox from "../inbox/Inbox.js"
 import type { Message, Source } from "../inbox/Message.js"
 import * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
+import type * as TokenLedger from "../model/TokenLedger.js"
 import type * as PermissionFile from "../permission/PermissionFile.js"
 import type * as Guard from "../permission/Guard.js"
 import * as PermissionGate from "../permission/PermissionGate.js"
 import type { PermissionState } from "../permission/PermissionState.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import * as Compaction from "./Compaction.js"
+import type { CompactionConfig } from "./CompactionConfig.js"
+import type { CompactionFailed } from "./CompactionStrategy.js"
 import { Delegations } from "./Delegation.js"
 import * as History from "./History.js"
 import { defaultLimits, emit, printed, setStatus, type Limits, type SessionContext } from "./SessionContext.js"
+import * as Tidying from "./Tidying.js"
+import * as SessionSpan from "./SessionSpan.js"
+import * as TokenBudget from "./TokenBudget.js"
 import * as ToolContexts from "./ToolContexts.js"
 import * as Turn from "./Turn.js"
 import * as TurnOrder from "./TurnOrder.js"
@@ -55,6 +63,12 @@ export interface Options {
   readonly bus: EventBus.Service
   readonly redactor: Redaction.Redactor
   readonly limits?: Partial<Limits> | undefined
+  /** When the history is made shorter, and how. Without it only when a provider refuses it: it loses its oldest turns. */
+  readonly compaction?: CompactionConfig | undefined
+  /** Of the session's tree: counts what its model calls use, and may stop them. */
+  readonly ledger?: TokenLedger.Service | undefined
+  /** Default: none. */
+  readonly spans?: Spans.Service | undefined
   /** Where it is written to, when somebody had to know that before. */
   readonly inbox?: Inbox.Service | undefined
   /** What its tools run with besides; asked once, when the first tool runs. */
@@ -100,6 +114,11 @@ export interface Service {
   readonly awaitIdle: Effect.Effect<Option.Option<Turn.TurnEnd>>
   /** Keeps the session from being idle until the result is called: something works for it beside its turns. */
   readonly retain: () => () => void
+  /**
+   * Makes the history as short as the configuration allows: at once when idle, else before the next model call. A tool that
+   * waits for this in its own session waits for ever. Interrupting it leaves a compaction that has begun alone.
+   */
+  readonly compact: Effect.Effect<Compaction.Compacted, CompactionFailed>
   /** Turns begun so far. */
   readonly turns: () => number
   readonly model: Effect.Effect<Model.Service>
@@ -112,7 +131,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     const ids = yield* IdGenerator
     const clock = yield* Effect.clock
     const inbox = options.inbox ?? (yield* Inbox.make())
-    const { origin, permissions } = options
+    const { origin, permissions, spans = Spans.off } = options
     let model = options.model
     // The state below is read and written in synchronous sections only, so deciding and acting are one step.
     // Busy from the moment a message is filed, not from the moment its turn begins: admission must not race the loop.
@@ -132,9 +151,17 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     /** Of the running turn, when somebody waits for it. */
     let order: TurnOrder.TurnOrder | undefined
 
+    const history = History.make([], options.redactor)
+    const compaction = Compaction.make(
+      Tidying.hostOf(history, () => session),
+      options.compaction
+    )
+    const scope = yield* Effect.scope
+
     const session: SessionContext = {
       origin,
-      history: History.make([], options.redactor),
+      history,
+      compaction,
       inbox,
       model: () => model,
       tools: options.tools,
@@ -146,12 +173,15 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
         guards: options.guards,
         authority: options.authority,
         insteadOfAsking: options.insteadOfAsking,
-        audit: options.audit
+        audit: options.audit,
+        spans
       }),
       interactor: options.interactor,
       bus: options.bus,
       redactor: options.redactor,
       limits: { ...defaultLimits, ...options.limits },
+      ledger: options.ledger,
+      spans,
       contextOf: ToolContexts.make({
         interactor: options.interactor,
         sink: (chunk) => printed(session, chunk),
@@ -178,7 +208,8 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       session.state.correlationId = correlationId
       order = orders.of(input)
       session.state.authority = order?.authority
-      session.history.appendInput(input)
+      session.history.appendInput(input, { beginsTurn: true })
+      TokenBudget.begin(session, input)
       const text = options.redactor.text(input.map((message) => message.text).join("\n\n"))
       emit(session, { _tag: "TurnStarted", input: text })
       return [input, correlationId]
@@ -191,16 +222,15 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       fiber = undefined
       session.state.output.clear()
       const suspended = permissions.endTurn(origin.sessionId)
-      const detail = detailOf(end)
+      const { detail, ...told } = Turn.report(end)
       emit(session, {
         _tag: "TurnEnded",
-        reason: Turn.endReason(end),
-        steps: end.steps,
+        ...told,
         ...(detail === undefined ? {} : { detail: options.redactor.text(detail) })
       })
       session.state.correlationId = undefined
       if (suspended) tellPermissions()
-      if (inbox.isEmpty()) becomeIdle()
+      if (inbox.isEmpty() && !compaction.isRequested()) becomeIdle()
       turnWaiters.wake(lastEnd)
       if (order !== undefined) orders.fulfil(order, end)
     }
@@ -234,29 +264,49 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       turnWaiters.wake(Option.none())
     }
 
+    /** In a fiber of its own, which can be cancelled alone. */
+    const cancellable = (work: Effect.Effect<void>, restore: Tidying.Restore): Effect.Effect<unknown> =>
+      Effect.flatMap(Effect.fork(work), (started) => {
+        fiber = started
+        if (stop.reason !== undefined) started.unsafeInterruptAsFork(FiberId.none)
+        return Effect.onInterrupt(restore(Fiber.await(started)), () => Fiber.interrupt(started))
+      })
+
+    const tidying = Tidying.make(compaction, {
+      begun: () => {
+        busy = true
+        setStatus(session, "thinking")
+      },
+      cancellable,
+      isStopped: () => stop.reason !== undefined || ended,
+      ended: () => {
+        fiber = undefined
+        if (inbox.isEmpty() && !ended) skip()
+      }
+    })
+
     // Only waiting is interruptible: a turn that has begun ends, and says so, also when the session does.
     const turn = Effect.uninterruptibleMask((restore) =>
       Effect.suspend(() => {
         // Words may have been withdrawn since they woke the session.
-        if (inbox.isEmpty()) return Effect.sync(skip)
+        if (inbox.isEmpty()) return tidying.isRunning() ? Effect.void : Effect.sync(skip)
         const [input, correlationId] = begin()
-        return Effect.fork(
-          Turn.run(session, input, stop).pipe(
-            Interactor.withInteractor(session.interactor),
-            Origin.withOrigin({ ...origin, correlationId })
-          )
-        ).pipe(
-          Effect.flatMap((started) => {
-            fiber = started
-            if (stop.reason !== undefined) started.unsafeInterruptAsFork(FiberId.none)
-            return Effect.onInterrupt(restore(Fiber.await(started)), () => Fiber.interrupt(started))
-          }),
-          Effect.ensuring(Effect.sync(finish))
+        const work = Turn.run(session, input, stop).pipe(
+          SessionSpan.turn(session, { input, parent: order?.span, ended: () => Turn.report(Turn.endOf(stop)) }),
+          Interactor.withInteractor(session.interactor),
+          Origin.withOrigin({ ...origin, correlationId })
         )
+        return Effect.ensuring(cancellable(work, restore), Effect.sync(finish))
       })
     )
 
-    const run = Effect.forever(Effect.zipRight(inbox.awaitWork, turn)).pipe(
+    // What was asked for in a turn and not done in it is done before the next.
+    const work = Effect.suspend(() =>
+      compaction.isRequested() && !tidying.isRunning()
+        ? tidying.begin()
+        : Effect.zipRight(inbox.awaitWork, tidying.settled)
+    )
+    const run = Effect.forever(Effect.zipRight(work, turn)).pipe(
       Effect.ensuring(
         Effect.sync(() => {
           ended = true
@@ -265,6 +315,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
           busy = false
           rest()
           orders.close(Turn.neverBegun)
+          compaction.close()
         })
       )
     )
@@ -308,11 +359,11 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
         }),
       turn: (text, { authority, reason = "user", source = "user" } = {}) =>
         Effect.uninterruptibleMask((restore) =>
-          Effect.suspend(() => {
+          Effect.flatMap(spans.current, (span) => {
             if (ended) return Effect.succeed(Turn.neverBegun)
             busy = true
             const { id } = inbox.port(source).unsafeSend(text, { delivery: "queue" })
-            const placed = orders.place(id, authority && PermissionGate.orElse(options.authority)(authority))
+            const placed = orders.place(id, authority && PermissionGate.orElse(options.authority)(authority), span)
             const giveUp = Effect.suspend(() => {
               if (inbox.withdraw(id)) return Effect.sync(() => orders.drop(placed))
               return orders.isOpen(placed) ? stopTurn({ cancel: reason }) : Effect.void
@@ -337,6 +388,11 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
           if (!ended && isIdle()) rest()
         }
       },
+      compact: Effect.suspend(() => {
+        const compacted = compaction.request()
+        if (busy || ended) return compacted
+        return Effect.zipRight(Effect.forkIn(tidying.begin(), scope), compacted)
+      }),
       turns: () => turns,
       model: Effect.sync(() => model),
       setModel: (next) =>
@@ -352,11 +408,3 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
 // -----------------------------------------------------------------------------------------------------------------
 
 const fresh = (): Turn.StopSignal => ({ reason: undefined, end: undefined })
-
-const detailOf = Turn.match({
-  Completed: (): string | undefined => undefined,
-  Cancelled: ({ reason }) => reason,
-  TurnLimit: ({ steps }) => `the limit of ${steps} model calls was reached`,
-  Halted: ({ detail }) => detail,
-  Failed: ({ error }) => error
-})

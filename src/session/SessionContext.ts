@@ -6,14 +6,17 @@ import type * as Fiber from "effect/Fiber"
 import type { CorrelationId, ToolCallId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
+import type * as Spans from "../core/Spans.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as EventBus from "../event/EventBus.js"
 import type * as Inbox from "../inbox/Inbox.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
+import type * as TokenLedger from "../model/TokenLedger.js"
 import type * as PermissionGate from "../permission/PermissionGate.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { Chunk } from "../tool/ToolOutput.js"
+import type * as Compaction from "./Compaction.js"
 import type * as History from "./History.js"
 
 /** Bounds on what a session may do; every one ends work with a reason, never silently. */
@@ -50,6 +53,7 @@ export const defaultLimits: Limits = {
 export interface SessionContext {
   readonly origin: Origin.Origin
   readonly history: History.History
+  readonly compaction: Compaction.Service
   readonly inbox: Inbox.Service
   readonly model: () => Model.Service
   readonly tools: ToolRegistry.Service
@@ -58,6 +62,9 @@ export interface SessionContext {
   readonly bus: EventBus.Service
   readonly redactor: Redaction.Redactor
   readonly limits: Limits
+  /** Of the session's tree. */
+  readonly ledger: TokenLedger.Service | undefined
+  readonly spans: Spans.Service
   /** What a tool's handler runs with: what it was built with, the session's interactor and its output sink. */
   readonly contextOf: (entry: ToolRegistry.Entry) => Context.Context<never>
   /** Milliseconds since the epoch. */
@@ -71,7 +78,7 @@ type Stream = Chunk["stream"]
 export interface SessionState {
   /** The running turn; undefined while idle. */
   correlationId: CorrelationId | undefined
-  /** The running generation: what an interjection interrupts. */
+  /** The running generation, or the call that writes a summary: what an interjection interrupts. */
   generation: Fiber.RuntimeFiber<unknown, unknown> | undefined
   /** What running calls print, on its way to events: one flow for each call and stream. */
   readonly output: Map<ToolCallId, { readonly [S in Stream]: Redaction.Flow }>

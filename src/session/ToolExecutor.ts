@@ -20,6 +20,7 @@ import type { Allowed } from "../permission/PermissionGate.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import * as SessionSpan from "./SessionSpan.js"
 import { emit, flushOutput, setStatus, type SessionContext } from "./SessionContext.js"
 
 /** The results of a batch, complete at any moment: calls without an end so far count as cancelled. */
@@ -94,7 +95,9 @@ export const make = (session: SessionContext, calls: ReadonlyArray<ToolCall>): B
       const startedAt = session.now()
       const summary = summaryOf(allowed.encoded)
       emit(session, { _tag: "ToolCallStarted", toolCallId: call.id, tool: call.name, summary })
-      return Effect.flatMap(Effect.exit(handle(session, entry, allowed.params)), (exit) => {
+      const handled = handle(session, entry, allowed.params)
+      const traced = SessionSpan.tool(session, call, allowed.encoded, (exit) => resultOf(entry, exit), handled)
+      return Effect.flatMap(Effect.exit(traced), (exit) => {
         const { outcome, result } = resultOf(entry, exit)
         const told = allowed.edited ? editedResult(result, allowed.encoded) : result
         return end(index, call, outcome, told, startedAt) ? Effect.void : session.bus.awaitRoom
@@ -173,7 +176,7 @@ const handle = (
   const context = session.contextOf(entry)
   const run = Effect.mapInputContext(
     Effect.suspend(() => handler(params)),
-    (_: Context.Context<never>) => context
+    (outer: Context.Context<never>) => session.spans.keep(outer, context)
   )
   return entry.timeout === undefined
     ? run

@@ -25,9 +25,12 @@ import type * as AgentEvent from "../event/AgentEvent.js"
 import type { Message } from "../inbox/Message.js"
 import type { Interactor } from "../interaction/Interactor.js"
 import type { ToolResult } from "../tool/ToolCall.js"
+import * as Compaction from "./Compaction.js"
 import * as Generation from "./Generation.js"
 import * as History from "./History.js"
 import { emit, setStatus, type SessionContext } from "./SessionContext.js"
+import * as SessionSpan from "./SessionSpan.js"
+import * as TokenBudget from "./TokenBudget.js"
 import * as ToolExecutor from "./ToolExecutor.js"
 
 /** How a turn ended: a value, never an exception. */
@@ -79,16 +82,25 @@ export const endOf = (stop: StopSignal): TurnEnd => stop.end ?? stopped(stop, 0)
 /** What became of words that were handed in but never began a turn. */
 export const neverBegun: TurnEnd = Cancelled({ reason: "shutdown", steps: 0 })
 
-export const endReason = (end: TurnEnd): AgentEvent.EndReason =>
-  (
-    ({
-      Completed: "completed",
-      Cancelled: "cancelled",
-      TurnLimit: "turn_limit",
-      Halted: "halted",
-      Failed: "failed"
-    }) as const
-  )[end._tag]
+/** How a turn ended, as it is told. */
+export interface Report {
+  readonly reason: AgentEvent.EndReason
+  readonly steps: number
+  /** Why it was cancelled, halted or failed; not masked. */
+  readonly detail?: string
+}
+
+export const report: (end: TurnEnd) => Report = match({
+  Completed: ({ steps }): Report => ({ reason: "completed", steps }),
+  Cancelled: ({ reason, steps }): Report => ({ reason: "cancelled", steps, detail: reason }),
+  TurnLimit: ({ steps }): Report => ({
+    reason: "turn_limit",
+    steps,
+    detail: `the limit of ${steps} model calls was reached`
+  }),
+  Halted: ({ detail, steps }): Report => ({ reason: "halted", steps, detail }),
+  Failed: ({ error, steps }): Report => ({ reason: "failed", steps, detail: error })
+})
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -110,39 +122,49 @@ class Turn {
   steps = 0
   private lastError: string | undefined
   private identicalErrors = 0
-  /** Where this turn's messages begin. */
-  private readonly from: number
+  /** Read from the inbox and not yet shown to the model. */
+  private unseen: Array<Message> = []
 
   constructor(
     private readonly session: SessionContext,
     private readonly stop: StopSignal,
     private readonly newCallId: () => string
-  ) {
-    this.from = session.history.messages.length
-  }
+  ) {}
 
   run(input: ReadonlyArray<Message>): Effect.Effect<void, never, Interactor> {
-    const { history, inbox, limits } = this.session
+    const { compaction, history, inbox, limits } = this.session
     return Effect.gen(this, function* () {
-      let fresh = input
+      this.unseen = [...input]
+      let recoveries = 0
       for (;;) {
         // Before the steering is read: what this turn cannot answer any more begins the next one.
-        if (this.steps >= limits.maxSteps) return this.end(TurnLimit({ text: this.lastText(), steps: this.steps }))
-        if (inbox.hasSteering()) {
-          const steering = inbox.takeSteering()
-          history.appendInput(steering)
-          fresh = [...fresh, ...steering]
+        if (this.steps >= limits.maxSteps) {
+          const end = TurnLimit({ text: this.lastText(), steps: this.steps })
+          yield* this.tidy(end)
+          return this.end(end)
+        }
+        if (TokenBudget.isReached(this.session)) {
+          const refusal = yield* TokenBudget.refusal(this.session)
+          if (refusal !== undefined) return this.end(Failed({ error: refusal, steps: this.steps }))
+        }
+        this.readSteering()
+        const reason = compaction.due("beforeSend")
+        if (reason !== undefined) {
+          yield* compaction.run(reason, () => this.readSteering())
+          this.readSteering()
         }
         this.steps++
-        for (const message of fresh) {
-          if (message.interjection !== undefined) {
-            emit(this.session, { _tag: "InterjectionAcknowledged", messageId: message.id, step: this.steps })
-          }
-        }
-        fresh = []
+        this.acknowledge()
         const exit = yield* this.generate()
-        if (Exit.isFailure(exit)) return this.end(this.failed(exit.cause))
-        const { content, calls, finishReason } = exit.value
+        if (Exit.isFailure(exit)) {
+          const isTooLong = Option.exists(Cause.failureOption(exit.cause), ({ _tag }) => _tag === "ContextTooLong")
+          if (!isTooLong || recoveries >= Compaction.maxRecoveries) return this.end(this.failed(exit.cause))
+          if (yield* compaction.recover(++recoveries, () => this.readSteering())) continue
+          return this.end(this.failed(exit.cause))
+        }
+        recoveries = 0
+        const { content, calls, finishReason, usage } = exit.value
+        compaction.reported(usage)
         if (calls.length > 0) {
           const broken = yield* this.useTools(content, calls)
           if (broken !== undefined) return this.end(broken)
@@ -154,9 +176,36 @@ class Turn {
         if (content.length === 0) {
           return this.end(Failed({ error: "The model's answer was empty. Ask again.", steps: this.steps }))
         }
-        return this.end(Completed({ text: this.lastText(), steps: this.steps }))
+        const end = Completed({ text: this.lastText(), steps: this.steps })
+        yield* this.tidy(end)
+        if (!inbox.hasSteering()) return this.end(end)
       }
     })
+  }
+
+  /** Everything that came since the last look enters the history. */
+  private readSteering(): void {
+    const { history, inbox } = this.session
+    if (!inbox.hasSteering()) return
+    const steering = inbox.takeSteering()
+    history.appendInput(steering)
+    this.unseen.push(...steering)
+  }
+
+  private acknowledge(): void {
+    for (const { id, interjection } of this.unseen.splice(0)) {
+      if (interjection !== undefined) {
+        emit(this.session, { _tag: "InterjectionAcknowledged", messageId: id, step: this.steps })
+      }
+    }
+  }
+
+  /** Before this end: compacts if that is due. Who cancels then does not undo the turn, which has all it wanted. */
+  private tidy(end: TurnEnd): Effect.Effect<void> {
+    const { compaction } = this.session
+    const reason = compaction.due("afterTurn")
+    if (reason === undefined) return Effect.void
+    return Effect.onInterrupt(compaction.run(reason), () => Effect.sync(() => this.end(end)))
   }
 
   private end(end: TurnEnd): void {
@@ -172,12 +221,14 @@ class Turn {
         const generation = Generation.make(session, model, this.newCallId)
         const ended = ({ finishReason, usage }: Generation.Generated) => {
           session.state.generation = undefined
+          TokenBudget.spend(session, { model: model.id, usage, kind: "call" })
           const stopped = finishReason === interrupted ? { interrupted: true } : {}
           return emit(session, { _tag: "ModelCallEnded", model: model.id, step, finishReason, usage, ...stopped })
         }
         setStatus(session, "thinking")
         emit(session, { _tag: "ModelCallStarted", model: model.id, step })
-        return Effect.flatMap(Effect.fork(Effect.interruptible(generation.run)), (fiber) => {
+        const run = SessionSpan.modelCall(session, model, step, generation.run)
+        return Effect.flatMap(Effect.fork(Effect.interruptible(run)), (fiber) => {
           session.state.generation = fiber
           // Words that came after the last look and before there was a fiber to stop.
           if (session.inbox.hasSteering()) fiber.unsafeInterruptAsFork(FiberId.none)
@@ -257,11 +308,8 @@ class Turn {
 
   private lastText(): string {
     const { messages } = this.session.history
-    for (let at = messages.length - 1; at >= this.from; at--) {
-      const message = messages[at]
-      if (message?.role === "assistant") return History.textOf(message)
-    }
-    return ""
+    const last = messages.findLast((message) => message.role === "assistant" || History.beginsTurn(message))
+    return last?.role === "assistant" ? History.textOf(last) : ""
   }
 }
 

@@ -6,6 +6,7 @@
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"
+import type { AnySpan } from "effect/Tracer"
 import type { MessageId } from "../core/Id.js"
 import type { Message } from "../inbox/Message.js"
 import type { Authority } from "../permission/PermissionGate.js"
@@ -16,13 +17,15 @@ export interface TurnOrder {
   readonly id: MessageId
   /** Asked about this turn's calls instead of the session's own. */
   readonly authority: Authority | undefined
+  /** Where it was ordered: the span above the turn's. */
+  readonly span: AnySpan | undefined
   /** Completed once, by the session; read by whoever ordered the turn. */
   readonly end: Deferred.Deferred<TurnEnd>
 }
 
 /** The orders of one session that have no end yet. */
 export interface TurnOrders {
-  readonly place: (id: MessageId, authority: Authority | undefined) => TurnOrder
+  readonly place: (id: MessageId, authority: Authority | undefined, span?: AnySpan) => TurnOrder
   /** The order that this input begins. Such words are queued, and each queued message begins a turn of its own. */
   readonly of: (input: ReadonlyArray<Message>) => TurnOrder | undefined
   readonly isOpen: (order: TurnOrder) => boolean
@@ -40,8 +43,8 @@ export const make = (): TurnOrders => {
     Deferred.unsafeDone(order.end, Effect.succeed(end))
   }
   return {
-    place: (id, authority) => {
-      const order: TurnOrder = { id, authority, end: Deferred.unsafeMake(FiberId.none) }
+    place: (id, authority, span) => {
+      const order: TurnOrder = { id, authority, span, end: Deferred.unsafeMake(FiberId.none) }
       orders.set(id, order)
       return order
     },

@@ -259,7 +259,7 @@ const answerTo = (asked: Question): FastCheck.Arbitrary<readonly [QuestionAnswer
     ? []
     : [FastCheck.constantFrom([undefined, skipped] as const, [skipped, skipped] as const)]
   const text = (number: number) => asked.choices[number - 1] ?? ""
-  const number = FastCheck.integer({ min: 1, max: asked.choices.length })
+  const number = FastCheck.integer({ min: 1, max: Math.max(asked.choices.length, 1) })
   const same = (answer: QuestionAnswer) => [answer, answer] as const
   switch (asked.question_type) {
     case "free_text":
@@ -302,7 +302,7 @@ const clarified: FastCheck.Arbitrary<Answered> = FastCheck.array(question, { min
 )
 
 const anyAnswered: FastCheck.Arbitrary<Answered> = FastCheck.oneof(
-  FastCheck.constantFrom("once", "turn", "idle", "session", "all" as const).map((scope) =>
+  FastCheck.constantFrom(...(["once", "turn", "idle", "session", "all"] as const)).map((scope) =>
     answered(approve, { decision: "allow", scope })
   ),
   FastCheck.tuple(FastCheck.constantFrom("once" as const, "session" as const), maybe).map(([scope, comment]) =>
@@ -347,6 +347,8 @@ const allowing: ReadonlyArray<readonly [InteractionRequest, string]> = [
   const kind = root === "interaction_response" ? ` kind="${request.interaction._tag}"` : ""
   return [request, `<${root}${kind} request_id="${id}"><${field}>${word}</${field}></${root}>`] as const
 })
+
+const words: ReadonlySet<string> = new Set("y yes a always t turn i idle once all".split(" "))
 
 const word = /<(decision|outcome|answer)>(.*?)<\/\1>/
 
@@ -435,14 +437,24 @@ describe("InteractionXml, whatever the texts are", () => {
 
   it("allows nothing by a text at random, and never throws", () => {
     const requests = InteractionSample.kinds.map((kind) => requestOf(samples[kind].interaction))
-    const element = FastCheck.tuple(hostile, hostile).map(
-      ([one, two]) => `<permission_response request_id="${id}"><decision>${one}</decision>${two}</permission_response>`
+    const response = (inside: string) => `<permission_response request_id="${id}">${inside}</permission_response>`
+    const texts = FastCheck.oneof(
+      hostile.map((said) => ({ said, text: said })),
+      hostile.map((said) => ({ said, text: response(`<decision>${said}</decision>`) })),
+      FastCheck.tuple(hostile, hostile).map(([said, more]) => ({
+        said: "",
+        text: response(`<decision>${said}</decision>${more}x`)
+      }))
     )
     FastCheck.assert(
-      FastCheck.property(FastCheck.oneof(hostile, element), FastCheck.constantFrom(...requests), (text, request) => {
-        // The one word among the fragments, alone, is a reply; so is whatever letter stands for an option.
-        const [, said = text] = /<decision>([^]*)<\/decision><\/permission_response>$/.exec(text) ?? []
-        const option = /^\s*(?:y|yes|a|t|i|e|(?:<!\[CDATA\[|\]\]>)+.*)\s*$/i.test(said)
+      FastCheck.property(texts, FastCheck.constantFrom(...requests), ({ said, text }, request) => {
+        // An option that turns up by chance is one; in an element it may also be written as CDATA.
+        const option = words.has(
+          said
+            .replaceAll(/<!\[CDATA\[|\]\]>|&#13;/g, "")
+            .trim()
+            .toLowerCase()
+        )
         assert.isFalse(allows(request, text) && !option, text)
       }),
       { numRuns: 20_000 }

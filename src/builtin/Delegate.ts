@@ -1,0 +1,116 @@
+/**
+ * The tools with which a model gives work to subagents: `delegate`, `explore`, `plan` and `agent` wait for the result,
+ * `spawn_subagent` does not.
+ *
+ * The handlers are built once; which session's children they make is given with each call.
+ */
+import * as Tool from "@effect/ai/Tool"
+import * as Toolkit from "@effect/ai/Toolkit"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as SubagentOrder from "../subagent/SubagentOrder.js"
+import * as Subagents from "../subagent/Subagents.js"
+import { SubagentResult } from "../subagent/SubagentResult.js"
+import * as ToolTrait from "../tool/ToolTrait.js"
+
+/** Who hears the user's words first while several work: the lowest. */
+const precedence = { explore: 0, plan: 1, agent: 2, delegate: 2 } as const
+
+const dependencies: [typeof Subagents.Subagents] = [Subagents.Subagents]
+
+const ending = { failure: Schema.String, failureMode: "return" as const, dependencies }
+
+const waiting = { ...ending, success: SubagentResult }
+
+const orderOf = (tool: "agent" | "explore" | "plan", task: string): Subagents.Wanted =>
+  tool === "agent" ? "agent" : { task, profile: tool }
+
+export const Delegate = Tool.make("delegate", {
+  description:
+    "Gives a task to a subagent and waits for its result. Name a profile, or describe the subagent. Several calls in one " +
+    "step work at the same time.",
+  parameters: SubagentOrder.parameters,
+  ...waiting
+})
+  .pipe(
+    ToolTrait.validate((order) => Effect.flatMap(Subagents.Subagents, (subagents) => subagents.validate(order))),
+    ToolTrait.preview((order) =>
+      Effect.flatMap(Subagents.Subagents, (subagents) => subagents.describe(order, SubagentOrder.instruction(order)))
+    )
+  )
+  .annotate(ToolTrait.Groups, ["subagent"])
+  .annotate(ToolTrait.Injectable, precedence.delegate)
+  .annotate(ToolTrait.Resumable, true)
+
+export const SpawnSubagent = Tool.make("spawn_subagent", {
+  description:
+    "Gives a task to a subagent and does not wait: you get its id at once and its result as a message when it is done. " +
+    "Otherwise like delegate.",
+  parameters: SubagentOrder.parameters,
+  success: Schema.Struct({ subagent_id: Schema.String, status: Schema.Literal("spawned") }),
+  ...ending
+})
+  .pipe(
+    ToolTrait.validate((order) => Effect.flatMap(Subagents.Subagents, (subagents) => subagents.validate(order))),
+    ToolTrait.preview((order) =>
+      Effect.flatMap(Subagents.Subagents, (subagents) => subagents.describe(order, SubagentOrder.instruction(order)))
+    )
+  )
+  .annotate(ToolTrait.Groups, ["subagent"])
+
+const shorthand = <Name extends "agent" | "explore" | "plan">(name: Name, description: string) =>
+  Tool.make(name, {
+    description,
+    parameters: {
+      task: Schema.NonEmptyString.annotations({
+        description: "What to do. The subagent sees nothing else of this conversation."
+      })
+    },
+    ...waiting
+  })
+    .pipe(
+      ToolTrait.validate(({ task }) =>
+        Effect.flatMap(Subagents.Subagents, (subagents) => subagents.validate(orderOf(name, task)))
+      ),
+      ToolTrait.preview(({ task }) =>
+        Effect.flatMap(Subagents.Subagents, (subagents) => subagents.describe(orderOf(name, task), task))
+      )
+    )
+    .annotate(ToolTrait.Groups, ["subagent"])
+    .annotate(ToolTrait.Injectable, precedence[name])
+    .annotate(ToolTrait.Resumable, true)
+
+export const Explore = shorthand(
+  "explore",
+  "Lets a subagent look around and report what it found. It changes nothing. Use it for searches that take many steps."
+)
+export const Plan = shorthand("plan", "Lets a subagent read what a task touches and make a plan. It changes nothing.")
+export const Agent = shorthand(
+  "agent",
+  "Lets a subagent with the same tools as yours do a task, and waits for the result."
+)
+
+export const toolkit = Toolkit.make(Delegate, SpawnSubagent, Explore, Plan, Agent)
+
+/** The handlers. Whoever calls them provides the session's `Subagents`, call by call. */
+export const layer: Layer.Layer<Tool.HandlersFor<typeof toolkit.tools>> = toolkit.toLayer({
+  delegate: (order) => delegate(order, SubagentOrder.instruction(order), precedence.delegate),
+  spawn_subagent: (order) =>
+    Effect.flatMap(Subagents.Subagents, (subagents) =>
+      Effect.map(subagents.spawn(order, SubagentOrder.instruction(order)), ({ subagent_id }) => ({
+        subagent_id,
+        status: "spawned" as const
+      }))
+    ),
+  explore: ({ task }) => delegate(orderOf("explore", task), task, precedence.explore),
+  plan: ({ task }) => delegate(orderOf("plan", task), task, precedence.plan),
+  agent: ({ task }) => delegate(orderOf("agent", task), task, precedence.agent)
+})
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const delegate = (order: Subagents.Wanted, task: string, rank: number) =>
+  Effect.flatMap(Subagents.Subagents, (subagents) => subagents.delegate(order, task, rank))

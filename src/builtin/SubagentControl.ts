@@ -1,0 +1,101 @@
+/**
+ * The tools with which a model deals with the subagents it has: ask one, send it words, cancel it, close it, and see which
+ * there are. A session reaches its own children only.
+ */
+import * as Tool from "@effect/ai/Tool"
+import * as Toolkit from "@effect/ai/Toolkit"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { Subagents } from "../subagent/Subagents.js"
+import { SubagentResult } from "../subagent/SubagentResult.js"
+import * as ToolTrait from "../tool/ToolTrait.js"
+
+const subagentId = Schema.NonEmptyString.annotations({ description: "Id of one of your subagents." })
+
+const dependencies: [typeof Subagents] = [Subagents]
+
+const sentence = { success: Schema.String, failure: Schema.String, failureMode: "return" as const, dependencies }
+
+export const AgentAsk = Tool.make("agent_ask", {
+  description: "Asks a subagent of yours a question about its work and waits for the answer.",
+  parameters: { subagent_id: subagentId, question: Schema.NonEmptyString },
+  ...sentence,
+  success: SubagentResult
+})
+  .annotate(ToolTrait.Groups, ["subagent"])
+  .annotate(ToolTrait.AutoApproved, true)
+  .annotate(ToolTrait.Resumable, true)
+
+export const SendToSubagent = Tool.make("send_to_subagent", {
+  description:
+    "Sends words to a subagent of yours: it reads them at its next step, or begins to work on them when it is idle and " +
+    "reports in a message. It does not answer questions that the subagent put to the user.",
+  parameters: { subagent_id: subagentId, message: Schema.NonEmptyString },
+  ...sentence
+})
+  .annotate(ToolTrait.Groups, ["subagent"])
+  .annotate(ToolTrait.AutoApproved, true)
+
+export const CancelSubagent = Tool.make("cancel_subagent", {
+  description: "Stops what a subagent of yours is doing. It stays and can be given another task.",
+  parameters: { subagent_id: subagentId },
+  ...sentence
+})
+  .annotate(ToolTrait.Groups, ["subagent"])
+  .annotate(ToolTrait.AutoApproved, true)
+  .annotate(Tool.Idempotent, true)
+
+export const CloseSubagent = Tool.make("close_subagent", {
+  description: "Ends a subagent of yours; one that works is cancelled first.",
+  parameters: { subagent_id: subagentId },
+  ...sentence
+})
+  .annotate(ToolTrait.Groups, ["subagent"])
+  .annotate(ToolTrait.AutoApproved, true)
+  .annotate(Tool.Idempotent, true)
+
+export const ListSubagents = Tool.make("list_subagents", {
+  description: "Lists your subagents with what they are doing.",
+  ...sentence,
+  success: Schema.Array(
+    Schema.Struct({
+      subagent_id: Schema.String,
+      name: Schema.String,
+      status: Schema.Literal("idle", "working"),
+      turns: Schema.Number
+    })
+  )
+})
+  .annotate(Tool.Readonly, true)
+  .annotate(ToolTrait.Groups, ["subagent"])
+  .annotate(ToolTrait.AutoApproved, true)
+
+export const ListProfiles = Tool.make("list_profiles", {
+  description: "Lists the profiles that delegate can be given, with what each is for.",
+  ...sentence,
+  success: Schema.Array(Schema.Struct({ name: Schema.String, description: Schema.String }))
+})
+  .annotate(Tool.Readonly, true)
+  .annotate(ToolTrait.Groups, ["subagent"])
+  .annotate(ToolTrait.AutoApproved, true)
+
+export const toolkit = Toolkit.make(
+  AgentAsk,
+  SendToSubagent,
+  CancelSubagent,
+  CloseSubagent,
+  ListSubagents,
+  ListProfiles
+)
+
+/** The handlers. Whoever calls them provides the session's `Subagents`, call by call. */
+export const layer: Layer.Layer<Tool.HandlersFor<typeof toolkit.tools>> = toolkit.toLayer({
+  agent_ask: ({ question, subagent_id }) => Effect.flatMap(Subagents, (own) => own.ask(subagent_id, question)),
+  send_to_subagent: ({ message, subagent_id }) => Effect.flatMap(Subagents, (own) => own.send(subagent_id, message)),
+  cancel_subagent: ({ subagent_id }) => Effect.flatMap(Subagents, (own) => own.cancel(subagent_id)),
+  close_subagent: ({ subagent_id }) => Effect.flatMap(Subagents, (own) => own.close(subagent_id)),
+  list_subagents: () => Effect.flatMap(Subagents, (own) => own.list),
+  list_profiles: () =>
+    Effect.map(Subagents, ({ profiles }) => profiles.map(({ description, name }) => ({ name, description })))
+})

@@ -1,0 +1,144 @@
+/** `assent profiles`: the recipes of subagents, and what is wrong with their files. */
+import * as Path from "@effect/platform/Path"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as HaltChannel from "../../channel/HaltChannel.js"
+import * as Display from "../../channel/Display.js"
+import * as Interactor from "../../interaction/Interactor.js"
+import * as Clarification from "../../builtin/Clarification.js"
+import * as Workspace from "../../builtin/Workspace.js"
+import * as ProfileLoader from "../../subagent/ProfileLoader.js"
+import * as SubagentProfile from "../../subagent/SubagentProfile.js"
+import * as ToolRegistry from "../../tool/ToolRegistry.js"
+import * as Arguments from "../Arguments.js"
+import * as ExitCode from "../ExitCode.js"
+import * as Launch from "../Launch.js"
+import * as Output from "../Output.js"
+import * as ProfilePlace from "../ProfilePlace.js"
+import * as Screen from "../Screen.js"
+import * as Settings from "../Settings.js"
+
+/** Exit code 2 when a checked file has a problem, or when there is no such profile. */
+export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "words">) =>
+  Effect.gen(function* () {
+    const [verb = "list", ...rest] = words
+    const counted = verb === "list" ? rest.length === 0 : verb === "show" ? rest.length === 1 : verb === "check"
+    if (!counted) return yield* new Arguments.UsageError({ message: usage })
+    const settings = yield* Settings.load(flags)
+    const tools = yield* ToolRegistry.make(Launch.toolkit).pipe(
+      Effect.provideService(Interactor.Interactor, HaltChannel.yolo),
+      Effect.provide(Layer.merge(Workspace.layer({ root: settings.workspace }), Clarification.layer))
+    )
+    const style = Display.style(yield* Screen.wantsColor("stdout"))
+    if (verb === "check" && rest.length > 0) return yield* checkFiles(rest, settings, tools)
+    const loaded = yield* ProfilePlace.load(settings, tools)
+    switch (verb) {
+      case "check":
+        return yield* told(loaded, `${loaded.profiles.size} profiles, no problem`)
+      case "show":
+        return yield* show(rest.join(""), loaded, { settings, tools, style })
+      default:
+        return yield* list(loaded, { settings, tools, style })
+    }
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const usage = "assent profiles takes: list; show NAME; check [FILE…]."
+
+interface View {
+  readonly settings: Settings.Settings
+  readonly tools: ToolRegistry.Service
+  readonly style: Display.Style
+}
+
+const say = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
+  Output.write(process.stdout, lines.map((line) => `${line}\n`).join(""))
+
+const warn = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
+  Output.write(process.stderr, lines.map((line) => `assent: ${line}\n`).join(""))
+
+/** What files say is foreign text: what a terminal would obey is spelled out. */
+const remark = ({ file, path, message }: ProfileLoader.Remark): string =>
+  Display.oneLine(`${file}: ${path}: ${message}`)
+
+const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? "" : "s"}`
+
+const list = ({ problems, profiles, warnings }: ProfileLoader.Loaded, { settings, style }: View) =>
+  Effect.gen(function* () {
+    yield* say(
+      [...profiles.values()].flatMap((profile) => [
+        `${style.bold(Display.oneLine(profile.name))}  ${Display.oneLine(profile.description, 400)}`,
+        style.dim(
+          Display.oneLine(
+            `  model ${modelOf(profile, settings)}; tools ${toolsOf(profile)}; from ${profile.source}${profile.autoApproved ? "; asks nobody" : ""}`
+          )
+        )
+      ])
+    )
+    yield* warn(warnings.map(remark))
+    if (problems.length > 0) {
+      yield* warn([`${count(problems.length, "problem")} in profile files: assent profiles check tells.`])
+    }
+    return ExitCode.completed
+  })
+
+const show = (name: string, { problems, profiles, warnings }: ProfileLoader.Loaded, { settings, style, tools }: View) =>
+  Effect.gen(function* () {
+    const profile = profiles.get(name)
+    if (profile === undefined) {
+      const known = [...profiles.keys()].map((key) => Display.oneLine(key)).join(", ")
+      return yield* new Arguments.UsageError({
+        message: `There is no profile ${JSON.stringify(name)}. There are: ${known}.`
+      })
+    }
+    const about = ({ file }: ProfileLoader.Remark) => file === profile.source
+    const row = (title: string, text: string) => `${style.dim(title.padEnd(13))} ${Display.oneLine(text)}`
+    const entries = ToolRegistry.subset(tools, profile.plugins).tools.entries
+    yield* say([
+      `${style.bold(Display.oneLine(profile.name))}  ${Display.oneLine(profile.description)}`,
+      row("from", profile.source),
+      row("model", modelOf(profile, settings)),
+      row("names", toolsOf(profile)),
+      row("tools", entries.map((entry) => entry.name).join(", ")),
+      row("max turns", String(profile.maxTurns)),
+      row("asks", profile.autoApproved ? "nobody; guards still deny" : "as the policy says"),
+      row("compaction", profile.gc === undefined ? "as its parent" : JSON.stringify(profile.gc)),
+      ...(profile.iconName === undefined ? [] : [row("icon", profile.iconName)]),
+      ...Object.entries(profile.pluginConfigs).map(([of, config]) => row(`for ${of}`, JSON.stringify(config))),
+      ...(profile.systemInstructions === undefined ? [] : ["", Display.reveal(profile.systemInstructions)])
+    ])
+    yield* warn([...problems, ...warnings].filter(about).map(remark))
+    return ExitCode.completed
+  })
+
+const checkFiles = (files: ReadonlyArray<string>, settings: Settings.Settings, tools: ToolRegistry.Service) =>
+  Effect.gen(function* () {
+    const path = yield* Path.Path
+    const directories = yield* ProfilePlace.directories(settings)
+    const read = yield* Effect.forEach(files, (name) => {
+      const file = path.resolve(name)
+      // A file elsewhere is checked as it would be read where its author puts it.
+      const place = directories.find((directory) => directory.path === path.dirname(file))
+      const trusted = place === undefined || place.trusted
+      return ProfileLoader.loadFile(file, { ...ProfilePlace.context(settings, tools), trusted })
+    })
+    const problems = read.flatMap((one) => one.problems)
+    const warnings = read.flatMap((one) => one.warnings)
+    return yield* told({ problems, warnings }, `${count(files.length, "file")}, no problem`)
+  })
+
+const told = ({ problems, warnings }: Pick<ProfileLoader.Read, "problems" | "warnings">, good: string) =>
+  Effect.gen(function* () {
+    yield* warn(warnings.map(remark))
+    yield* say(problems.length === 0 ? [good] : problems.map(remark))
+    return problems.length === 0 ? ExitCode.completed : ExitCode.usage
+  })
+
+const modelOf = (profile: SubagentProfile.SubagentProfile, settings: Settings.Settings): string =>
+  SubagentProfile.modelRef(profile, settings.model) ?? `as its parent (${settings.model})`
+
+const toolsOf = ({ plugins }: SubagentProfile.SubagentProfile): string =>
+  plugins === null ? "all" : plugins.length === 0 ? "essential only" : plugins.join(", ")

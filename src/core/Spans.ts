@@ -1,0 +1,202 @@
+/**
+ * Spans around the work of agents: what a trace shows of a turn, a model call, a tool, a permission, an interaction and a
+ * compaction.
+ *
+ * Off unless the program says otherwise, and then it costs nothing: {@link off} hands every effect back as it is. What
+ * people, models and tools say is shown as its length only.
+ *
+ * ```
+ *  turn ─┬─ model_call
+ *        ├─ permission ── interaction
+ *        └─ tool ── turn of a child ── …
+ * ```
+ *
+ * The running span is a fiber-local value of its own, so that spans of libraries in between, which may go elsewhere, do not
+ * break the line from a child to the tool call that started it.
+ */
+import * as Cause from "effect/Cause"
+import type * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FiberId from "effect/FiberId"
+import * as FiberRef from "effect/FiberRef"
+import { globalValue } from "effect/GlobalValue"
+import * as Option from "effect/Option"
+import * as Tracer from "effect/Tracer"
+import * as Origin from "./Origin.js"
+import type * as Redaction from "./Redaction.js"
+
+// -----------------------------------------------------------------------------------------------------------------
+// models
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Everything that gets a span. Hot paths inside of these get none. */
+export type Name =
+  "assent.turn" | "assent.model_call" | "assent.tool" | "assent.permission" | "assent.interaction" | "assent.compaction"
+
+/**
+ * Named by OpenTelemetry's conventions for generative AI where they have a name, else `assent.…`. Absent members are left
+ * out. `error.type` marks the span as failed.
+ */
+export interface Attributes {
+  readonly [name: string]: string | number | boolean | ReadonlyArray<string> | undefined
+}
+
+/** How a span begins and what is known of it at its end. */
+export interface Opening<A, E> {
+  readonly name: Name
+  /** Who acts is added from the running fiber's origin. */
+  readonly attributes: Attributes
+  /** Where the work was asked for, if that is another fiber. Default: the running fiber's span. */
+  readonly parent?: Tracer.AnySpan | undefined
+  /** Called once, when the work has ended however. A failure gives `error.type` by itself unless it is given here. */
+  readonly ended?: ((exit: Exit.Exit<A, E>) => Attributes) | undefined
+}
+
+export interface Service {
+  /** Runs an effect inside a span. `opening` is evaluated when the span begins, and never when spans are off. */
+  readonly within: <A, E, R>(opening: () => Opening<A, E>, effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /** `inner` with the running span of `outer`: for code that is run with a context of its own. */
+  readonly keep: (outer: Context.Context<never>, inner: Context.Context<never>) => Context.Context<never>
+  /** The running fiber's span, to hand it to work in another fiber. */
+  readonly current: Effect.Effect<Tracer.AnySpan | undefined>
+  /** Words as an attribute may hold them: `[REDACTED: 12 chars]`, or the words with secrets masked. */
+  readonly content: (text: string) => string
+}
+
+export interface Options {
+  /** Where spans go. Default: the fiber's own tracer; then spans of libraries that the program uses go there too. */
+  readonly tracer?: Tracer.Tracer | undefined
+  /** Shows what was said, masked with this. Default: its length is shown. */
+  readonly content?: Redaction.Redactor | undefined
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** No spans. */
+export const off: Service = {
+  within: (_, effect) => effect,
+  keep: (_, inner) => inner,
+  current: Effect.succeed(undefined),
+  content: (text) => hidden(text)
+}
+
+export const make = (options: Options = {}): Service => {
+  const { content, tracer } = options
+  const current = currentOf(tracer === undefined ? (span) => span : external)
+  const through = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    tracer === undefined ? effect : Effect.withTracer(effect, tracer)
+  const begin = ({ attributes, name, parent }: Opening<never, never>) =>
+    Effect.flatMap(Origin.current, (origin) =>
+      Effect.flatMap(parent === undefined ? current : Effect.succeed(parent), (above) =>
+        through(
+          Effect.makeSpan(name, {
+            attributes: present({ ...ofOrigin(origin), ...attributes }),
+            kind: name === "assent.model_call" ? "client" : "internal",
+            captureStackTrace: false,
+            ...(above === undefined ? { root: true } : { parent: above })
+          })
+        )
+      )
+    )
+  return {
+    within: (opening, effect) =>
+      Effect.suspend(() => {
+        const { ended, ...opened } = opening()
+        return Effect.acquireUseRelease(
+          begin(opened),
+          (span) => Effect.locally(Effect.provideService(effect, Tracer.ParentSpan, span), currentRef, span),
+          (span, exit) => Effect.map(Effect.clock, (clock) => end(span, exit, ended, clock))
+        )
+      }),
+    keep: (outer, inner) =>
+      Option.match(Context.getOption(outer, Tracer.ParentSpan), {
+        onNone: () => inner,
+        onSome: (span) => Context.add(inner, Tracer.ParentSpan, span)
+      }),
+    current,
+    content: (text) => (content === undefined ? hidden(text) : cut(content.text(text)))
+  }
+}
+
+/** The spans of a program; none unless some are provided. */
+export class Spans extends Context.Reference<Spans>()("assent/core/Spans", { defaultValue: (): Service => off }) {}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const currentRef: FiberRef.FiberRef<Tracer.AnySpan | undefined> = globalValue("assent/core/Spans", () =>
+  FiberRef.unsafeMake<Tracer.AnySpan | undefined>(undefined, { join: (parent) => parent })
+)
+
+/** Ours, else the one around us: see `outer`. */
+const currentOf = (outer: (span: Tracer.AnySpan) => Tracer.AnySpan | undefined) =>
+  Effect.withFiberRuntime<Tracer.AnySpan | undefined>((fiber) => {
+    const ours = fiber.getFiberRef(currentRef)
+    if (ours !== undefined) return Effect.succeed(ours)
+    return Effect.contextWith((context: Context.Context<never>) =>
+      Option.match(Context.getOption(context, Tracer.ParentSpan), { onNone: () => undefined, onSome: outer })
+    )
+  })
+
+/** What came over a wire is where all of a trace's spans go; a span of this process may be kept in memory only. */
+const external = (span: Tracer.AnySpan): Tracer.AnySpan | undefined =>
+  span._tag === "ExternalSpan"
+    ? span
+    : Option.match(span.parent, { onNone: (): Tracer.AnySpan | undefined => undefined, onSome: external })
+
+/** The longest text that is shown as an attribute, in characters. */
+const longest = 8_000
+
+const hidden = (text: string): string => `[REDACTED: ${text.length} chars]`
+
+const cut = (text: string): string =>
+  text.length <= longest ? text : `${text.slice(0, longest)}… [${text.length - longest} more chars]`
+
+const ofOrigin = ({ agent, correlationId, depth, sessionId, subagentId, toolCallId }: Origin.Origin): Attributes =>
+  sessionId === Origin.outside.sessionId
+    ? {}
+    : {
+        "gen_ai.agent.name": agent,
+        "gen_ai.conversation.id": sessionId,
+        "assent.depth": depth,
+        "assent.turn.id": correlationId,
+        "assent.subagent.id": subagentId,
+        "gen_ai.tool.call.id": toolCallId
+      }
+
+const present = (attributes: Attributes): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined))
+
+/** What failed is told by its kind only: a message may quote what was said. */
+const end = <A, E>(
+  span: Tracer.Span,
+  exit: Exit.Exit<A, E>,
+  ended: Opening<A, E>["ended"],
+  clock: Clock.Clock
+): void => {
+  const { "error.type": given, ...last } = ended?.(exit) ?? {}
+  for (const [name, value] of Object.entries(present(last))) span.attribute(name, value)
+  const type = given ?? (Exit.isFailure(exit) ? kindOf(exit.cause) : undefined)
+  if (type !== undefined) span.attribute("error.type", type)
+  const outcome =
+    type !== undefined
+      ? Exit.fail(String(type))
+      : Exit.isFailure(exit)
+        ? Exit.failCause(Cause.interrupt(FiberId.none))
+        : Exit.void
+  span.end(clock.unsafeCurrentTimeNanos(), outcome)
+}
+
+/** The tag or name of what went wrong; nothing for an interruption, which is no failure. */
+const kindOf = (cause: Cause.Cause<unknown>): string | undefined => {
+  if (Cause.isInterruptedOnly(cause)) return undefined
+  const error = Cause.squash(cause)
+  if (typeof error !== "object" || error === null) return "failure"
+  if ("_tag" in error && typeof error._tag === "string") return error._tag
+  return error instanceof Error ? error.name : "failure"
+}

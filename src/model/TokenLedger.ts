@@ -1,0 +1,319 @@
+/**
+ * What a tree of sessions has used: tokens, calls, retries and, where prices are known, money; and how much it may use.
+ *
+ * ```ts
+ * const ledger = TokenLedger.make({
+ *   prices: { "anthropic/claude-sonnet-4-5": { input: 3, output: 15, cached: 0.3 } },
+ *   limits: { treeTokens: 500_000 }
+ * })
+ * ```
+ *
+ * One ledger for a root session and everything below it. Nothing is estimated: what a provider does not report is counted
+ * as a call with unknown usage, and shown as that.
+ */
+import type { SessionId } from "../core/Id.js"
+import type { Usage } from "../event/AgentEvent.js"
+
+// -----------------------------------------------------------------------------------------------------------------
+// models
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Of a million tokens each, in the ledger's currency. */
+export interface Price {
+  readonly input: number
+  readonly output: number
+  /** Of input that came out of the provider's cache. Default: as other input. */
+  readonly cached?: number | undefined
+}
+
+/** Tokens, input and output together, after which no model call begins. Absent: no limit. */
+export interface Limits {
+  /** For each session alone. */
+  readonly sessionTokens?: number | undefined
+  /** For all sessions of the tree together. */
+  readonly treeTokens?: number | undefined
+}
+
+export interface Options {
+  /** By `provider/model`. */
+  readonly prices?: { readonly [model: string]: Price } | undefined
+  /** Shown beside costs, such as `USD`. */
+  readonly currency?: string | undefined
+  readonly limits?: Limits | undefined
+}
+
+/** One thing that was paid for, or tried. */
+export interface Entry {
+  readonly sessionId: SessionId
+  /** Agent path such as `main/code_reviewer`. */
+  readonly agent: string
+  /** `provider/model`. */
+  readonly model: string
+  readonly usage: Usage
+  /** `retry`: an attempt that failed and is made again. `summary`: a call that shortens a history. */
+  readonly kind: "call" | "retry" | "summary"
+}
+
+/** Sums over some sessions. */
+export interface Totals {
+  /** Model calls, those for summaries included, failed attempts not. */
+  readonly calls: number
+  readonly summaries: number
+  readonly retries: number
+  /** What the model read, cached or not. */
+  readonly inputTokens: number
+  /** What the model wrote, its reasoning included. */
+  readonly outputTokens: number
+  /** The part of the input that came out of a cache. */
+  readonly cachedTokens: number
+  /** Calls of which the provider did not tell all; what it left out is in no number here. */
+  readonly unknownCalls: number
+  /** Of what was reported, in the ledger's currency; unknown as soon as a model was used that has no price. */
+  readonly cost: number | undefined
+  /** The models that were used and have no price, in order of first use. */
+  readonly unpriced: ReadonlyArray<string>
+}
+
+/** A limit that is reached. */
+export interface Exceeded {
+  readonly limit: "session" | "tree"
+  /** Whose next call must wait. */
+  readonly sessionId: SessionId
+  readonly used: number
+  /** The limit in force. */
+  readonly allowed: number
+  /** The limit as it was set: how much more there is to ask for. */
+  readonly step: number
+}
+
+export interface Service {
+  readonly currency: string | undefined
+  /** Whether there is a price for any model. */
+  readonly priced: boolean
+  readonly record: (entry: Entry) => void
+  /** Of the whole tree. */
+  readonly totals: () => Totals
+  readonly of: (sessionId: SessionId) => Totals
+  /** By agent path, in order of first use. Sessions of the same path are added up. */
+  readonly byAgent: () => ReadonlyMap<string, Totals>
+  /** The limit that the session's next call would go over; its own before the tree's. */
+  readonly exceeded: (sessionId: SessionId) => Exceeded | undefined
+  /** Allows `by` tokens more than were used or allowed so far: to the session, or to the tree. */
+  readonly raise: (exceeded: Exceeded, by: number) => void
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+export const make = (options: Options = {}): Service => new Ledger(options)
+
+// -----------------------------------------------------------------------------------------------------------------
+// showing
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A ledger as lines for a person: a row for each agent, a sum, and what is not known. */
+export const lines = (ledger: Service): ReadonlyArray<string> => {
+  const agents = [...ledger.byAgent()]
+  const total = ledger.totals()
+  if (agents.length === 0) return ["No model was called yet."]
+  const costs = (cell: string) => (ledger.priced ? [cell] : [])
+  const heading = ["agent", "calls", "retries", "input", "cached", "output", ...costs("cost")]
+  const row = (name: string, { cachedTokens, calls, cost, inputTokens, outputTokens, retries }: Totals) => [
+    name,
+    ...[calls, retries, inputTokens, cachedTokens, outputTokens].map(grouped),
+    ...costs(cost === undefined ? "?" : money(cost, ledger.currency))
+  ]
+  const rows = agents.map(([agent, totals]) => row(agent, totals))
+  const sum = agents.length > 1 ? [row("total", total)] : []
+  const unpriced = ledger.priced && total.unpriced.length > 0 ? [`No price for ${total.unpriced.join(", ")}.`] : []
+  return [...aligned([heading, ...rows, ...sum]), ...unreported(total), ...unpriced]
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const million = 1_000_000
+
+class Ledger implements Service {
+  readonly currency: string | undefined
+  readonly priced: boolean
+  private readonly tree = new Count()
+  private readonly sessions = new Map<SessionId, Account>()
+  /** Of sessions whose limit was raised. */
+  private readonly raised = new Map<SessionId, number>()
+  private readonly prices: ReadonlyMap<string, Price>
+  private readonly limits: Limits
+  private treeAllowed: number | undefined
+
+  constructor({ currency, limits = {}, prices = {} }: Options) {
+    this.currency = currency
+    this.prices = new Map(Object.entries(prices))
+    this.priced = this.prices.size > 0
+    this.limits = limits
+    this.treeAllowed = limits.treeTokens
+  }
+
+  readonly record = (entry: Entry): void => {
+    const { agent, kind, model, usage } = entry
+    const account = this.account(entry.sessionId, agent)
+    const tokens = tokensOf(model, usage)
+    const price = this.prices.get(model)
+    this.tree.add(kind, model, tokens, price)
+    account.count.add(kind, model, tokens, price)
+  }
+
+  readonly totals = (): Totals => this.tree.totals()
+
+  readonly of = (sessionId: SessionId): Totals => (this.sessions.get(sessionId)?.count ?? new Count()).totals()
+
+  readonly byAgent = (): ReadonlyMap<string, Totals> => {
+    const counts = new Map<string, Count>()
+    for (const { agent, count } of this.sessions.values()) {
+      const sum = counts.get(agent) ?? new Count()
+      sum.merge(count)
+      counts.set(agent, sum)
+    }
+    return new Map(Array.from(counts, ([agent, count]) => [agent, count.totals()]))
+  }
+
+  readonly exceeded = (sessionId: SessionId): Exceeded | undefined => {
+    const { sessionTokens, treeTokens } = this.limits
+    if (sessionTokens !== undefined) {
+      const used = this.sessions.get(sessionId)?.count.tokens ?? 0
+      const allowed = this.raised.get(sessionId) ?? sessionTokens
+      if (used >= allowed) return { limit: "session", sessionId, used, allowed, step: sessionTokens }
+    }
+    const { treeAllowed, tree } = this
+    if (treeTokens === undefined || treeAllowed === undefined || tree.tokens < treeAllowed) return undefined
+    return { limit: "tree", sessionId, used: tree.tokens, allowed: treeAllowed, step: treeTokens }
+  }
+
+  // From what was used and not from the limit: one long call can go far over it, and the answer would allow nothing.
+  readonly raise = ({ allowed, limit, sessionId, used }: Exceeded, by: number): void => {
+    const raised = Math.max(allowed, used) + by
+    if (limit === "tree") this.treeAllowed = raised
+    else this.raised.set(sessionId, raised)
+  }
+
+  private account(sessionId: SessionId, agent: string): Account {
+    const known = this.sessions.get(sessionId)
+    if (known !== undefined) return known
+    const account: Account = { agent, count: new Count() }
+    this.sessions.set(sessionId, account)
+    return account
+  }
+}
+
+interface Account {
+  readonly agent: string
+  readonly count: Count
+}
+
+class Count {
+  private calls = 0
+  private summaries = 0
+  private retries = 0
+  private input = 0
+  private output = 0
+  private cached = 0
+  private unknown = 0
+  private cost = 0
+  private readonly unpriced = new Set<string>()
+
+  get tokens(): number {
+    return this.input + this.output
+  }
+
+  add(kind: Entry["kind"], model: string, tokens: Tokens, price: Price | undefined): void {
+    if (kind === "retry") this.retries++
+    else {
+      this.calls++
+      if (kind === "summary") this.summaries++
+      if (!tokens.complete) this.unknown++
+    }
+    const { cached, input, output } = tokens
+    this.input += input
+    this.output += output
+    this.cached += cached
+    if (price !== undefined) {
+      const { cached: cachedPrice = price.input } = price
+      this.cost += ((input - cached) * price.input + cached * cachedPrice + output * price.output) / million
+      // Nothing costs nothing, whatever the price: a model in this process, or an attempt that got no answer.
+    } else if (input + output > 0 || (kind !== "retry" && !tokens.complete)) this.unpriced.add(model)
+  }
+
+  merge(other: Count): void {
+    this.calls += other.calls
+    this.summaries += other.summaries
+    this.retries += other.retries
+    this.input += other.input
+    this.output += other.output
+    this.cached += other.cached
+    this.unknown += other.unknown
+    this.cost += other.cost
+    for (const model of other.unpriced) this.unpriced.add(model)
+  }
+
+  totals(): Totals {
+    return {
+      calls: this.calls,
+      summaries: this.summaries,
+      retries: this.retries,
+      inputTokens: this.input,
+      outputTokens: this.output,
+      cachedTokens: this.cached,
+      unknownCalls: this.unknown,
+      cost: this.unpriced.size > 0 ? undefined : this.cost,
+      unpriced: [...this.unpriced]
+    }
+  }
+}
+
+interface Tokens {
+  readonly input: number
+  readonly output: number
+  readonly cached: number
+  readonly complete: boolean
+}
+
+/**
+ * Usage in one meaning. Anthropic counts what it read from its cache beside the input, all others as part of it; Google
+ * counts reasoning beside the output.
+ */
+const tokensOf = (model: string, usage: Usage): Tokens => {
+  const input = counted(usage.inputTokens)
+  const output = counted(usage.outputTokens)
+  const cached = counted(usage.cachedInputTokens)
+  const apart = model.startsWith("anthropic/") || cached > input
+  return {
+    input: apart ? input + cached : input,
+    output: model.startsWith("google/") ? output + counted(usage.reasoningTokens) : output,
+    cached,
+    complete: usage.inputTokens !== undefined && usage.outputTokens !== undefined
+  }
+}
+
+/** A server can report anything; what is no amount would spoil every sum after it. */
+const counted = (tokens: number | undefined): number =>
+  tokens !== undefined && Number.isFinite(tokens) && tokens > 0 ? tokens : 0
+
+const grouped = (amount: number): string => String(Math.round(amount)).replace(/\B(?=(\d{3})+$)/g, ",")
+
+const money = (amount: number, currency: string | undefined): string =>
+  [amount.toFixed(amount === 0 || amount >= 1 ? 2 : 4), ...(currency === undefined ? [] : [currency])].join(" ")
+
+/** The first column to the left, numbers to the right. */
+const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
+  const width = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0))
+  return rows.map((row) =>
+    row.map((cell, column) => (column === 0 ? cell.padEnd(width(0)) : cell.padStart(width(column)))).join("  ")
+  )
+}
+
+const unreported = ({ unknownCalls }: Totals): ReadonlyArray<string> => {
+  if (unknownCalls === 0) return []
+  const which = unknownCalls === 1 ? "1 call" : `${unknownCalls} calls`
+  return [`The provider did not report all tokens of ${which}; what is missing is in no number here.`]
+}

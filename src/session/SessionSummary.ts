@@ -1,0 +1,130 @@
+/** One line about a tree of sessions: what a person picks a session by. Kept up to date entry by entry. */
+import * as Schema from "effect/Schema"
+import { RequestId, SessionId } from "../core/Id.js"
+import type { Written } from "./JournalEntry.js"
+import { Holder } from "./StoreError.js"
+
+/** What a store keeps beside a journal, so that a list need not read it. */
+export const SessionSummary = Schema.Struct({
+  rootSessionId: SessionId,
+  /** Milliseconds since the epoch. */
+  created: Schema.Number,
+  /** Milliseconds since the epoch. */
+  lastActivity: Schema.Number,
+  /** The first words of the first message, on one line; empty before there is one. */
+  title: Schema.String,
+  /** The root's own. */
+  turns: Schema.Number,
+  /** The root's, as it was opened. */
+  model: Schema.String,
+  /** Sessions of the tree, the root included. */
+  sessions: Schema.Number,
+  entries: Schema.Number,
+  /** Requests nobody has answered, oldest first. */
+  open: Schema.Array(Schema.Struct({ requestId: RequestId, kind: Schema.String })),
+  /** The root is in a turn; when nobody runs the session, that turn was broken off. */
+  inTurn: Schema.Boolean,
+  closed: Schema.Boolean
+})
+export type SessionSummary = typeof SessionSummary.Type
+
+/**
+ * `running`: a process has it. The others can be gone on with: `waiting` for an answer, `interrupted` in a turn, `idle`;
+ * `closed` has ended by itself.
+ */
+export type State = "running" | "waiting" | "interrupted" | "idle" | "closed"
+
+/** A summary as it is listed. */
+export interface Listed extends SessionSummary {
+  readonly state: State
+  /** Who runs it. */
+  readonly holder?: Holder | undefined
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+export const empty = (rootSessionId: SessionId, at: number): SessionSummary => ({
+  rootSessionId,
+  created: at,
+  lastActivity: at,
+  title: "",
+  turns: 0,
+  model: "",
+  sessions: 0,
+  entries: 0,
+  open: [],
+  inTurn: false,
+  closed: false
+})
+
+// -----------------------------------------------------------------------------------------------------------------
+// combinators
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The summary after these entries. */
+export const after = (self: SessionSummary, written: ReadonlyArray<Written>): SessionSummary => {
+  const last = written.at(-1)
+  if (last === undefined) return self
+  const counted = { ...self, entries: last.seq, lastActivity: last.at }
+  return written.reduce(step, counted)
+}
+
+export const listed = (self: SessionSummary, holder: Holder | undefined): Listed => ({
+  ...self,
+  state: stateOf(self, holder),
+  ...(holder === undefined ? {} : { holder })
+})
+
+/** Last used first. */
+export const byActivity = (a: SessionSummary, b: SessionSummary): number =>
+  b.lastActivity - a.lastActivity || (a.rootSessionId < b.rootSessionId ? -1 : 1)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const longestTitle = 80
+
+const titleOf = (text: string): string => {
+  const line = text
+    .slice(0, 4 * longestTitle)
+    .replace(/\s+/g, " ")
+    .trim()
+  return line.length <= longestTitle ? line : `${line.slice(0, longestTitle - 1)}…`
+}
+
+const step = (self: SessionSummary, { sessionId, entry }: Written): SessionSummary => {
+  const isRoot = sessionId === self.rootSessionId
+  switch (entry._tag) {
+    case "SessionOpened":
+      return { ...self, sessions: self.sessions + 1, ...(isRoot ? { model: entry.model } : {}) }
+    case "SessionResumed":
+      return isRoot ? { ...self, closed: false } : self
+    case "MessageReceived":
+      return self.title === "" && isRoot ? { ...self, title: titleOf(entry.message.text) } : self
+    case "MessageTaken":
+      return isRoot && !self.inTurn ? { ...self, inTurn: true, turns: self.turns + 1 } : self
+    case "TurnEnded":
+      return isRoot ? { ...self, inTurn: false } : self
+    case "InteractionRaised": {
+      const { requestId, interaction } = entry.request
+      if (self.open.some((open) => open.requestId === requestId)) return self
+      return { ...self, open: [...self.open, { requestId, kind: interaction._tag }] }
+    }
+    case "InteractionSettled":
+      return { ...self, open: self.open.filter((open) => open.requestId !== entry.requestId) }
+    case "SessionClosed":
+      return isRoot ? { ...self, closed: true } : self
+    default:
+      return self
+  }
+}
+
+const stateOf = (self: SessionSummary, holder: Holder | undefined): State => {
+  if (holder !== undefined) return "running"
+  if (self.closed) return "closed"
+  if (self.open.length > 0) return "waiting"
+  return self.inTurn ? "interrupted" : "idle"
+}

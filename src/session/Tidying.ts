@@ -1,0 +1,75 @@
+/**
+ * Compaction between two turns, because somebody asked for it. The next turn waits for its end; words that interject end
+ * it, and the turn that follows does what was asked for.
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as FiberId from "effect/FiberId"
+import type * as Compaction from "./Compaction.js"
+import type { History } from "./History.js"
+import { emit, type SessionContext } from "./SessionContext.js"
+import * as TokenBudget from "./TokenBudget.js"
+
+export interface Tidying {
+  readonly isRunning: () => boolean
+  /** Waits until no compaction runs between turns. */
+  readonly settled: Effect.Effect<void>
+  /** Begins when it is called, also before the result is run: from then on {@link isRunning} is true. */
+  readonly begin: () => Effect.Effect<void>
+}
+
+/** Makes waiting interruptible again. */
+export type Restore = <A>(effect: Effect.Effect<A>) => Effect.Effect<A>
+
+/** What of a session this needs. */
+export interface Loop {
+  /** Called when it begins, in the same synchronous section. */
+  readonly begun: () => void
+  /** Runs it in a fiber of its own, which can be cancelled alone, and waits for its end. */
+  readonly cancellable: (work: Effect.Effect<void>, restore: Restore) => Effect.Effect<unknown>
+  /** Whether whoever asked is to be told that it was cancelled. */
+  readonly isStopped: () => boolean
+  /** Called at its end, however it ends, before the next turn. */
+  readonly ended: () => void
+}
+
+export const make = (compaction: Compaction.Service, loop: Loop): Tidying => {
+  /** Made and completed by whoever tidies, awaited by the next turn. */
+  let running: Deferred.Deferred<void> | undefined
+  return {
+    isRunning: () => running !== undefined,
+    settled: Effect.suspend(() => (running === undefined ? Effect.void : Deferred.await(running))),
+    begin: () => {
+      const gate = Deferred.unsafeMake<void>(FiberId.none)
+      running = gate
+      loop.begun()
+      const end = Effect.sync(() => {
+        if (loop.isStopped()) compaction.dismiss()
+        running = undefined
+        loop.ended()
+        Deferred.unsafeDone(gate, Effect.void)
+      })
+      return Effect.uninterruptibleMask((restore) =>
+        Effect.ensuring(loop.cancellable(Effect.interruptible(compaction.run("manual")), restore), end)
+      )
+    }
+  }
+}
+
+/** What compaction needs of a session that is being made. */
+export const hostOf = (history: History, session: () => SessionContext): Compaction.Host => ({
+  history,
+  get origin() {
+    return session().origin
+  },
+  get redactor() {
+    return session().redactor
+  },
+  inbox: { hasSteering: () => session().inbox.hasSteering() },
+  model: () => session().model(),
+  emit: (body) => emit(session(), body),
+  hold: (fiber) => {
+    session().state.generation = fiber
+  },
+  spent: (model, usage) => TokenBudget.spend(session(), { model, usage, kind: "summary" })
+})

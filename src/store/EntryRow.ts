@@ -1,0 +1,101 @@
+/** One entry of a journal as a row of the database. */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type { SessionId } from "../core/Id.js"
+import * as JournalEntry from "../session/JournalEntry.js"
+import * as StoreError from "../session/StoreError.js"
+
+/** A row before its place in the journal is known. A type, not an interface: statements take records. */
+export type Unnumbered = {
+  readonly session: SessionId
+  readonly at: number
+  readonly tag: string
+  /** Of entries about an interaction. */
+  readonly request: string | null
+  readonly body: string
+}
+
+export type EntryRow = Unnumbered & { readonly root: SessionId; readonly seq: number }
+
+/** What is read back. */
+export type Stored = Pick<EntryRow, "seq" | "session" | "at" | "body">
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A string on the left says which entry has no JSON, and why. */
+export const encode = (
+  drafts: ReadonlyArray<JournalEntry.Draft>,
+  at: number
+): Either.Either<ReadonlyArray<Unnumbered>, string> => Either.all(drafts.map((draft) => encodeOne(draft, at)))
+
+/** Numbers rows that follow `last`. */
+export const number = (rows: ReadonlyArray<Unnumbered>, root: SessionId, last: number): ReadonlyArray<EntryRow> =>
+  rows.map((row, index) => ({ root, seq: last + index + 1, ...row }))
+
+// -----------------------------------------------------------------------------------------------------------------
+// combinators
+// -----------------------------------------------------------------------------------------------------------------
+
+/** As many rows at once as one statement can bind. */
+export const pages = (rows: ReadonlyArray<EntryRow>): ReadonlyArray<ReadonlyArray<EntryRow>> =>
+  Array.from({ length: Math.ceil(rows.length / page) }, (_, index) => rows.slice(index * page, (index + 1) * page))
+
+/** Of a whole journal: nothing may be missing from it. */
+export const decodeAll = (
+  root: SessionId,
+  rows: ReadonlyArray<Stored>
+): Effect.Effect<ReadonlyArray<JournalEntry.Written>, StoreError.JournalUnreadable> => {
+  const gap = rows.findIndex(({ seq }, index) => Number(seq) !== index + 1)
+  return gap < 0
+    ? decodeRows(root, rows)
+    : Effect.fail(new StoreError.JournalUnreadable({ rootSessionId: root, seq: gap + 1, reason: "it is missing" }))
+}
+
+export const decodeRows = (
+  root: SessionId,
+  rows: ReadonlyArray<Stored>
+): Effect.Effect<ReadonlyArray<JournalEntry.Written>, StoreError.JournalUnreadable> =>
+  Effect.suspend(() => {
+    const written: Array<JournalEntry.Written> = []
+    for (const { seq, session, at, body } of rows) {
+      const entry = Either.flatMap(
+        Either.mapLeft(
+          Either.try(() => JSON.parse(body) as unknown),
+          () => "it is no JSON"
+        ),
+        JournalEntry.decode
+      )
+      if (Either.isLeft(entry)) {
+        return Effect.fail(
+          new StoreError.JournalUnreadable({ rootSessionId: root, seq: Number(seq), reason: entry.left })
+        )
+      }
+      written.push({ seq: Number(seq), sessionId: session, at: Number(at), entry: entry.right })
+    }
+    return Effect.succeed(written)
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+// SQLite binds 32,766 values a statement.
+const page = 1_000
+
+const encodeOne = ({ sessionId, entry }: JournalEntry.Draft, at: number): Either.Either<Unnumbered, string> =>
+  Either.flatMap(JournalEntry.encode(entry), (encoded) =>
+    Either.mapBoth(
+      Either.try(() => JSON.stringify(encoded)),
+      {
+        onLeft: () => `a ${entry._tag} holds something that JSON cannot say`,
+        onRight: (body) => ({ session: sessionId, at, tag: entry._tag, request: requestOf(entry), body })
+      }
+    )
+  )
+
+const requestOf = (entry: JournalEntry.JournalEntry): string | null => {
+  if (entry._tag === "InteractionRaised") return entry.request.requestId
+  return entry._tag === "InteractionSettled" ? entry.requestId : null
+}

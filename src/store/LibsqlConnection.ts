@@ -1,0 +1,129 @@
+/**
+ * A SQL client that has one connection to a SQLite file, and keeps it.
+ *
+ * By itself libsql opens a new connection after every transaction, and forgets what was set on the old one. Here
+ * transactions run on the connection that there is. What several clients of this program do to one file takes turns: SQLite
+ * makes whoever comes second wait in the thread that the first needs to go on.
+ */
+import * as Reactivity from "@effect/experimental/Reactivity"
+import * as LibsqlClient from "@effect/sql-libsql/LibsqlClient"
+import type * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import { globalValue } from "effect/GlobalValue"
+import type * as Scope from "effect/Scope"
+import { StoreUnusable } from "../session/StoreError.js"
+import * as SqlFailure from "./SqlFailure.js"
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Opens the file of this absolute path, and makes it when it is not there. Closed with the scope. */
+export const open = (file: string): Effect.Effect<SqlClient.SqlClient, StoreUnusable, Scope.Scope> =>
+  Effect.gen(function* () {
+    const client = yield* LibsqlClient.make({ url: urlOf(file) })
+    // The client has it, its type does not say so; it is the only way to the connection that it opened and will close.
+    const { sdk } = client as unknown as { readonly sdk: Live }
+    return yield* LibsqlClient.make({ liveClient: onOneConnection(sdk, turnsAt(file)) })
+  }).pipe(
+    Effect.provide(Reactivity.layer),
+    Effect.catchAllDefect(
+      (defect) => new StoreUnusable({ store: file, problem: "unreadable", reason: SqlFailure.reasonOf(defect) })
+    )
+  )
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+type Live = LibsqlClient.LibsqlClientConfig.Live["liveClient"]
+type Transaction = Awaited<ReturnType<Live["transaction"]>>
+
+const urlOf = (file: string): string => `file:${file.split("/").map(encodeURIComponent).join("/")}`
+
+/** First come, first served; a turn lasts until it is given back. */
+class Turns {
+  private last: Promise<void> = Promise.resolve()
+
+  take(): Promise<() => void> {
+    const before = this.last
+    let giveBack = () => {}
+    this.last = new Promise((resolve) => {
+      giveBack = resolve
+    })
+    return before.then(() => giveBack)
+  }
+
+  during<A>(work: () => Promise<A>): Promise<A> {
+    return this.take().then((giveBack) => work().finally(giveBack))
+  }
+}
+
+const turns = globalValue("assent/store/LibsqlConnection/turns", () => new Map<string, Turns>())
+
+const turnsAt = (file: string): Turns => {
+  const known = turns.get(file) ?? new Turns()
+  turns.set(file, known)
+  return known
+}
+
+const onOneConnection = (sdk: Live, turns: Turns): Live => ({
+  execute: (statement: Parameters<Live["execute"]>[0]) => turns.during(() => sdk.execute(statement)),
+  transaction: () =>
+    turns.take().then((giveBack) =>
+      sdk.execute("BEGIN IMMEDIATE").then(
+        () => begun(sdk, giveBack),
+        (error: unknown) => {
+          giveBack()
+          return neverBegun(error)
+        }
+      )
+    ),
+  batch: (statements, mode) => turns.during(() => sdk.batch(statements, mode)),
+  migrate: (statements) => turns.during(() => sdk.migrate(statements)),
+  executeMultiple: (text) => turns.during(() => sdk.executeMultiple(text)),
+  sync: () => sdk.sync(),
+  close: () => sdk.close(),
+  closed: false,
+  protocol: sdk.protocol
+})
+
+/** The SQL client ends every transaction that began, by one of the two ends, which give the turn back. */
+const begun = (sdk: Live, giveBack: () => void): Transaction => ({
+  execute: (statement) => sdk.execute(statement),
+  batch: (statements) => sdk.batch(statements),
+  executeMultiple: (text) => sdk.executeMultiple(text),
+  rollback: () =>
+    sdk
+      .execute("ROLLBACK")
+      .then(() => {})
+      .finally(giveBack),
+  commit: () =>
+    sdk
+      .execute("COMMIT")
+      .then(
+        () => {},
+        (error: unknown) => {
+          // What cannot be committed must not stay open: the next transaction could not begin.
+          const fail = () => Promise.reject(error)
+          return sdk.execute("ROLLBACK").then(fail, fail)
+        }
+      )
+      .finally(giveBack),
+  close: () => {},
+  closed: false
+})
+
+/** Fails when it is used: the SQL client waits for ever after a transaction that could not begin. */
+const neverBegun = (error: unknown): Transaction => {
+  const fail = () => Promise.reject(error)
+  return {
+    execute: fail,
+    batch: fail,
+    executeMultiple: fail,
+    rollback: () => Promise.resolve(),
+    commit: fail,
+    close: () => {},
+    closed: true
+  }
+}

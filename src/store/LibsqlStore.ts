@@ -1,0 +1,181 @@
+/**
+ * Sessions in a SQLite file, by libsql.
+ *
+ * Write-ahead log with `synchronous = FULL`: what is acknowledged survives a power cut, not only the death of the process.
+ * That costs one `fsync` a commit, which all that is appended at the same time shares.
+ *
+ * A file that is not ours is not written to: its first bytes are read before SQLite opens it, which would create its
+ * write-ahead log or move an old one into the file.
+ */
+import type * as PlatformError from "@effect/platform/Error"
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
+import type * as SessionLock from "../session/SessionLock.js"
+import * as SessionStore from "../session/SessionStore.js"
+import { StoreUnusable, StoreUnwritable } from "../session/StoreError.js"
+import * as LibsqlConnection from "./LibsqlConnection.js"
+import * as Migrations from "./Migrations.js"
+import * as SqlFailure from "./SqlFailure.js"
+import * as SqlSessionStore from "./SqlSessionStore.js"
+
+export interface Options {
+  /** Created, with its directory, when it is not there; readable by its owner only. */
+  readonly file: string
+  /** Who locks sessions here. */
+  readonly process: SessionLock.Process
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Opens the store. A file of a newer version, or of anything else, is left untouched. */
+export const make = (
+  options: Options
+): Effect.Effect<
+  SessionStore.Service,
+  StoreUnusable | StoreUnwritable,
+  FileSystem.FileSystem | Path.Path | Scope.Scope
+> =>
+  Effect.gen(function* () {
+    const path = yield* Path.Path
+    const file = path.resolve(options.file)
+    yield* inspect(file)
+    yield* create(file)
+    const client = yield* LibsqlConnection.open(file)
+    return yield* Effect.provideService(
+      Effect.zipRight(prepare(file), SqlSessionStore.make({ process: options.process, name: file })).pipe(
+        Effect.tap(() => stamp(file))
+      ),
+      SqlClient.SqlClient,
+      client
+    )
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// layers
+// -----------------------------------------------------------------------------------------------------------------
+
+export const layer = (
+  options: Options
+): Layer.Layer<SessionStore.SessionStore, StoreUnusable | StoreUnwritable, FileSystem.FileSystem | Path.Path> =>
+  Layer.scoped(SessionStore.SessionStore, make(options))
+
+// -----------------------------------------------------------------------------------------------------------------
+// combinators
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Fails unless a store could be opened there: nothing is there yet, or a store that this version reads. Writes nothing. */
+export const inspect = (file: string): Effect.Effect<"absent" | "present", StoreUnusable, FileSystem.FileSystem> =>
+  Effect.gen(function* () {
+    const header = yield* readHeader(file)
+    if (header === undefined || header.length === 0) return "absent" as const
+    const view = new DataView(header.buffer, header.byteOffset, header.byteLength)
+    const text = new TextDecoder().decode(header.subarray(0, magic.length))
+    if (header.length < headerSize || text !== magic) {
+      return yield* new StoreUnusable({ store: file, problem: "foreign", reason: "the file is not a database" })
+    }
+    if (view.getUint32(68) !== applicationId) {
+      // No program's: one whose maker died before it was stamped, for all the header says. Its tables will tell.
+      if (view.getUint32(68) === 0 && view.getUint32(60) === 0) return "present" as const
+      return yield* new StoreUnusable({ store: file, problem: "foreign", reason: anothers })
+    }
+    const version = view.getUint32(60)
+    if (version > Migrations.latest) return yield* SqlFailure.make(file).newer(version, Migrations.latest)
+    return "present" as const
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const magic = "SQLite format 3\0"
+const headerSize = 100
+/** Says in the file's header whose database it is. */
+const applicationId = 0x61736e74
+
+const anothers = "it is the database of another program"
+
+/** Undefined when there is no file. */
+const readHeader = (file: string): Effect.Effect<Uint8Array | undefined, StoreUnusable, FileSystem.FileSystem> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      if (!(yield* fs.exists(file))) return undefined
+      const { type } = yield* fs.stat(file)
+      if (type !== "File") {
+        return yield* new StoreUnusable({ store: file, problem: "foreign", reason: "it is not a file" })
+      }
+      const handle = yield* fs.open(file, { flag: "r" })
+      return Option.getOrElse(yield* handle.readAlloc(headerSize), () => new Uint8Array())
+    })
+  ).pipe(
+    Effect.catchTags({
+      BadArgument: (error) => new StoreUnusable({ store: file, problem: "unreadable", reason: reasonOf(error) }),
+      SystemError: (error) => new StoreUnusable({ store: file, problem: "unreadable", reason: reasonOf(error) })
+    })
+  )
+
+/** An empty file is an empty database. SQLite gives its own files beside it the same permissions. */
+const create = (file: string): Effect.Effect<void, StoreUnwritable, FileSystem.FileSystem | Path.Path> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      if (yield* fs.exists(file)) return yield* fs.access(file, { readable: true, writable: true })
+      yield* fs.makeDirectory(path.dirname(file), { recursive: true, mode: 0o700 })
+      yield* fs.open(file, { flag: "a", mode: 0o600 })
+    })
+  ).pipe(
+    Effect.catchTags({
+      BadArgument: (error) => new StoreUnwritable({ store: file, reason: reasonOf(error) }),
+      SystemError: (error) => new StoreUnwritable({ store: file, reason: reasonOf(error) })
+    })
+  )
+
+const reasonOf = (error: PlatformError.PlatformError): string => error.message.replace(/\.$/, "")
+
+/** Settings of the connection. The log is switched on by whoever is first; who comes at the same time tries again. */
+const prepare = (file: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const failure = SqlFailure.make(file)
+    yield* failure.reading(sql`PRAGMA busy_timeout = 5000`)
+    const tables = yield* failure.reading(sql<{ readonly name: string }>`SELECT name FROM sqlite_master`)
+    if (tables.length > 0 && !tables.some(({ name }) => name === Migrations.table)) {
+      return yield* new StoreUnusable({ store: file, problem: "foreign", reason: anothers })
+    }
+    const version = yield* failure.reading(Migrations.version)
+    if (version > Migrations.latest) return yield* failure.newer(version, Migrations.latest)
+    yield* failure.writing(
+      Effect.gen(function* () {
+        yield* Effect.retry(
+          sql`PRAGMA journal_mode = WAL`,
+          Schedule.intersect(Schedule.spaced("50 millis"), Schedule.recurs(40))
+        )
+        yield* sql`PRAGMA synchronous = FULL`
+      })
+    )
+  })
+
+/** Makes the header say whose it is and of which version, in the file itself, where {@link inspect} looks. */
+const stamp = (file: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const failure = SqlFailure.make(file)
+    const [stamped] = yield* failure.reading(sql<{ readonly user_version: number }>`PRAGMA user_version`)
+    if (stamped?.user_version === Migrations.latest) return
+    yield* failure.writing(
+      Effect.gen(function* () {
+        yield* sql.unsafe(`PRAGMA application_id = ${applicationId}`)
+        yield* sql.unsafe(`PRAGMA user_version = ${Migrations.latest}`)
+        yield* sql`PRAGMA wal_checkpoint(TRUNCATE)`
+      })
+    )
+  })

@@ -1,0 +1,71 @@
+/** The tables of a session store, and how a database of an older version gets them. SQLite's dialect. */
+import * as Migrator from "@effect/sql/Migrator"
+import * as SqlClient from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
+import * as Effect from "effect/Effect"
+
+/** The last migration: the version of the tables. */
+export const latest = 1
+
+/** Names the tables that this module owns; the list of migrations that have run is one of them. */
+export const table = "assent_migration"
+
+/**
+ * Brings the database to {@link latest}; nothing when it is there. Several processes may run it at once. Check
+ * {@link version} first: what a newer program made is not understood here.
+ */
+export const run: Effect.Effect<void, Migrator.MigrationError | SqlError, SqlClient.SqlClient> = Effect.suspend(() =>
+  Effect.asVoid(Migrator.make({})({ loader: Migrator.fromRecord(migrations), table }))
+)
+
+/** The last migration that has run here; 0 when none has. Reads only. */
+export const version: Effect.Effect<number, SqlError, SqlClient.SqlClient> = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const tables = yield* sql`SELECT name FROM sqlite_master WHERE type = 'table' AND name = ${table}`
+  if (tables.length === 0) return 0
+  const [row] = yield* sql<{ readonly latest: number | null }>`SELECT max(migration_id) AS latest FROM ${sql(table)}`
+  return Number(row?.latest ?? 0)
+})
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const all = (statements: ReadonlyArray<string>) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    Effect.forEach(statements, (statement) => sql.unsafe(statement), { discard: true })
+  )
+
+// What a migration has done stays as it is: a change is a new one. Every name of a column is one word, so that it is the
+// same whatever a client does to names.
+const migrations = {
+  "0001_journal": all([
+    `CREATE TABLE assent_entry (
+      root TEXT NOT NULL,
+      seq INTEGER NOT NULL,
+      session TEXT NOT NULL,
+      at INTEGER NOT NULL,
+      tag TEXT NOT NULL,
+      request TEXT,
+      body TEXT NOT NULL
+    )`,
+    `CREATE UNIQUE INDEX assent_entry_order ON assent_entry (root, seq)`,
+    `CREATE INDEX assent_entry_request ON assent_entry (request) WHERE request IS NOT NULL`,
+    `CREATE TABLE assent_session (root TEXT PRIMARY KEY NOT NULL, summary TEXT NOT NULL)`,
+    `CREATE TABLE assent_lock (
+      root TEXT PRIMARY KEY NOT NULL,
+      token TEXT NOT NULL,
+      pid INTEGER NOT NULL,
+      host TEXT NOT NULL,
+      heartbeat INTEGER NOT NULL
+    )`,
+    `CREATE TABLE assent_answer (
+      request TEXT PRIMARY KEY NOT NULL,
+      root TEXT NOT NULL,
+      answer TEXT NOT NULL,
+      author TEXT NOT NULL,
+      at INTEGER NOT NULL
+    )`,
+    `CREATE INDEX assent_answer_root ON assent_answer (root)`
+  ])
+}

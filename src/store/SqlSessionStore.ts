@@ -1,0 +1,315 @@
+/**
+ * Sessions in a SQLite database: every entry a row, in the order in which it was written.
+ *
+ * ```
+ *  append ─► WriteQueue ─► one transaction: the lock still ours? + entries + summary ─► append returns
+ * ```
+ *
+ * There is one writer in a process, and the token of the lock is checked in the transaction that writes, so two processes
+ * never write to one tree.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import { IdGenerator, type RequestId, type SessionId } from "../core/Id.js"
+import * as JournalEntry from "../session/JournalEntry.js"
+import * as SessionLock from "../session/SessionLock.js"
+import * as SessionStore from "../session/SessionStore.js"
+import * as SessionSummary from "../session/SessionSummary.js"
+import * as StoreError from "../session/StoreError.js"
+import * as EntryRow from "./EntryRow.js"
+import * as Migrations from "./Migrations.js"
+import * as SqlFailure from "./SqlFailure.js"
+import * as WriteQueue from "./WriteQueue.js"
+
+export interface Options {
+  /** Who locks sessions here. */
+  readonly process: SessionLock.Process
+  /** What messages call the store. Default: `the database`. */
+  readonly name?: string | undefined
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * Makes the tables, unless they are there. Durability is the client's: see `LibsqlStore` for one that has it. Fails when
+ * a newer version made the tables.
+ */
+export const make = (
+  options: Options
+): Effect.Effect<
+  SessionStore.Service,
+  StoreError.StoreUnusable | StoreError.StoreUnwritable,
+  SqlClient.SqlClient | Scope.Scope
+> =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const ids = yield* IdGenerator
+    const { process, name = "the database" } = options
+    const failure = SqlFailure.make(name)
+
+    const version = yield* failure.reading(Migrations.version)
+    if (version > Migrations.latest) return yield* failure.newer(version, Migrations.latest)
+    yield* failure.migrating(Migrations.run)
+
+    const lockOf = (root: SessionId) =>
+      Effect.map(
+        sql<SessionLock.Row>`SELECT token, pid, host, heartbeat FROM assent_lock WHERE root = ${root}`,
+        ([row]) => row && { ...row, pid: Number(row.pid), heartbeat: Number(row.heartbeat) }
+      )
+
+    const requireUnlocked = (root: SessionId, now: number) =>
+      Effect.flatMap(lockOf(root), (row) => {
+        const holder = SessionLock.holderOf(row, process, now)
+        return row === undefined || holder === undefined
+          ? Effect.succeed(row)
+          : Effect.fail(new StoreError.SessionLocked({ rootSessionId: root, holder, heartbeat: row.heartbeat }))
+      })
+
+    const summaryOf = (root: SessionId) =>
+      Effect.flatMap(sql<SummaryRow>`SELECT root, summary FROM assent_session WHERE root = ${root}`, ([row]) =>
+        row === undefined ? Effect.succeed(undefined) : decodeSummary(failure, row)
+      )
+
+    const takenOver = (root: SessionId) =>
+      Effect.map(lockOf(root), (row) => {
+        const holder = row === undefined ? {} : { holder: { pid: row.pid, host: row.host } }
+        return new StoreError.SessionTakenOver({ rootSessionId: root, ...holder })
+      })
+
+    const beat = (held: Held, now: number) =>
+      Effect.map(
+        sql`UPDATE assent_lock SET heartbeat = ${now} WHERE root = ${held.root} AND token = ${held.token} RETURNING token`,
+        (rows) => rows.length > 0
+      )
+
+    /** The part of a commit that belongs to one lease; how the lease stands once it is committed, or why nothing is written. */
+    const writeHeld = (held: Held, jobs: ReadonlyArray<Job>, now: number) =>
+      Effect.gen(function* () {
+        if (!(yield* beat(held, now))) return Either.left(yield* takenOver(held.root))
+        const rows = EntryRow.number(
+          jobs.flatMap(({ rows }) => rows),
+          held.root,
+          held.summary.entries
+        )
+        for (const page of EntryRow.pages(rows)) yield* sql`INSERT INTO assent_entry ${sql.insert(page)}`
+        const summary = SessionSummary.after(
+          held.summary,
+          jobs
+            .flatMap(({ written }) => written)
+            .map((entry, index) => ({ ...entry, seq: held.summary.entries + index + 1 }))
+        )
+        yield* sql`INSERT INTO assent_session ${sql.insert({ root: held.root, summary: JSON.stringify(summary) })}
+          ON CONFLICT (root) DO UPDATE SET summary = excluded.summary`
+        return Either.right(summary)
+      })
+
+    const commit = (jobs: ReadonlyArray<Job>) =>
+      Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        const leases = [...new Set(jobs.map(({ held }) => held))]
+        const outcome = yield* failure
+          .writing(
+            sql.withTransaction(
+              Effect.forEach(leases, (held) =>
+                Effect.map(
+                  writeHeld(
+                    held,
+                    jobs.filter((job) => job.held === held),
+                    now
+                  ),
+                  (written) => [held, written] as const
+                )
+              )
+            )
+          )
+          .pipe(
+            Effect.map((written) => new Map(written)),
+            Effect.either
+          )
+        if (Either.isLeft(outcome)) return jobs.map(() => Exit.fail(outcome.left))
+        // Committed: only now may the next batch build on it.
+        for (const [held, written] of outcome.right) if (Either.isRight(written)) held.summary = written.right
+        return jobs.map(({ held }) => {
+          const written = outcome.right.get(held)
+          return written !== undefined && Either.isLeft(written) ? Exit.fail(written.left) : Exit.void
+        })
+      })
+
+    const write = yield* WriteQueue.make<Job, StoreError.StoreUnwritable | StoreError.SessionTakenOver>({
+      commit,
+      capacity: 256,
+      closed: () => new StoreError.StoreUnwritable({ store: name, reason: "it is closed" })
+    })
+
+    const acquire = (root: SessionId, token: string) =>
+      Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        const before = yield* requireUnlocked(root, now)
+        const row = { root, token, pid: process.pid, host: process.host, heartbeat: now }
+        // Whoever looked at the same time as we did loses here, whichever transactions the client has.
+        const taken = yield* sql`INSERT INTO assent_lock ${sql.insert(row)} ON CONFLICT (root) DO UPDATE SET
+          token = excluded.token, pid = excluded.pid, host = excluded.host, heartbeat = excluded.heartbeat
+          WHERE assent_lock.token = ${before?.token ?? ""} RETURNING token`
+        if (taken.length === 0) {
+          const winner = (yield* lockOf(root)) ?? row
+          const holder = { pid: winner.pid, host: winner.host }
+          return yield* new StoreError.SessionLocked({ rootSessionId: root, holder, heartbeat: winner.heartbeat })
+        }
+        const summary = (yield* summaryOf(root)) ?? SessionSummary.empty(root, now)
+        const held: Held = { root, token, summary }
+        return held
+      }).pipe(sql.withTransaction, failure.writing)
+
+    const leaseOf = (held: Held): SessionStore.Lease => ({
+      rootSessionId: held.root,
+      append: Effect.fn("SessionStore.append")(function* (drafts) {
+        if (drafts.length === 0) return
+        const at = yield* Clock.currentTimeMillis
+        const rows = yield* Either.mapLeft(
+          EntryRow.encode(drafts, at),
+          (reason) => new StoreError.StoreUnwritable({ store: name, reason })
+        )
+        yield* write({ held, rows, written: drafts.map((draft) => ({ ...draft, at })) })
+      })
+    })
+
+    return {
+      name,
+      lock: (root) =>
+        Effect.suspend(() => {
+          const token = ids.unsafeNext("ses")
+          const held = SessionLock.hold(token, {
+            acquire: acquire(root, token),
+            // A beat that does not get through is made up for by the next, or by a write.
+            beat: (held) =>
+              Effect.orElseSucceed(
+                failure.writing(Effect.flatMap(Clock.currentTimeMillis, (now) => beat(held, now))),
+                () => true
+              ),
+            release: () =>
+              Effect.ignore(failure.writing(sql`DELETE FROM assent_lock WHERE root = ${root} AND token = ${token}`))
+          })
+          return Effect.map(held, leaseOf)
+        }),
+      load: Effect.fn("SessionStore.load")(function* (root) {
+        const rows = yield* failure.reading(
+          sql<EntryRow.Stored>`SELECT seq, session, at, body FROM assent_entry WHERE root = ${root} ORDER BY seq`
+        )
+        if (rows.length === 0) return yield* new StoreError.SessionUnknown({ rootSessionId: root })
+        const entries = yield* EntryRow.decodeAll(root, rows)
+        const answers = yield* failure.reading(
+          sql<AnswerRow>`SELECT request, answer, author, at FROM assent_answer WHERE root = ${root} ORDER BY at, request`
+        )
+        return {
+          rootSessionId: root,
+          entries,
+          answers: yield* Effect.forEach(answers, (row) => storedAnswer(failure, row))
+        }
+      }),
+      list: Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        const rows = yield* failure.reading(sql<SummaryRow>`SELECT root, summary FROM assent_session`)
+        const locks = yield* failure.reading(
+          sql<SessionLock.Row & { readonly root: SessionId }>`SELECT root, token, pid, host, heartbeat FROM assent_lock`
+        )
+        const holders = new Map(locks.map((lock) => [lock.root, SessionLock.holderOf(lock, process, now)]))
+        const summaries = yield* Effect.forEach(rows, (row) => decodeSummary(failure, row))
+        return summaries
+          .map((summary) => SessionSummary.listed(summary, holders.get(summary.rootSessionId)))
+          .sort(SessionSummary.byActivity)
+      }),
+      delete: (root) =>
+        Effect.gen(function* () {
+          if ((yield* summaryOf(root)) === undefined)
+            return yield* new StoreError.SessionUnknown({ rootSessionId: root })
+          yield* requireUnlocked(root, yield* Clock.currentTimeMillis)
+          for (const table of ["assent_entry", "assent_answer", "assent_lock", "assent_session"]) {
+            yield* sql`DELETE FROM ${sql(table)} WHERE root = ${root}`
+          }
+        }).pipe(sql.withTransaction, failure.writing),
+      answer: (requestId, answer, by) =>
+        Effect.gen(function* () {
+          const rows = yield* sql<EntryRow.Stored & { readonly root: SessionId }>`
+            SELECT root, seq, session, at, body FROM assent_entry WHERE request = ${requestId} ORDER BY seq`
+          const root = rows[0]?.root
+          if (root === undefined) return yield* SessionStore.notOpen(requestId)
+          const about = (yield* EntryRow.decodeRows(root, rows)).map(({ entry }) => entry)
+          const raised = about.find((entry) => entry._tag === "InteractionRaised")
+          if (raised === undefined || about.some((entry) => entry._tag === "InteractionSettled")) {
+            return yield* SessionStore.notOpen(requestId)
+          }
+          yield* SessionStore.accepts(raised.request, answer)
+          const at = yield* Clock.currentTimeMillis
+          yield* requireUnlocked(root, at)
+          const row = { request: requestId, root, answer: JSON.stringify(answer), author: by, at }
+          const kept =
+            yield* sql`INSERT INTO assent_answer ${sql.insert(row)} ON CONFLICT (request) DO NOTHING RETURNING request`
+          if (kept.length > 0) return
+          const [first] = yield* sql<AnswerRow>`SELECT author FROM assent_answer WHERE request = ${requestId}`
+          return yield* SessionStore.answeredAlready(requestId, first?.author ?? "somebody else")
+        }).pipe(sql.withTransaction, failure.writing)
+    } satisfies SessionStore.Service
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// layers
+// -----------------------------------------------------------------------------------------------------------------
+
+/** In the database of the client that is there. */
+export const layer = (
+  options: Options
+): Layer.Layer<SessionStore.SessionStore, StoreError.StoreUnusable | StoreError.StoreUnwritable, SqlClient.SqlClient> =>
+  Layer.scoped(SessionStore.SessionStore, make(options))
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A lease from inside. */
+interface Held {
+  readonly root: SessionId
+  readonly token: string
+  /** As committed; written by the one fiber that commits. */
+  summary: SessionSummary.SessionSummary
+}
+
+/** One append. */
+interface Job {
+  readonly held: Held
+  readonly rows: ReadonlyArray<EntryRow.Unnumbered>
+  readonly written: ReadonlyArray<Omit<JournalEntry.Written, "seq">>
+}
+
+interface SummaryRow {
+  readonly root: SessionId
+  readonly summary: string
+}
+
+interface AnswerRow {
+  readonly request: RequestId
+  readonly answer: string
+  readonly author: string
+  readonly at: number
+}
+
+const decodeSummaryText = Schema.decodeUnknownEither(Schema.parseJson(SessionSummary.SessionSummary))
+
+const decodeSummary = (failure: SqlFailure.SqlFailure, { root, summary }: SummaryRow) =>
+  Either.mapLeft(decodeSummaryText(summary), () => failure.damaged(`the summary of session ${root} is damaged`))
+
+const storedAnswer = (failure: SqlFailure.SqlFailure, { request, answer, author, at }: AnswerRow) =>
+  Either.mapBoth(
+    Either.try((): unknown => JSON.parse(answer)),
+    {
+      onLeft: () => failure.damaged(`the answer to request ${request} is damaged`),
+      onRight: (known): SessionStore.StoredAnswer => ({ requestId: request, answer: known, by: author, at: Number(at) })
+    }
+  )

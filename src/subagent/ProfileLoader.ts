@@ -1,0 +1,255 @@
+/**
+ * Profiles from files: finds them, reads them, and tells everything that is wrong with them. No file is fatal.
+ *
+ * ```ts
+ * const { profiles, problems, warnings } = yield* ProfileLoader.load({
+ *   directories: [{ path: "/work/.assent/profiles", trusted: false }, { path: "/home/me/.config/assent/profiles", trusted: true }],
+ *   variables: (name) => known[name],
+ *   tools: ToolRegistry
+ * })
+ * ```
+ *
+ * The first directory that has a profile of a name wins, and the shipped ones come last. In one directory, where files
+ * are taken in order of their names, the first wins too, but there a second one is a problem.
+ *
+ * A directory that nobody trusts cannot let its profiles act without asking, and cannot read the environment.
+ */
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import type { PlatformError } from "@effect/platform/Error"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import * as DefaultProfiles from "./DefaultProfiles.js"
+import * as ProfileVariables from "./ProfileVariables.js"
+import * as SubagentProfile from "./SubagentProfile.js"
+
+// -----------------------------------------------------------------------------------------------------------------
+// models
+// -----------------------------------------------------------------------------------------------------------------
+
+export interface Directory {
+  /** It need not exist. */
+  readonly path: string
+  /** A person said that its files may allow things. */
+  readonly trusted: boolean
+}
+
+export interface Context {
+  readonly variables: ProfileVariables.Variables
+  /** What profiles may name: these tools and their groups. */
+  readonly tools: ToolRegistry.Service
+  /** Where models may come from. Default: anywhere. */
+  readonly providers?: ReadonlyArray<string> | undefined
+}
+
+export interface Options extends Context {
+  /** The one that wins first. */
+  readonly directories: ReadonlyArray<Directory>
+}
+
+/** Something to tell about a file; `path` such as `$.gc.type`, and `$` is the whole. */
+export interface Remark extends SubagentProfile.Problem {
+  readonly file: string
+}
+
+/** What one file gave. */
+export interface Read {
+  /** Nothing when the file cannot be used. */
+  readonly profile: SubagentProfile.SubagentProfile | undefined
+  /** What its author has to correct. */
+  readonly problems: ReadonlyArray<Remark>
+  /** What has no effect until the directory is trusted. */
+  readonly warnings: ReadonlyArray<Remark>
+}
+
+export interface Loaded extends Omit<Read, "profile"> {
+  /** By name, the names sorted. */
+  readonly profiles: ReadonlyMap<string, SubagentProfile.SubagentProfile>
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Reads all profiles of all directories. Files that cannot be used are told and left out. */
+export const load = (options: Options): Effect.Effect<Loaded, never, FileSystem.FileSystem | Path.Path> =>
+  Effect.map(
+    Effect.forEach(options.directories, (directory) => loadDirectory(directory, options)),
+    (found) => {
+      const profiles = new Map<string, SubagentProfile.SubagentProfile>()
+      const candidates = [...found.flatMap((directory) => [...directory.profiles.values()]), ...DefaultProfiles.all]
+      for (const profile of candidates) if (!profiles.has(profile.name)) profiles.set(profile.name, profile)
+      return {
+        profiles: new Map([...profiles].sort(([left], [right]) => compare(left, right))),
+        problems: found.flatMap(({ problems }) => problems),
+        warnings: found.flatMap(({ warnings }) => warnings)
+      }
+    }
+  )
+
+/**
+ * Reads one file. A symbolic link is refused, because a workspace could point it anywhere, and so is what is no regular
+ * file or is larger than 1 MB.
+ */
+export const loadFile = (
+  file: string,
+  { trusted, providers, tools, variables }: Context & Pick<Directory, "trusted">
+): Effect.Effect<Read, never, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function* () {
+    const path = yield* Path.Path
+    const { ext, name } = path.parse(file)
+    const parse = ext.toLowerCase() === ".json" ? parseJson : parseYaml
+    const decoded = yield* readText(file).pipe(
+      Effect.flatMap(parse),
+      Effect.mapError((message): ReadonlyArray<SubagentProfile.Problem> => [{ path: "$", message }]),
+      Effect.flatMap((value) => SubagentProfile.decode(value, { name, source: file })),
+      Effect.either
+    )
+    const remark = (problem: SubagentProfile.Problem): Remark => ({ file, ...problem })
+    if (Either.isLeft(decoded)) return { profile: undefined, problems: decoded.left.map(remark), warnings: [] }
+    const written = decoded.right
+    const allowed = trusted ? written : { ...written, autoApproved: false }
+    const known = trusted ? variables : ProfileVariables.onlyPlaces(variables)
+    return {
+      profile: ProfileVariables.expandProfile(allowed, known),
+      problems: [...unknownNames(written, tools), ...unknownProvider(written, providers)].map(remark),
+      warnings: trusted ? [] : untrusted(written, variables).map(remark)
+    }
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Bytes. */
+const maxSize = 1_000_000
+/** Files in one directory. */
+const maxFiles = 1_000
+
+// By code unit: the order must not depend on the machine's language.
+const compare = (left: string, right: string): number => (left < right ? -1 : left > right ? 1 : 0)
+
+const loadDirectory = (directory: Directory, context: Context) =>
+  Effect.gen(function* () {
+    const path = yield* Path.Path
+    const profiles = new Map<string, SubagentProfile.SubagentProfile>()
+    const listed = yield* Effect.either(filesOf(directory.path))
+    if (Either.isLeft(listed)) {
+      const problems = [{ file: directory.path, path: "$", message: listed.left }]
+      return { profiles, problems, warnings: [] } satisfies Loaded
+    }
+    const problems: Array<Remark> = []
+    const warnings: Array<Remark> = []
+    for (const name of listed.right) {
+      const file = path.join(directory.path, name)
+      const read = yield* loadFile(file, { ...context, trusted: directory.trusted })
+      problems.push(...read.problems)
+      if (read.profile === undefined) continue
+      const first = profiles.get(read.profile.name)
+      if (first === undefined) {
+        profiles.set(read.profile.name, read.profile)
+        warnings.push(...read.warnings)
+      } else {
+        problems.push({ file, path: "$.name", message: `${read.profile.name} is already the name of ${first.source}` })
+      }
+    }
+    return { profiles, problems, warnings } satisfies Loaded
+  })
+
+/** Names of the files that hold profiles, sorted; none where there is no such directory. */
+const filesOf = (directory: string): Effect.Effect<ReadonlyArray<string>, string, FileSystem.FileSystem> =>
+  FileSystem.FileSystem.pipe(
+    Effect.flatMap((fileSystem) => fileSystem.readDirectory(directory)),
+    Effect.map((names) => names.filter((name) => /^[^.].*\.(json|ya?ml)$/i.test(name)).sort(compare)),
+    Effect.catchAll((error) => (reasonOf(error) === "NotFound" ? Effect.succeed([]) : Effect.fail(unreadable(error)))),
+    Effect.filterOrFail(
+      (names) => names.length <= maxFiles,
+      (names) => `it holds ${names.length} files, and more than ${maxFiles} are not read`
+    )
+  )
+
+const readText = (file: string): Effect.Effect<string, string, FileSystem.FileSystem> =>
+  Effect.gen(function* () {
+    const fileSystem = yield* FileSystem.FileSystem
+    const isLink = yield* Effect.isSuccess(fileSystem.readLink(file))
+    if (isLink) return yield* Effect.fail("a symbolic link is not read; put the file itself here")
+    const stat = yield* Effect.mapError(fileSystem.stat(file), unreadable)
+    if (stat.type !== "File") return yield* Effect.fail("it is not a file")
+    if (stat.size > maxSize) return yield* Effect.fail(`it is larger than ${maxSize / 1_000_000} MB`)
+    const text = yield* Effect.mapError(fileSystem.readFileString(file), unreadable)
+    return text.replace(/^\ufeff/, "")
+  })
+
+const reasonOf = (error: PlatformError): string => (error._tag === "SystemError" ? error.reason : error._tag)
+
+const unreadable = (error: PlatformError): string =>
+  reasonOf(error) === "NotFound" ? "there is no such file" : `it cannot be read (${reasonOf(error)})`
+
+const parseJson = (text: string): Either.Either<unknown, string> =>
+  Either.try({ try: (): unknown => JSON.parse(text), catch: (cause) => `not JSON: ${sentence(cause)}` })
+
+/**
+ * Aliases are resolved here, and a document that grows without bounds by them is refused. The parser is loaded when the
+ * first such file is met: most workspaces have none.
+ */
+const parseYaml = (text: string): Effect.Effect<unknown, string> =>
+  Effect.gen(function* () {
+    const yaml = yield* Effect.promise(() => import("yaml"))
+    return yield* Either.try({
+      try: (): unknown => {
+        const document = yaml.parseDocument(text, { logLevel: "error" })
+        const [error] = document.errors
+        if (error !== undefined) throw error
+        return document.toJS({ maxAliasCount: 100 })
+      },
+      catch: (cause) => `not YAML: ${sentence(cause)}`
+    })
+  })
+
+const sentence = (cause: unknown): string => {
+  const message = cause instanceof Error ? cause.message : String(cause)
+  return (message.split("\n")[0] ?? message).replace(/:$/, "")
+}
+
+const unknownNames = (
+  { pluginConfigs, plugins }: SubagentProfile.SubagentProfile,
+  tools: ToolRegistry.Service
+): ReadonlyArray<SubagentProfile.Problem> => {
+  const groups = new Set(tools.entries.flatMap((entry) => entry.groups))
+  const names = new Set([...tools.entries.map((entry) => entry.name), ...groups])
+  const among = [...names].sort(compare).join(", ")
+  const message = (name: string) => `${JSON.stringify(name)} is neither a tool nor a group; there are ${among}`
+  return [
+    ...(plugins ?? []).flatMap((name, index) =>
+      names.has(name) ? [] : [{ path: `$.plugins[${index}]`, message: message(name) }]
+    ),
+    ...Object.keys(pluginConfigs).flatMap((name) =>
+      names.has(name) ? [] : [{ path: "$.plugin_configs", message: message(name) }]
+    )
+  ]
+}
+
+const unknownProvider = (
+  profile: SubagentProfile.SubagentProfile,
+  providers: ReadonlyArray<string> | undefined
+): ReadonlyArray<SubagentProfile.Problem> => {
+  const name = SubagentProfile.providerOf(profile)
+  if (name === undefined || providers === undefined || providers.includes(name)) return []
+  const path = profile.provider === undefined ? "$.model" : "$.provider"
+  return [{ path, message: `there is no provider ${JSON.stringify(name)}; there are ${providers.join(", ")}` }]
+}
+
+const untrusted = (
+  profile: SubagentProfile.SubagentProfile,
+  variables: ProfileVariables.Variables
+): ReadonlyArray<SubagentProfile.Problem> => {
+  const until = "until the directory is trusted"
+  const withheld = ProfileVariables.namesIn(profile).filter(
+    (name) => !ProfileVariables.places.includes(name) && variables(name) !== undefined
+  )
+  return [
+    ...(profile.autoApproved ? [{ path: "$.auto_approved", message: `it has no effect ${until}` }] : []),
+    ...withheld.map((name) => ({ path: "$", message: `\${${name}} stays as it is written ${until}` }))
+  ]
+}

@@ -1,0 +1,59 @@
+/**
+ * `${NAME}` in a profile's text: what is known is put in, what is not stays as it is written.
+ *
+ * ```ts
+ * ProfileVariables.expand({ root: "${workspaceRoot}/src", depth: 2 }, (name) => known[name])
+ * ```
+ */
+import type { SubagentProfile } from "./SubagentProfile.js"
+
+/** The value of a name, if it has one. */
+export type Variables = (name: string) => string | undefined
+
+/** Names that say where one is. They are told even to a directory that nobody trusts. */
+export const places: ReadonlyArray<string> = ["workspaceRoot", "projectPath", "cwd", "HOME", "USER"]
+
+/** Only the places. Any other name may hold a secret. */
+export const onlyPlaces =
+  (variables: Variables): Variables =>
+  (name) =>
+    places.includes(name) ? variables(name) : undefined
+
+/** In all strings of a value, in lists and fields too. Names of fields and what is no string stay as they are. */
+export const expand = (value: unknown, variables: Variables): unknown => {
+  if (typeof value === "string") return expandText(value, variables)
+  if (Array.isArray(value)) return value.map((item) => expand(item, variables))
+  return typeof value === "object" && value !== null ? expandFields(value, variables) : value
+}
+
+/** In the instructions and the settings of tools. */
+export const expandProfile = (profile: SubagentProfile, variables: Variables): SubagentProfile => ({
+  ...profile,
+  systemInstructions:
+    profile.systemInstructions === undefined ? undefined : expandText(profile.systemInstructions, variables),
+  pluginConfigs: Object.fromEntries(
+    Object.entries(profile.pluginConfigs).map(([name, config]) => [name, expandFields(config, variables)])
+  )
+})
+
+/** Every name that a profile's text mentions, each once. */
+export const namesIn = (profile: SubagentProfile): ReadonlyArray<string> => {
+  const names = new Set<string>()
+  const note: Variables = (name) => {
+    names.add(name)
+    return undefined
+  }
+  expandProfile(profile, note)
+  return [...names]
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+// Once over the text: what a value itself contains is not expanded again.
+const expandText = (text: string, variables: Variables): string =>
+  text.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (written, name: string) => variables(name) ?? written)
+
+const expandFields = (fields: object, variables: Variables): { readonly [key: string]: unknown } =>
+  Object.fromEntries(Object.entries(fields).map(([key, inner]) => [key, expand(inner, variables)]))

@@ -1,0 +1,173 @@
+/**
+ * A child: a session of its own, wired to its parent.
+ *
+ * ```
+ *  parent's scope ⊃ child's scope ⊃ child's loop, its turns, its own children
+ *  child's tools ─► its gate ─► bridge ─► parent's mediator ─► …
+ * ```
+ *
+ * It lives until it is closed or its parent ends; only the turn of a task is bound to the call that waits for it.
+ */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
+import * as ParentBridgedChannel from "../bridge/ParentBridgedChannel.js"
+import { IdGenerator, type SessionId, type ToolCallId } from "../core/Id.js"
+import type * as Origin from "../core/Origin.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
+import * as Inbox from "../inbox/Inbox.js"
+import type * as Interactor from "../interaction/Interactor.js"
+import type * as Model from "../model/Model.js"
+import type { Authority } from "../permission/PermissionGate.js"
+import * as History from "../session/History.js"
+import * as Session from "../session/Session.js"
+import type * as Turn from "../session/Turn.js"
+import type { AgentTree } from "./AgentTree.js"
+import type { Recipe } from "./SubagentOrder.js"
+import * as SubagentResult from "./SubagentResult.js"
+
+export interface Options {
+  readonly tree: AgentTree
+  readonly id: string
+  readonly recipe: Recipe
+  readonly model: Model.Service
+  readonly parent: Session.Service
+  /** Of the child; told apart from its siblings of the same name. */
+  readonly path: string
+  /** The call that makes it, when one does. */
+  readonly toolCallId: ToolCallId | undefined
+  readonly authority: Authority | undefined
+  /** Asked once, when the child's first tool is about to run. */
+  readonly children: (child: {
+    readonly session: Session.Service
+    readonly interactor: Interactor.Service
+    readonly scope: Scope.Scope
+  }) => Wiring
+}
+
+/** What a session is made with to have children of its own. */
+export interface Wiring {
+  /** What its tools run with besides. */
+  readonly ambient: Context.Context<never>
+  readonly insteadOfAsking: Authority
+}
+
+export interface Subagent {
+  readonly id: string
+  readonly recipe: Recipe
+  readonly session: Session.Service
+  readonly scope: Scope.CloseableScope
+  /** Gives it a task and waits for the end. Interrupting it cancels the task. */
+  readonly work: (task: string) => Effect.Effect<Done>
+  /** Cancels what it does and ends it. */
+  readonly close: Effect.Effect<void>
+}
+
+/** A task that has ended. */
+export interface Done {
+  readonly end: Turn.TurnEnd
+  readonly result: SubagentResult.SubagentResult
+}
+
+/** Makes a child in its parent's scope and starts it. */
+export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<Subagent> =>
+  Effect.gen(function* () {
+    const { id, model, parent, path, recipe, toolCallId, tree } = options
+    const { shared } = tree
+    const ids = yield* IdGenerator
+    const clock = yield* Effect.clock
+    const scope = yield* Scope.fork(parentScope, parentScope.strategy)
+    const sessionId = ids.unsafeNext("ses") as SessionId
+    const origin: Origin.Origin = {
+      sessionId,
+      rootSessionId: parent.origin.rootSessionId,
+      agent: path,
+      depth: parent.origin.depth + 1,
+      parentSessionId: parent.origin.sessionId,
+      subagentId: id
+    }
+    const tell = (body: AgentEvent.Body) =>
+      shared.bus.unsafePublish({ ...body, at: clock.unsafeCurrentTimeMillis(), sessionId, agent: path })
+    const inbox = yield* Inbox.make({
+      late: ({ by, requestId, winner }) =>
+        tell({ _tag: "LateAnswer", requestId, by, ...(winner === undefined ? {} : { winner }) })
+    })
+    const bridge = ParentBridgedChannel.make({
+      parent: parent.origin.agent,
+      door: inbox.door,
+      port: parent.inbox.childPort,
+      timeouts: tree.timeouts
+    })
+    let wiring: Wiring | undefined
+    const wire = (child: Session.Service) =>
+      (wiring ??= options.children({ session: child, interactor: bridge, scope }))
+    const session: Session.Service = yield* Session.make({
+      ...shared,
+      origin,
+      model,
+      tools: recipe.tools,
+      instructions: [tree.instructions, recipe.instructions].filter((text) => text !== "").join("\n\n"),
+      interactor: bridge,
+      authority: options.authority,
+      insteadOfAsking: (proposal, gate) => wire(session).insteadOfAsking(proposal, gate),
+      limits: { ...shared.limits, maxSteps: recipe.maxTurns },
+      ...(recipe.compaction === undefined ? {} : { compaction: recipe.compaction }),
+      inbox,
+      ambient: (child) => wire(child).ambient
+    }).pipe(Scope.extend(scope))
+    tree.nodes.set(sessionId, { origin, session, profile: recipe.profile?.name })
+    yield* Scope.addFinalizer(
+      scope,
+      Effect.sync(() => {
+        tree.nodes.delete(sessionId)
+        tell({ _tag: "AgentStatusChanged", status: "done" })
+      })
+    )
+    tell({
+      _tag: "AgentCreated",
+      depth: origin.depth,
+      model: model.id,
+      parentSessionId: parent.origin.sessionId,
+      subagentId: id,
+      ...(toolCallId === undefined ? {} : { parentToolCallId: toolCallId }),
+      ...(recipe.profile === undefined ? {} : { profile: recipe.profile.name }),
+      ...(recipe.profile?.iconName === undefined ? {} : { icon: recipe.profile.iconName })
+    })
+    yield* Effect.forkIn(Effect.interruptible(session.run), scope)
+
+    const doneWith = (end: Turn.TurnEnd): Done => {
+      const usage = tree.shared.ledger?.of(sessionId)
+      const result = SubagentResult.make({
+        agentId: id,
+        end,
+        text: textOf(session, end),
+        usage: usage === undefined ? undefined : { input: usage.inputTokens, output: usage.outputTokens },
+        outputStreamed: tree.outputStreamed
+      })
+      const { error, success, turns_used: turnsUsed } = result
+      tell({ _tag: "AgentCompleted", success, turnsUsed, ...(error === undefined ? {} : { error }) })
+      return { end, result }
+    }
+
+    return {
+      id,
+      recipe,
+      session,
+      scope,
+      work: (task) => Effect.map(session.turn(task, { source: "parent", reason: "parent" }), doneWith),
+      close: Effect.uninterruptible(Effect.zipRight(session.cancel("parent"), Scope.close(scope, Exit.void)))
+    }
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** What it said last, also when it was stopped. */
+const textOf = ({ history }: Session.Service, end: Turn.TurnEnd): string => {
+  if (end._tag === "Completed" || end._tag === "TurnLimit") return end.text
+  const last = history.messages.findLast((message) => message.role === "assistant" && History.textOf(message) !== "")
+  return Option.match(Option.fromNullable(last), { onNone: () => "", onSome: History.textOf })
+}

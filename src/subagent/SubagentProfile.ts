@@ -1,0 +1,258 @@
+/**
+ * The named recipe of a subagent: what it is for, its tools, its model, its instructions and its limits.
+ *
+ * In a file, with `description` as the only field that must be there:
+ *
+ * ```yaml
+ * description: Looks things up and changes nothing
+ * plugins: [files, grep]
+ * model: google/gemini-2.5-flash
+ * max_turns: 5
+ * system_instructions: You work in ${workspaceRoot}.
+ * gc: { type: budget, pressure_percent: 0 }
+ * ```
+ *
+ * A field that is null is as if it were left out.
+ */
+import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import * as CompactionConfig from "../session/CompactionConfig.js"
+
+// -----------------------------------------------------------------------------------------------------------------
+// models
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Settings by tool or group. */
+export interface PluginConfigs {
+  readonly [plugin: string]: { readonly [key: string]: unknown }
+}
+
+export interface SubagentProfile {
+  readonly name: string
+  /** For people and for the model that delegates. */
+  readonly description: string
+  /** Names of tools or groups; null is all that are exposed, and none is the essential ones only. */
+  readonly plugins: ReadonlyArray<string> | null
+  /** See {@link modelRef}. */
+  readonly model: string | undefined
+  readonly provider: string | undefined
+  /** How often the model may be called for one task. */
+  readonly maxTurns: number
+  /** Its tools ask nobody; guards still hold. */
+  readonly autoApproved: boolean
+  readonly systemInstructions: string | undefined
+  readonly pluginConfigs: PluginConfigs
+  /** The parent's when there is none. */
+  readonly gc: CompactionConfig.CompactionConfig | undefined
+  readonly iconName: string | undefined
+  /** The file it came from, or `built-in`. */
+  readonly source: string
+}
+
+/** What is wrong at a place of a file, such as `$.gc.type`. */
+export interface Problem {
+  readonly path: string
+  readonly message: string
+}
+
+const nameRule = /^[\p{L}\p{N}][\p{L}\p{N}_.-]{0,63}$/u
+
+// Exact, so that a wrong value is one problem and not also "expected undefined".
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+const Name = Schema.String.pipe(
+  Schema.pattern(nameRule, {
+    message: () => "a name is up to 64 letters, digits, dots, dashes and underscores, and begins with a letter or digit"
+  })
+)
+
+const Settings = Schema.Record({ key: Schema.String, value: Schema.Unknown }).annotations({
+  identifier: "settings such as {key: value}"
+})
+
+/** The file's content, as it is spelled there. */
+export const ProfileFile = Schema.Struct({
+  name: optional(Name),
+  description: Schema.String.pipe(Schema.filter((text) => text.trim() !== "" || "a description is expected")),
+  plugins: optional(Schema.Array(Schema.NonEmptyString).annotations({ identifier: "names such as [files, grep]" })),
+  model: optional(Schema.NonEmptyTrimmedString),
+  provider: optional(
+    Schema.NonEmptyTrimmedString.pipe(Schema.filter((name) => !name.includes("/") || "a provider has no slash"))
+  ),
+  max_turns: optional(Schema.Int.pipe(Schema.positive())),
+  auto_approved: optional(Schema.Boolean),
+  system_instructions: optional(Schema.String),
+  plugin_configs: optional(
+    Schema.Record({ key: Schema.String, value: Settings }).annotations({
+      identifier: "settings by tool or group such as {grep: {key: value}}"
+    })
+  ),
+  gc: optional(CompactionConfig.CompactionFile.annotations({ identifier: "settings such as {type: truncate}" })),
+  icon_name: optional(Schema.String)
+}).pipe(
+  Schema.annotations({ identifier: "a profile such as {description: Looks things up, plugins: [files]}" }),
+  Schema.filter(({ model, provider }) => {
+    if (provider === undefined) return undefined
+    if (model === undefined) return [{ path: ["provider"], message: "a provider needs a model; name one, or neither" }]
+    return isSpecial(model)
+      ? [{ path: ["provider"], message: `${model} is no provider's; leave provider out` }]
+      : undefined
+  })
+)
+export type ProfileFile = typeof ProfileFile.Type
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** What a profile is where nobody says otherwise. */
+export const defaults = {
+  plugins: null,
+  model: undefined,
+  provider: undefined,
+  maxTurns: 10,
+  autoApproved: false,
+  systemInstructions: undefined,
+  pluginConfigs: {},
+  gc: undefined,
+  iconName: undefined,
+  source: "built-in"
+} satisfies Omit<SubagentProfile, "name" | "description">
+
+/** A profile written in code. */
+export const make = (
+  profile: Pick<SubagentProfile, "name" | "description"> & Partial<SubagentProfile>
+): SubagentProfile => ({ ...defaults, ...profile })
+
+/**
+ * The content of a file as a profile. `name` is taken where the content has none; `source` names the file. A left lists
+ * every problem. Never throws, whatever the value.
+ */
+export const decode = (
+  value: unknown,
+  { name, source }: { readonly name: string; readonly source: string }
+): Either.Either<SubagentProfile, ReadonlyArray<Problem>> => {
+  const unfit = unfitFor(value)
+  if (unfit !== undefined) return Either.left([unfit])
+  const content = withoutNulls(value)
+  const decoded = decodeFile(content)
+  const problems = [
+    ...(Either.isLeft(decoded) ? problemsOf(decoded.left) : []),
+    ...(Predicate.hasProperty(content, "name") || nameRule.test(name)
+      ? []
+      : [
+          { path: "$.name", message: `the file's name ${JSON.stringify(name)} cannot be the profile's; write one here` }
+        ])
+  ]
+  return Either.isRight(decoded) && problems.length === 0
+    ? Either.right(fromFile(decoded.right, decoded.right.name ?? name, source))
+    : Either.left(problems)
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// combinators
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * The reference of the profile's model for the registry; nothing when it is the parent's. A model without a provider and
+ * without a slash is one of the parent's provider, where the parent has one.
+ */
+export const modelRef = (
+  profile: Pick<SubagentProfile, "model" | "provider">,
+  parentModelId: string
+): string | undefined => {
+  const { model, provider } = profile
+  if (model === undefined) return undefined
+  if (provider !== undefined) return `${provider}/${model}`
+  const parent = providerIn(parentModelId)
+  return providerOf(profile) !== undefined || isSpecial(model) || parent === undefined ? model : `${parent}/${model}`
+}
+
+/** The provider that the profile itself names, in either way. */
+export const providerOf = ({ model, provider }: Pick<SubagentProfile, "model" | "provider">): string | undefined =>
+  provider ?? (model === undefined ? undefined : providerIn(model))
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Deeper or larger than anybody writes. What is not bounded here would be walked without bounds later. */
+const maxDepth = 32
+const maxValues = 20_000
+/** Characters. */
+const maxMessage = 300
+
+function isSpecial(ref: string): boolean {
+  return ref === "offline" || ref.startsWith("script:")
+}
+
+const providerIn = (ref: string): string | undefined =>
+  isSpecial(ref) || !ref.includes("/") ? undefined : ref.slice(0, ref.indexOf("/"))
+
+const decodeFile = Schema.decodeUnknownEither(ProfileFile, { errors: "all", onExcessProperty: "error" })
+
+const fromFile = (file: ProfileFile, name: string, source: string): SubagentProfile => ({
+  name,
+  description: file.description.trim(),
+  plugins: file.plugins === undefined ? defaults.plugins : [...new Set(file.plugins)],
+  model: file.model,
+  provider: file.provider,
+  maxTurns: file.max_turns ?? defaults.maxTurns,
+  autoApproved: file.auto_approved ?? defaults.autoApproved,
+  systemInstructions: file.system_instructions,
+  pluginConfigs: file.plugin_configs ?? defaults.pluginConfigs,
+  gc: file.gc === undefined ? defaults.gc : CompactionConfig.fromFile(file.gc),
+  iconName: file.icon_name,
+  source
+})
+
+/** YAML can say what JSON cannot: a value that contains itself, or binary. */
+const unfitFor = (root: unknown): Problem | undefined => {
+  let left = maxValues
+  const above = new Set<unknown>()
+  const visit = (value: unknown, path: string): Problem | undefined => {
+    if (--left < 0) return { path: "$", message: `more than ${maxValues} values; make it smaller` }
+    if (value === null || ["string", "number", "boolean"].includes(typeof value)) return undefined
+    if (typeof value !== "object" || !(Array.isArray(value) || isPlain(value))) {
+      return { path, message: "text, a number, true, false, null, a list or fields are expected" }
+    }
+    if (above.has(value)) return { path, message: "it contains itself" }
+    if (above.size >= maxDepth) return { path: "$", message: `nested more than ${maxDepth} levels deep` }
+    above.add(value)
+    for (const [key, inner] of Object.entries(value)) {
+      const problem = visit(inner, path + step(Array.isArray(value) ? Number(key) : key))
+      if (problem !== undefined) return problem
+    }
+    above.delete(value)
+    return undefined
+  }
+  return visit(root, "$")
+}
+
+const isPlain = (value: object): boolean => {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+const withoutNulls = (value: unknown): unknown =>
+  typeof value !== "object" || value === null || Array.isArray(value)
+    ? value
+    : Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null))
+
+const problemsOf = (error: ParseResult.ParseError): ReadonlyArray<Problem> => {
+  const issues = ParseResult.ArrayFormatter.formatErrorSync(error).map(({ path, message }) => ({
+    path: path.reduce<string>((at, key) => at + step(key), "$"),
+    message: message.startsWith("is unexpected") ? "there is no such field here" : short(message)
+  }))
+  return [...new Map(issues.map((issue) => [`${issue.path} ${issue.message}`, issue])).values()]
+}
+
+const short = (message: string): string => (message.length > maxMessage ? `${message.slice(0, maxMessage)}…` : message)
+
+const step = (key: PropertyKey): string => {
+  const name = String(key)
+  if (typeof key === "number") return `[${name}]`
+  return /^[A-Za-z_$][\w$]*$/.test(name) ? `.${name}` : `[${short(JSON.stringify(name))}]`
+}

@@ -1,0 +1,69 @@
+/** How a subagent's task ended, for the agent that gave it. */
+import * as Schema from "effect/Schema"
+import type * as Turn from "../session/Turn.js"
+
+export const SubagentResult = Schema.Struct({
+  success: Schema.Boolean,
+  /** The subagent's last words. */
+  response: Schema.optional(Schema.String),
+  /** Instead of them, when people have read them already. */
+  response_note: Schema.optional(Schema.String),
+  /** Model calls of this task. */
+  turns_used: Schema.Number,
+  error: Schema.optional(Schema.String),
+  /** Tokens of the subagent so far. */
+  token_usage: Schema.optional(Schema.Struct({ input: Schema.Number, output: Schema.Number })),
+  /** Names the subagent, to ask it more. */
+  agent_id: Schema.String,
+  output_streamed: Schema.Boolean
+})
+export type SubagentResult = typeof SubagentResult.Type
+
+export interface Task {
+  readonly agentId: string
+  readonly end: Turn.TurnEnd
+  /** What it said last. */
+  readonly text: string
+  readonly usage: { readonly input: number; readonly output: number } | undefined
+  readonly outputStreamed: boolean
+}
+
+export const make = ({ agentId, end, outputStreamed, text, usage }: Task): SubagentResult => {
+  const error = errorOf(end)
+  return {
+    success: error === undefined,
+    ...(outputStreamed
+      ? { response_note: `The user has read this answer while it was written. Do not repeat it: ${text}` }
+      : { response: text }),
+    turns_used: end.steps,
+    ...(error === undefined ? {} : { error }),
+    ...(usage === undefined ? {} : { token_usage: usage }),
+    agent_id: agentId,
+    output_streamed: outputStreamed
+  }
+}
+
+/** What a parent that does not wait is told. */
+export const announce = (result: SubagentResult, end: Turn.TurnEnd): string => {
+  const event = end._tag === "Cancelled" ? "CANCELLED" : result.success ? "COMPLETED" : "ERROR"
+  return `[SUBAGENT agent_id=${result.agent_id} event=${event}]\n${JSON.stringify(result)}`
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const errorOf = (end: Turn.TurnEnd): string | undefined => {
+  switch (end._tag) {
+    case "Completed":
+      return undefined
+    case "Cancelled":
+      return `cancelled (${end.reason})`
+    case "TurnLimit":
+      return "turn limit"
+    case "Halted":
+      return end.detail
+    case "Failed":
+      return end.error
+  }
+}
