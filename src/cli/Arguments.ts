@@ -15,6 +15,9 @@ export interface Flags {
   readonly mediator?: string | undefined
   readonly channel?: ReadonlyArray<string> | undefined
   readonly policy?: string | undefined
+  readonly store?: string | undefined
+  readonly resume?: string | undefined
+  readonly continue?: boolean | undefined
   readonly workspace?: string | undefined
   readonly trust?: boolean | undefined
   readonly yolo?: boolean | undefined
@@ -27,7 +30,7 @@ export interface Flags {
   readonly version?: boolean | undefined
 }
 
-export const commands = ["chat", "run", "permissions", "profiles", "audit", "answer"] as const
+export const commands = ["chat", "run", "permissions", "profiles", "sessions", "audit", "answer"] as const
 export type CommandName = (typeof commands)[number]
 
 export interface Invocation {
@@ -110,6 +113,13 @@ const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
     help: "who is asked: console, auto, halt, file:DIR, webhook:URL; several race, the first answer wins"
   },
   policy: { type: "string", value: "FILE", help: "this permissions file instead of the user's and the workspace's" },
+  store: {
+    type: "string",
+    value: "FILE",
+    help: "where sessions are kept: .assent/assent.db of the workspace by default; :memory: keeps none"
+  },
+  resume: { type: "string", value: "SESSION", help: "go on with this session; assent sessions lists them" },
+  continue: { type: "boolean", help: "go on with the session that was used last" },
   workspace: { type: "string", value: "DIR", help: "where the agent works; the current directory by default" },
   trust: { type: "boolean", help: "let this workspace's own files allow things, from now on" },
   yolo: { type: "boolean", help: "ask nobody and say yes; guards still deny" },
@@ -147,6 +157,7 @@ export const help = `assent: agents that ask first.
   assent run [TASK]              one task, from the words or from standard input; the answer on standard output
   assent permissions [COMMAND]   what the policy says: show, check TOOL [ARGUMENTS]
   assent profiles [COMMAND]      the recipes of subagents: list, show NAME, check [FILE…]
+  assent sessions [COMMAND]      what was said and done here: list, show, export or delete SESSION
   assent audit [COMMAND]         what was decided here: list, show SESSION, verify [SESSION]
   assent answer DIR              answer by hand what a file channel asks
 

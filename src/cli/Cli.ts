@@ -49,6 +49,10 @@ const dispatch = (invocation: Arguments.Invocation) =>
         const Run = yield* Effect.promise(() => import("./command/Run.js"))
         return yield* Run.run(invocation)
       }
+      case "sessions": {
+        const Sessions = yield* Effect.promise(() => import("./command/Sessions.js"))
+        return yield* Sessions.run(invocation)
+      }
       case "audit": {
         const Audit = yield* Effect.promise(() => import("./command/Audit.js"))
         return yield* Audit.run(invocation)

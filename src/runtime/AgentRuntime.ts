@@ -145,7 +145,7 @@ export const make = <Tools extends Record<string, Tool.Any>>(
       limits: options.limits ?? {},
       compaction: options.compaction,
       tokens: options.tokens ?? {},
-      spans: options.spans ?? Spans.off,
+      spans: options.spans ?? (yield* Spans.Spans),
       subagents: subagentSettings(options.subagents)
     }
   })

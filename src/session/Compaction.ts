@@ -20,6 +20,7 @@ import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import type { Origin } from "../core/Origin.js"
 import type { Redactor } from "../core/Redaction.js"
+import * as Spans from "../core/Spans.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as Inbox from "../inbox/Inbox.js"
 import type * as Model from "../model/Model.js"
@@ -51,6 +52,8 @@ export interface Host {
   readonly model: () => Model.Service
   readonly redactor: Redactor
   readonly emit: (body: AgentEvent.Body) => void
+  /** Default: none. */
+  readonly spans?: Spans.Service | undefined
   /** The fiber that an interjection is to interrupt; undefined once it has ended. */
   readonly hold: (fiber: Fiber.RuntimeFiber<unknown, unknown> | undefined) => void
   /** What a call that wrote a summary used. */
@@ -293,14 +296,22 @@ class Compaction implements Service {
     reason: Reason,
     work: Effect.Effect<Shortened | undefined, CompactionFailed>
   ): Effect.Effect<Compacted | undefined, CompactionFailed> {
-    const { emit } = this.host
+    const { emit, spans = Spans.off } = this.host
     const quiet = this.config.notifyOnGc ? {} : { quiet: true }
     const ended = (removed: number, usage?: AgentEvent.Usage) => {
       const tokens = Math.round(this.meter.tokens())
       emit({ _tag: "CompactionEnded", reason, removed, tokens, ...(usage === undefined ? {} : { usage }), ...quiet })
       return { removed, tokens }
     }
-    return Effect.uninterruptibleMask((restore) =>
+    const span = (): Spans.Opening<Compacted | undefined, CompactionFailed> => ({
+      name: "assent.compaction",
+      attributes: { "assent.compaction.reason": reason, "assent.compaction.strategy": this.config.type },
+      ended: (exit) =>
+        Exit.isSuccess(exit)
+          ? { "assent.compaction.removed": exit.value?.removed, "assent.compaction.tokens": exit.value?.tokens }
+          : {}
+    })
+    const compacting = Effect.uninterruptibleMask((restore) =>
       Effect.suspend(() => {
         emit({ _tag: "CompactionStarted", reason, tokens: Math.round(this.meter.tokens()), ...quiet })
         return Effect.flatMap(Effect.exit(restore(work)), (exit) => {
@@ -317,6 +328,7 @@ class Compaction implements Service {
         })
       })
     )
+    return spans.within(span, compacting)
   }
 
   private replace(reason: Reason, { messages, tokens }: Shortened): void {

@@ -15,116 +15,26 @@ import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { IdGenerator, type CorrelationId } from "../core/Id.js"
-import type { CancelReason } from "../core/Interruption.js"
 import * as Origin from "../core/Origin.js"
-import type * as Redaction from "../core/Redaction.js"
 import * as Spans from "../core/Spans.js"
-import type * as AuditTrail from "../event/AuditTrail.js"
-import type * as EventBus from "../event/EventBus.js"
 import * as Inbox from "../inbox/Inbox.js"
-import type { Message, Source } from "../inbox/Message.js"
+import type { Message } from "../inbox/Message.js"
 import * as Interactor from "../interaction/Interactor.js"
-import type * as Model from "../model/Model.js"
-import type * as TokenLedger from "../model/TokenLedger.js"
-import type * as PermissionFile from "../permission/PermissionFile.js"
-import type * as Guard from "../permission/Guard.js"
 import * as PermissionGate from "../permission/PermissionGate.js"
-import type { PermissionState } from "../permission/PermissionState.js"
-import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as Compaction from "./Compaction.js"
-import type { CompactionConfig } from "./CompactionConfig.js"
-import type { CompactionFailed } from "./CompactionStrategy.js"
 import { Delegations } from "./Delegation.js"
 import * as History from "./History.js"
-import { defaultLimits, emit, printed, setStatus, type Limits, type SessionContext } from "./SessionContext.js"
-import * as Tidying from "./Tidying.js"
+import { defaultLimits, emit, printed, setStatus, type SessionContext } from "./SessionContext.js"
+import type { Options, Service } from "./SessionService.js"
 import * as SessionSpan from "./SessionSpan.js"
+import * as Tidying from "./Tidying.js"
 import * as TokenBudget from "./TokenBudget.js"
 import * as ToolContexts from "./ToolContexts.js"
 import * as Turn from "./Turn.js"
 import * as TurnOrder from "./TurnOrder.js"
 import { Waiters } from "./Waiters.js"
 
-export interface Options {
-  readonly origin: Origin.Origin
-  readonly model: Model.Service
-  readonly tools: ToolRegistry.Service
-  /** System message; nothing when empty. */
-  readonly instructions: string
-  /** Whom this session asks. */
-  readonly interactor: Interactor.Service
-  readonly policy: PermissionFile.Policy
-  readonly permissions: PermissionState
-  readonly guards: ReadonlyArray<Guard.Guard>
-  readonly authority?: PermissionGate.Authority | undefined
-  /** See `PermissionGate.Options`. */
-  readonly insteadOfAsking?: PermissionGate.Authority | undefined
-  readonly audit?: AuditTrail.Service | undefined
-  readonly bus: EventBus.Service
-  readonly redactor: Redaction.Redactor
-  readonly limits?: Partial<Limits> | undefined
-  /** When the history is made shorter, and how. Without it only when a provider refuses it: it loses its oldest turns. */
-  readonly compaction?: CompactionConfig | undefined
-  /** Of the session's tree: counts what its model calls use, and may stop them. */
-  readonly ledger?: TokenLedger.Service | undefined
-  /** Default: none. */
-  readonly spans?: Spans.Service | undefined
-  /** Where it is written to, when somebody had to know that before. */
-  readonly inbox?: Inbox.Service | undefined
-  /** What its tools run with besides; asked once, when the first tool runs. */
-  readonly ambient?: ((session: Service) => Context.Context<never>) | undefined
-}
-
-export interface TurnOptions {
-  /** Asked about this turn's calls before the session's own. */
-  readonly authority?: PermissionGate.Authority | undefined
-  /** Who hands in the words. Default: `user`. */
-  readonly source?: Source | undefined
-  /** Why the turn is cancelled when whoever waits for it is interrupted. Default: `user`. */
-  readonly reason?: CancelReason | undefined
-}
-
-export interface Service {
-  readonly origin: Origin.Origin
-  readonly history: History.History
-  readonly tools: ToolRegistry.Service
-  readonly inbox: Inbox.Service
-  /** The children that work under its tool calls. */
-  readonly delegations: Delegations
-  /** Takes turns for ever; interrupt it to end the session. */
-  readonly run: Effect.Effect<never>
-  /**
-   * Hands in a user's words: a turn when idle, an interjection when busy, which stops the running generation. Deciding and
-   * filing are one step.
-   */
-  readonly send: (text: string, parentId?: string) => Effect.Effect<Message>
-  /** Hands in words for the next turn. */
-  readonly enqueue: (text: string) => Effect.Effect<Message>
-  /**
-   * Hands in words for a turn of their own and waits for its end. Interrupting it withdraws the words, or cancels the turn
-   * when that has begun. One turn runs at a time, so a tool that waits for a turn of its own session waits for ever.
-   */
-  readonly turn: (text: string, options?: TurnOptions) => Effect.Effect<Turn.TurnEnd>
-  /** Cancels the running turn, or the one about to begin, and waits for its end; nothing when idle. */
-  readonly cancel: (reason: CancelReason) => Effect.Effect<Option.Option<Turn.TurnEnd>>
-  /** Ends the running turn as halted, because nobody can answer. */
-  readonly halt: (detail: string) => Effect.Effect<void>
-  readonly isIdle: Effect.Effect<boolean>
-  /** Waits until no turn runs and the inbox is empty, or {@link run} has ended; yields the last turn's end. */
-  readonly awaitIdle: Effect.Effect<Option.Option<Turn.TurnEnd>>
-  /** Keeps the session from being idle until the result is called: something works for it beside its turns. */
-  readonly retain: () => () => void
-  /**
-   * Makes the history as short as the configuration allows: at once when idle, else before the next model call. A tool that
-   * waits for this in its own session waits for ever. Interrupting it leaves a compaction that has begun alone.
-   */
-  readonly compact: Effect.Effect<Compaction.Compacted, CompactionFailed>
-  /** Turns begun so far. */
-  readonly turns: () => number
-  readonly model: Effect.Effect<Model.Service>
-  /** The model of the next model call. */
-  readonly setModel: (model: Model.Service) => Effect.Effect<void>
-}
+export type { Options, Service, TurnOptions } from "./SessionService.js"
 
 export const make = (options: Options): Effect.Effect<Service, never, Scope.Scope> =>
   Effect.gen(function* () {

@@ -62,6 +62,9 @@ export const hostOf = (history: History, session: () => SessionContext): Compact
   get origin() {
     return session().origin
   },
+  get spans() {
+    return session().spans
+  },
   get redactor() {
     return session().redactor
   },

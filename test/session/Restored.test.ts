@@ -9,8 +9,22 @@ import type { TurnEnd } from "../../src/session/Turn.js"
 import { violations } from "../kit/historyRules.js"
 import * as JournalSample from "../kit/JournalSample.js"
 
-const { decided, draft, ended, opened, proposed, raised, received, results, root, said, settled, started, taken, turnEnded } =
-  JournalSample
+const {
+  decided,
+  draft,
+  ended,
+  opened,
+  proposed,
+  raised,
+  received,
+  results,
+  root,
+  said,
+  settled,
+  started,
+  taken,
+  turnEnded
+} = JournalSample
 
 const fold = (...entries: ReadonlyArray<JournalEntry>) =>
   Restored.fold(JournalSample.write(entries.map((entry) => draft(entry))))
@@ -104,7 +118,12 @@ describe("a restored session", () => {
       ["req_2" as RequestId]
     )
     const told = batch?.calls.map(Restored.resultOf) ?? []
-    assert.deepStrictEqual(told[0], { id: call("call_1").id, name: "look", outcome: "succeeded", result: { seen: "call_1" } })
+    assert.deepStrictEqual(told[0], {
+      id: call("call_1").id,
+      name: "look",
+      outcome: "succeeded",
+      result: { seen: "call_1" }
+    })
     assert.deepStrictEqual(
       told.slice(1).map(({ outcome }) => outcome),
       ["interrupted", "interrupted", "interrupted", "interrupted"]
@@ -237,7 +256,12 @@ describe("a restored session", () => {
   it("is folded in time that grows with its length only", () => {
     const entries: Array<JournalEntry> = [opened()]
     for (let turn = 0; turn < 5_000; turn++) {
-      entries.push(received(`msg_${turn}`, "words"), taken(`turn_${turn}`, 1, `msg_${turn}`), said("answer"), turnEnded(`turn_${turn}`))
+      entries.push(
+        received(`msg_${turn}`, "words"),
+        taken(`turn_${turn}`, 1, `msg_${turn}`),
+        said("answer"),
+        turnEnded(`turn_${turn}`)
+      )
     }
     const began = performance.now()
     const session = Restored.get(fold(...entries), root)
