@@ -3,29 +3,29 @@ import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import type * as CommandExecutor from "@effect/platform/CommandExecutor"
-import * as Toolkit from "@effect/ai/Toolkit"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import * as Clarification from "../builtin/Clarification.js"
-import * as Workspace from "../builtin/Workspace.js"
+import * as ParentBridgedChannel from "../bridge/ParentBridgedChannel.js"
+import * as Display from "../channel/Display.js"
 import * as Redaction from "../core/Redaction.js"
 import * as AuditFile from "../event/AuditFile.js"
+import type * as Interactor from "../interaction/Interactor.js"
 import * as Model from "../model/Model.js"
 import * as ModelRegistry from "../model/ModelRegistry.js"
 import type * as PermissionFile from "../permission/PermissionFile.js"
 import * as Agent from "../runtime/Agent.js"
 import * as AgentRuntime from "../runtime/AgentRuntime.js"
+import * as SubagentProfile from "../subagent/SubagentProfile.js"
 import type * as Channels from "./Channels.js"
 import * as AuditPlace from "./AuditPlace.js"
 import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
+import * as ProfilePlace from "./ProfilePlace.js"
 import * as Settings from "./Settings.js"
+import * as Tools from "./Tools.js"
 
 export type Platform = FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor
-
-/** The tools of the command line. */
-export const toolkit = Toolkit.merge(Workspace.toolkit, Clarification.toolkit)
 
 /** The model a reference names: `offline`, `script:FILE`, or `PROVIDER/MODEL`. */
 export const resolveModel = (
@@ -44,16 +44,48 @@ export const resolveModel = (
     return yield* Effect.mapError(registry.resolve(ref), (error) => ConfigurationInvalid.make(error.message))
   })
 
+/** The profiles there are, and the one that was asked for. */
+export interface Profiles {
+  readonly all: ReadonlyMap<string, SubagentProfile.SubagentProfile>
+  readonly chosen: SubagentProfile.SubagentProfile | undefined
+  /** Sentences for the person: what is wrong with files, and what has no effect yet. */
+  readonly remarks: ReadonlyArray<string>
+  /** Something would count if the directory were trusted. */
+  readonly wantTrust: boolean
+}
+
+/** Reads the profiles. One that is asked for must be there; others may be wrong, and are left out. */
+export const profiles = (
+  settings: Settings.Settings
+): Effect.Effect<Profiles, ConfigurationInvalid.ConfigurationInvalid, Platform> =>
+  Effect.gen(function* () {
+    const tools = yield* Tools.registry(settings.workspace)
+    const { problems, profiles: all, warnings } = yield* ProfilePlace.load(settings, tools)
+    const chosen = settings.profile === undefined ? undefined : all.get(settings.profile)
+    if (settings.profile !== undefined && chosen === undefined) {
+      return yield* ConfigurationInvalid.make(
+        `There is no profile ${JSON.stringify(settings.profile)}. Profiles: ${[...all.keys()].join(", ")}.`
+      )
+    }
+    const remarks = [...problems, ...warnings].map(({ file, message, path }) =>
+      Display.oneLine(`${file}: ${path}: ${message}`)
+    )
+    return { all, chosen, remarks, wantTrust: warnings.length > 0 }
+  })
+
 /** Starts the agent that settings describe, with these interactors attached and their directories out of its reach. */
 export const startAgent = (
   settings: Settings.Settings,
+  { all, chosen }: Profiles,
   { interactors, directories }: Pick<Channels.Opened, "interactors" | "directories">,
-  options: Agent.Options
+  { outputStreamed, ...options }: Agent.Options & Pick<AgentRuntime.SubagentOptions, "outputStreamed">
 ): Effect.Effect<Agent.Agent, ConfigurationInvalid.ConfigurationInvalid, Platform | Scope.Scope> =>
   Effect.gen(function* () {
     const path = yield* Path.Path
     const fileSystem = yield* FileSystem.FileSystem
-    const model = yield* resolveModel(settings, settings.model)
+    const ref = chosen === undefined ? undefined : SubagentProfile.modelRef(chosen, settings.model)
+    const model = yield* resolveModel(settings, ref ?? settings.model)
+    const services = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
     yield* Settings.hideKeys
     // Outside the workspace, so that it leaves no trace there; removed with the agent.
     const spillDirectory = yield* Effect.mapError(
@@ -69,28 +101,41 @@ export const startAgent = (
     ]
     const redactor = Redaction.make(Object.values(settings.keys))
     const runtime = AgentRuntime.layer({
-      toolkit,
+      toolkit: Tools.toolkit,
       policy: readable(settings.policy, spillDirectory),
-      instructions: instructions(settings),
+      instructions: [role, chosen?.systemInstructions ?? ""].filter((part) => part !== "").join("\n\n"),
+      baseInstructions: baseInstructions(settings),
       workspace: settings.workspace,
       protectedPaths,
       home: settings.home,
       redactor,
-      limits: settings.limits
+      limits: settings.limits,
+      tokens: {
+        prices: settings.prices,
+        currency: settings.currency,
+        limits: { sessionTokens: settings.limits.maxTokens, treeTokens: settings.limits.maxTreeTokens }
+      },
+      subagents: {
+        profiles: all.values(),
+        resolveModel: (named) =>
+          Effect.mapError(Effect.provide(resolveModel(settings, named), services), ({ message }) => message),
+        inline: settings.inline,
+        mediation: settings.mediator,
+        timeouts: { ...ParentBridgedChannel.defaultTimeouts, ...given(settings.timeouts) },
+        maxDepth: settings.limits.maxDepth,
+        maxChildren: settings.limits.maxChildren,
+        outputStreamed
+      }
     }).pipe(
       Layer.provide(
-        Layer.mergeAll(
-          Workspace.layer({ root: settings.workspace, protectedPaths, spillDirectory }),
-          Clarification.layer,
-          Model.layer(model)
-        )
+        Layer.merge(Tools.layer({ root: settings.workspace, protectedPaths, spillDirectory }), Model.layer(model))
       )
     )
     const audit = AuditFile.layer({ ...(yield* AuditPlace.archive(settings)), key: settings.auditKey, redactor })
     const context = yield* Effect.mapError(Layer.build(Layer.merge(runtime, audit)), (error) =>
       ConfigurationInvalid.make(error.message)
     )
-    return yield* Effect.provide(Agent.startWith(interactors, options), context)
+    return yield* Effect.provide(Agent.startWith(interactors, { ...ofProfile(chosen), ...options }), context)
   })
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -126,13 +171,29 @@ const readScript = (ref: string) =>
     return ScriptedModel.make(yield* script, { id: ref })
   })
 
-const instructions = (settings: Settings.Settings): string =>
-  [
-    "You are an agent that works in a directory of the person you help. Use the tools to look before you act, make small " +
-      "changes, and check what you did. When something is unclear and only the person can know, ask with " +
-      "request_clarification. When you are done, say briefly what you did.",
-    `The workspace is ${settings.workspace}. Paths are relative to it.`,
-    settings.instructions
-  ]
+const role =
+  "You are an agent that works in a directory of the person you help. Use the tools to look before you act, make small " +
+  "changes, and check what you did. When something is unclear and only the person can know, ask with " +
+  "request_clarification. When you are done, say briefly what you did."
+
+const baseInstructions = (settings: Settings.Settings): string =>
+  [`The workspace is ${settings.workspace}. Paths are relative to it.`, settings.instructions]
     .filter((part) => part !== "")
     .join("\n\n")
+
+/** What the root agent is made with when it has a profile. Its author's approval is for subagents only. */
+const ofProfile = (profile: SubagentProfile.SubagentProfile | undefined): Agent.Options =>
+  profile === undefined
+    ? {}
+    : {
+        profile: profile.name,
+        tools: profile.plugins ?? undefined,
+        limits: { maxSteps: profile.maxTurns },
+        compaction: profile.gc,
+        settings: profile.pluginConfigs
+      }
+
+const given = ({ clarification, permission }: Interactor.Timeouts): Interactor.Timeouts => ({
+  ...(permission === undefined ? {} : { permission }),
+  ...(clarification === undefined ? {} : { clarification })
+})

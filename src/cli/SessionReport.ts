@@ -52,7 +52,9 @@ const spoken = (entry: JournalEntry, toolOf: (id: string) => string): ReadonlyAr
     case "MessageReceived": {
       const { interjection, source, text } = entry.message
       const who = source === "user" ? "" : `${source}: `
-      return text.split("\n").map((row, at) => `${at === 0 ? (interjection === undefined ? "> " : ">> ") + who : "  "}${row}`)
+      return text
+        .split("\n")
+        .map((row, at) => `${at === 0 ? (interjection === undefined ? "> " : ">> ") + who : "  "}${row}`)
     }
     case "MessageWithdrawn":
       return [`(message ${entry.messageId} was withdrawn)`]

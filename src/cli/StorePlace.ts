@@ -19,9 +19,7 @@ export const of = (
 ): Effect.Effect<string, never, Path.Path> =>
   Effect.map(Path.Path, (path) => {
     if (flags.store === memory) return memory
-    return flags.store === undefined
-      ? path.join(settings.workspace, ".assent", "assent.db")
-      : path.resolve(flags.store)
+    return flags.store === undefined ? path.join(settings.workspace, ".assent", "assent.db") : path.resolve(flags.store)
   })
 
 /** Opens the store, and makes it when it is not there. Nothing else than a store is touched. */

@@ -228,4 +228,10 @@ export interface Stamp {
 export type EventOf<Tag extends AgentEvent["_tag"]> = Extract<AgentEvent, { readonly _tag: Tag }>
 
 /** Completes an event body with who and when. */
-export const make = (stamp: Stamp, body: Body): AgentEvent => ({ ...body, ...stamp })
+export const make = (stamp: Stamp, body: Body): AgentEvent => {
+  const { at, sessionId, agent, correlationId } = stamp
+  // One spread, and that first, is several times cheaper than two.
+  return correlationId === undefined
+    ? { ...body, at, sessionId, agent }
+    : { ...body, at, sessionId, agent, correlationId }
+}

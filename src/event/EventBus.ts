@@ -195,10 +195,9 @@ class Ring {
     return Effect.async<Batch>((resume) => {
       // Other fibers may have run since the look above.
       if (this.events.length > 0 || this.closed) return resume(this.takeAll)
+      // Not taken back when the reader is interrupted: waking who is gone takes nothing and loses nothing, and a way to
+      // take it back would cost every wait three times as much.
       this.reader = resume
-      return Effect.sync(() => {
-        if (this.reader === resume) this.reader = undefined
-      })
     })
   })
 

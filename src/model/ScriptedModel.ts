@@ -77,7 +77,8 @@ export const make = (script: Script, options: { readonly id?: string | undefined
     id,
     stream: (prompt, _tools, { agent: path, sessionId }) => {
       const agent = path.slice(path.lastIndexOf("/") + 1)
-      const reel = reels.get(agent)
+      // Siblings of one name are numbered, and play the same steps.
+      const reel = reels.get(agent) ?? reels.get(agent.replace(/-\d+$/, ""))
       if (reel === undefined) return toPlay({ text: `The script has no steps for ${agent}.` }, ids)()
       const index = Math.min(repliesIn(prompt), reel.length - 1)
       const scene = reel[index]

@@ -145,7 +145,7 @@ class Gate {
     authority = this.options.authority
   ): Effect.Effect<Verdict, never, Interactor.Interactor> =>
     Effect.flatMap(Origin.current, (origin) =>
-      Effect.flatMap(Effect.clock, (clock) => {
+      Effect.clockWith((clock) => {
         const { call, context, entry, params } = proposal
         const once: Case["once"] = { resolved: undefined }
         // Named one by one: a spread of the proposal costs as much as the rest of an allowed call's way through here.
@@ -322,14 +322,14 @@ class Gate {
   }
 
   private allow(now: Case, how: Omit<Resolution, "granted">): Effect.Effect<Verdict> {
-    const { params, call, edited } = now
-    return Effect.map(this.settle(now, { granted: true, ...how }), (resolution) =>
-      resolution.granted ? { _tag: "Allowed", params, encoded: call.params, edited } : denied(resolution)
-    )
+    const resolution: Resolution = { ...how, granted: true }
+    // Most calls end here: without a record to write, the verdict is known at once.
+    if (this.options.audit === undefined) return Effect.succeed(verdictOf(now, this.publish(now, resolution)))
+    return Effect.map(this.settle(now, resolution), (settled) => verdictOf(now, settled))
   }
 
   private deny(now: Case, how: Omit<Resolution, "granted">): Effect.Effect<Verdict> {
-    return Effect.map(this.settle(now, { granted: false, ...how }), denied)
+    return Effect.map(this.settle(now, { ...how, granted: false }), denied)
   }
 
   /**
@@ -362,29 +362,36 @@ class Gate {
     const { call, edited, once } = now
     if (once.resolved !== undefined) return resolution
     once.resolved = resolution
-    const { how: _how, askedAt: _askedAt, ...told } = resolution
-    this.tell(now, {
-      _tag: "PermissionResolved",
-      toolCallId: call.id,
-      tool: call.name,
-      ...told,
-      ...(edited ? { edited } : {}),
-      reason: this.options.redactor.text(told.reason)
-    })
+    const { granted, method, requestId, by } = resolution
+    const reason = this.options.redactor.text(resolution.reason)
+    const told = { _tag: "PermissionResolved", toolCallId: call.id, tool: call.name, granted, method, reason } as const
+    this.tell(
+      now,
+      requestId === undefined && by === undefined && !edited
+        ? told
+        : {
+            ...told,
+            ...(requestId === undefined ? {} : { requestId }),
+            ...(by === undefined ? {} : { by }),
+            ...(edited ? { edited } : {})
+          }
+    )
     return resolution
   }
 
   private tell({ clock, origin }: Case, body: AgentEvent.Body): void {
     const { agent, correlationId, sessionId } = origin
     const at = clock.unsafeCurrentTimeMillis()
-    const stamp = { at, sessionId, agent, ...(correlationId === undefined ? {} : { correlationId }) }
-    this.options.bus.unsafePublish(AgentEvent.make(stamp, body))
+    this.options.bus.unsafePublish(AgentEvent.make({ at, sessionId, agent, correlationId }, body))
   }
 }
 
 const cancelled: Resolution = { granted: false, method: "cancelled", reason: "the work was cancelled" }
 
 const askAgain: Decision = { decision: "ask", method: "default", rule: "the arguments are being edited" }
+
+const verdictOf = ({ call, edited, params }: Case, resolution: Resolution): Verdict =>
+  resolution.granted ? { _tag: "Allowed", params, encoded: call.params, edited } : denied(resolution)
 
 const subjectOf = (entry: ToolRegistry.Entry, params: unknown): PermissionRule.Subject =>
   PermissionRule.subject({ tool: entry.name, params, commandField: entry.shellCommand })

@@ -32,6 +32,7 @@ import type * as Model from "../model/Model.js"
 import * as TokenLedger from "../model/TokenLedger.js"
 import * as PermissionCommand from "../permission/PermissionCommand.js"
 import { PermissionState } from "../permission/PermissionState.js"
+import type { CompactionConfig } from "../session/CompactionConfig.js"
 import type * as History from "../session/History.js"
 import * as Session from "../session/Session.js"
 import type { Limits } from "../session/SessionContext.js"
@@ -70,6 +71,8 @@ export interface Agent {
   readonly cancel: (reason?: CancelReason) => Effect.Effect<Option.Option<TurnEnd>>
   /** Ends the running turn as halted: nobody is there who could answer. */
   readonly halt: (detail: string) => Effect.Effect<void>
+  /** Makes the history as short as the configuration allows: at once when idle, else before the next model call. */
+  readonly compact: Session.Service["compact"]
   readonly isIdle: Effect.Effect<boolean>
   /** Waits until no turn runs and nothing waits; yields the last turn's end. */
   readonly awaitIdle: Effect.Effect<Option.Option<TurnEnd>>
@@ -116,6 +119,8 @@ export interface Options {
   readonly whenNobody?: "fail" | "wait" | undefined
   /** Agent path. Default: `main`. */
   readonly name?: string | undefined
+  /** Instead of the runtime's. */
+  readonly compaction?: CompactionConfig | undefined
   /** Instead of the runtime's model. */
   readonly model?: Model.Service | undefined
   /** Name of the profile the agent was made by, for its events. */
@@ -190,6 +195,7 @@ export const startWith = (
         instructions: [runtime.baseInstructions, options.instructions ?? runtime.instructions]
           .filter((text) => text !== "")
           .join("\n\n"),
+        compaction: options.compaction ?? runtime.compaction,
         interactor,
         insteadOfAsking: (proposal, gate) => wire(session).insteadOfAsking(proposal, gate),
         ambient: (own) => wire(own).ambient
@@ -250,6 +256,7 @@ export const startWith = (
         ),
       cancel: (reason = "user") => session.cancel(reason),
       halt: session.halt,
+      compact: session.compact,
       isIdle: session.isIdle,
       awaitIdle: session.awaitIdle,
       events,

@@ -103,17 +103,19 @@ export interface Options<Tools extends Record<string, Tool.Any>> {
 export type Requirements<Tools extends Record<string, Tool.Any>> =
   Tool.HandlersFor<Tools> | Exclude<Tool.Requirements<Tools[keyof Tools]>, Interactors.Interactor | Subagents>
 
+/** A toolkit with its handlers, as sessions use it. */
+export const registry = <Tools extends Record<string, Tool.Any>>(
+  toolkit: Toolkit.Toolkit<Tools>
+): Effect.Effect<ToolRegistry.Service, never, Requirements<Tools>> =>
+  // The session provides `Interactor` and `Subagents` to every call; the type of the registry cannot know that.
+  ToolRegistry.make(toolkit) as Effect.Effect<ToolRegistry.Service, never, Requirements<Tools>>
+
 export const make = <Tools extends Record<string, Tool.Any>>(
   options: Options<Tools>
 ): Effect.Effect<Service, never, Model.Model | FileSystem.FileSystem | Path.Path | Requirements<Tools>> =>
   Effect.gen(function* () {
     const model = yield* Model.Model
-    // The session provides `Interactor` and `Subagents` to every call; the type of the registry cannot know that.
-    const tools = yield* ToolRegistry.make(options.toolkit) as Effect.Effect<
-      ToolRegistry.Service,
-      never,
-      Requirements<Tools>
-    >
+    const tools = yield* registry(options.toolkit)
     const path = yield* Path.Path
     const policy = options.policy ?? PermissionFile.defaults
     const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path>()

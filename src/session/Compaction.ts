@@ -79,8 +79,8 @@ export interface Service {
    */
   readonly run: (reason: Reason, readSteering?: () => void) => Effect.Effect<void>
   /**
-   * A provider says that the history is too long for it. `true`: it is shorter now. The second attempt in a row leaves
-   * nothing but the running turn.
+   * A provider says that the history is too long for it. `true`: it is shorter now. On the second attempt in a row, or
+   * when there is no other way, the latest turns may go too, except for the running one.
    */
   readonly recover: (attempt: number, readSteering: () => void) => Effect.Effect<boolean>
   /** What a provider counted for the history as it is now. */
@@ -170,16 +170,20 @@ class Compaction implements Service {
       // The provider knows better than we what it can take in: less than this.
       const window = Math.min(this.window(), this.meter.tokens())
       const goal = { tokens: (window * this.config.targetPercent) / 100, turns: Number.POSITIVE_INFINITY }
-      const config = attempt === 1 ? this.config : { ...this.config, preserveRecentTurns: 1 }
-      const strategy = attempt === 1 ? CompactionStrategy.strategies[config.type] : CompactionStrategy.truncate
-      const snapshot = () => this.snapshot({ goal, running: true, forced: true, config, window })
-      const work = this.shortened(strategy, snapshot, readSteering).pipe(
+      const snapshot = (config: CompactionConfig.CompactionConfig) => () =>
+        this.snapshot({ goal, running: true, forced: true, config, window })
+      const gentle = snapshot(this.config)
+      const harsh = snapshot({ ...this.config, preserveRecentTurns: 1 })
+      const last = Effect.suspend(() => Effect.map(CompactionStrategy.truncate(harsh()), cutToFit(harsh())))
+      const first = this.shortened(CompactionStrategy.strategies[this.config.type], gentle, readSteering).pipe(
         Effect.catchAll((failure) => {
           this.host.emit({ _tag: "AgentError", message: failure.message })
-          return CompactionStrategy.truncate(snapshot())
+          return CompactionStrategy.truncate(gentle())
         }),
-        Effect.map((shortened) => shortened && cutToFit(shortened, snapshot()))
+        Effect.map((shortened) => shortened && cutToFit(gentle())(shortened)),
+        Effect.flatMap((shortened) => (shortened?.removed === 0 ? last : Effect.succeed(shortened)))
       )
+      const work = attempt === 1 ? first : last
       return Effect.match(this.told("context_limit", work), {
         onFailure: () => false,
         onSuccess: (compacted) => compacted !== undefined && compacted.removed > 0
@@ -366,18 +370,15 @@ const turnsToKeep = ({ maxTurns = 0, preserveRecentTurns, targetPercent }: Compa
   Math.max(preserveRecentTurns, Math.floor((maxTurns * targetPercent) / 100))
 
 /** Cuts tool results where a strategy was not enough for a provider that refuses more than the window. */
-const cutToFit = (shortened: Shortened, snapshot: Snapshot): Shortened => {
-  const tokens = (snapshot.window * cutPercent) / 100
-  if (shortened.tokens <= tokens) return shortened
-  const { messages } = shortened
-  const cut = CompactionStrategy.cutResults({
-    ...snapshot,
-    messages,
-    tokens: shortened.tokens,
-    goal: { tokens, turns: Number.POSITIVE_INFINITY }
-  })
-  return { ...cut, removed: shortened.removed + cut.removed, usage: shortened.usage }
-}
+const cutToFit =
+  (snapshot: Snapshot) =>
+  (shortened: Shortened): Shortened => {
+    const goal = { tokens: (snapshot.window * cutPercent) / 100, turns: Number.POSITIVE_INFINITY }
+    const { messages, removed, tokens, usage } = shortened
+    if (tokens <= goal.tokens) return shortened
+    const cut = CompactionStrategy.cutResults({ ...snapshot, messages, tokens, goal })
+    return { ...cut, removed: removed + cut.removed, usage }
+  }
 
 const because = (message: string) => new CompactionFailed({ message })
 const sessionEnded = because("The session has ended; there is nothing to compact any more.")

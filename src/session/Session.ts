@@ -189,6 +189,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       },
       cancellable,
       isStopped: () => stop.reason !== undefined || ended,
+      isQuiet: () => inbox.isEmpty() && !ended,
       ended: () => {
         fiber = undefined
         if (inbox.isEmpty() && !ended) skip()

@@ -29,6 +29,8 @@ export interface Loop {
   readonly cancellable: (work: Effect.Effect<void>, restore: Restore) => Effect.Effect<unknown>
   /** Whether whoever asked is to be told that it was cancelled. */
   readonly isStopped: () => boolean
+  /** Nobody's words wait. */
+  readonly isQuiet: () => boolean
   /** Called at its end, however it ends, before the next turn. */
   readonly ended: () => void
 }
@@ -43,15 +45,27 @@ export const make = (compaction: Compaction.Service, loop: Loop): Tidying => {
       const gate = Deferred.unsafeMake<void>(FiberId.none)
       running = gate
       loop.begun()
-      const end = Effect.sync(() => {
-        if (loop.isStopped()) compaction.dismiss()
+      const end = () => {
+        if (running !== gate) return
         running = undefined
         loop.ended()
         Deferred.unsafeDone(gate, Effect.void)
-      })
-      return Effect.uninterruptibleMask((restore) =>
-        Effect.ensuring(loop.cancellable(Effect.interruptible(compaction.run("manual")), restore), end)
+      }
+      const once = Effect.uninterruptibleMask((restore) =>
+        Effect.ensuring(
+          loop.cancellable(Effect.interruptible(compaction.run("manual")), restore),
+          Effect.sync(() => {
+            if (loop.isStopped()) compaction.dismiss()
+          })
+        )
       )
+      // Who was told of the end may have asked again before this came to it: looking and ending are one step.
+      const all: Effect.Effect<void> = Effect.flatMap(once, () => {
+        if (compaction.isRequested() && loop.isQuiet()) return all
+        end()
+        return Effect.void
+      })
+      return Effect.ensuring(all, Effect.sync(end))
     }
   }
 }

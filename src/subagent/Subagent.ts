@@ -143,7 +143,11 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
         agentId: id,
         end,
         text: textOf(session, end),
-        usage: usage === undefined ? undefined : { input: usage.inputTokens, output: usage.outputTokens },
+        // What no provider reported is not nothing, and is not told as nothing.
+        usage:
+          usage === undefined || usage.unknownCalls === usage.calls
+            ? undefined
+            : { input: usage.inputTokens, output: usage.outputTokens },
         outputStreamed: tree.outputStreamed
       })
       const { error, success, turns_used: turnsUsed } = result

@@ -10,7 +10,8 @@ sessionStoreSuite("a SQLite file", {
     const fs = yield* FileSystem.FileSystem
     const directory = yield* fs.makeTempDirectoryScoped({ prefix: "assent-store-" })
     const context = yield* Effect.context<NodeContext.NodeContext>()
-    return (process: Process) => Effect.provide(LibsqlStore.make({ file: `${directory}/a b#%/assent.db`, process }), context)
+    return (process: Process) =>
+      Effect.provide(LibsqlStore.make({ file: `${directory}/a b#%/assent.db`, process }), context)
   }).pipe(Effect.provide(NodeContext.layer)),
   runs: 30
 })

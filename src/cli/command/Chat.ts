@@ -22,15 +22,21 @@ export const run = (invocation: Arguments.Invocation) =>
     const interactive = Screen.isInteractive("stdout")
     // The model is resolved before the terminal is taken over, so that a mistake is told on a plain line.
     yield* Launch.resolveModel(settings, settings.model)
+    const known = yield* Launch.profiles(settings)
     return yield* Effect.gen(function* () {
       const screen = yield* ConsoleScreen
       const console = yield* ConsoleChannel.make()
-      const trusted = settings.wantsTrust && interactive ? yield* askForTrust(settings, console) : false
+      const wantsTrust = settings.wantsTrust || known.wantTrust
+      const trusted = wantsTrust && interactive ? yield* askForTrust(settings, console) : false
       const current = trusted ? yield* Settings.load({ ...flags, trust: true }) : settings
-      for (const warning of current.warnings) yield* screen.printLine(warning)
+      const profiles = trusted ? yield* Launch.profiles(current) : known
+      for (const warning of [...current.warnings, ...profiles.remarks]) yield* screen.printLine(warning)
       if (current.wantsTrust) yield* screen.printLine(Settings.untrustedNotice(current))
       const opened = yield* Channels.open(plans, current, Effect.succeed(console))
-      const agent = yield* Launch.startAgent(current, opened, { events: { capacity: 4_096 } })
+      const agent = yield* Launch.startAgent(current, profiles, opened, {
+        events: { capacity: 4_096 },
+        outputStreamed: true
+      })
       const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
       return yield* ChatExecutor.run({
         agent,

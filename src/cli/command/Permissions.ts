@@ -1,20 +1,14 @@
 /** `assent permissions`: what the policy says, without an agent. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Layer from "effect/Layer"
 import type { SessionId } from "../../core/Id.js"
-import * as HaltChannel from "../../channel/HaltChannel.js"
-import * as Interactor from "../../interaction/Interactor.js"
-import * as Clarification from "../../builtin/Clarification.js"
-import * as Workspace from "../../builtin/Workspace.js"
 import * as PermissionCommand from "../../permission/PermissionCommand.js"
 import { PermissionState } from "../../permission/PermissionState.js"
-import * as ToolRegistry from "../../tool/ToolRegistry.js"
 import * as Arguments from "../Arguments.js"
 import * as ExitCode from "../ExitCode.js"
-import * as Launch from "../Launch.js"
 import * as Output from "../Output.js"
 import * as Settings from "../Settings.js"
+import * as Tools from "../Tools.js"
 
 /** Verbs that change a running session; without one there is nothing to change. */
 const changing = new Set(["allow", "deny", "default", "suspend", "resume", "clear"])
@@ -28,10 +22,7 @@ export const run = ({ flags, words }: Arguments.Invocation) =>
         message: `permissions ${verb} changes a running session: type /permissions ${words.join(" ")} in assent chat. To change the policy itself, edit ${settings.configDirectory}/permissions.json or .assent/permissions.json.`
       })
     }
-    const tools = yield* ToolRegistry.make(Launch.toolkit).pipe(
-      Effect.provideService(Interactor.Interactor, HaltChannel.yolo),
-      Effect.provide(Layer.merge(Workspace.layer({ root: settings.workspace }), Clarification.layer))
-    )
+    const tools = yield* Tools.registry(settings.workspace)
     const outcome = PermissionCommand.run(words.join(" "), {
       state: new PermissionState(),
       policy: settings.policy,

@@ -1,22 +1,17 @@
 /** `assent profiles`: the recipes of subagents, and what is wrong with their files. */
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import * as HaltChannel from "../../channel/HaltChannel.js"
 import * as Display from "../../channel/Display.js"
-import * as Interactor from "../../interaction/Interactor.js"
-import * as Clarification from "../../builtin/Clarification.js"
-import * as Workspace from "../../builtin/Workspace.js"
 import * as ProfileLoader from "../../subagent/ProfileLoader.js"
 import * as SubagentProfile from "../../subagent/SubagentProfile.js"
 import * as ToolRegistry from "../../tool/ToolRegistry.js"
 import * as Arguments from "../Arguments.js"
 import * as ExitCode from "../ExitCode.js"
-import * as Launch from "../Launch.js"
 import * as Output from "../Output.js"
 import * as ProfilePlace from "../ProfilePlace.js"
 import * as Screen from "../Screen.js"
 import * as Settings from "../Settings.js"
+import * as Tools from "../Tools.js"
 
 /** Exit code 2 when a checked file has a problem, or when there is no such profile. */
 export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "words">) =>
@@ -25,10 +20,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     const counted = verb === "list" ? rest.length === 0 : verb === "show" ? rest.length === 1 : verb === "check"
     if (!counted) return yield* new Arguments.UsageError({ message: usage })
     const settings = yield* Settings.load(flags)
-    const tools = yield* ToolRegistry.make(Launch.toolkit).pipe(
-      Effect.provideService(Interactor.Interactor, HaltChannel.yolo),
-      Effect.provide(Layer.merge(Workspace.layer({ root: settings.workspace }), Clarification.layer))
-    )
+    const tools = yield* Tools.registry(settings.workspace)
     const style = Display.style(yield* Screen.wantsColor("stdout"))
     if (verb === "check" && rest.length > 0) return yield* checkFiles(rest, settings, tools)
     const loaded = yield* ProfilePlace.load(settings, tools)

@@ -26,7 +26,9 @@ export const run = (invocation: Arguments.Invocation) =>
     const wantsConsole = plans.some((plan) => plan._tag === "Console")
     const task = yield* taskOf(words, jsonl, wantsConsole)
     yield* Launch.resolveModel(settings, settings.model)
-    for (const warning of settings.warnings) yield* Output.write(process.stderr, `assent: ${warning}\n`)
+    const profiles = yield* Launch.profiles(settings)
+    for (const warning of [...settings.warnings, ...profiles.remarks])
+      yield* Output.write(process.stderr, `assent: ${warning}\n`)
     if (settings.wantsTrust) yield* Output.write(process.stderr, `assent: ${Settings.untrustedNotice(settings)}\n`)
 
     const body = (screen: Option.Option<ConsoleScreen["Type"]>) =>
@@ -38,7 +40,7 @@ export const run = (invocation: Arguments.Invocation) =>
         const opened = yield* Channels.open(plans, settings, console)
         const { halted } = opened
         const channel = jsonl ? Option.some(yield* JsonExecutor.makePeer(settings.timeouts)) : Option.none()
-        const agent = yield* Launch.startAgent(settings, opened, {
+        const agent = yield* Launch.startAgent(settings, profiles, opened, {
           // A program that reads our lines gets every one of them; a screen may skip.
           events: json ? { capacity: 256, whenFull: "wait" } : { capacity: 4_096 }
         })

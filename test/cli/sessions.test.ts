@@ -1,0 +1,211 @@
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as NodeContext from "@effect/platform-node/NodeContext"
+import { afterEach, assert, describe, it, vi } from "@effect/vitest"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as Sessions from "../../src/cli/command/Sessions.js"
+import * as StorePlace from "../../src/cli/StorePlace.js"
+import type { SessionId, ToolCallId } from "../../src/core/Id.js"
+import type { Draft } from "../../src/session/JournalEntry.js"
+import * as JournalSample from "../kit/JournalSample.js"
+
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+const { decided, draft, ended, opened, proposed, raised, received, results, root, said, started, taken, turnEnded } =
+  JournalSample
+
+const place = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const base = yield* Effect.flatMap(fs.makeTempDirectoryScoped({ prefix: "assent-sessions-" }), fs.realPath)
+  const workspace = `${base}/workspace`
+  yield* fs.makeDirectory(workspace)
+  const file = yield* StorePlace.of({}, { workspace })
+  /** Runs sessions, one after the other, as far as they came. */
+  const seed = (sessions: { readonly [id: string]: ReadonlyArray<Draft> }, at = file) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const store = yield* StorePlace.open(at)
+        for (const [id, drafts] of Object.entries(sessions)) {
+          yield* Effect.scoped(Effect.flatMap(store.lock(id as SessionId), (lease) => lease.append(drafts)))
+        }
+      })
+    )
+  return { base, workspace, file, seed, fs }
+})
+
+/** Runs the command and takes what it prints. */
+const sessions = (
+  { base, workspace }: { readonly base: string; readonly workspace: string },
+  words: ReadonlyArray<string>,
+  flags: { readonly store?: string; readonly json?: boolean } = {}
+) =>
+  Effect.gen(function* () {
+    const printed = { stdout: "", stderr: "" }
+    for (const name of ["stdout", "stderr"] as const) {
+      vi.spyOn(process[name], "write").mockImplementation((text, ...rest) => {
+        printed[name] += String(text)
+        for (const callback of rest) if (typeof callback === "function") callback()
+        return true
+      })
+    }
+    const code = yield* Effect.either(Sessions.run({ flags: { workspace, ...flags }, words })).pipe(
+      Effect.withConfigProvider(ConfigProvider.fromMap(new Map([["ASSENT_CONFIG_DIR", `${base}/config`]]))),
+      Effect.ensuring(Effect.sync(() => vi.restoreAllMocks()))
+    )
+    return { code: code._tag === "Right" ? code.right : code.left.message, ...printed }
+  })
+
+const live = <E>(name: string, effect: Effect.Effect<void, E, NodeContext.NodeContext | Scope.Scope>) =>
+  it.scopedLive(name, () => Effect.provide(effect, NodeContext.layer))
+
+const child = "ses_child" as SessionId
+
+const story: ReadonlyArray<Draft> = [
+  draft(opened()),
+  draft(received("msg_1", "Fix the\ntests")),
+  draft(taken("turn_1", 1, "msg_1")),
+  draft(proposed("turn_1", 1, "call_1", "call_2")),
+  draft(decided("call_1", true)),
+  draft(started("call_1")),
+  draft(
+    opened(child, { agent: "main/explore", depth: 1, parentSessionId: root, parentToolCallId: "call_1" as ToolCallId }),
+    child
+  ),
+  draft(said("Looked around.\u001b[2J"), child),
+  draft(received("msg_2", "Be quick", { interjection: { parentId: "root" } })),
+  draft(ended("call_1")),
+  draft(decided("call_2", false)),
+  draft(ended("call_2", "denied")),
+  draft(results("turn_1")),
+  draft(raised("req_1"))
+]
+
+describe("assent sessions", () => {
+  live(
+    "says that none are kept yet, and leaves no trace of having looked",
+    Effect.gen(function* () {
+      const at = yield* place
+      for (const store of [undefined, `${at.base}/elsewhere/other.db`, ":memory:"]) {
+        const { code, stderr, stdout } = yield* sessions(at, ["list"], store === undefined ? {} : { store })
+        assert.deepStrictEqual([code, stdout], [0, ""])
+        assert.include(stderr, "no sessions are kept in")
+        assert.include(stderr, store ?? at.file)
+      }
+      assert.deepStrictEqual(yield* at.fs.readDirectory(at.workspace), [])
+      assert.deepStrictEqual(yield* at.fs.readDirectory(at.base), ["workspace"])
+    })
+  )
+
+  live(
+    "lists them, last used first, in words and as JSON",
+    Effect.gen(function* () {
+      const at = yield* place
+      const done = [...story.slice(0, 3), draft(turnEnded("turn_1"))]
+      yield* at.seed({ ses_a: done.map(({ entry }) => draft(entry, "ses_a" as SessionId)) })
+      yield* at.seed({ [root]: story })
+      const { code, stdout } = yield* sessions(at, [])
+      assert.strictEqual(code, 0)
+      assert.match(
+        stdout,
+        /^ses_root {2}\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ {2}waiting {2}1 turn {2}offline {2}1 open request {2}Fix the tests\nses_a {2}.* {2}idle {2}1 turn {2}offline {2}Fix the tests\n$/
+      )
+      const json = yield* sessions(at, ["list"], { json: true })
+      const [first] = json.stdout.split("\n")
+      assert.deepInclude(JSON.parse(first ?? ""), { rootSessionId: root, state: "waiting", entries: 14, sessions: 2 })
+    })
+  )
+
+  live(
+    "shows what was said and done, a child's under its name, and what is open",
+    Effect.gen(function* () {
+      const at = yield* place
+      yield* at.seed({ [root]: story })
+      const { code, stdout } = yield* sessions(at, ["show", root])
+      assert.strictEqual(code, 0)
+      assert.deepStrictEqual(stdout.split("\n").slice(2), [
+        "> Fix the",
+        "  tests",
+        "I will.",
+        "  look call_1",
+        "  look call_2",
+        "[main/explore] started, with model offline",
+        "[main/explore] Looked around.\\u{1b}[2J",
+        ">> Be quick",
+        "    look: succeeded  call_1",
+        "    look: denied, whitelist: look",
+        "    look: denied  call_2",
+        "  ? Select: Which? (a, b)",
+        "open: req_1  Select: Which? (a, b)",
+        ""
+      ])
+    })
+  )
+
+  live(
+    "exports all of it as one JSON document",
+    Effect.gen(function* () {
+      const at = yield* place
+      yield* at.seed({ [root]: story })
+      const { code, stdout } = yield* sessions(at, ["export", root])
+      assert.strictEqual(code, 0)
+      const all = JSON.parse(stdout)
+      assert.deepInclude(all, { version: 1, rootSessionId: root, answers: [] })
+      assert.lengthOf(all.entries, story.length)
+      assert.deepInclude(all.entries[3], { seq: 4, sessionId: root })
+      assert.deepStrictEqual(all.entries[3].entry.calls[0], { id: "call_1", name: "look", params: { at: "call_1" } })
+    })
+  )
+
+  live(
+    "deletes one, but none that is running",
+    Effect.gen(function* () {
+      const at = yield* place
+      yield* at.seed({ [root]: story, ses_b: [draft(opened("ses_b" as SessionId), "ses_b" as SessionId)] })
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const store = yield* StorePlace.open(at.file)
+          yield* store.lock(root)
+          const { code } = yield* sessions(at, ["delete", root])
+          assert.include(String(code), `is run by process ${process.pid}`)
+          const { stdout } = yield* sessions(at, [])
+          assert.include(stdout, `running (process ${process.pid} on `)
+        })
+      )
+      assert.strictEqual((yield* sessions(at, ["delete", root])).code, 0)
+      assert.match((yield* sessions(at, [])).stdout, /^ses_b .*\n$/)
+    })
+  )
+
+  live(
+    "takes a store that is elsewhere, and none that is something else",
+    Effect.gen(function* () {
+      const at = yield* place
+      const store = `${at.base}/other.db`
+      yield* at.seed({ [root]: story }, store)
+      assert.include((yield* sessions(at, ["list"], { store })).stdout, root)
+      const text = `${at.base}/notes.txt`
+      yield* at.fs.writeFileString(text, "not a database, but a text of some length")
+      const { code } = yield* sessions(at, ["list"], { store: text })
+      assert.include(String(code), "the file is not a database")
+      assert.strictEqual(yield* at.fs.readFileString(text), "not a database, but a text of some length")
+    })
+  )
+
+  live(
+    "explains what it takes",
+    Effect.gen(function* () {
+      const at = yield* place
+      const told = (...words: ReadonlyArray<string>) => Effect.map(sessions(at, words), ({ code }) => String(code))
+      assert.include(yield* told("erase"), "list [--json]; show SESSION; export SESSION; delete SESSION")
+      assert.include(yield* told("toString"), "assent sessions takes")
+      assert.include(yield* told("list", "ses_a"), "assent sessions takes")
+      assert.include(yield* told("show", "ses_a"), "There is no session ses_a in")
+      yield* at.seed({ [root]: story })
+      assert.include(yield* told("show"), "assent sessions show needs a session. There are: ses_root.")
+      assert.include(yield* told("delete", "ses_a\u001b"), "There is no session ses_a\\u{1b}")
+    })
+  )
+})

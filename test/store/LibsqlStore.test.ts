@@ -1,0 +1,378 @@
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as NodeContext from "@effect/platform-node/NodeContext"
+import type * as SqlClient from "@effect/sql/SqlClient"
+import { SqlClient as SqlClientTag } from "@effect/sql/SqlClient"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import type * as Scope from "effect/Scope"
+import type { RequestId } from "../../src/core/Id.js"
+import * as Restored from "../../src/session/Restored.js"
+import type { Draft } from "../../src/session/JournalEntry.js"
+import type { Process } from "../../src/session/SessionLock.js"
+import type * as SessionStore from "../../src/session/SessionStore.js"
+import * as LibsqlConnection from "../../src/store/LibsqlConnection.js"
+import * as LibsqlStore from "../../src/store/LibsqlStore.js"
+import * as Migrations from "../../src/store/Migrations.js"
+import * as SqlSessionStore from "../../src/store/SqlSessionStore.js"
+import * as JournalSample from "../kit/JournalSample.js"
+
+const { draft, opened, raised, received, root, said, taken, turnEnded } = JournalSample
+
+const me: Process = { pid: 1, host: "here", isAlive: () => true }
+
+const live = <E>(name: string, effect: Effect.Effect<void, E, NodeContext.NodeContext | Scope.Scope>) =>
+  it.scopedLive(name, () => Effect.provide(effect, NodeContext.layer))
+
+const place = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const directory = yield* fs.makeTempDirectoryScoped({ prefix: "assent-libsql-" })
+  const file = `${directory}/assent.db`
+  /** Does something to a database, as another program would. */
+  const tamper = <A, E>(body: (sql: SqlClient.SqlClient) => Effect.Effect<A, E>, at = file) =>
+    Effect.scoped(Effect.flatMap(LibsqlConnection.open(at), body))
+  /** All that is there, byte by byte. */
+  const bytes = Effect.flatMap(fs.readDirectory(directory), (names) =>
+    Effect.forEach([...names].sort(), (name) =>
+      Effect.map(
+        fs.readFile(`${directory}/${name}`),
+        (content) => [name, Buffer.from(content).toString("base64")] as const
+      )
+    )
+  )
+  return { fs, directory, file, tamper, bytes, open: LibsqlStore.make({ file, process: me }) }
+})
+
+const write = (store: SessionStore.Service, drafts: ReadonlyArray<Draft>) =>
+  Effect.scoped(Effect.flatMap(store.lock(root), (lease) => lease.append(drafts)))
+
+const beginning = [draft(opened()), draft(received("msg_1", "Fix it")), draft(taken("turn_1", 1, "msg_1"))]
+
+describe("a store that cannot be used", () => {
+  const refused = (
+    name: string,
+    problem: string,
+    says: string,
+    prepare: (at: Effect.Effect.Success<typeof place>) => Effect.Effect<unknown, unknown, NodeContext.NodeContext>
+  ) =>
+    live(
+      `${name}: says so, and leaves it untouched`,
+      Effect.gen(function* () {
+        const at = yield* place
+        yield* prepare(at)
+        const before = yield* at.bytes
+        const error = yield* Effect.flip(Effect.scoped(at.open))
+        assert.strictEqual(error._tag === "StoreUnusable" ? error.problem : error._tag, problem)
+        assert.include(error.message, says)
+        assert.include(error.message, at.file)
+        assert.deepStrictEqual(yield* at.bytes, before)
+      })
+    )
+
+  refused("a text", "foreign", "the file is not a database", ({ file, fs }) =>
+    fs.writeFileString(file, "SQLite is a fine database, but this is a text about it.\n".repeat(10))
+  )
+  refused("a few bytes", "foreign", "the file is not a database", ({ file, fs }) =>
+    fs.writeFileString(file, "SQLite format 3\0")
+  )
+  refused("a store of a newer version", "newer", "Use a newer version of this program", (at) =>
+    Effect.zipRight(
+      Effect.scoped(Effect.flatMap(at.open, (store) => write(store, beginning))),
+      at.tamper((sql) => sql.unsafe(`PRAGMA user_version = ${Migrations.latest + 1}`))
+    )
+  )
+  refused("a database that names its program", "foreign", "another program", (at) =>
+    at.tamper((sql) => Effect.zipRight(sql`PRAGMA application_id = 42`, sql`CREATE TABLE bookmark (url TEXT)`))
+  )
+  refused("a database that does not", "foreign", "another program", (at) =>
+    at.tamper((sql) => Effect.zipRight(sql`CREATE TABLE bookmark (url TEXT)`, sql`INSERT INTO bookmark VALUES ('a')`))
+  )
+  refused("a damaged one", "unreadable", "the file is damaged", (at) =>
+    Effect.gen(function* () {
+      yield* Effect.scoped(Effect.flatMap(at.open, (store) => write(store, beginning)))
+      const content = yield* at.fs.readFile(at.file)
+      content.fill(0xff, 100, 4_096)
+      yield* at.fs.writeFile(at.file, content)
+    })
+  )
+
+  live(
+    "is a directory, or has a file in its way",
+    Effect.gen(function* () {
+      const { directory, file, fs } = yield* place
+      const directoryError = yield* Effect.flip(LibsqlStore.make({ file: directory, process: me }))
+      assert.include(directoryError.message, "it is not a file")
+      yield* fs.writeFileString(file, "")
+      const inTheWay = yield* Effect.flip(LibsqlStore.make({ file: `${file}/assent.db`, process: me }))
+      assert.match(inTheWay._tag, /^Store/)
+      assert.strictEqual(yield* fs.readFileString(file), "")
+    })
+  )
+
+  live(
+    "had its tables made by a newer version, in a database of the program's own",
+    Effect.gen(function* () {
+      const at = yield* place
+      yield* Effect.scoped(at.open)
+      yield* at.tamper((sql) =>
+        Effect.gen(function* () {
+          yield* sql`INSERT INTO ${sql(Migrations.table)} ${sql.insert({ migration_id: 99, name: "later" })}`
+          const error = yield* Effect.flip(
+            Effect.scoped(Effect.provideService(SqlSessionStore.make({ process: me }), SqlClientTag, sql))
+          )
+          assert.include(error.message, "version 99")
+        })
+      )
+    })
+  )
+})
+
+describe("a store that cannot be written to", () => {
+  /** A store on a connection that the test has its hands on. */
+  const withConnection = <E>(
+    body: (store: SessionStore.Service, sql: SqlClient.SqlClient) => Effect.Effect<void, E, Scope.Scope>
+  ) =>
+    Effect.gen(function* () {
+      const { file } = yield* place
+      const sql = yield* LibsqlConnection.open(file)
+      const store = yield* Effect.provideService(SqlSessionStore.make({ process: me, name: file }), SqlClientTag, sql)
+      yield* body(store, sql)
+    })
+
+  live(
+    "for want of space keeps what it has, writes nothing in part, and goes on when there is space",
+    withConnection((store, sql) =>
+      Effect.gen(function* () {
+        const lease = yield* store.lock(root)
+        yield* lease.append(beginning)
+        const [pages] = yield* sql<{ readonly page_count: number }>`PRAGMA page_count`
+        yield* sql.unsafe(`PRAGMA max_page_count = ${(pages?.page_count ?? 0) + 4}`)
+        const big = Array.from({ length: 50 }, (_, index) => draft(said(`${index} `.repeat(2_000))))
+        for (let attempt = 0; attempt < 3; attempt++) {
+          const error = yield* Effect.flip(lease.append(big))
+          assert.strictEqual(error._tag, "StoreUnwritable")
+          assert.include(error.message, "the disk is full")
+          assert.lengthOf((yield* store.load(root)).entries, 3)
+        }
+        yield* sql`PRAGMA max_page_count = 100000`
+        yield* lease.append(big)
+        assert.lengthOf((yield* store.load(root)).entries, 53)
+      })
+    )
+  )
+
+  live(
+    "because it is read-only can still be read",
+    withConnection((store, sql) =>
+      Effect.gen(function* () {
+        yield* write(store, [...beginning, draft(raised("req_1"))])
+        yield* sql`PRAGMA query_only = 1`
+        const errors = [
+          yield* Effect.flip(Effect.scoped(store.lock(root))),
+          yield* Effect.flip(store.delete(root)),
+          yield* Effect.flip(store.answer("req_1" as RequestId, 1, "web"))
+        ]
+        for (const error of errors) assert.include(error.message, "it is read-only")
+        assert.lengthOf((yield* store.load(root)).entries, 4)
+        assert.lengthOf(yield* store.list, 1)
+      })
+    )
+  )
+
+  live(
+    "because an entry has no JSON writes none of what came with it",
+    withConnection((store) =>
+      Effect.gen(function* () {
+        const lease = yield* store.lock(root)
+        const circle: { self?: unknown } = {}
+        circle.self = circle
+        const bad = { ...JournalSample.ended("call_1"), result: circle }
+        const error = yield* Effect.flip(lease.append([...beginning, draft(bad)]))
+        assert.include(error.message, "ToolEnded")
+        assert.deepStrictEqual(yield* store.list, [])
+      })
+    )
+  )
+
+  live(
+    "because it is closed says so",
+    Effect.gen(function* () {
+      const at = yield* place
+      const lease = yield* Effect.scoped(Effect.flatMap(at.open, (store) => store.lock(root)))
+      const error = yield* Effect.flip(lease.append(beginning))
+      assert.include(error.message, "it is closed")
+    })
+  )
+})
+
+describe("a journal that cannot be read", () => {
+  const unreadable = (name: string, says: string, statement: string) =>
+    live(
+      `because ${name}, says from where on`,
+      Effect.gen(function* () {
+        const at = yield* place
+        yield* Effect.scoped(Effect.flatMap(at.open, (store) => write(store, beginning)))
+        yield* at.tamper((sql) => sql.unsafe(statement))
+        const store = yield* at.open
+        const error = yield* Effect.flip(store.load(root))
+        assert.strictEqual(error._tag, "JournalUnreadable")
+        assert.include(error.message, says)
+        assert.lengthOf(yield* store.list, 1)
+      })
+    )
+  unreadable("an entry is missing", "entry 2 on: it is missing", "DELETE FROM assent_entry WHERE seq = 2")
+  unreadable(
+    "an entry is damaged",
+    "entry 2 on: it is no JSON",
+    "UPDATE assent_entry SET body = substr(body, 2) WHERE seq = 2"
+  )
+  unreadable(
+    "an entry is of a kind that came later",
+    "entry 3 on",
+    `UPDATE assent_entry SET body = '{"_tag":"MoonPhaseChanged"}' WHERE seq = 3`
+  )
+  unreadable(
+    "it is of a newer version",
+    "version 2",
+    `UPDATE assent_entry SET body = replace(body, '"version":1', '"version":2') WHERE seq = 1`
+  )
+})
+
+describe("a SQLite file", () => {
+  live(
+    "is its owner's alone, says whose it is, and is not made again",
+    Effect.gen(function* () {
+      const { file, fs, open } = yield* place
+      yield* Effect.scoped(Effect.flatMap(open, (store) => write(store, beginning)))
+      assert.strictEqual((yield* fs.stat(file)).mode & 0o777, 0o600)
+      const header = Buffer.from(yield* fs.readFile(file)).subarray(0, 100)
+      assert.strictEqual(header.subarray(68, 72).toString(), "asnt")
+      assert.strictEqual(header.readUInt32BE(60), Migrations.latest)
+      assert.lengthOf((yield* Effect.scoped(Effect.flatMap(open, (store) => store.load(root)))).entries, 3)
+    })
+  )
+
+  live(
+    "is opened by several at once when it is new",
+    Effect.gen(function* () {
+      const { open } = yield* place
+      const stores = yield* Effect.all([open, open, open, open, open], { concurrency: "unbounded" })
+      yield* Effect.forEach(stores, (store) => write(store, beginning.slice(0, 1)))
+      const [first] = stores
+      assert.lengthOf((yield* first.load(root)).entries, 5)
+    })
+  )
+
+  live(
+    "stays on the connection that was set up, also after transactions that failed",
+    Effect.gen(function* () {
+      const { file } = yield* place
+      yield* LibsqlStore.make({ file, process: me })
+      const sql = yield* LibsqlConnection.open(file)
+      yield* sql`PRAGMA synchronous = FULL`
+      yield* sql`PRAGMA busy_timeout = 7`
+      yield* sql.withTransaction(sql`SELECT 1`)
+      yield* Effect.flip(sql.withTransaction(sql`SELECT * FROM nowhere`))
+      assert.deepStrictEqual(
+        [yield* sql`PRAGMA synchronous`, yield* sql`PRAGMA busy_timeout`, yield* sql`PRAGMA journal_mode`].map(
+          ([row]) => Object.values(row ?? {})[0]
+        ),
+        [2, 7, "wal"]
+      )
+    })
+  )
+
+  live(
+    "can be written to again after another program had it for too long",
+    Effect.gen(function* () {
+      const { file } = yield* place
+      yield* LibsqlStore.make({ file, process: me })
+      const sql = yield* LibsqlConnection.open(file)
+      yield* sql`PRAGMA busy_timeout = 1`
+      // Under another name it does not take turns with us, as another program does not.
+      const other = yield* LibsqlConnection.open(`/proc/self/root${file}`)
+      yield* other`BEGIN IMMEDIATE`
+      for (let attempt = 0; attempt < 2; attempt++) {
+        const error = yield* Effect.flip(sql.withTransaction(sql`DELETE FROM assent_entry`))
+        assert.include(String(error.cause), "SQLITE_BUSY")
+      }
+      yield* other`ROLLBACK`
+      yield* sql.withTransaction(sql`DELETE FROM assent_entry`)
+    })
+  )
+
+  live(
+    "has all that was acknowledged, and nothing in part, whenever its process dies",
+    Effect.gen(function* () {
+      const { directory, file, fs, open } = yield* place
+      const store = yield* open
+      const lease = yield* store.lock(root)
+      const acknowledged: Array<string> = []
+      const writers = yield* Effect.forEach([0, 1, 2, 3], (writer) =>
+        Effect.fork(
+          Effect.forEach(Array.from({ length: 40 }), (_, batch) =>
+            Effect.zipRight(
+              lease.append([0, 1, 2].map((at) => draft(received(`${writer}/${batch}/${at}`, "x".repeat(3_000))))),
+              Effect.sync(() => acknowledged.push(`${writer}/${batch}`))
+            )
+          )
+        )
+      )
+      for (let death = 0; death < 12; death++) {
+        yield* Effect.forEach(Array.from({ length: death * 7 }), () => Effect.yieldNow())
+        const known = [...acknowledged]
+        // What the disk holds at this moment is what a process that is killed now leaves.
+        const left = `${directory}/${death}`
+        yield* fs.makeDirectory(left)
+        for (const name of ["assent.db-wal", "assent.db"]) yield* fs.copyFile(`${directory}/${name}`, `${left}/${name}`)
+        const next = yield* LibsqlStore.make({
+          file: `${left}/assent.db`,
+          process: { ...me, pid: 2, isAlive: () => false }
+        })
+        const { entries } = yield* Effect.orElseSucceed(next.load(root), () => ({ entries: [] }))
+        const ids = entries.map(({ entry }) => (entry._tag === "MessageReceived" ? String(entry.message.id) : "?"))
+        const batches = ids.filter((_, index) => index % 3 === 0).map((id) => id.replace(/\/0$/, ""))
+        assert.deepStrictEqual(
+          ids,
+          batches.flatMap((batch) => [0, 1, 2].map((at) => `${batch}/${at}`))
+        )
+        for (const batch of known) assert.include(batches, batch)
+        yield* write(next, [draft(turnEnded("turn_1"))])
+      }
+      yield* Effect.forEach(writers, Fiber.join)
+      assert.strictEqual((yield* store.load(root)).entries.length, 4 * 40 * 3)
+      assert.isTrue(yield* fs.exists(file))
+    })
+  )
+
+  live(
+    "with 10,000 messages is resumed in well under a second, and appended to as fast as an empty one",
+    Effect.gen(function* () {
+      const { open } = yield* place
+      const store = yield* open
+      const drafts = Array.from({ length: 5_000 }, (_, turn) => [
+        draft(received(`msg_${turn}`, "words ".repeat(20))),
+        draft(taken(`turn_${turn}`, 1, `msg_${turn}`)),
+        draft(said("an answer ".repeat(30))),
+        draft(turnEnded(`turn_${turn}`))
+      ]).flat()
+      const one = (lease: SessionStore.Lease) =>
+        Effect.map(
+          Effect.timed(
+            Effect.forEach(Array.from({ length: 50 }), () => lease.append([draft(said("more"))]), { discard: true })
+          ),
+          ([duration]) => Number(duration) / 50
+        )
+      const lease = yield* store.lock(root)
+      yield* lease.append([draft(opened())])
+      const empty = yield* one(lease)
+      yield* lease.append(drafts)
+      const full = yield* one(lease)
+      const began = performance.now()
+      const restored = Restored.fold((yield* store.load(root)).entries)
+      assert.isBelow(performance.now() - began, 1_000)
+      assert.isAbove(Restored.get(restored, root)?.history.length ?? 0, 10_000)
+      assert.isBelow(full, Math.max(empty * 4, 10))
+    })
+  )
+})
