@@ -89,6 +89,7 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
       next: inbox.take("next"),
       draft: Effect.succeed(""),
       setDraft: () => Effect.void,
+      setPrompt: () => Effect.void,
       setCompletion: () => Effect.void,
       dialog: (title, use) =>
         queue.hold(

@@ -108,6 +108,7 @@ export const render = (request: InteractionRequest, options: Options): Prompt =>
           ...interaction.requestedEnvelope.map((tool) => `- ${Display.oneLine(tool)}`),
           `task: ${Display.reveal(interaction.promptSummary)}`,
           style.dim(`model: ${Display.oneLine(`${interaction.model.providerId}/${interaction.model.modelId}`)}`),
+          style.dim(`depth: ${interaction.depth}, ${levels(interaction.depth)}`),
           style.cyan("[y] approve  [n] deny; a note may follow a colon")
         ],
         "answer> "
@@ -229,6 +230,9 @@ const parseApprove = (interaction: Approve, line: string): Parsed<ApproveAnswer>
     NeedsEdit: () => NeedsEdit()
   })
 }
+
+const levels = (depth: number): string =>
+  depth <= 1 ? "a child of the main agent" : `${depth} levels below the main agent`
 
 const foreign = (text: string): ReadonlyArray<string> => Display.reveal(text).split("\n")
 

@@ -64,6 +64,8 @@ export interface Service {
   /** What is typed and not yet submitted. */
   readonly draft: Effect.Effect<string>
   readonly setDraft: (text: string) => Effect.Effect<void>
+  /** What stands before the draft from now on, such as `explore › `; the usual prompt when nothing is given. */
+  readonly setPrompt: (prompt: string | undefined) => Effect.Effect<void>
   /** How tab completes: each candidate replaces all that stands before the cursor. */
   readonly setCompletion: (complete: (line: string) => ReadonlyArray<string>) => Effect.Effect<void>
   /**
@@ -195,6 +197,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
       next: Effect.catchAll(submitted.take, () => Effect.succeed(EndOfInput())),
       draft: Effect.sync(state.draft),
       setDraft: (text) => change((now) => state.setDraft(text, now)),
+      setPrompt: (prompt) => change((now) => state.setPrompt(prompt, now)),
       setCompletion: (complete) => Effect.sync(() => state.setCompletion(complete)),
       dialog: (title, use) =>
         queue.hold(

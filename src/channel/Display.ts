@@ -18,6 +18,8 @@ export interface Style {
   readonly red: (text: string) => string
   readonly green: (text: string) => string
   readonly yellow: (text: string) => string
+  readonly blue: (text: string) => string
+  readonly magenta: (text: string) => string
   readonly cyan: (text: string) => string
 }
 
@@ -127,13 +129,24 @@ const reset = "\x1b[0m"
 const sgr = (code: number) => (text: string) => (text === "" ? "" : `\x1b[${code}m${text}${reset}`)
 const identity = (text: string): string => text
 
-const colored: Style = { bold: sgr(1), dim: sgr(2), red: sgr(31), green: sgr(32), yellow: sgr(33), cyan: sgr(36) }
+const colored: Style = {
+  bold: sgr(1),
+  dim: sgr(2),
+  red: sgr(31),
+  green: sgr(32),
+  yellow: sgr(33),
+  blue: sgr(34),
+  magenta: sgr(35),
+  cyan: sgr(36)
+}
 const plain: Style = {
   bold: identity,
   dim: identity,
   red: identity,
   green: identity,
   yellow: identity,
+  blue: identity,
+  magenta: identity,
   cyan: identity
 }
 

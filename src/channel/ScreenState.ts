@@ -37,7 +37,8 @@ export const guard = 200
 /** The state of a screen on which nothing has been typed yet. */
 export const make = (options: Options) => {
   const style = Display.style(options.color)
-  const prompt = options.prompt ?? "> "
+  const usual = options.prompt ?? "> "
+  let prompt = usual
   let size = { columns: options.columns, rows: options.rows }
   const region = LiveRegion.make(size)
   let draft = LineEditor.make("", options.history)
@@ -72,7 +73,7 @@ export const make = (options: Options) => {
     // A label that would leave no room for an answer gets rows of its own.
     const long = Display.width(label) > columns / 2
     if (long) rows.push(...Display.wrap(label.trimEnd(), columns).map(style.bold))
-    return ScreenLayout.withEditor(rows, dialog.editor, { prompt: style.bold(long ? prompt : label), columns, hidden })
+    return ScreenLayout.withEditor(rows, dialog.editor, { prompt: style.bold(long ? usual : label), columns, hidden })
   }
   const paint = (now: number): string => (closed ? "" : region.paint(view(now)))
   const print = (text: string, now: number): string => {
@@ -139,7 +140,7 @@ export const make = (options: Options) => {
           style.bold(prompt) +
             Display.reveal(text)
               .split("\n")
-              .join("\n" + " ".repeat(prompt.length))
+              .join("\n" + " ".repeat(Display.width(prompt)))
         )
       },
       Unused: () => ""
@@ -217,6 +218,11 @@ export const make = (options: Options) => {
     /** Turns the spinner. */
     turn: (now: number) => {
       frame++
+      return paint(now)
+    },
+    /** What stands before the draft from now on; the usual when nothing is given. */
+    setPrompt: (next: string | undefined, now: number) => {
+      prompt = next === undefined ? usual : Display.truncate(Display.oneLine(next), Math.ceil(size.columns / 2))
       return paint(now)
     },
     setDraft: (text: string, now: number) => {

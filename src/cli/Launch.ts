@@ -24,6 +24,7 @@ import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
 import * as ProfilePlace from "./ProfilePlace.js"
 import * as Settings from "./Settings.js"
 import * as Tools from "./Tools.js"
+import * as Traces from "./Traces.js"
 
 export type Platform = FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor
 
@@ -100,6 +101,8 @@ export const startAgent = (
       ...(within(path, settings.configDirectory, settings.workspace) ? [] : [settings.configDirectory])
     ]
     const redactor = Redaction.make(Object.values(settings.keys))
+    // Before the agent, so that it is closed after it and gets its last spans.
+    const spans = yield* Traces.open(redactor)
     const runtime = AgentRuntime.layer({
       toolkit: Tools.toolkit,
       policy: readable(settings.policy, spillDirectory),
@@ -109,6 +112,7 @@ export const startAgent = (
       protectedPaths,
       home: settings.home,
       redactor,
+      spans,
       limits: settings.limits,
       tokens: {
         prices: settings.prices,

@@ -38,7 +38,7 @@ export const transcript = (loaded: Loaded): ReadonlyArray<string> => {
     ({ answer, request }) =>
       `open: ${request.requestId}  ${asked(request.interaction)}${answer === undefined ? "" : `  (answered by ${answer.by}; counts when the session is resumed)`}`
   )
-  return [...said, ...open].map(visible)
+  return [...said, ...open].map((text) => visible(text.replaceAll("\t", "    ")))
 }
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -1,138 +1,295 @@
-/** Events as a person reads them: what to print for each, and what the status line says. */
+/**
+ * Events as a person reads them: what to print for each, and what the status line says.
+ *
+ * The main agent's words are printed as they come. Those of others are gathered until a row is full or a line ends, and
+ * printed behind a {@link Margin}, so that agents who speak at the same time never share a row:
+ *
+ * ```
+ *  words of the main agent alone ───────────────► the screen, piece by piece
+ *  words while others work, and of others ──► strand, one an agent ──► whole rows ──► the screen
+ *                                                                        ▲
+ *                            rows of others wait here while the main agent is in the middle of a line
+ * ```
+ */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Service as Screen } from "../channel/ConsoleScreen.js"
 import * as Display from "../channel/Display.js"
-import type { AgentEvent } from "../event/AgentEvent.js"
+import type { SessionId, ToolCallId } from "../core/Id.js"
+import type { AgentEvent, EventOf } from "../event/AgentEvent.js"
 import type * as EventBus from "../event/EventBus.js"
+import * as Activity from "./Activity.js"
+import * as Margin from "./Margin.js"
+import * as Outline from "./Outline.js"
 
-/** What to do with an event. */
-export interface Shown {
-  /** To be printed as it is; may end in the middle of a line. */
-  readonly text?: string
-  /** To be printed as whole lines. */
-  readonly line?: string
-  /** The new status; `null` for none any more. */
-  readonly status?: { readonly text: string; readonly since: number } | null
+/** Something to print: whole lines, or text that may end in the middle of one. */
+export interface Piece {
+  readonly whole: boolean
+  readonly text: string
 }
 
 export interface Options {
   readonly color: boolean
-  /** Show what the model thinks, and tool output while it comes. */
-  readonly verbose: boolean
+  /** The main agent's words and its turn's end are told elsewhere. Default: false. */
+  readonly quiet?: boolean | undefined
 }
 
 export interface Transcript {
-  readonly show: (event: AgentEvent) => Shown
-  /** Tokens so far, for `/cost`. */
-  readonly usage: () => { readonly calls: number; readonly input: number; readonly output: number }
+  /** What to print for the next event. Without columns lines are as long as they are. */
+  readonly show: (event: AgentEvent, columns: number | undefined) => ReadonlyArray<Piece>
+  /** What the tree does, in one row of this many columns. */
+  readonly status: (columns: number) => Activity.Activity | undefined
+  readonly outline: Outline.Outline
 }
 
-export const make = ({ color, verbose }: Options): Transcript => {
+/** What {@link follow} does besides. */
+export interface Following {
+  /** Whether the screen has a width. */
+  readonly interactive: boolean
+  /** Run whenever the main agent's turn has been shown to its end. */
+  readonly afterTurn?: Effect.Effect<unknown> | undefined
+  /** Run whenever all that has happened was shown. */
+  readonly afterAll?: Effect.Effect<unknown> | undefined
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+export const make = ({ color, quiet = false }: Options): Transcript => {
   const style = Display.style(color)
-  let calls = 0
-  let input = 0
-  let output = 0
-  const show = (event: AgentEvent): Shown => {
-    switch (event._tag) {
-      case "AgentStatusChanged":
-        return {
-          status: event.status === "idle" || event.status === "done" ? null : { text: event.status, since: event.at }
-        }
-      case "BlockStarted":
-        return event.block === "thinking" && !verbose ? {} : { line: "" }
-      case "TextDelta":
-        return { text: Display.sanitize(event.text) }
-      case "ThinkingDelta":
-        return verbose ? { text: style.dim(Display.sanitize(event.text)) } : {}
-      case "BlockEnded":
-        return event.block === "thinking" && !verbose ? {} : { text: "\n" }
-      case "ModelCallEnded":
-        calls++
-        input += event.usage.inputTokens ?? 0
-        output += event.usage.outputTokens ?? 0
-        return {}
-      case "ModelRetried":
-        return {
-          line: style.dim(
-            `  ${Display.oneLine(event.reason)} Trying again in ${seconds(event.delay)} (attempt ${event.attempt}).`
-          )
-        }
-      case "ToolCallStarted":
-        return { line: `${style.bold(`● ${event.tool}`)} ${style.dim(Display.oneLine(event.summary, 160))}` }
-      case "ToolOutput":
-        return verbose ? { text: style.dim(Display.sanitize(event.text)) } : {}
-      case "ToolCallEnded": {
-        const time = event.duration === undefined ? "" : ` ${seconds(event.duration)}`
-        const summary = style.dim(Display.oneLine(event.summary, 160))
-        return event.outcome === "succeeded"
-          ? { line: `  ${style.green("✓")}${style.dim(time)} ${summary}` }
-          : { line: `  ${style.red(`✗ ${event.tool} ${event.outcome}`)}${style.dim(time)} ${summary}` }
+  const outline = Outline.make()
+  const strands = new Map<SessionId, Strand>()
+  /** Whether the main agent's words on the screen end in the middle of a line. */
+  let midLine = false
+  let waiting: Array<Words> = []
+  let last: Outline.Node | undefined
+  /** The call whose beginning is the last thing that was printed. */
+  let lastCall: ToolCallId | undefined
+  let columns: number | undefined
+  let pieces: Array<Piece> = []
+
+  const put = (words: Words): void => {
+    const { node } = words
+    if (node.depth === 0) midLine = false
+    else if (midLine) {
+      waiting.push(words)
+      // Whoever stops in the middle of a line must not keep the others quiet for ever.
+      if (waiting.length > patience) breakLine("\n")
+      return
+    }
+    const rows = Margin.rows({ ...words, changes: last !== node }, { style, columns })
+    last = node
+    lastCall = undefined
+    pieces.push({ whole: true, text: rows.join("\n") })
+    if (waiting.length > 0) release()
+  }
+  const release = (): void => {
+    const released = waiting
+    waiting = []
+    for (const words of released) put(words)
+  }
+  const breakLine = (end: string): void => {
+    if (end !== "") pieces.push({ whole: false, text: end })
+    midLine = false
+    release()
+  }
+  const flush = (node: Outline.Node): void => {
+    const strand = strands.get(node.sessionId)
+    if (strand === undefined) return
+    strands.delete(node.sessionId)
+    if (strand.text !== "") put({ node, mark: Margin.marks.says, text: strand.text, continues: strand.begun })
+  }
+  const line = (node: Outline.Node, mark: string, text: string, color = (mark: string) => mark): void => {
+    flush(node)
+    put({ node, mark: color(mark), text: node.depth === 0 ? `${color(mark)} ${text}` : text, continues: false })
+  }
+  const note = (node: Outline.Node, text: string, mark: string = Margin.marks.note): void =>
+    line(node, node.depth === 0 ? `  ${mark}` : mark, style.dim(text), style.dim)
+
+  /** Adds a piece without line breaks to an agent's row, and prints the rows that are full. */
+  const gather = (node: Outline.Node, text: string): void => {
+    const strand = strands.get(node.sessionId) ?? { text: "", begun: false }
+    strands.set(node.sessionId, strand)
+    strand.text += text
+    const room = Margin.room(node, columns)
+    if (room === Infinity || Display.width(strand.text) <= room) return
+    const rows = Display.wrap(strand.text, room)
+    for (const row of rows.slice(0, -1)) {
+      put({ node, mark: Margin.marks.says, text: row, continues: strand.begun })
+      strand.begun = true
+    }
+    strand.text = rows.at(-1) ?? ""
+  }
+  const say = (node: Outline.Node, text: string): void => {
+    for (const [index, part] of text.split("\n").entries()) {
+      if (index > 0) endLine(node)
+      if (part === "") continue
+      const alone = node.depth === 0 && !strands.has(node.sessionId) && (midLine || isAlone(outline, node))
+      if (!alone) gather(node, part)
+      else {
+        pieces.push({ whole: false, text: part })
+        midLine = true
+        last = node
+        lastCall = undefined
       }
-      case "UserInterjected":
-        return { line: style.dim(`  ↳ to ${event.targetAgent}`) }
-      case "InteractorFailed":
-        return { line: style.dim(`  ${event.interactor} cannot answer: ${Display.oneLine(event.reason)}`) }
-      case "PermissionStatusChanged":
-        return {
-          line: style.dim(
-            `  permissions: ${event.default}${event.suspension === undefined ? "" : `, asking nothing (${event.suspension})`}`
-          )
-        }
-      case "Lagged":
-        return { line: style.dim(`  … ${event.missed} events not shown`) }
-      case "AgentError":
-        return { line: style.red(Display.sanitize(event.message)) }
-      case "TurnEnded":
-        switch (event.reason) {
-          case "completed":
-            return {}
-          case "cancelled":
-            return { line: style.dim(`— cancelled (${event.detail ?? "user"}) —`) }
-          default:
-            return { line: style.red(`— ${event.reason.replace("_", " ")}: ${Display.sanitize(event.detail ?? "")} —`) }
-        }
-      default:
-        return {}
     }
   }
-  return { show, usage: () => ({ calls, input, output }) }
+  const endLine = (node: Outline.Node): void => {
+    if (node.depth === 0 && (midLine || (last === node && isAlone(outline, node)))) breakLine("\n")
+    else if (strands.has(node.sessionId)) flush(node)
+    // An empty line belongs between lines of one agent, and nowhere else.
+    else if (last === node && !midLine) put({ node, mark: Margin.marks.says, text: "", continues: true })
+  }
+
+  const toolEnded = (node: Outline.Node, call: Outline.Call | undefined, event: EventOf<"ToolCallEnded">): void => {
+    const child = call === undefined ? undefined : outline.workedFor(node, call)
+    const time = event.duration === undefined ? "" : Activity.duration(event.duration)
+    const succeeded = event.outcome === "succeeded" && child?.completed?.success !== false
+    // Its name, unless the beginning of the call stands right above.
+    const named =
+      lastCall === event.toolCallId ? "" : `${event.tool} ${call === undefined ? "" : clip(call.summary, 60)}`
+    const what = !succeeded && named === "" ? event.tool : named.trimEnd()
+    const mark = succeeded ? Margin.marks.succeeded : Margin.marks.failed
+    const outcome = event.outcome === "succeeded" ? "" : event.outcome
+    const end =
+      child === undefined
+        ? [succeeded ? what : style.red([what, outcome].join(" ").trim()), style.dim(time), style.dim(clip(event.summary))]
+        : [Margin.tint(style, child)(child.label), style.red(outcome), style.dim(ofChild(child, time))]
+    const text = end.filter((part) => part !== "").join(" ")
+    line(node, node.depth === 0 ? `  ${mark}` : mark, text, succeeded ? style.green : style.red)
+  }
+  const ofChild = (child: Outline.Node, time: string): string =>
+    child.completed === undefined && child.status !== "idle" ? "works in the background" : figures(child, time)
+  const figures = (child: Outline.Node, time: string): string => {
+    const { completed } = child
+    const turns = completed === undefined ? [] : [count(completed.turnsUsed, "turn")]
+    const error = completed?.error === undefined ? [] : [clip(completed.error)]
+    const tokens = outline.tokens(child)
+    return [...error, ...turns, ...(tokens === undefined ? [] : [count(tokens, "token")]), time]
+      .filter((part) => part !== "")
+      .join(", ")
+  }
+
+  const read = (event: AgentEvent): void => {
+    const before = event._tag === "ToolCallEnded" ? callOf(outline, event) : undefined
+    const node = outline.apply(event)
+    const isMain = node.depth === 0
+    switch (event._tag) {
+      case "TextDelta":
+        return isMain && quiet ? undefined : say(node, Display.sanitize(event.text))
+      case "BlockEnded":
+        if (isMain && midLine) breakLine("\n")
+        return flush(node)
+      case "TurnStarted": {
+        if (isMain) return
+        const icon = node.icon !== undefined && Display.clusters(node.icon).length === 1 ? node.icon : Margin.marks.task
+        const other = node.model === node.parent?.model ? "" : ` with ${Display.oneLine(node.model)}`
+        const isTold = lastCall !== undefined && lastCall === node.toolCallId
+        return line(node, icon, style.dim(isTold ? `started${other}` : clip(event.input)))
+      }
+      case "ToolCallStarted":
+        line(node, Margin.marks.call, `${style.bold(event.tool)} ${style.dim(clip(event.summary))}`.trimEnd(), style.bold)
+        lastCall = midLine ? undefined : event.toolCallId
+        return
+      case "ToolCallEnded":
+        return toolEnded(node, before, event)
+      case "ModelRetried": {
+        const when = `Trying again in ${Activity.duration(event.delay)} (attempt ${event.attempt}).`
+        return note(node, `${clip(event.reason)} ${when}`)
+      }
+      case "CompactionEnded":
+        return event.quiet === true || event.removed === 0
+          ? undefined
+          : note(
+              node,
+              `The conversation was shortened: ${count(event.removed, "message")} went, about ${count(event.tokens, "token")} stay.`
+            )
+      case "SessionRestored":
+        return note(node, `${count(event.messages, "message")} of an earlier time.`)
+      case "UserInterjected":
+        return note(node, `to ${clip(labelOf(outline, event.targetAgent))}`, "↳")
+      case "InteractorFailed":
+        return note(node, `${event.interactor} cannot answer: ${clip(event.reason)}`)
+      case "InteractionTimedOut":
+        return note(node, `Nobody answered in time (${Display.oneLine(event.by)}).`)
+      case "PermissionStatusChanged": {
+        const suspended = event.suspension === undefined ? "" : `, asking nothing (${event.suspension})`
+        return note(node, `permissions: ${event.default}${suspended}`)
+      }
+      case "Lagged":
+        return note(node, `${count(event.missed, "event")} not shown`, "…")
+      case "AgentError":
+        return line(node, Margin.marks.failed, style.red(Display.oneLine(event.message)), style.red)
+      case "TurnEnded":
+        return turnEnded(node, event)
+      case "AgentCompleted": {
+        // Whoever waits for it is told by the end of that call.
+        if (isMain || outline.waiting(node) !== undefined) return
+        const [mark, color] = event.success
+          ? [Margin.marks.succeeded, style.green]
+          : [Margin.marks.failed, style.red]
+        return line(node, mark, style.dim(`finished: ${figures(node, Activity.duration(event.at - node.began))}`), color)
+      }
+    }
+  }
+  const turnEnded = (node: Outline.Node, { detail, reason }: EventOf<"TurnEnded">): void => {
+    flush(node)
+    if (node.depth > 0) return
+    if (midLine) breakLine("\n")
+    if (quiet || reason === "completed") return
+    const why = detail === undefined ? "" : Display.oneLine(detail)
+    const text =
+      reason === "cancelled"
+        ? style.dim(`— cancelled (${why === "" ? "user" : why}) —`)
+        : style.red(`— ${reason.replace("_", " ")}: ${why} —`)
+    put({ node, mark: "", text, continues: false })
+  }
+
+  return {
+    outline,
+    status: (columns) => Activity.of(outline, columns),
+    show: (event, width) => {
+      columns = width
+      read(event)
+      const shown = pieces
+      pieces = []
+      return shown
+    }
+  }
 }
 
-/**
- * Prints events until their end. Text that arrived together is printed together. `afterTurn` runs whenever a turn has been
- * shown to its end.
- */
+/** Prints events until their end. What arrived together is printed together, and so is the status after it. */
 export const follow = (
   events: EventBus.Subscription,
   screen: Screen,
   transcript: Transcript,
-  afterTurn: Effect.Effect<unknown> = Effect.void
+  { afterAll = Effect.void, afterTurn = Effect.void, interactive }: Following
 ): Effect.Effect<void> =>
   Effect.gen(function* () {
+    let status: Activity.Activity | undefined
     for (;;) {
       const batch = yield* events.takeAll
       if (Option.isNone(batch)) return
-      let text = ""
-      const flush = Effect.suspend(() => {
-        const out = text
-        text = ""
-        return out === "" ? Effect.void : screen.print(out)
+      const columns = interactive ? yield* screen.columns : undefined
+      let pieces: Array<Piece> = []
+      const print = Effect.suspend(() => {
+        const shown = joined(pieces)
+        pieces = []
+        return Effect.forEach(shown, ({ text, whole }) => (whole ? screen.printLine(text) : screen.print(text)), {
+          discard: true
+        })
       })
       for (const event of batch.value) {
-        const shown = transcript.show(event)
-        if (shown.text !== undefined) text += shown.text
-        if (shown.line !== undefined) {
-          yield* flush
-          if (shown.line !== "") yield* screen.printLine(shown.line)
-        }
-        if (shown.status !== undefined) {
-          yield* flush
-          yield* screen.status(shown.status ?? undefined)
-        }
-        if (event._tag === "TurnEnded") yield* Effect.zipRight(flush, afterTurn)
+        pieces.push(...transcript.show(event, columns))
+        const isEnd = event._tag === "TurnEnded" && event.sessionId === transcript.outline.nodes()[0]?.sessionId
+        if (isEnd) yield* Effect.zipRight(print, afterTurn)
       }
-      yield* flush
+      yield* print
+      const next = columns === undefined ? undefined : transcript.status(columns)
+      if (next?.text !== status?.text || next?.since !== status?.since) yield* screen.status(next)
+      status = next
+      yield* afterAll
     }
   })
 
@@ -140,5 +297,39 @@ export const follow = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const seconds = (milliseconds: number): string =>
-  milliseconds < 1_000 ? `${Math.round(milliseconds)} ms` : `${(milliseconds / 1_000).toFixed(1)} s`
+/** What an agent has said of a line that is not on the screen yet. */
+interface Strand {
+  text: string
+  /** Whether rows of the line are on the screen. */
+  begun: boolean
+}
+
+type Words = Omit<Margin.Line, "changes">
+
+/** Lines of others that wait for the main agent to end one of its own. */
+const patience = 200
+
+const isAlone = (outline: Outline.Outline, node: Outline.Node): boolean =>
+  outline.working().every((other) => other === node)
+
+const callOf = (outline: Outline.Outline, { sessionId, toolCallId }: EventOf<"ToolCallEnded">) =>
+  Option.getOrUndefined(outline.of(sessionId))?.calls.get(toolCallId)
+
+const labelOf = (outline: Outline.Outline, name: string): string =>
+  Option.match(outline.find(name), { onNone: () => name, onSome: ({ label }) => label })
+
+const clip = (text: string, limit = 160): string => Display.oneLine(text, limit)
+
+const count = (amount: number, what: string): string =>
+  `${String(amount).replace(/\B(?=(\d{3})+$)/g, ",")} ${what}${amount === 1 ? "" : "s"}`
+
+/** Neighbours of one kind as one. */
+const joined = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => {
+  const out: Array<Piece> = []
+  for (const piece of pieces) {
+    const before = out.at(-1)
+    if (before === undefined || before.whole !== piece.whole) out.push(piece)
+    else out[out.length - 1] = { whole: piece.whole, text: before.text + (piece.whole ? "\n" : "") + piece.text }
+  }
+  return out
+}

@@ -46,8 +46,13 @@ export interface Service {
   readonly awaitWork: Effect.Effect<void>
   /** Takes what steers the running turn, oldest first. */
   readonly takeSteering: () => ReadonlyArray<Message>
-  /** Takes what starts a turn: all steering messages, else the oldest queued one. */
-  readonly takeTurn: () => ReadonlyArray<Message>
+  /**
+   * Takes what starts a turn: all steering messages, else the oldest queued one. A queued `lead` that is still here comes
+   * first, and what steers with it.
+   */
+  readonly takeTurn: (lead?: MessageId) => ReadonlyArray<Message>
+  /** Files, under its own id, a message that another inbox has given up. */
+  readonly unsafeRefile: (message: Message, options?: SendOptions) => Message
   /** Takes back a message that was not taken yet. False when it was, or never was here. */
   readonly withdraw: (id: MessageId) => boolean
   readonly hasSteering: () => boolean
@@ -127,7 +132,13 @@ const open = (ids: Generator, clock: Clock.Clock, options: Options): Service => 
         : Effect.void
     ),
     takeSteering,
-    takeTurn: () => (lanes.steer.length > 0 ? takeSteering() : lanes.queue.splice(0, 1)),
+    takeTurn: (lead) => {
+      const at = lead === undefined ? -1 : lanes.queue.findIndex(({ id }) => id === lead)
+      if (at >= 0) return [...lanes.queue.splice(at, 1), ...takeSteering()]
+      return lanes.steer.length > 0 ? takeSteering() : lanes.queue.splice(0, 1)
+    },
+    unsafeRefile: ({ id, source, text, at }, { delivery = defaultDelivery(source), interjection } = {}) =>
+      file({ id, source, delivery, text, at, ...(interjection === undefined ? {} : { interjection }) }),
     withdraw: (id) => {
       for (const lane of [lanes.steer, lanes.queue]) {
         const at = lane.findIndex((message) => message.id === id)

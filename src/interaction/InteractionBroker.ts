@@ -42,8 +42,9 @@ import {
   type AnswerRejected,
   type InteractionError
 } from "./InteractionError.js"
-import * as InteractionAudit from "./InteractionAudit.js"
 import * as InteractionEvent from "./InteractionEvent.js"
+import type { InteractionJournal } from "./InteractionJournal.js"
+import * as InteractionRecord from "./InteractionRecord.js"
 import type { InteractionRequest } from "./InteractionRequest.js"
 import * as Interactor from "./Interactor.js"
 import * as Pending from "./Pending.js"
@@ -79,6 +80,8 @@ export interface Options {
   readonly redactor?: Redaction.Redactor | undefined
   /** Where every settled interaction is written down before its answer counts. Default: nowhere. */
   readonly audit?: AuditTrail.Service | undefined
+  /** Where requests are kept, so that they outlive the process. Default: nowhere. */
+  readonly journal?: InteractionJournal | undefined
   /** Default: none. */
   readonly spans?: Spans.Service | undefined
 }
@@ -231,9 +234,12 @@ class Broker implements Service {
         // All are counted in before the first is asked, so that one which leaves at once does not look like the last.
         const everybody = [...this.attached]
         for (const attachment of everybody) raised.shown.set(attachment, undefined)
-        return this.publish(request, InteractionEvent.requested(request, this.redactor)).pipe(
-          Effect.zipRight(Effect.forEach(everybody, (attachment) => this.show(attachment, raised), { discard: true })),
-          Effect.zipRight(Effect.sync(() => this.endIfNobodyIsLeft(raised))),
+        const ask = Effect.zipRight(
+          Effect.forEach(everybody, (attachment) => this.show(attachment, raised), { discard: true }),
+          Effect.sync(() => this.endIfNobodyIsLeft(raised))
+        )
+        return this.begun(request).pipe(
+          Effect.flatMap((isSettled) => (isSettled ? Effect.void : ask)),
           Effect.zipRight(Effect.exit(restore(entry.await))),
           Effect.flatMap((awaited) => {
             let exit = awaited
@@ -244,7 +250,7 @@ class Broker implements Service {
               this.pending.settle(request.requestId, exit, "the asker")
             }
             this.raised.delete(request.requestId)
-            return Effect.flatMap(this.recorded(request, exit), (exit) =>
+            return Effect.flatMap(InteractionRecord.settled(this.options, request, exit), (exit) =>
               Effect.zipRight(
                 Effect.zipRight(
                   this.publish(request, InteractionEvent.settled(request, exit, this.redactor)),
@@ -259,25 +265,17 @@ class Broker implements Service {
     )
   }
 
-  /** Writes the end of a request down. An answer that could not be recorded does not count. */
-  private recorded(
-    request: InteractionRequest,
-    exit: Exit.Exit<AnyAnswered, InteractionError>
-  ): Effect.Effect<Exit.Exit<AnyAnswered, InteractionError>> {
-    const { audit, origin } = this.options
-    if (audit === undefined) return Effect.succeed(exit)
-    return Effect.flatMap(Clock.currentTimeMillis, (answeredAt) => {
-      const rootSessionId = origin?.rootSessionId ?? request.sessionId
-      const entry = InteractionAudit.settled(request, exit, { rootSessionId, answeredAt })
-      if (Option.isNone(entry)) return Effect.succeed(exit)
-      return Effect.match(audit.record(entry.value), {
-        onSuccess: () => exit,
-        onFailure: ({ message }) =>
-          Exit.isFailure(exit)
-            ? exit
-            : Exit.fail(new InteractorUnavailable({ requestId: request.requestId, by: "audit", reason: message }))
+  /** Writes down that the request is raised, and tells it. True: it has its end already, and nobody is asked. */
+  private begun(request: InteractionRequest): Effect.Effect<boolean> {
+    const tell = this.publish(request, InteractionEvent.requested(request, this.redactor))
+    if (this.options.journal === undefined) return Effect.as(tell, false)
+    return Effect.flatMap(InteractionRecord.raised(this.options, request), (end) =>
+      Effect.map(tell, () => {
+        if (end === undefined) return false
+        this.pending.settle(request.requestId, end, Exit.isSuccess(end) ? end.value.by : "the journal")
+        return true
       })
-    })
+    )
   }
 
   /** Starts one interactor on one request, in a fiber that ends with the request, the attachment or the broker. */

@@ -5,6 +5,7 @@ import * as Schema from "effect/Schema"
 import { CorrelationId, IdGenerator, RequestId, SessionId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import { Interaction } from "./Interaction.js"
+import { Reopened } from "./Reopened.js"
 
 export interface InteractionRequest<I extends Interaction = Interaction> {
   /** Unique; the only key for correlation. */
@@ -38,17 +39,21 @@ export const InteractionRequest = Schema.Struct({
 /** Wraps an interaction into an envelope that names the running fiber's origin. */
 export const make = <I extends Interaction>(interaction: I): Effect.Effect<InteractionRequest<I>> =>
   Effect.map(
-    Effect.zip(Effect.zip(Origin.current, IdGenerator), Clock.currentTimeMillis),
-    ([[origin, ids], issuedAt]) => ({
-      requestId: ids.unsafeNext("req") as RequestId,
-      correlationId: origin.correlationId ?? ("none" as CorrelationId),
-      sessionId: origin.sessionId,
-      agentPath: origin.agent,
-      issuedAt,
-      ...(origin.parentSessionId === undefined ? {} : { parentSessionId: origin.parentSessionId }),
-      ...(origin.subagentId === undefined ? {} : { subagentId: origin.subagentId }),
-      interaction
-    })
+    Effect.zip(Effect.zip(Origin.current, IdGenerator), Effect.zip(Clock.currentTimeMillis, Reopened)),
+    ([[origin, ids], [now, reopened]]) => {
+      const { toolCallId } = origin
+      const open = toolCallId === undefined ? undefined : reopened?.take(toolCallId, interaction._tag)
+      return {
+        requestId: open?.requestId ?? (ids.unsafeNext("req") as RequestId),
+        correlationId: origin.correlationId ?? ("none" as CorrelationId),
+        sessionId: origin.sessionId,
+        agentPath: origin.agent,
+        issuedAt: open?.issuedAt ?? now,
+        ...(origin.parentSessionId === undefined ? {} : { parentSessionId: origin.parentSessionId }),
+        ...(origin.subagentId === undefined ? {} : { subagentId: origin.subagentId }),
+        interaction
+      }
+    }
   )
 
 const encodeRequest = Schema.encodeSync(InteractionRequest)

@@ -69,6 +69,8 @@ export interface Options {
   readonly authority?: Authority | undefined
   /** Where the rules say to ask: decides in place of the question, or leaves it to be put. */
   readonly insteadOfAsking?: Authority | undefined
+  /** Told every decision, in the step in which it is made; `params` are what somebody made of the arguments. */
+  readonly decided?: ((call: ToolCall, resolution: Resolution, params: unknown) => void) | undefined
   /** Where every decision is written down before it counts. Default: nowhere. */
   readonly audit?: AuditTrail.Service | undefined
   /** Default: none. */
@@ -362,6 +364,7 @@ class Gate {
     const { call, edited, once } = now
     if (once.resolved !== undefined) return resolution
     once.resolved = resolution
+    this.options.decided?.(call, resolution, edited ? call.params : undefined)
     const { granted, method, requestId, by } = resolution
     const reason = this.options.redactor.text(resolution.reason)
     const told = { _tag: "PermissionResolved", toolCallId: call.id, tool: call.name, granted, method, reason } as const

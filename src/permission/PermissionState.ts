@@ -34,7 +34,21 @@ export interface Status {
   readonly deny: ReadonlyArray<string>
 }
 
+/** Everything that was told at prompts, to be told again elsewhere. */
+export interface Snapshot {
+  readonly allow: ReadonlyArray<string>
+  readonly deny: ReadonlyArray<string>
+  readonly default?: Default | undefined
+  readonly all: boolean
+  /** Sessions that may do everything until their turn ends. */
+  readonly turn: ReadonlyArray<SessionId>
+  /** Sessions that may do everything until they are idle. */
+  readonly idle: ReadonlyArray<SessionId>
+}
+
 export class PermissionState {
+  /** Called after every change, in the same step. */
+  changed: (() => void) | undefined
   private readonly allowed = new Set<string>()
   private readonly denied = new Set<string>()
   private sessionDefault: Default | undefined
@@ -86,20 +100,24 @@ export class PermissionState {
   allow(entry: string): void {
     this.denied.delete(entry)
     this.allowed.add(entry)
+    this.changed?.()
   }
 
   deny(entry: string): void {
     this.allowed.delete(entry)
     this.denied.add(entry)
+    this.changed?.()
   }
 
   setDefault(value: Default): void {
     this.sessionDefault = value
+    this.changed?.()
   }
 
   suspend(scope: Suspension, sessionId: SessionId): void {
     if (scope === "all") this.all = true
     else this[scope].add(sessionId)
+    this.changed?.()
   }
 
   /** Ends every suspension. */
@@ -107,6 +125,7 @@ export class PermissionState {
     this.all = false
     this.turn.clear()
     this.idle.clear()
+    this.changed?.()
   }
 
   /** Forgets the session's lists and default; suspensions stay. */
@@ -114,16 +133,17 @@ export class PermissionState {
     this.allowed.clear()
     this.denied.clear()
     this.sessionDefault = undefined
+    this.changed?.()
   }
 
   /** True when that ended a suspension. */
   endTurn(sessionId: SessionId): boolean {
-    return this.turn.delete(sessionId)
+    return this.ended(this.turn, sessionId)
   }
 
   /** True when that ended a suspension. */
   becomeIdle(sessionId: SessionId): boolean {
-    return this.idle.delete(sessionId)
+    return this.ended(this.idle, sessionId)
   }
 
   status(policy: PermissionFile.Policy, sessionId: SessionId): Status {
@@ -133,6 +153,33 @@ export class PermissionState {
       allow: [...this.allowed],
       deny: [...this.denied]
     }
+  }
+
+  snapshot(): Snapshot {
+    return {
+      allow: [...this.allowed],
+      deny: [...this.denied],
+      ...(this.sessionDefault === undefined ? {} : { default: this.sessionDefault }),
+      all: this.all,
+      turn: [...this.turn],
+      idle: [...this.idle]
+    }
+  }
+
+  /** Takes over what a snapshot says, in a state that was told nothing yet. */
+  restore(snapshot: Snapshot): void {
+    for (const entry of snapshot.allow) this.allowed.add(entry)
+    for (const entry of snapshot.deny) this.denied.add(entry)
+    for (const sessionId of snapshot.turn) this.turn.add(sessionId)
+    for (const sessionId of snapshot.idle) this.idle.add(sessionId)
+    this.sessionDefault = snapshot.default
+    this.all = snapshot.all
+  }
+
+  private ended(sessions: Set<SessionId>, sessionId: SessionId): boolean {
+    if (!sessions.delete(sessionId)) return false
+    this.changed?.()
+    return true
   }
 
   private sessionDeny(subject: PermissionRule.Subject): string | undefined {

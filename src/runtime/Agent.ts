@@ -34,6 +34,7 @@ import * as PermissionCommand from "../permission/PermissionCommand.js"
 import { PermissionState } from "../permission/PermissionState.js"
 import type { CompactionConfig } from "../session/CompactionConfig.js"
 import type * as History from "../session/History.js"
+import * as Interjection from "../session/Interjection.js"
 import * as Session from "../session/Session.js"
 import type { Limits } from "../session/SessionContext.js"
 import { Cancelled, is, type TurnEnd } from "../session/Turn.js"
@@ -56,8 +57,25 @@ export class AgentStopped extends Schema.TaggedError<AgentStopped>("assent/runti
 export interface Agent {
   readonly id: SessionId
   readonly origin: Origin.Origin
-  /** Hands in words: a turn when idle, an interjection when busy. Returns once they are filed. */
-  readonly send: (text: string) => Effect.Effect<Message, AgentStopped>
+  /**
+   * Hands in words for whoever hears them; see {@link receiver}. A turn for an idle agent, an interjection for one that
+   * works. Returns once they are filed. A `target` is an agent's path, its session's id or its subagent id.
+   */
+  readonly send: {
+    (text: string): Effect.Effect<Message, AgentStopped>
+    (text: string, options: SendOptions): Effect.Effect<Message, AgentStopped | Interjection.AgentUnknown>
+  }
+  /** Hands the same words to several agents; to nobody when one of them is unknown. */
+  readonly broadcast: (
+    text: string,
+    targets: ReadonlyArray<string>
+  ) => Effect.Effect<ReadonlyArray<Message>, AgentStopped | Interjection.AgentUnknown>
+  /** Who would hear words that name nobody, right now. */
+  readonly receiver: Effect.Effect<Interjection.Receiver>
+  /** From now on words that name nobody go to this agent, as long as it is there; `undefined`: as if none was selected. */
+  readonly select: (target: string | undefined) => Effect.Effect<void, Interjection.AgentUnknown>
+  /** Who is selected and still there. */
+  readonly selected: Effect.Effect<Option.Option<AgentTree.Node>>
   /** Hands in words for a turn of their own, after the running one. */
   readonly enqueue: (text: string) => Effect.Effect<Message, AgentStopped>
   /** Sends words, waits until the agent is idle, and yields how its last turn ended. */
@@ -102,6 +120,11 @@ export interface Agent {
   readonly shutdown: Effect.Effect<void>
   /** Waits until the agent is shut down; yields the last turn's end. */
   readonly done: Effect.Effect<Option.Option<TurnEnd>>
+}
+
+export interface SendOptions {
+  /** Names one agent; see {@link Agent.send}. */
+  readonly target?: string | undefined
 }
 
 export interface Options {
@@ -178,7 +201,7 @@ export const startWith = (
     }
     const tools = options.tools === undefined ? runtime.tools : ToolRegistry.subset(runtime.tools, options.tools).tools
 
-    const { broker, session } = yield* Effect.gen(function* () {
+    const { broker, node, session } = yield* Effect.gen(function* () {
       const { spans } = runtime
       const { whenNobody } = options
       const broker = yield* InteractionBroker.make({ bus, redactor, origin, audit, whenNobody, spans })
@@ -200,8 +223,9 @@ export const startWith = (
         insteadOfAsking: (proposal, gate) => wire(session).insteadOfAsking(proposal, gate),
         ambient: (own) => wire(own).ambient
       })
-      tree.nodes.set(id, { origin, session, profile: options.profile })
-      return { broker, session }
+      const node: AgentTree.Node = { origin, session, profile: options.profile }
+      tree.nodes.set(id, node)
+      return { broker, session, node }
     }).pipe(Scope.extend(scope))
 
     const stamp = Effect.map(Effect.clock, (clock) => ({
@@ -220,10 +244,23 @@ export const startWith = (
     const loop = yield* Effect.forkIn(session.run, scope)
     const done = yield* Deferred.make<Option.Option<TurnEnd>>()
     let stopped = false
-    const admitted = <A>(effect: Effect.Effect<A>): Effect.Effect<A, AgentStopped> =>
-      Effect.suspend((): Effect.Effect<A, AgentStopped> =>
+    const admitted = <A, E = never>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | AgentStopped> =>
+      Effect.suspend((): Effect.Effect<A, E | AgentStopped> =>
         stopped ? new AgentStopped({ agent: origin.agent }) : effect
       )
+
+    const alive = () => [...tree.nodes.values()]
+    const find = (target: string) => Effect.suspend(() => Interjection.find(tree.nodes.values(), target))
+    let selected: SessionId | undefined
+    const selectedNode = () => (selected === undefined ? undefined : tree.nodes.get(selected))
+    const scene = (target?: AgentTree.Node): Interjection.Scene => ({
+      root: node,
+      agents: alive(),
+      target,
+      selected: selectedNode()
+    })
+    const deliver = (text: string, target?: AgentTree.Node) =>
+      Effect.suspend(() => Interjection.deliver(scene(target), text))
 
     const stop = Effect.gen(function* () {
       stopped = true
@@ -246,7 +283,22 @@ export const startWith = (
     return {
       id,
       origin,
-      send: (text) => admitted(session.send(text)),
+      send: (text: string, { target }: SendOptions = {}) =>
+        admitted(
+          target === undefined ? deliver(text) : Effect.flatMap(find(target), (found) => deliver(text, found))
+        ) as Effect.Effect<Message, AgentStopped>,
+      broadcast: (text, targets) =>
+        admitted(
+          Effect.flatMap(Effect.forEach(targets, find), (found) =>
+            Effect.forEach(new Set(found), (target) => deliver(text, target))
+          )
+        ),
+      receiver: Effect.sync(() => Interjection.receiver(scene())),
+      select: (target) =>
+        Effect.map(target === undefined ? Effect.succeed(undefined) : find(target), (found) => {
+          selected = found?.origin.sessionId
+        }),
+      selected: Effect.sync(() => Option.fromNullable(selectedNode())),
       enqueue: (text) => admitted(session.enqueue(text)),
       turn: (text, options) => admitted(session.turn(text, options)),
       run: (text) =>
@@ -283,7 +335,7 @@ export const startWith = (
       report: (message) => Effect.asVoid(publish({ _tag: "AgentError", message: redactor.text(message) })),
       history: session.history,
       ledger,
-      agents: Effect.sync(() => [...tree.nodes.values()]),
+      agents: Effect.sync(alive),
       tools,
       model: session.model,
       setModel: session.setModel,

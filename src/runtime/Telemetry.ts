@@ -13,6 +13,7 @@
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientError from "@effect/platform/HttpClientError"
 import * as Config from "effect/Config"
+import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
@@ -78,13 +79,15 @@ export const make = (
       shutdownTimeout: patience
     }).pipe(
       Effect.provide(serialization),
+      // It would read variables of its own, and not as the specification has them.
+      Effect.withConfigProvider(ConfigProvider.fromMap(new Map())),
       Effect.provideService(HttpClient.HttpClient, impatient(client)),
       Scope.extend(scope)
     )
     return Spans.make({ tracer, content: options.content === true ? options.redactor : undefined })
   })
 
-/** Spans of the program: what a runtime built on top of this layer tells. */
+/** Spans of the program: a runtime that is built on top of this layer tells what it does. */
 export const layer = (options: Options): Layer.Layer<Spans.Spans, TelemetryUnavailable, HttpClient.HttpClient> =>
   Layer.scoped(Spans.Spans, make(options))
 
@@ -122,9 +125,6 @@ export const settings: Effect.Effect<Option.Option<Settings>, TelemetryUnavailab
     content: yield* isTrue("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT")
   })
 })
-
-/** The variables of {@link settings} that can hold keys: no command an agent runs should inherit them. */
-export const secretVariables = ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"] as const
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -167,9 +167,9 @@ const load = Effect.tryPromise({
 const unavailable = (problem: string): TelemetryUnavailable =>
   new TelemetryUnavailable({ message: `${problem} To send no traces, set OTEL_SDK_DISABLED=true.` })
 
-/** A variable that is set and not empty. */
+/** A variable that is set and not blank. */
 const variable = (name: string): Effect.Effect<string | undefined> =>
-  Effect.map(Effect.option(Config.nonEmptyString(name)), (text) => Option.getOrUndefined(text)?.trim())
+  Effect.map(Effect.option(Config.string(name)), (text) => Option.getOrUndefined(text)?.trim() || undefined)
 
 const isTrue = (name: string): Effect.Effect<boolean> =>
   Effect.map(variable(name), (text) => text?.toLowerCase() === "true")

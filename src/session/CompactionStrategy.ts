@@ -183,7 +183,7 @@ class Draft {
   end(): Shortened {
     const { removed, slots } = this
     const messages = removed === 0 ? this.snapshot.messages : slots.flatMap((slot) => slot.messages)
-    return { messages, removed, tokens: Math.round(this.tokens) }
+    return { messages, removed, tokens: this.tokens }
   }
 
   isLong(): boolean {

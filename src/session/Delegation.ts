@@ -2,20 +2,20 @@
  * The children that work under a session's tool calls right now: what a user's words may be meant for.
  *
  * ```
- *  open ──► executing ──(its task is done)──► completing ──close──►
+ *  open ──► receiving ──(its turn has decided to end)──► completing ──close──►
  * ```
  *
- * A child that is completing does not read any more. Written by whoever delegates, read by `Interjection`.
+ * A child that is completing does not read any more; its session knows that before anybody else. Written by whoever
+ * delegates, read by `Interjection`.
  */
-import type { ToolCallId } from "../core/Id.js"
+import type { SessionId, ToolCallId } from "../core/Id.js"
 import type { Service as Session } from "./Session.js"
 
 export interface Delegation {
   readonly toolCallId: ToolCallId
-  /** Of the tool: the lowest is heard first. */
-  readonly precedence: number
+  /** Of the tool: the lowest is heard first. Absent: it hears only what is said to it by name. */
+  readonly precedence: number | undefined
   readonly session: Session
-  state: "executing" | "completing"
 }
 
 export class Delegations {
@@ -34,12 +34,18 @@ export class Delegations {
     this.open.delete(delegation)
   }
 
+  /** The one under which this child works. */
+  of(sessionId: SessionId): Delegation | undefined {
+    return this.running.findLast(({ session }) => session.origin.sessionId === sessionId)
+  }
+
   /** The one that hears a user's words before all others: by precedence, then the most recent. */
   first(): Delegation | undefined {
-    let found: Delegation | undefined
+    let found: (Delegation & { readonly precedence: number }) | undefined
     for (const delegation of this.open) {
-      if (delegation.state === "completing") continue
-      if (found === undefined || delegation.precedence <= found.precedence) found = delegation
+      const { precedence } = delegation
+      if (precedence === undefined || !delegation.session.isReceiving()) continue
+      if (found === undefined || precedence <= found.precedence) found = { ...delegation, precedence }
     }
     return found
   }

@@ -56,10 +56,10 @@ export const make = (
   initial: ReadonlyArray<Prompt.Message> = [],
   redactor: Redaction.Redactor = Redaction.shapesOnly
 ): History => {
-  const messages: Array<Prompt.Message> = [...initial]
+  const messages = numbered(initial)
   const calls = new Set(messages.flatMap(callsIn))
   const prompt = Prompt.fromMessages(messages)
-  let turns = messages.reduce((next, message) => (beginsTurn(message) ? (metadata(message).turn ?? next) + 1 : next), 0)
+  let turns = (metadata(messages.findLast(beginsTurn)).turn ?? -1) + 1
   let revision = 0
   const hasSystem = () => messages[0]?.role === "system"
   return {
@@ -128,13 +128,11 @@ export const summaryMessage = (text: string): Prompt.Message =>
   Prompt.userMessage({ content: [Prompt.textPart({ text })], options: { assent: { summary: true } } })
 
 /** What we kept beside a message. */
-export const metadata = (message: Prompt.Message): Metadata => (message.options["assent"] ?? {}) as Metadata
+export const metadata = (message: Prompt.Message | undefined): Metadata =>
+  (message?.options["assent"] ?? {}) as Metadata
 
-/** Whether a turn begins with this message. Words without an id were not said here: a program began with them. */
-export const beginsTurn = (message: Prompt.Message): boolean => {
-  const { messageId, summary, turn } = metadata(message)
-  return turn !== undefined || (message.role === "user" && messageId === undefined && summary !== true)
-}
+/** Whether a turn begins with this message. */
+export const beginsTurn = (message: Prompt.Message): boolean => metadata(message).turn !== undefined
 
 /** The text a message says, its text parts joined. */
 export const textOf = (message: Prompt.Message | undefined): string => {
@@ -148,6 +146,18 @@ export const textOf = (message: Prompt.Message | undefined): string => {
 // -----------------------------------------------------------------------------------------------------------------
 
 const partialOptions = { assent: { partial: true } }
+
+/** Words without an id were not said in a session: a program began with them, and each began a turn. */
+const numbered = (initial: ReadonlyArray<Prompt.Message>): Array<Prompt.Message> => {
+  let next = 0
+  return initial.map((message) => {
+    const { messageId, summary, turn } = metadata(message)
+    if (turn !== undefined) next = turn + 1
+    if (message.role !== "user" || turn !== undefined || messageId !== undefined || summary === true) return message
+    const { content, options } = message
+    return Prompt.userMessage({ content, options: { ...options, assent: { ...metadata(message), turn: next++ } } })
+  })
+}
 
 const callsIn = (message: Prompt.Message): ReadonlyArray<string> =>
   message.role !== "assistant" ? [] : message.content.flatMap((part) => (part.type === "tool-call" ? [part.id] : []))

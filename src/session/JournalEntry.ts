@@ -13,7 +13,6 @@
  * call that has started and has no end may have run, or not. Whoever writes masks secrets first; what answers an `Auth.*`
  * request is never written.
  */
-import * as Prompt from "@effect/ai/Prompt"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
@@ -21,7 +20,9 @@ import { CorrelationId, MessageId, RequestId, SessionId, ToolCallId } from "../c
 import { CancelReason } from "../core/Interruption.js"
 import { ToolOutcome } from "../core/ToolOutcome.js"
 import { PermissionMethod, Usage } from "../event/AgentEvent.js"
+import * as Interaction from "../interaction/Interaction.js"
 import { InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as PromptJson from "./PromptJson.js"
 
 /** Of the entries. A journal names the one it was written with; a newer one is not read. */
 export const version = 1
@@ -51,14 +52,6 @@ export const End = Schema.Union(
   Schema.TaggedStruct("Failed", { error: Schema.String, steps: Schema.Number })
 )
 export type End = typeof End.Type
-
-const AssistantPart = Schema.Union(
-  Prompt.TextPart,
-  Prompt.ReasoningPart,
-  Prompt.ToolCallPart,
-  Prompt.ToolResultPart,
-  Prompt.FilePart
-)
 
 /** One call of a batch: the arguments as the model wrote them. */
 export const Proposed = Schema.Struct({ id: ToolCallId, name: Schema.String, params: Schema.Unknown })
@@ -115,7 +108,7 @@ export const JournalEntry = Schema.Union(
   // turns
   /** An answer without calls entered the history. */
   Schema.TaggedStruct("AssistantAppended", {
-    content: Schema.Array(AssistantPart),
+    content: Schema.Array(PromptJson.AssistantPart),
     /** The generation was stopped before its end. */
     partial: Schema.optional(Schema.Literal(true))
   }),
@@ -132,7 +125,7 @@ export const JournalEntry = Schema.Union(
   Schema.TaggedStruct("CallsProposed", {
     correlationId: CorrelationId,
     step: Schema.Number,
-    content: Schema.Array(AssistantPart),
+    content: Schema.Array(PromptJson.AssistantPart),
     calls: Schema.Array(Proposed)
   }),
   Schema.TaggedStruct("CallDecided", {
@@ -163,7 +156,7 @@ export const JournalEntry = Schema.Union(
   // state
   Schema.TaggedStruct("PermissionsChanged", { permissions: Permissions }),
   /** The history but for the system message is this from now on: it was shortened, or cleared. */
-  Schema.TaggedStruct("HistoryReplaced", { reason: Schema.String, messages: Schema.Array(Prompt.Message) }),
+  Schema.TaggedStruct("HistoryReplaced", { reason: Schema.String, messages: Schema.Array(PromptJson.Message) }),
   /** Another process goes on with it from here. */
   Schema.TaggedStruct("SessionResumed", {}),
   /** The session ended by itself; nothing is left to go on with. */
@@ -189,6 +182,23 @@ export interface Written extends Draft {
   /** Milliseconds since the epoch. */
   readonly at: number
 }
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** How a request was answered, by whom. What answers a secret kind is left out. */
+export const answered = <I extends Interaction.Interaction>(
+  { interaction, requestId }: InteractionRequest<I>,
+  answer: Interaction.Answer<I>,
+  by: string
+): EntryOf<"InteractionSettled"> => ({
+  _tag: "InteractionSettled",
+  requestId,
+  status: "answered",
+  ...(Interaction.isSecret(interaction._tag) ? {} : { answer: Interaction.encodeAnswer(interaction, answer) }),
+  by
+})
 
 // -----------------------------------------------------------------------------------------------------------------
 // combinators

@@ -14,7 +14,7 @@ import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import { IdGenerator, type CorrelationId } from "../core/Id.js"
+import { IdGenerator, type CorrelationId, type MessageId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import * as Spans from "../core/Spans.js"
 import * as Inbox from "../inbox/Inbox.js"
@@ -60,6 +60,8 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     const orders = TurnOrder.make()
     /** Of the running turn, when somebody waits for it. */
     let order: TurnOrder.TurnOrder | undefined
+    /** Begins the next turn: others interjected after it was queued, and must not come before it. */
+    let lead: MessageId | undefined
 
     const history = History.make([], options.redactor)
     const compaction = Compaction.make(
@@ -111,7 +113,8 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     const user = inbox.port("user")
 
     const begin = (): readonly [ReadonlyArray<Message>, CorrelationId] => {
-      const input = inbox.takeTurn()
+      const input = inbox.takeTurn(lead)
+      lead = undefined
       busy = true
       turns++
       const correlationId = ids.unsafeNext("turn") as CorrelationId
@@ -139,6 +142,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
         ...(detail === undefined ? {} : { detail: options.redactor.text(detail) })
       })
       session.state.correlationId = undefined
+      giveBack()
       if (suspended) tellPermissions()
       if (inbox.isEmpty() && !compaction.isRequested()) becomeIdle()
       turnWaiters.wake(lastEnd)
@@ -166,6 +170,54 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
         default: fallback,
         ...(suspension === undefined ? {} : { suspension })
       })
+    }
+
+    const isBegun = () => session.state.correlationId !== undefined
+    // A turn that is cancelled, or has decided to end, does not read any more.
+    const isReceiving = () =>
+      busy && !ended && stop.end === undefined && stop.reason === undefined && (isBegun() || !inbox.isEmpty())
+
+    const admit = (send: (options: Inbox.SendOptions) => Message, parentId: string): Message => {
+      if (!isReceiving()) {
+        // A turn that was cancelled before it began must not swallow what came after.
+        const isLate = busy && stop.reason !== undefined && !isBegun()
+        busy = true
+        const message = send(isLate ? { delivery: "queue" } : {})
+        if (tidying.isRunning()) session.state.generation?.unsafeInterruptAsFork(FiberId.none)
+        return message
+      }
+      if (!isBegun() && !inbox.hasSteering()) lead = inbox.peek()[0]?.id
+      const message = send({ interjection: { parentId } })
+      emit(session, {
+        _tag: "UserInterjected",
+        messageId: message.id,
+        message: options.redactor.text(message.text),
+        targetAgent: origin.agent,
+        parentId
+      })
+      session.state.generation?.unsafeInterruptAsFork(FiberId.none)
+      return message
+    }
+
+    const takeBack = () =>
+      inbox.peek().filter(({ delivery, id, source }) => source === "user" && delivery === "steer" && inbox.withdraw(id))
+
+    const giveBack = () => {
+      if (options.unread !== undefined) takeBack().forEach(options.unread)
+    }
+
+    const placeOrder: Service["order"] = (text, { authority, reason = "user", source = "user", span } = {}) => {
+      if (ended) return Option.none()
+      busy = true
+      const message = inbox.port(source).unsafeSend(text, { delivery: "queue" })
+      const { id } = message
+      const own = authority && PermissionGate.orElse(options.authority)(authority)
+      const placed = orders.place({ id, authority: own, span })
+      const giveUp = Effect.suspend(() => {
+        if (inbox.withdraw(id)) return Effect.sync(() => orders.drop(placed))
+        return orders.isOpen(placed) ? Effect.asVoid(stopTurn({ cancel: reason })) : Effect.void
+      })
+      return Option.some({ message, end: Deferred.await(placed.end), giveUp })
     }
 
     const skip = () => {
@@ -221,6 +273,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       Effect.ensuring(
         Effect.sync(() => {
           ended = true
+          giveBack()
           if (!inbox.isEmpty()) lastEnd = Option.some(Turn.neverBegun)
           turnWaiters.wake(lastEnd)
           busy = false
@@ -247,41 +300,29 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       delegations,
       run,
       send: (text, parentId = "root") =>
-        Effect.sync(() => {
-          // A turn that has decided to end does not read any more; these words begin the next one.
-          const interjects = busy && stop.end === undefined
-          busy = true
-          if (!interjects) return user.unsafeSend(text)
-          const message = user.unsafeSend(text, { interjection: { parentId } })
-          emit(session, {
-            _tag: "UserInterjected",
-            messageId: message.id,
-            message: options.redactor.text(text),
-            targetAgent: origin.agent,
-            parentId
-          })
-          session.state.generation?.unsafeInterruptAsFork(FiberId.none)
-          return message
-        }),
+        Effect.sync(() => admit((options) => user.unsafeSend(text, options), parentId)),
+      interject: (text, parentId) =>
+        isReceiving() ? Option.some(admit((options) => user.unsafeSend(text, options), parentId)) : Option.none(),
+      isReceiving,
+      forward: (message) => {
+        admit((options) => inbox.unsafeRefile(message, options), "root")
+      },
+      takeBack,
       enqueue: (text) =>
         Effect.sync(() => {
           busy = true
           return user.unsafeSend(text, { delivery: "queue" })
         }),
-      turn: (text, { authority, reason = "user", source = "user" } = {}) =>
+      turn: (text, options) =>
         Effect.uninterruptibleMask((restore) =>
-          Effect.flatMap(spans.current, (span) => {
-            if (ended) return Effect.succeed(Turn.neverBegun)
-            busy = true
-            const { id } = inbox.port(source).unsafeSend(text, { delivery: "queue" })
-            const placed = orders.place(id, authority && PermissionGate.orElse(options.authority)(authority), span)
-            const giveUp = Effect.suspend(() => {
-              if (inbox.withdraw(id)) return Effect.sync(() => orders.drop(placed))
-              return orders.isOpen(placed) ? stopTurn({ cancel: reason }) : Effect.void
+          Effect.flatMap(spans.current, (span) =>
+            Option.match(placeOrder(text, { ...options, span }), {
+              onNone: () => Effect.succeed(Turn.neverBegun),
+              onSome: ({ end, giveUp }) => Effect.onInterrupt(restore(end), () => giveUp)
             })
-            return Effect.onInterrupt(restore(Deferred.await(placed.end)), () => giveUp)
-          })
+          )
         ),
+      order: placeOrder,
       cancel: (reason) => stopTurn({ cancel: reason }),
       halt: (detail) => Effect.asVoid(stopTurn({ halt: detail })),
       isIdle: Effect.sync(isIdle),

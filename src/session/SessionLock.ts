@@ -40,17 +40,17 @@ export const silentAfter = 15_000
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Whether the holder is still there, as far as `process` can tell at `now`. */
-export const isHeld = (row: Row, process: Process, now: number): boolean => {
+/** Whether the holder is still there, as far as `locker` can tell at `now`. */
+export const isHeld = (row: Row, locker: Process, now: number): boolean => {
   if (now - row.heartbeat >= silentAfter) return false
-  if (row.host !== process.host) return true
+  if (row.host !== locker.host) return true
   // A process of our own number that is not us has ended: numbers come again, in a container nearly always.
-  return row.pid === process.pid ? ours.has(row.token) : process.isAlive(row.pid)
+  return row.pid === locker.pid ? ours.has(row.token) : locker.isAlive(row.pid)
 }
 
 /** The holder, when it is still there. */
-export const holderOf = (row: Row | undefined, process: Process, now: number): Holder | undefined =>
-  row !== undefined && isHeld(row, process, now) ? { pid: row.pid, host: row.host } : undefined
+export const holderOf = (row: Row | undefined, locker: Process, now: number): Holder | undefined =>
+  row !== undefined && isHeld(row, locker, now) ? { pid: row.pid, host: row.host } : undefined
 
 /**
  * Holds a token for the scope: acquires it, beats until then, and releases it. `beat` says whether the token still holds;

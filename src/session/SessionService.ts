@@ -2,6 +2,7 @@
 import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
+import type { AnySpan } from "effect/Tracer"
 import type { CancelReason } from "../core/Interruption.js"
 import type * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
@@ -52,6 +53,8 @@ export interface Options {
   readonly spans?: Spans.Service | undefined
   /** Where it is written to, when somebody had to know that before. */
   readonly inbox?: Inbox.Service | undefined
+  /** Takes the words of a user that a turn ended without reading. Default: they stay, and begin the next turn. */
+  readonly unread?: ((message: Message) => void) | undefined
   /** What its tools run with besides; asked once, when the first tool runs. */
   readonly ambient?: ((session: Service) => Context.Context<never>) | undefined
 }
@@ -63,6 +66,15 @@ export interface TurnOptions {
   readonly source?: Source | undefined
   /** Why the turn is cancelled when whoever waits for it is interrupted. Default: `user`. */
   readonly reason?: CancelReason | undefined
+}
+
+/** A turn that was ordered. */
+export interface Order {
+  readonly message: Message
+  /** Waits for the turn's end. */
+  readonly end: Effect.Effect<Turn.TurnEnd>
+  /** Withdraws the words, or cancels the turn when that has begun. */
+  readonly giveUp: Effect.Effect<void>
 }
 
 export interface Service {
@@ -79,6 +91,17 @@ export interface Service {
    * filing are one step.
    */
   readonly send: (text: string, parentId?: string) => Effect.Effect<Message>
+  /**
+   * Interjects if a turn runs, or is about to; nothing when none does, or when it has decided to end. At once: deciding and
+   * filing are one step.
+   */
+  readonly interject: (text: string, parentId: string) => Option.Option<Message>
+  /** Whether {@link interject} would, now. */
+  readonly isReceiving: () => boolean
+  /** As {@link send}, at once, for words that were handed to another session and not read there. They keep their id. */
+  readonly forward: (message: Message) => void
+  /** Takes back the words that the user sent and no turn has read yet, oldest first. Queued words stay. */
+  readonly takeBack: () => ReadonlyArray<Message>
   /** Hands in words for the next turn. */
   readonly enqueue: (text: string) => Effect.Effect<Message>
   /**
@@ -86,6 +109,11 @@ export interface Service {
    * when that has begun. One turn runs at a time, so a tool that waits for a turn of its own session waits for ever.
    */
   readonly turn: (text: string, options?: TurnOptions) => Effect.Effect<Turn.TurnEnd>
+  /** As {@link turn}, for whoever has to decide and file in one step; nothing once the session has ended. */
+  readonly order: (
+    text: string,
+    options?: TurnOptions & { readonly span?: AnySpan | undefined }
+  ) => Option.Option<Order>
   /** Cancels the running turn, or the one about to begin, and waits for its end; nothing when idle. */
   readonly cancel: (reason: CancelReason) => Effect.Effect<Option.Option<Turn.TurnEnd>>
   /** Ends the running turn as halted, because nobody can answer. */

@@ -108,7 +108,7 @@ export class SessionStore extends Context.Tag("assent/session/SessionStore")<Ses
 /** A store in memory; what it returns is that store as one process sees it. */
 export const makeMemory: Effect.Effect<(process: SessionLock.Process) => Service> = Effect.map(IdGenerator, (ids) => {
   const trees = new Map<SessionId, Tree>()
-  return (process) => memoryOf(trees, process, () => ids.unsafeNext("ses"))
+  return (locker) => memoryOf(trees, locker, () => ids.unsafeNext("ses"))
 })
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ interface Tree {
 }
 
 /** All of it is done in synchronous sections, so nothing comes between looking and writing. */
-const memoryOf = (trees: Map<SessionId, Tree>, process: SessionLock.Process, newToken: () => string): Service => {
+const memoryOf = (trees: Map<SessionId, Tree>, locker: SessionLock.Process, newToken: () => string): Service => {
   const known = (rootSessionId: SessionId): Either.Either<Tree, StoreError.SessionUnknown> => {
     const tree = trees.get(rootSessionId)
     return tree !== undefined && tree.entries.length > 0
@@ -188,7 +188,7 @@ const memoryOf = (trees: Map<SessionId, Tree>, process: SessionLock.Process, new
     { lock }: Tree,
     now: number
   ): Either.Either<void, StoreError.SessionLocked> => {
-    const holder = SessionLock.holderOf(lock, process, now)
+    const holder = SessionLock.holderOf(lock, locker, now)
     return lock === undefined || holder === undefined
       ? Either.void
       : Either.left(new StoreError.SessionLocked({ rootSessionId, holder, heartbeat: lock.heartbeat }))
@@ -205,7 +205,7 @@ const memoryOf = (trees: Map<SessionId, Tree>, process: SessionLock.Process, new
         answers: new Map()
       }
       return Either.map(unlocked(rootSessionId, tree, now), () => {
-        tree.lock = { token, pid: process.pid, host: process.host, heartbeat: now }
+        tree.lock = { token, pid: locker.pid, host: locker.host, heartbeat: now }
         trees.set(rootSessionId, tree)
         return tree
       })
@@ -263,7 +263,7 @@ const memoryOf = (trees: Map<SessionId, Tree>, process: SessionLock.Process, new
       Either.right(
         [...trees.values()]
           .filter(({ entries }) => entries.length > 0)
-          .map(({ summary, lock }) => SessionSummary.listed(summary, SessionLock.holderOf(lock, process, now)))
+          .map(({ summary, lock }) => SessionSummary.listed(summary, SessionLock.holderOf(lock, locker, now)))
           .sort(SessionSummary.byActivity)
       )
     ),

@@ -25,7 +25,7 @@ export interface TurnOrder {
 
 /** The orders of one session that have no end yet. */
 export interface TurnOrders {
-  readonly place: (id: MessageId, authority: Authority | undefined, span?: AnySpan) => TurnOrder
+  readonly place: (order: Omit<TurnOrder, "end">) => TurnOrder
   /** The order that this input begins. Such words are queued, and each queued message begins a turn of its own. */
   readonly of: (input: ReadonlyArray<Message>) => TurnOrder | undefined
   readonly isOpen: (order: TurnOrder) => boolean
@@ -43,9 +43,9 @@ export const make = (): TurnOrders => {
     Deferred.unsafeDone(order.end, Effect.succeed(end))
   }
   return {
-    place: (id, authority, span) => {
-      const order: TurnOrder = { id, authority, span, end: Deferred.unsafeMake(FiberId.none) }
-      orders.set(id, order)
+    place: (placed) => {
+      const order: TurnOrder = { ...placed, end: Deferred.unsafeMake(FiberId.none) }
+      orders.set(order.id, order)
       return order
     },
     of: ([first]) => (first === undefined ? undefined : orders.get(first.id)),

@@ -18,13 +18,27 @@ import * as SqlFailure from "./SqlFailure.js"
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Opens the file of this absolute path, and makes it when it is not there. Closed with the scope. */
-export const open = (file: string): Effect.Effect<SqlClient.SqlClient, StoreUnusable, Scope.Scope> =>
+export interface Options {
+  /** Milliseconds to wait, in which this thread does nothing else, until another program is done. Default: 5000. */
+  readonly busyTimeout?: number | undefined
+}
+
+/**
+ * Opens the file of this absolute path, and makes it when it is not there. A commit reaches the disk before it is over.
+ * Closed with the scope.
+ */
+export const open = (
+  file: string,
+  { busyTimeout = 5_000 }: Options = {}
+): Effect.Effect<SqlClient.SqlClient, StoreUnusable, Scope.Scope> =>
   Effect.gen(function* () {
     const client = yield* LibsqlClient.make({ url: urlOf(file) })
     // The client has it, its type does not say so; it is the only way to the connection that it opened and will close.
     const { sdk } = client as unknown as { readonly sdk: Live }
-    return yield* LibsqlClient.make({ liveClient: onOneConnection(sdk, turnsAt(file)) })
+    const settings = [`PRAGMA busy_timeout = ${busyTimeout}`, "PRAGMA synchronous = FULL"]
+    const connection = new Connection(sdk, settings)
+    yield* Effect.promise(() => connection.set())
+    return yield* LibsqlClient.make({ liveClient: onOneConnection(connection, turnsAt(file)) })
   }).pipe(
     Effect.provide(Reactivity.layer),
     Effect.catchAllDefect(
@@ -67,26 +81,61 @@ const turnsAt = (file: string): Turns => {
   return known
 }
 
-const onOneConnection = (sdk: Live, turns: Turns): Live => ({
-  execute: (statement: Parameters<Live["execute"]>[0]) => turns.during(() => sdk.execute(statement)),
-  transaction: () =>
-    turns.take().then((giveBack) =>
-      sdk.execute("BEGIN IMMEDIATE").then(
-        () => begun(sdk, giveBack),
-        (error: unknown) => {
-          giveBack()
-          return neverBegun(error)
-        }
-      )
-    ),
-  batch: (statements, mode) => turns.during(() => sdk.batch(statements, mode)),
-  migrate: (statements) => turns.during(() => sdk.migrate(statements)),
-  executeMultiple: (text) => turns.during(() => sdk.executeMultiple(text)),
-  sync: () => sdk.sync(),
-  close: () => sdk.close(),
-  closed: false,
-  protocol: sdk.protocol
-})
+class Connection {
+  constructor(
+    readonly sdk: Live,
+    private readonly settings: ReadonlyArray<string>
+  ) {}
+
+  async set(): Promise<void> {
+    for (const setting of this.settings) await this.sdk.execute(setting)
+  }
+
+  /** A statement that found the file busy stays under way, and no transaction can be committed beside it. */
+  execute(statement: Statement): ReturnType<Live["execute"]> {
+    return this.sdk.execute(statement).catch((error: unknown) => {
+      const fail = () => Promise.reject(error)
+      return isBusy(error) ? this.renew().then(fail, fail) : fail()
+    })
+  }
+
+  /** The client lets go of its connection when it begins a transaction on it. */
+  private renew(): Promise<void> {
+    return this.sdk
+      .transaction("deferred")
+      .then((begun) => begun.rollback())
+      .then(() => this.set())
+  }
+}
+
+type Statement = Parameters<Live["execute"]>[0]
+
+const isBusy = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && String(error.code).startsWith("SQLITE_BUSY")
+
+const onOneConnection = (connection: Connection, turns: Turns): Live => {
+  const { sdk } = connection
+  return {
+    execute: (statement: Statement) => turns.during(() => connection.execute(statement)),
+    transaction: () =>
+      turns.take().then((giveBack) =>
+        connection.execute("BEGIN IMMEDIATE").then(
+          () => begun(sdk, giveBack),
+          (error: unknown) => {
+            giveBack()
+            return neverBegun(error)
+          }
+        )
+      ),
+    batch: (statements, mode) => turns.during(() => sdk.batch(statements, mode)),
+    migrate: (statements) => turns.during(() => sdk.migrate(statements)),
+    executeMultiple: (text) => turns.during(() => sdk.executeMultiple(text)),
+    sync: () => sdk.sync(),
+    close: () => sdk.close(),
+    closed: false,
+    protocol: sdk.protocol
+  }
+}
 
 /** The SQL client ends every transaction that began, by one of the two ends, which give the turn back. */
 const begun = (sdk: Live, giveBack: () => void): Transaction => ({

@@ -141,27 +141,25 @@ const create = (file: string): Effect.Effect<void, StoreUnwritable, FileSystem.F
 
 const reasonOf = (error: PlatformError.PlatformError): string => error.message.replace(/\.$/, "")
 
-/** Settings of the connection. The log is switched on by whoever is first; who comes at the same time tries again. */
+/** Finds out whose the tables are before anything is written. */
 const prepare = (file: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const failure = SqlFailure.make(file)
-    yield* failure.reading(sql`PRAGMA busy_timeout = 5000`)
     const tables = yield* failure.reading(sql<{ readonly name: string }>`SELECT name FROM sqlite_master`)
     if (tables.length > 0 && !tables.some(({ name }) => name === Migrations.table)) {
       return yield* new StoreUnusable({ store: file, problem: "foreign", reason: anothers })
     }
     const version = yield* failure.reading(Migrations.version)
     if (version > Migrations.latest) return yield* failure.newer(version, Migrations.latest)
-    yield* failure.writing(
-      Effect.gen(function* () {
-        yield* Effect.retry(
-          sql`PRAGMA journal_mode = WAL`,
-          Schedule.intersect(Schedule.spaced("50 millis"), Schedule.recurs(40))
-        )
-        yield* sql`PRAGMA synchronous = FULL`
-      })
+    // Stays with the file. Switched on by whoever is first; who comes at the same time tries again.
+    const log = Effect.retry(
+      sql`PRAGMA journal_mode = WAL`,
+      Schedule.intersect(Schedule.spaced("50 millis"), Schedule.recurs(40))
     )
+    yield* failure.writing(log)
+    // A file that is copied while nobody has it open is whole without its log.
+    yield* Effect.addFinalizer(() => Effect.ignore(failure.writing(checkpoint(sql))))
   })
 
 /** Makes the header say whose it is and of which version, in the file itself, where {@link inspect} looks. */
@@ -175,7 +173,9 @@ const stamp = (file: string) =>
       Effect.gen(function* () {
         yield* sql.unsafe(`PRAGMA application_id = ${applicationId}`)
         yield* sql.unsafe(`PRAGMA user_version = ${Migrations.latest}`)
-        yield* sql`PRAGMA wal_checkpoint(TRUNCATE)`
+        yield* checkpoint(sql)
       })
     )
   })
+
+const checkpoint = (sql: SqlClient.SqlClient) => sql`PRAGMA wal_checkpoint(TRUNCATE)`

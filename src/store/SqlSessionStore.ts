@@ -52,7 +52,7 @@ export const make = (
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const ids = yield* IdGenerator
-    const { process, name = "the database" } = options
+    const { process: locker, name = "the database" } = options
     const failure = SqlFailure.make(name)
 
     const version = yield* failure.reading(Migrations.version)
@@ -67,7 +67,7 @@ export const make = (
 
     const requireUnlocked = (root: SessionId, now: number) =>
       Effect.flatMap(lockOf(root), (row) => {
-        const holder = SessionLock.holderOf(row, process, now)
+        const holder = SessionLock.holderOf(row, locker, now)
         return row === undefined || holder === undefined
           ? Effect.succeed(row)
           : Effect.fail(new StoreError.SessionLocked({ rootSessionId: root, holder, heartbeat: row.heartbeat }))
@@ -153,7 +153,7 @@ export const make = (
       Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
         const before = yield* requireUnlocked(root, now)
-        const row = { root, token, pid: process.pid, host: process.host, heartbeat: now }
+        const row = { root, token, pid: locker.pid, host: locker.host, heartbeat: now }
         // Whoever looked at the same time as we did loses here, whichever transactions the client has.
         const taken = yield* sql`INSERT INTO assent_lock ${sql.insert(row)} ON CONFLICT (root) DO UPDATE SET
           token = excluded.token, pid = excluded.pid, host = excluded.host, heartbeat = excluded.heartbeat
@@ -220,7 +220,7 @@ export const make = (
         const locks = yield* failure.reading(
           sql<SessionLock.Row & { readonly root: SessionId }>`SELECT root, token, pid, host, heartbeat FROM assent_lock`
         )
-        const holders = new Map(locks.map((lock) => [lock.root, SessionLock.holderOf(lock, process, now)]))
+        const holders = new Map(locks.map((lock) => [lock.root, SessionLock.holderOf(lock, locker, now)]))
         const summaries = yield* Effect.forEach(rows, (row) => decodeSummary(failure, row))
         return summaries
           .map((summary) => SessionSummary.listed(summary, holders.get(summary.rootSessionId)))

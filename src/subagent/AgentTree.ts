@@ -4,10 +4,10 @@
  */
 import type * as Effect from "effect/Effect"
 import type { SessionId } from "../core/Id.js"
-import type * as Origin from "../core/Origin.js"
 import type * as Mediator from "../bridge/Mediator.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
+import type * as Interjection from "../session/Interjection.js"
 import type * as Session from "../session/Session.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { SubagentProfile } from "./SubagentProfile.js"
@@ -18,13 +18,11 @@ export type Mediation = "forward" | "agent" | Mediator.Strategy
 /** What every session of the tree is made with. */
 export type Shared = Omit<
   Session.Options,
-  "origin" | "model" | "tools" | "instructions" | "interactor" | "authority" | "insteadOfAsking" | "inbox" | "ambient"
+  "origin" | "model" | "tools" | "instructions" | "interactor" | "authority" | "insteadOfAsking" | "inbox" | "unread" | "ambient"
 >
 
 /** One agent of the tree. */
-export interface Node {
-  readonly origin: Origin.Origin
-  readonly session: Session.Service
+export interface Node extends Interjection.Agent {
   /** Names its profile, when it has one. */
   readonly profile: string | undefined
 }

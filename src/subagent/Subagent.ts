@@ -18,6 +18,7 @@ import { IdGenerator, type SessionId, type ToolCallId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import * as Inbox from "../inbox/Inbox.js"
+import type { Message, Source } from "../inbox/Message.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
 import type { Authority } from "../permission/PermissionGate.js"
@@ -61,6 +62,8 @@ export interface Subagent {
   readonly scope: Scope.CloseableScope
   /** Gives it a task and waits for the end. Interrupting it cancels the task. */
   readonly work: (task: string) => Effect.Effect<Done>
+  /** Gives it a task and does not wait. The parent is not idle meanwhile, and is told the end as a message. */
+  readonly begin: (task: string) => Effect.Effect<void>
   /** Cancels what it does and ends it. */
   readonly close: Effect.Effect<void>
 }
@@ -115,9 +118,19 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
       limits: { ...shared.limits, maxSteps: recipe.maxTurns },
       ...(recipe.compaction === undefined ? {} : { compaction: recipe.compaction }),
       inbox,
+      unread: parent.forward,
       ambient: (child) => wire(child).ambient
     }).pipe(Scope.extend(scope))
-    tree.nodes.set(sessionId, { origin, session, profile: recipe.profile?.name })
+    tree.nodes.set(sessionId, {
+      origin,
+      session,
+      profile: recipe.profile?.name,
+      begin: (text) =>
+        Effect.suspend(() => {
+          const interjected = session.interject(text, "root")
+          return Option.isSome(interjected) ? Effect.succeed(interjected) : begin(text, "user")
+        })
+    })
     yield* Scope.addFinalizer(
       scope,
       Effect.sync(() => {
@@ -155,12 +168,29 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
       return { end, result }
     }
 
+    const begin = (task: string, source: Source): Effect.Effect<Option.Option<Message>> =>
+      Effect.uninterruptible(
+        Effect.suspend(() => {
+          const order = session.order(task, { source, reason: "parent" })
+          if (Option.isNone(order)) return Effect.succeedNone
+          const { end, giveUp, message } = order.value
+          const release = parent.retain()
+          const told = Effect.onInterrupt(Effect.interruptible(end), () => giveUp).pipe(
+            Effect.map(doneWith),
+            Effect.map((done) => parent.inbox.childPort.tell(SubagentResult.announce(done.result, done.end))),
+            Effect.ensuring(Effect.sync(release))
+          )
+          return Effect.as(Effect.forkIn(told, scope), Option.some(message))
+        })
+      )
+
     return {
       id,
       recipe,
       session,
       scope,
       work: (task) => Effect.map(session.turn(task, { source: "parent", reason: "parent" }), doneWith),
+      begin: (task) => Effect.asVoid(begin(task, "parent")),
       close: Effect.uninterruptible(Effect.zipRight(session.cancel("parent"), Scope.close(scope, Exit.void)))
     }
   })

@@ -137,15 +137,15 @@ class Children implements Service {
     Effect.flatMap(this.create(order), (child) => this.work(child, task, precedence))
 
   readonly spawn = (order: Wanted, task: string): Effect.Effect<{ readonly subagent_id: string }, string> =>
-    Effect.flatMap(this.create(order), (child) => Effect.as(this.inBackground(child, task), { subagent_id: child.id }))
+    Effect.flatMap(this.create(order), (child) => Effect.as(child.begin(task), { subagent_id: child.id }))
 
   readonly ask = (id: string, question: string): Effect.Effect<SubagentResult.SubagentResult, string> =>
-    Effect.flatMap(this.child(id), (child) => Effect.map(child.work(question), ({ result }) => result))
+    Effect.flatMap(this.child(id), (child) => this.work(child, question, undefined))
 
   readonly send = (id: string, message: string): Effect.Effect<string, string> =>
     Effect.flatMap(this.child(id), (child) =>
       Effect.flatMap(child.session.isIdle, (idle) => {
-        if (idle) return Effect.as(this.inBackground(child, message), `${id} has begun. Its end comes as a message.`)
+        if (idle) return Effect.as(child.begin(message), `${id} has begun. Its end comes as a message.`)
         return Effect.as(
           child.session.inbox.port("parent").send(message),
           `${id} is working and reads this at its next step.`
@@ -309,24 +309,14 @@ class Children implements Service {
     const { delegations } = this.options.session
     return Effect.flatMap(Origin.current, ({ toolCallId }) => {
       const working = Effect.map(child.work(task), ({ result }) => result)
-      if (toolCallId === undefined || precedence === undefined) return working
-      const delegation: Delegation = { toolCallId, precedence, session: child.session, state: "executing" }
+      if (toolCallId === undefined) return working
+      const delegation: Delegation = { toolCallId, precedence, session: child.session }
       delegations.add(delegation)
       return Effect.ensuring(
         working,
         Effect.sync(() => delegations.delete(delegation))
       )
     })
-  }
-
-  /** The parent is not idle meanwhile, and is told the end. */
-  private inBackground(child: Subagent.Subagent, task: string): Effect.Effect<void> {
-    const { session } = this.options
-    const release = session.retain()
-    const work = Effect.map(child.work(task), ({ end, result }) => {
-      session.inbox.childPort.tell(SubagentResult.announce(result, end))
-    })
-    return Effect.asVoid(Effect.forkIn(Effect.ensuring(Effect.interruptible(work), Effect.sync(release)), child.scope))
   }
 
   /** Started with the first child. */

@@ -225,6 +225,7 @@ const makeScreen = Effect.gen(function* () {
     next: Deferred.await(interrupted),
     draft: Effect.succeed(""),
     setDraft: () => Effect.void,
+    setPrompt: () => Effect.void,
     setCompletion: () => Effect.void,
     dialog: (title, use) =>
       use((question) =>

@@ -235,6 +235,21 @@ describe("a summary", () => {
     })
   )
 
+  it.scoped("that fails is not tried again in the same turn, until the history has grown", () =>
+    Effect.gen(function* () {
+      const work = (name: string) => ({ tools: [{ name: "work", params: { name } }] })
+      const { asked, model } = conversing([says(500), says(400), work("a"), work("grow"), { text: "done" }], {
+        summaries: [{ text: "" }, { text: "" }]
+      })
+      const kit = yield* start(model, config({ type: "summarize", autoTrigger: false }), (name) =>
+        Effect.succeed(name === "grow" ? long(100) : name)
+      )
+      yield* turns(kit, "1", "2", "3")
+      assert.strictEqual(asked.length, 2, "before the first and the third of three model calls")
+      assert.strictEqual((yield* kit.of("AgentError")).length, 2)
+    })
+  )
+
   it.scoped("is stopped by an interjection, which is read, and made again of what there is then", () =>
     Effect.gen(function* () {
       const begun = yield* Deferred.make<void>()
@@ -373,6 +388,13 @@ describe("compacting because somebody asks", () => {
       yield* Fiber.join(running)
       assert.strictEqual((yield* Fiber.join(compacting)).removed, 2)
       yield* kit.agent.awaitIdle
+      const events = yield* kit.events
+      const last = events.findLastIndex((event) => event._tag === "TurnEnded")
+      assert.deepStrictEqual(
+        events.slice(last + 1).map((event) => (event._tag === "AgentStatusChanged" ? event.status : event._tag)),
+        ["CompactionStarted", "CompactionEnded", "idle"],
+        "not idle in between"
+      )
       assert.deepStrictEqual(yield* kit.wrong, [])
     })
   )

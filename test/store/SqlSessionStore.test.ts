@@ -13,5 +13,5 @@ sessionStoreSuite("a SQLite file", {
     return (process: Process) =>
       Effect.provide(LibsqlStore.make({ file: `${directory}/a b#%/assent.db`, process }), context)
   }).pipe(Effect.provide(NodeContext.layer)),
-  runs: 30
+  runs: 15
 })

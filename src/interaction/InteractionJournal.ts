@@ -1,0 +1,28 @@
+/**
+ * What the core writes down of its questions, so that they outlive the process: raised before anybody sees them, settled
+ * before the answer counts. And what was answered while no process ran.
+ */
+import type * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import type * as Interaction from "./Interaction.js"
+import type { InteractionError } from "./InteractionError.js"
+import type { InteractionRequest } from "./InteractionRequest.js"
+import type { Answered } from "./Interactor.js"
+
+/** Encoded, with its author. */
+export interface Kept {
+  readonly answer: unknown
+  readonly by: string
+}
+
+export interface InteractionJournal {
+  /** Returns when it is durable; fails with a sentence, and then nobody is asked. */
+  readonly raised: (request: InteractionRequest) => Effect.Effect<void, string>
+  /** Returns when it is durable; fails with a sentence, and then an answer does not count. */
+  readonly settled: (
+    request: InteractionRequest,
+    end: Exit.Exit<Answered<Interaction.Interaction>, InteractionError>
+  ) => Effect.Effect<void, string>
+  /** The answer that came before the request was raised again. */
+  readonly kept: (requestId: string) => Kept | undefined
+}

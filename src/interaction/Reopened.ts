@@ -1,0 +1,20 @@
+/**
+ * The questions that a process left open when it died, by the call that asked: whoever asks again asks under the same id,
+ * so that an answer which came meanwhile finds its question.
+ */
+import * as Context from "effect/Context"
+import type { RequestId, ToolCallId } from "../core/Id.js"
+import type * as Interaction from "./Interaction.js"
+
+export interface Service {
+  /** Hands out an open question of this call and kind, each once. */
+  readonly take: (
+    toolCallId: ToolCallId,
+    kind: Interaction.Kind
+  ) => { readonly requestId: RequestId; readonly issuedAt: number } | undefined
+}
+
+/** None, except while a session goes on where another process stopped. */
+export class Reopened extends Context.Reference<Reopened>()("assent/interaction/Reopened", {
+  defaultValue: (): Service | undefined => undefined
+}) {}

@@ -1,0 +1,50 @@
+/**
+ * Messages as JSON. The schemas of `@effect/ai` leave bytes and addresses of files as they are, which JSON cannot say;
+ * otherwise these are the same.
+ */
+import * as Prompt from "@effect/ai/Prompt"
+import * as Schema from "effect/Schema"
+
+const Bytes = Schema.transform(
+  Schema.Struct({ base64: Schema.Uint8ArrayFromBase64 }),
+  Schema.typeSchema(Schema.Uint8ArrayFromSelf),
+  { strict: true, decode: ({ base64 }) => base64, encode: (base64) => ({ base64 }) }
+)
+
+const Address = Schema.transform(Schema.Struct({ url: Schema.URL }), Schema.URLFromSelf, {
+  strict: true,
+  decode: ({ url }) => url,
+  encode: (url) => ({ url })
+})
+
+const options = Schema.optionalWith(Prompt.ProviderOptions, { default: () => ({}) })
+
+export const FilePart = Schema.Struct({
+  type: Schema.Literal("file"),
+  mediaType: Schema.String,
+  fileName: Schema.optional(Schema.String),
+  data: Schema.Union(Schema.String, Bytes, Address),
+  options
+}).pipe(Schema.attachPropertySignature(Prompt.PartTypeId, Prompt.PartTypeId))
+
+/** What an assistant's message is made of. */
+export const AssistantPart = Schema.Union(
+  Prompt.TextPart,
+  Prompt.ReasoningPart,
+  Prompt.ToolCallPart,
+  Prompt.ToolResultPart,
+  FilePart
+)
+
+export const Message = Schema.Union(
+  Prompt.SystemMessage,
+  Schema.Struct({
+    role: Schema.Literal("user"),
+    content: Schema.Array(Schema.Union(Prompt.TextPart, FilePart)),
+    options
+  }).pipe(Schema.attachPropertySignature(Prompt.MessageTypeId, Prompt.MessageTypeId)),
+  Schema.Struct({ role: Schema.Literal("assistant"), content: Schema.Array(AssistantPart), options }).pipe(
+    Schema.attachPropertySignature(Prompt.MessageTypeId, Prompt.MessageTypeId)
+  ),
+  Prompt.ToolMessage
+)

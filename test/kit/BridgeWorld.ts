@@ -1,0 +1,549 @@
+/**
+ * A broker, a person, and children that ask through bridges, played by a plan: what happens in which order, down to the
+ * single steps of the fibers. The same plan is the same run.
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
+import * as Mediator from "../../src/bridge/Mediator.js"
+import * as ParentBridgedChannel from "../../src/bridge/ParentBridgedChannel.js"
+import type { CorrelationId, RequestId, SessionId } from "../../src/core/Id.js"
+import type * as Origin from "../../src/core/Origin.js"
+import * as Redaction from "../../src/core/Redaction.js"
+import type { AgentEvent } from "../../src/event/AgentEvent.js"
+import type * as EventBus from "../../src/event/EventBus.js"
+import * as Inbox from "../../src/inbox/Inbox.js"
+import type * as Interaction from "../../src/interaction/Interaction.js"
+import * as InteractionBroker from "../../src/interaction/InteractionBroker.js"
+import {
+  InteractionCancelled,
+  InteractorUnavailable,
+  type InteractionError
+} from "../../src/interaction/InteractionError.js"
+import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
+import * as Interactor from "../../src/interaction/Interactor.js"
+import { samples } from "./InteractionSample.js"
+import { settling } from "./Recorder.js"
+import * as Shuffled from "./Shuffled.js"
+import { Stepped, waiting } from "./Stepped.js"
+
+// -----------------------------------------------------------------------------------------------------------------
+// plans
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Who is a child of whom; the root is 0. */
+export const trees = { child: [0], nested: [0, 1], deep: [0, 1, 2], siblings: [0, 0], family: [0, 0, 1] } as const
+
+export const kinds = ["Approve", "Approve", "Ask", "approveSubagentEnvelope"] as const
+export const deeds = ["allow", "deny", "all", "cancel", "fail", "crash", "nonsense"] as const
+export const policies = ["answers", "knows nothing", "misfits", "crashes"] as const
+
+/** Numbers stand for one of those there are at that moment. */
+export type Action =
+  | { readonly do: "ask"; readonly who: number; readonly kind: (typeof kinds)[number] }
+  | { readonly do: "react"; readonly dialog: number; readonly deed: (typeof deeds)[number] }
+  | { readonly do: "outside"; readonly request: number; readonly what: "answer" | "withdraw" | "garbage" }
+  | { readonly do: "tick"; readonly millis: number }
+  | { readonly do: "interrupt"; readonly asking: number }
+  | { readonly do: "close"; readonly who: number }
+  | { readonly do: "leave" | "return" | "all" | "end" }
+
+export interface Plan {
+  readonly tree: keyof typeof trees
+  /** Of every bridge, in milliseconds. */
+  readonly timeout: number
+  readonly onTimeout: "allow" | "deny"
+  readonly dialogs: "one" | "unbounded"
+  readonly whenNobody: "fail" | "wait"
+  /** Of every mediator; thinks for so many milliseconds. Absent: all is forwarded. */
+  readonly policy: { readonly does: (typeof policies)[number]; readonly after: number } | undefined
+  readonly actions: ReadonlyArray<Action>
+  readonly seed: number
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// worlds
+// -----------------------------------------------------------------------------------------------------------------
+
+interface Asking {
+  readonly request: InteractionRequest
+  readonly member: Member
+  readonly fiber: Fiber.RuntimeFiber<Interactor.Answered<Interaction.Interaction>, InteractionError>
+  interrupted: boolean
+}
+
+interface Member {
+  readonly origin: Origin.Origin
+  readonly interactor: Interactor.Service
+  readonly inbox: Inbox.Service
+  readonly scope: Scope.CloseableScope
+  /** Of its mediator alone. */
+  readonly mediation: Scope.CloseableScope
+  /** What lives in that scope while no question is held. */
+  readonly quiet: number
+  readonly above: Member | undefined
+  closed: boolean
+}
+
+interface Dialog {
+  readonly request: InteractionRequest
+  readonly end: (deed: (typeof deeds)[number]) => void
+}
+
+/** Plays the plan. Yields what is wrong with what came of it, and what kinds of things happened. */
+export const play = (plan: Plan, seen: (what: string) => void): ReadonlyArray<string> => new World(plan, seen).run()
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+class World {
+  private readonly random: () => number
+  private readonly machine: Stepped
+  private readonly events: Array<AgentEvent> = []
+  private readonly members: Array<Member> = []
+  private readonly askings: Array<Asking> = []
+  private readonly dialogs = new Set<Dialog>()
+  private readonly shown = new Set<RequestId>()
+  private readonly wrong: Array<string> = []
+  private readonly broker: InteractionBroker.Service
+  private attached: Scope.CloseableScope | undefined
+  private all = false
+  private count = 0
+
+  constructor(
+    private readonly plan: Plan,
+    private readonly seen: (what: string) => void
+  ) {
+    this.random = Shuffled.random(plan.seed)
+    this.machine = new Stepped(this.random)
+    const rootScope = this.now(Scope.make())
+    this.broker = this.now(
+      InteractionBroker.make({ bus: this.bus, redactor: Redaction.shapesOnly, whenNobody: plan.whenNobody }).pipe(
+        Scope.extend(rootScope)
+      )
+    )
+    this.join(undefined, rootScope)
+    for (const above of trees[plan.tree]) {
+      const parent = this.members[above]
+      if (parent !== undefined) this.join(parent, this.now(Scope.fork(parent.scope, parent.scope.strategy)))
+    }
+    this.comeIn()
+  }
+
+  run(): ReadonlyArray<string> {
+    for (const action of this.plan.actions) {
+      this.act(action)
+      this.machine.steps(Math.floor(this.random() * 7))
+    }
+    this.conclude()
+    this.probe()
+    this.close(0)
+    this.expect(this.machine.rest(), "the end does not come to rest")
+    this.expect(this.dialogs.size === 0, "a dialog outlives the root")
+    this.expect(this.machine.asleep === 0, "somebody sleeps after the end")
+    this.checkEvents()
+    return this.wrong
+  }
+
+  private expect(holds: boolean, otherwise: string): void {
+    if (!holds) this.wrong.push(otherwise)
+  }
+
+  /** Runs what has to be done before anything else goes on. */
+  private now<A>(effect: Effect.Effect<A>): A {
+    const fiber = this.machine.runFork(effect)
+    for (let i = 0; i < 20_000; i++) {
+      const exit = fiber.unsafePoll()
+      if (exit !== null) {
+        if (Exit.isSuccess(exit)) return exit.value
+        throw new Error(Cause.pretty(exit.cause))
+      }
+      if (!this.machine.step()) break
+    }
+    throw new Error("it does not end")
+  }
+
+  private get bus(): EventBus.Service {
+    const unsafePublish = (event: AgentEvent) => this.events.push(event) > 0
+    return {
+      unsafePublish,
+      publish: (event) => Effect.sync(() => void unsafePublish(event)),
+      awaitRoom: Effect.void,
+      subscribe: () => Effect.dieMessage("nobody reads here"),
+      close: Effect.void
+    }
+  }
+
+  // ---- members ----
+
+  private join(above: Member | undefined, scope: Scope.CloseableScope): void {
+    const number = this.members.length
+    const id = `ses_${number}` as SessionId
+    const agent = above === undefined ? "main" : `${above.origin.agent}/c${number}`
+    const origin: Origin.Origin = {
+      sessionId: id,
+      rootSessionId: "ses_0" as SessionId,
+      agent,
+      depth: (above?.origin.depth ?? -1) + 1,
+      ...(above === undefined ? {} : { parentSessionId: above.origin.sessionId, subagentId: `subagent_${number}` })
+    }
+    const inbox = this.now(Inbox.make({ late: () => this.seen("a reply comes too late") }))
+    const { timeout, onTimeout } = this.plan
+    const interactor =
+      above === undefined
+        ? this.broker.interactor
+        : ParentBridgedChannel.make({
+            parent: above.origin.agent,
+            door: inbox.door,
+            port: above.inbox.childPort,
+            timeouts: { permission: timeout, clarification: timeout, onTimeout }
+          })
+    const mediation = this.now(Scope.fork(scope, scope.strategy))
+    this.now(
+      Mediator.start({
+        lane: inbox.requests,
+        interactor,
+        strategy: this.strategy(agent),
+        origin,
+        bus: this.bus,
+        redactor: Redaction.shapesOnly
+      }).pipe(Scope.extend(mediation))
+    )
+    const quiet = finalizersOf(mediation)
+    this.members.push({ origin, interactor, inbox, scope, mediation, quiet, above, closed: false })
+  }
+
+  private strategy(agent: string): Mediator.Strategy | undefined {
+    const { policy } = this.plan
+    if (policy === undefined) return undefined
+    return (request) =>
+      Effect.suspend(() => {
+        this.seen(`a policy ${policy.does}`)
+        const known = this.decision(policy.does, request, agent)
+        return policy.after === 0 ? known : Effect.delay(known, policy.after)
+      })
+  }
+
+  private decision(
+    does: (typeof policies)[number],
+    request: InteractionRequest,
+    agent: string
+  ): Effect.Effect<Option.Option<unknown>> {
+    switch (does) {
+      case "answers":
+        return Effect.succeedSome(answerFor(request, "deny", agent))
+      case "knows nothing":
+        return Effect.succeedNone
+      case "misfits":
+        return Effect.succeedSome({ decision: "perhaps" })
+      case "crashes":
+        return Effect.dieMessage("the policy is broken")
+    }
+  }
+
+  private isGone(member: Member | undefined): boolean {
+    return member !== undefined && (member.closed || this.isGone(member.above))
+  }
+
+  // ---- the person ----
+
+  private readonly person: Interactor.Service = {
+    id: "person",
+    relay: false,
+    request: <I extends Interaction.Interaction>(request: InteractionRequest<I>) => {
+      let dialog: Dialog | undefined
+      return waiting<Interactor.Answered<I>, InteractionError>(
+        (resume) => {
+          dialog = {
+            request,
+            end: (deed) => {
+              if (dialog !== undefined) this.dialogs.delete(dialog)
+              // What the deed says is an answer to the request's own kind.
+              resume(this.react(request, deed) as Effect.Effect<Interactor.Answered<I>, InteractionError>)
+            }
+          }
+          this.dialogs.add(dialog)
+          this.shown.add(request.requestId)
+        },
+        () => {
+          if (dialog !== undefined && this.dialogs.delete(dialog)) this.seen("a dialog is dismissed")
+        }
+      )
+    }
+  }
+
+  private react(
+    request: InteractionRequest,
+    deed: (typeof deeds)[number]
+  ): Effect.Effect<Interactor.Answered<Interaction.Interaction>, InteractionError> {
+    const { requestId } = request
+    switch (deed) {
+      case "allow":
+      case "deny":
+        return Effect.succeed({ answer: answerFor(request, deed, "person"), by: "person", how: "answered" })
+      case "all":
+        if (request.interaction._tag !== "Approve") return this.react(request, "allow")
+        this.all = true
+        return Effect.succeed({ answer: { decision: "allow", scope: "all" }, by: "person", how: "answered" })
+      case "cancel":
+        return Effect.fail(new InteractionCancelled({ requestId, by: "person" }))
+      case "fail":
+        return Effect.fail(new InteractorUnavailable({ requestId, by: "person", reason: "it went away" }))
+      case "crash":
+        return Effect.dieMessage("the person's program is broken")
+      case "nonsense":
+        // What must not happen is the point of it.
+        return Effect.succeed({ answer: 7 as never, by: "person", how: "answered" })
+    }
+  }
+
+  private comeIn(): void {
+    if (this.attached !== undefined || this.members[0]?.closed === true) return
+    this.attached = this.now(Scope.make())
+    const interactor = this.plan.dialogs === "one" ? Interactor.serialized(this.person) : this.person
+    this.now(Scope.extend(this.broker.attach(interactor), this.attached))
+  }
+
+  private goAway(): void {
+    const scope = this.attached
+    if (scope === undefined) return
+    this.attached = undefined
+    this.seen(this.dialogs.size > 0 ? "the person leaves an open dialog" : "the person leaves")
+    this.machine.runFork(Scope.close(scope, Exit.void))
+  }
+
+  // ---- what happens ----
+
+  private act(action: Action): void {
+    switch (action.do) {
+      case "ask":
+        return this.ask(action.who % this.members.length, action.kind)
+      case "react": {
+        const dialog = [...this.dialogs][action.dialog % Math.max(1, this.dialogs.size)]
+        if (dialog === undefined) return
+        this.seen(`the person: ${action.deed}`)
+        return dialog.end(action.deed)
+      }
+      case "outside":
+        return this.outside(action)
+      case "tick":
+        return this.machine.pass(action.millis)
+      case "interrupt": {
+        const asking = this.askings[action.asking % Math.max(1, this.askings.length)]
+        if (asking === undefined) return
+        if (asking.fiber.unsafePoll() === null) this.seen("an asker is interrupted")
+        asking.interrupted = true
+        return asking.fiber.unsafeInterruptAsFork(FiberId.none)
+      }
+      case "close": {
+        const number = 1 + (action.who % (this.members.length - 1))
+        return this.close(number)
+      }
+      case "leave":
+        return this.goAway()
+      case "return":
+        return this.comeIn()
+      case "all":
+        this.all = true
+        return
+      case "end":
+        return this.close(0)
+    }
+  }
+
+  private ask(who: number, kind: (typeof kinds)[number]): void {
+    const member = this.members[who]
+    if (member === undefined || this.isGone(member)) return
+    const requestId = `req_${++this.count}` as RequestId
+    const { origin } = member
+    const request: InteractionRequest = {
+      requestId,
+      correlationId: "none" as CorrelationId,
+      sessionId: origin.sessionId,
+      agentPath: origin.agent,
+      issuedAt: 0,
+      ...(origin.parentSessionId === undefined ? {} : { parentSessionId: origin.parentSessionId }),
+      ...(origin.subagentId === undefined ? {} : { subagentId: origin.subagentId }),
+      interaction: samples[kind].interaction
+    }
+    const recheck = Effect.sync(() =>
+      this.all ? Option.some({ decision: "allow", scope: "once" } as const) : Option.none()
+    )
+    this.seen(`depth ${origin.depth} asks ${kind}`)
+    const fiber = this.machine.runFork(member.interactor.request(request, kind === "Approve" ? { recheck } : undefined))
+    this.askings.push({ request, member, fiber, interrupted: false })
+  }
+
+  private outside({ request, what }: Extract<Action, { readonly do: "outside" }>): void {
+    // Also one that is settled already, or has not come that far.
+    const asking = this.askings[request % Math.max(1, this.askings.length)]
+    if (asking === undefined) return
+    const { requestId } = asking.request
+    const open = Effect.runSync(this.broker.open).some((open) => open.requestId === requestId)
+    this.seen(`from outside: ${what}${open ? "" : ", not open"}`)
+    if (what === "withdraw") {
+      const withdrawn = Effect.runSync(this.broker.cancel(requestId, "outside"))
+      return this.expect(withdrawn === open, `${requestId} was withdrawn though it was not open, or not though it was`)
+    }
+    const answer = what === "garbage" ? { decision: "allow" } : answerFor(asking.request, "deny", "outside")
+    const exit = Effect.runSyncExit(this.broker.answer(requestId, "outside", answer))
+    this.expect(
+      Exit.isSuccess(exit) === (open && what === "answer"),
+      `${requestId}: ${what} from outside, open ${open}`
+    )
+  }
+
+  private close(number: number): void {
+    const member = this.members[number]
+    if (member === undefined || member.closed) return
+    member.closed = true
+    const inside = this.askings.filter((asking) => this.isGone(asking.member))
+    for (const asking of inside) {
+      if (asking.fiber.unsafePoll() !== null) continue
+      this.seen(number === 0 ? "the root ends with an open question" : "a child is closed with an open question")
+      asking.interrupted = true
+      asking.fiber.unsafeInterruptAsFork(FiberId.none)
+    }
+    this.machine.runFork(Scope.close(member.scope, Exit.void))
+  }
+
+  // ---- what must be true ----
+
+  private get unfinished(): ReadonlyArray<Asking> {
+    return this.askings.filter(({ fiber }) => fiber.unsafePoll() === null)
+  }
+
+  /** Everybody comes to their end when the person answers what is asked and thinking takes its time. */
+  private conclude(): void {
+    this.machine.rest()
+    this.comeIn()
+    for (let i = 0; i < 100; i++) {
+      this.expect(this.machine.rest(), "it does not come to rest")
+      const [dialog] = this.dialogs
+      if (dialog !== undefined) dialog.end("allow")
+      else if (this.unfinished.length === 0 || !this.machine.passToNext()) break
+    }
+    for (const { request } of this.unfinished) this.wrong.push(`${request.requestId} is stuck`)
+    for (const asking of this.askings) this.checkOutcome(asking)
+    this.checkQuiet("at rest")
+  }
+
+  /** Nothing is held up by what has been: whoever is alive asks and is answered. */
+  private probe(): void {
+    this.all = false
+    const before = this.askings.length
+    for (const [who] of this.members.entries()) this.ask(who, "Approve")
+    for (let i = 0; i < 100; i++) {
+      this.machine.rest()
+      const [dialog] = this.dialogs
+      if (dialog !== undefined) dialog.end("deny")
+      else if (this.unfinished.length === 0 || !this.machine.passToNext()) break
+    }
+    for (const { fiber, request } of this.askings.slice(before)) {
+      const exit = fiber.unsafePoll()
+      this.expect(exit !== null, `${request.requestId}, asked afterwards, is stuck`)
+    }
+    this.checkQuiet("after asking again")
+  }
+
+  private checkQuiet(when: string): void {
+    this.expect(this.dialogs.size === 0, `${when}: a dialog is open`)
+    this.expect(Effect.runSync(this.broker.open).length === 0, `${when}: the broker has an open request`)
+    this.expect(this.machine.asleep === 0, `${when}: a clock runs`)
+    for (const member of this.members) {
+      const { door } = member.inbox
+      this.expect(door.waiting().length === 0, `${when}: a question waits at the door of ${member.origin.agent}`)
+      if (this.isGone(member)) continue
+      const held = finalizersOf(member.mediation) - member.quiet
+      this.expect(held === 0, `${when}: the mediator of ${member.origin.agent} holds ${held} questions`)
+    }
+  }
+
+  private checkOutcome({ fiber, interrupted, member, request }: Asking): void {
+    const { requestId } = request
+    const exit = fiber.unsafePoll()
+    if (exit === null) return
+    const told = this.events.filter((event) => "requestId" in event && event.requestId === requestId)
+    const requested = told.filter(({ _tag }) => _tag === "InteractionRequested").length
+    const settled = told.filter(({ _tag }) => settling.has(_tag))
+    this.expect(requested <= 1, `${requestId} was raised ${requested} times`)
+    this.expect(
+      settled.length === requested,
+      `${requestId} was raised ${requested} and settled ${settled.length} times`
+    )
+    this.expect(!this.shown.has(requestId) || requested === 1, `${requestId} was shown and never raised`)
+    if (Exit.isFailure(exit)) {
+      const failure = Option.getOrUndefined(Cause.failureOption(exit.cause))
+      if (failure === undefined) this.expect(interrupted, `${requestId} died: ${Cause.pretty(exit.cause)}`)
+      else this.expect(failure.requestId === requestId, `${requestId} was given the end of ${failure.requestId}`)
+      return this.seen(`ends as ${failure?._tag ?? "interrupted"}`)
+    }
+    const { answer, by, how } = exit.value
+    this.seen(`ends ${how} at depth ${member.origin.depth}`)
+    const named = nameOf(answer)
+    this.expect(named === undefined || named === requestId, `${requestId} was given the answer to ${named}`)
+    if (how === "recheck") return this.expect(this.all, `${requestId} was decided by nobody's rule`)
+    if (how === "timeout") return this.expect(this.plan.onTimeout === "allow", `${requestId} was allowed by a timeout`)
+    const [end] = settled
+    this.expect(
+      end?._tag === "InteractionAnswered" && end.by === by,
+      `${requestId} was answered by ${by}, told ${end?._tag}`
+    )
+  }
+
+  private checkEvents(): void {
+    const open = new Map<string, number>()
+    for (const event of this.events) {
+      if (event._tag === "InteractionRequested") open.set(event.requestId, (open.get(event.requestId) ?? 0) + 1)
+      else if (settling.has(event._tag) && "requestId" in event && event.requestId !== undefined) {
+        const now = (open.get(event.requestId) ?? 0) - 1
+        this.expect(now === 0, `${event._tag} of ${event.requestId} ends nothing`)
+        open.set(event.requestId, now)
+      }
+    }
+    for (const [id, count] of open) this.expect(count === 0, `${id} has no end`)
+  }
+}
+
+/** An answer that tells which request it is for, where the kind leaves room for it. */
+const answerFor = (
+  request: InteractionRequest,
+  deed: "allow" | "deny",
+  by: string
+): Interaction.Answer<Interaction.Interaction> => {
+  const words = `${request.requestId} by ${by}`
+  switch (request.interaction._tag) {
+    case "Approve":
+      return deed === "allow"
+        ? { decision: "allow", scope: "once" }
+        : { decision: "deny", scope: "once", comment: words }
+    case "approveSubagentEnvelope":
+      return { outcome: deed === "allow" ? "approve" : "deny", note: words }
+    default:
+      return words
+  }
+}
+
+const nameOf = (answer: unknown): string | undefined => {
+  const words =
+    typeof answer === "object" && answer !== null
+      ? "comment" in answer
+        ? answer.comment
+        : "note" in answer
+          ? answer.note
+          : undefined
+      : answer
+  return typeof words === "string" ? words.split(" by ")[0] : undefined
+}
+
+/** How many fibers and resources live in a scope; Effect keeps that to itself. */
+const finalizersOf = (scope: Scope.Scope): number => {
+  const state: unknown = Reflect.get(scope, "state")
+  const finalizers: unknown = typeof state === "object" && state !== null ? Reflect.get(state, "finalizers") : undefined
+  return finalizers instanceof Map ? finalizers.size : 0
+}
