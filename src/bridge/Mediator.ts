@@ -39,8 +39,13 @@ import * as Interactor from "../interaction/Interactor.js"
 /**
  * Answers a child's question in the parent's place, or leaves it to the parent's interactor by knowing nothing. Whatever
  * goes wrong in it, and an answer that does not fit, is the same as knowing nothing.
+ *
+ * One that takes its time may look again whether a rule has decided meanwhile: then nobody has to.
  */
-export type Strategy = (request: InteractionRequest) => Effect.Effect<Option.Option<unknown>>
+export type Strategy = (
+  request: InteractionRequest,
+  decided: Effect.Effect<boolean>
+) => Effect.Effect<Option.Option<unknown>>
 
 export interface Options {
   readonly lane: RequestLane
@@ -153,9 +158,10 @@ class Mediator {
   }
 
   /** What the strategy says, told and written down as the decision it is. */
-  private decided(strategy: Strategy, { raised: { request } }: Held): Effect.Effect<Option.Option<Answered>> {
+  private decided(strategy: Strategy, { raised }: Held): Effect.Effect<Option.Option<Answered>> {
+    const { recheck = Effect.succeedNone, request } = raised
     const asking = Effect.catchAllCause(
-      Effect.suspend(() => strategy(request)),
+      Effect.suspend(() => strategy(request, Effect.map(recheck, Option.isSome))),
       (cause) => (Cause.isInterrupted(cause) ? Effect.failCause(cause) : Effect.succeedNone)
     )
     return Effect.flatMap(asking, (known) => {

@@ -56,10 +56,10 @@ export interface Options {
 export const make = (options: Options): Effect.Effect<Strategy> =>
   Effect.map(IdGenerator, (ids) => {
     const mediation = new Mediation(options, () => ids.unsafeNext("call"))
-    return (request) => {
+    return (request, decided) => {
       const { interaction } = request
       return interaction._tag === "Approve" || interaction._tag === "Confirm"
-        ? mediation.ask({ ...request, interaction })
+        ? mediation.ask({ ...request, interaction }, decided)
         : Effect.succeedNone
     }
   })
@@ -92,18 +92,20 @@ class Mediation {
     private readonly newCallId: () => string
   ) {}
 
-  /** One question after the other: the next one is asked knowing how the last one was answered. */
-  ask(request: Request): Effect.Effect<Option.Option<unknown>> {
+  /**
+   * One question after the other: the next one is asked knowing how the last one was answered, and not at all when that
+   * has decided it too.
+   */
+  ask(request: Request, decided: Effect.Effect<boolean>): Effect.Effect<Option.Option<unknown>> {
     const { redactor, timeout } = this.options
     const question = Prompt.userMessage({
       content: [Prompt.textPart({ text: InteractionXml.encodeRequest(request, redactor) })]
     })
     const generation = Effect.suspend(() => this.generate(question))
-    return this.turns.withPermits(1)(
-      Effect.map(Effect.option(Effect.timeout(generation, timeout ?? "1 minute")), (calls) =>
-        Option.flatMap(calls, (calls) => this.read(request, question, calls))
-      )
+    const answered = Effect.map(Effect.option(Effect.timeout(generation, timeout ?? "1 minute")), (calls) =>
+      Option.flatMap(calls, (calls) => this.read(request, question, calls))
     )
+    return this.turns.withPermits(1)(Effect.flatMap(decided, (known) => (known ? Effect.succeedNone : answered)))
   }
 
   private generate(question: Prompt.Message): Effect.Effect<ReadonlyArray<Call>, Model.ModelError> {

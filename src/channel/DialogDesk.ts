@@ -74,9 +74,10 @@ export interface DialogDesk {
 
 /**
  * The lane is written by askers and by settling, and read by `take`. It holds at most `capacity` requests; askers beyond
- * that wait in `line`, in order. Closings are not counted: there is at most one for each dialog a reader has taken.
+ * that wait in `line`, in order. Closings are not counted: there is at most one for each dialog a reader has taken. `left`
+ * is told of every request that is not open any more.
  */
-export const make = (id: string, capacity: number): DialogDesk => {
+export const make = (id: string, capacity: number, left?: (request: InteractionRequest) => void): DialogDesk => {
   const room = Math.max(1, capacity)
   const entries = new Map<string, Entry>()
   const line = new Set<Entry>()
@@ -107,6 +108,7 @@ export const make = (id: string, capacity: number): DialogDesk => {
   const leave = (entry: Entry, status: Status, by?: string) => {
     const { requestId } = entry.request
     entries.delete(requestId)
+    left?.(entry.request)
     winners.set(requestId, by ?? "somebody else")
     if (winners.size > remembered) winners.delete(oldest(winners))
     if (entry.place === "waiting") line.delete(entry)

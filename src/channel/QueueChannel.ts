@@ -15,8 +15,6 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Fiber from "effect/Fiber"
-import * as FiberId from "effect/FiberId"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
@@ -34,6 +32,7 @@ import {
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as TypedAnswer from "../interaction/TypedAnswer.js"
+import * as Deadlines from "./Deadlines.js"
 import * as DialogDesk from "./DialogDesk.js"
 import * as ProgramChannel from "./ProgramChannel.js"
 
@@ -81,11 +80,14 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Scope
   const id = options.id ?? "queue"
   return Effect.map(
     Effect.acquireRelease(
-      Effect.sync(() => DialogDesk.make(id, options.capacity ?? 16)),
-      (desk) => Effect.sync(desk.close)
+      Effect.map(Effect.scope, (scope) => {
+        const deadlines = Deadlines.make<InteractionRequest>(scope)
+        return { deadlines, desk: DialogDesk.make(id, options.capacity ?? 16, deadlines.clear) }
+      }),
+      ({ desk }) => Effect.sync(desk.close)
     ),
-    (desk): Service => {
-      const asking = makeInteractor(desk, id, options.timeouts ?? ProgramChannel.defaultTimeouts)
+    ({ deadlines, desk }): Service => {
+      const asking = makeInteractor(desk, deadlines, id, options.timeouts ?? ProgramChannel.defaultTimeouts)
       return {
         interactor: options.dialogs === "unbounded" ? asking : Interactor.serialized(asking),
         take: desk.take,
@@ -125,6 +127,7 @@ export const layer = (options?: Options): Layer.Layer<QueueChannel | Interactor.
 
 const makeInteractor = (
   desk: DialogDesk.DialogDesk,
+  deadlines: Deadlines.Deadlines<InteractionRequest>,
   id: string,
   timeouts: Interactor.Timeouts
 ): Interactor.Service => ({
@@ -139,9 +142,9 @@ const makeInteractor = (
     const wait = Option.match(Interactor.timeoutOf(request.interaction, timeouts), {
       onNone: () => asked,
       onSome: (limit) =>
-        Effect.flatMap(Effect.fork(expire(desk, id, request, limit, timeouts.onTimeout)), (timer) =>
-          // Not waited for: the timer holds nothing, and whoever asked wants the answer.
-          Effect.onExit(asked, () => Fiber.interruptAsFork(timer, FiberId.none))
+        Effect.zipRight(
+          deadlines.set(request, limit, () => expire(desk, id, request, limit, timeouts.onTimeout)),
+          asked
         )
     })
     return Interactor.rechecked(options, wait)
@@ -155,23 +158,19 @@ const expire = (
   request: InteractionRequest,
   limit: Duration.Duration,
   onTimeout: Interactor.Timeouts["onTimeout"]
-): Effect.Effect<void> =>
-  Effect.zipRight(
-    Effect.sleep(limit),
-    Effect.sync(() => {
-      const entry = desk.find(request.requestId)
-      if (entry?.request !== request) return
-      const allow = onTimeout === "allow" && request.interaction._tag === "Approve"
-      desk.settle(
-        entry,
-        "timed_out",
-        id,
-        allow
-          ? Effect.succeed({ answer: { decision: "allow", scope: "once" }, by: id, how: "timeout" })
-          : new InteractionTimedOut({ requestId: request.requestId, by: id, after: Duration.toMillis(limit) })
-      )
-    })
+): void => {
+  const entry = desk.find(request.requestId)
+  if (entry?.request !== request) return
+  const allow = onTimeout === "allow" && request.interaction._tag === "Approve"
+  desk.settle(
+    entry,
+    "timed_out",
+    id,
+    allow
+      ? Effect.succeed({ answer: { decision: "allow", scope: "once" }, by: id, how: "timeout" })
+      : new InteractionTimedOut({ requestId: request.requestId, by: id, after: Duration.toMillis(limit) })
   )
+}
 
 /** A request that waits for room in the lane has not been shown to anybody, so it cannot be answered yet. */
 const withOpen = <E>(

@@ -1,22 +1,24 @@
 /**
- * A person at a terminal: lines go to the agent, events come back as a transcript.
+ * A person at a terminal: lines go to the agents, events come back as a transcript.
  *
- * Enter while the agent works interjects. Ctrl-C cancels the turn, and quits when it comes twice or when nothing runs and
- * it comes again.
+ * Enter while an agent works interjects; the prompt says who will hear it as soon as that is not obvious. Ctrl-C cancels
+ * the turn, gives back what was typed and not read, and quits when it comes twice or when nothing runs and it comes again.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 import { ConsoleScreen, type Service as Screen } from "../channel/ConsoleScreen.js"
 import * as Display from "../channel/Display.js"
+import type { Message } from "../inbox/Message.js"
 import type * as Model from "../model/Model.js"
 import type * as Agent from "../runtime/Agent.js"
+import * as ChatCommand from "./ChatCommand.js"
 import type { ConfigurationInvalid } from "./ConfigurationInvalid.js"
 import * as ExitCode from "./ExitCode.js"
+import type * as Outline from "./Outline.js"
 import * as Transcript from "./Transcript.js"
 
 export interface Options {
@@ -25,6 +27,8 @@ export interface Options {
   readonly resolveModel: (ref: string) => Effect.Effect<Model.Service, ConfigurationInvalid>
   /** False for piped input: one line at a time, each after the turn before it. */
   readonly interactive: boolean
+  /** Names of profiles, for completion. */
+  readonly profiles?: ReadonlyArray<string> | undefined
 }
 
 /** Runs until the person quits; yields the exit code. */
@@ -32,13 +36,20 @@ export const run = (options: Options): Effect.Effect<number, never, ConsoleScree
   Effect.gen(function* () {
     const { agent, interactive } = options
     const screen = yield* ConsoleScreen
-    const transcript = Transcript.make({ color: screen.color, verbose: false })
+    const transcript = Transcript.make({ color: screen.color })
+    const { outline } = transcript
+    const commands = { ...options, screen, outline }
+    const prompt = promptOf(agent, screen, outline)
     // Written by the transcript, a word a turn; read by the loop at a pipe. Whoever types does not wait for turns.
     const turnShown = yield* Queue.sliding<void>(1)
     const shown = yield* Effect.forkScoped(
-      Transcript.follow(agent.events, screen, transcript, Queue.offer(turnShown, undefined))
+      Transcript.follow(agent.events, screen, transcript, {
+        interactive,
+        afterTurn: Queue.offer(turnShown, undefined),
+        afterAll: prompt
+      })
     )
-    yield* screen.setCompletion(complete)
+    yield* screen.setCompletion(ChatCommand.completion(outline, options.profiles ?? []))
     yield* greet(screen, agent)
 
     let exit: number = ExitCode.completed
@@ -62,7 +73,8 @@ export const run = (options: Options): Effect.Effect<number, never, ConsoleScree
           if (yield* agent.isIdle) {
             yield* screen.printLine("Press Ctrl-C again to quit, or type /quit.")
           } else {
-            yield* agent.cancel("user")
+            // Not waited for: who does not stop must not keep the second Ctrl-C from being heard.
+            yield* Effect.forkScoped(cancel(agent, screen))
           }
           break
         }
@@ -70,11 +82,14 @@ export const run = (options: Options): Effect.Effect<number, never, ConsoleScree
           const text = submitted.text.trim()
           if (text === "/quit" || text === "/exit") return yield* quit
           if (text.startsWith("/")) {
-            yield* command(text.slice(1), options, screen, transcript)
+            const running = ChatCommand.run(text.slice(1), commands)
+            yield* interactive && text.startsWith("/cancel") ? Effect.forkScoped(running) : running
+            yield* prompt
             break
           }
-          yield* Effect.ignore(agent.send(submitted.text))
-          if (!interactive) {
+          const sent = yield* send(submitted.text, agent, screen, outline)
+          yield* prompt
+          if (!interactive && sent) {
             const end = yield* agent.awaitIdle
             // The next line may ask for what this turn has come to.
             yield* Effect.raceFirst(Queue.take(turnShown), Fiber.await(shown))
@@ -105,60 +120,60 @@ const greet = (screen: Screen, agent: Agent.Agent) =>
     }
   })
 
-const commandHelp: ReadonlyArray<readonly [string, string]> = [
-  ["/help", "this list"],
-  ["/permissions [COMMAND]", "show, status, check, allow, deny, default, suspend, resume, clear"],
-  ["/model [PROVIDER/MODEL]", "show or change the model"],
-  ["/cost", "model calls and tokens so far"],
-  ["/clear", "forget the conversation"],
-  ["/quit", "leave; Ctrl-D and twice Ctrl-C do too"]
-]
-
-const completions: ReadonlyArray<string> = [
-  "/help",
-  ...["show", "status", "check ", "allow ", "deny ", "default ", "suspend ", "resume", "clear"].map(
-    (verb) => `/permissions ${verb}`
-  ),
-  "/model ",
-  "/cost",
-  "/clear",
-  "/quit"
-]
-
-const complete = (line: string): ReadonlyArray<string> =>
-  line.startsWith("/") ? completions.filter((candidate) => candidate.startsWith(line)) : []
-
-const command = (line: string, options: Options, screen: Screen, transcript: Transcript.Transcript) =>
+/** `@explore WORDS` is for that agent alone. Yields whether anybody got the words. */
+const send = (line: string, agent: Agent.Agent, screen: Screen, outline: Outline.Outline): Effect.Effect<boolean> =>
   Effect.gen(function* () {
-    const { agent } = options
-    const [name = "", ...rest] = line.split(/\s+/)
-    const argument = line.slice(name.length).trim()
-    switch (name) {
-      case "help":
-        return yield* screen.printLine(commandHelp.map(([usage, what]) => `${usage.padEnd(26)} ${what}`).join("\n"))
-      case "permissions": {
-        const outcome = yield* agent.permissions(argument)
-        return yield* screen.printLine(
-          Either.match(outcome, { onLeft: (reason) => reason, onRight: ({ lines }) => lines.join("\n") })
-        )
-      }
-      case "model": {
-        if (rest.length === 0) return yield* screen.printLine((yield* agent.model).id)
-        const resolved = yield* Effect.either(options.resolveModel(argument))
-        if (Either.isLeft(resolved)) return yield* screen.printLine(resolved.left.message)
-        yield* agent.setModel(resolved.right)
-        return yield* screen.printLine(`The model is now ${resolved.right.id}.`)
-      }
-      case "cost": {
-        const { calls, input, output } = transcript.usage()
-        return yield* screen.printLine(`${calls} model calls, ${input} tokens in, ${output} tokens out`)
-      }
-      case "clear":
-        if (!(yield* agent.isIdle))
-          return yield* screen.printLine("Wait until the agent is idle, or cancel with Ctrl-C.")
-        agent.history.clear()
-        return yield* screen.printLine("The conversation is forgotten.")
-      default:
-        return yield* screen.printLine(`There is no command /${name}. /help lists them.`)
+    const [, name = "", words = ""] = /^@(\S+)\s*([^]*)$/.exec(line) ?? []
+    const target = ChatCommand.sessionOf(outline, name)
+    if (Option.isSome(target)) {
+      if (words === "") return yield* refuse(`What is ${name} to hear?`, line, screen)
+      // Whoever ended in this moment is not there; the words go where the sentence says.
+      return yield* Effect.matchEffect(agent.send(words, { target: target.value }), {
+        onFailure: ({ message }) => refuse(message, line, screen),
+        onSuccess: () => Effect.succeed(true)
+      })
     }
+    // A slip in a name must not send the words to somebody else. `@types/node is missing` is no name.
+    if (/^[\w-]+$/.test(name)) return yield* refuse(`There is no agent ${name}. /agents lists them.`, line, screen)
+    return yield* Effect.match(agent.send(line), { onFailure: () => false, onSuccess: () => true })
   })
+
+/** Nothing was sent, and nothing is lost. */
+const refuse = (why: string, line: string, screen: Screen): Effect.Effect<boolean> =>
+  screen.printLine(`${why} Nothing was sent.`).pipe(Effect.zipRight(giveBack([line], screen)), Effect.as(false))
+
+/** Puts lines before what is being typed. */
+const giveBack = (lines: ReadonlyArray<string>, screen: Screen): Effect.Effect<void> =>
+  Effect.flatMap(screen.draft, (draft) => screen.setDraft([...lines, draft].filter((text) => text !== "").join("\n")))
+
+/**
+ * Cancels the main agent's turn, or when it has none what works in the background. What no agent has read is taken back
+ * first: a turn that is cancelled reads nothing any more, and its end would make a turn of it.
+ */
+const cancel = (agent: Agent.Agent, screen: Screen): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const agents = yield* agent.agents
+    const unread: ReadonlyArray<Message> = agents.flatMap(({ session }) => session.takeBack())
+    yield* giveBack(
+      [...unread].sort((a, b) => a.at - b.at).map(({ text }) => text),
+      screen
+    )
+    const end = yield* agent.cancel("user")
+    if (Option.isSome(end)) return
+    yield* Effect.forEach(agents, ({ session }) => session.cancel("user"), { discard: true })
+  })
+
+/** Says who will hear the next words, where there is more than one agent and somebody works or was selected. */
+const promptOf = (agent: Agent.Agent, screen: Screen, outline: Outline.Outline): Effect.Effect<void> => {
+  let shown: string | undefined
+  return Effect.gen(function* () {
+    const agents = yield* agent.agents
+    const isPlain = agents.length === 1 || ((yield* agent.isIdle) && Option.isNone(yield* agent.selected))
+    const { origin } = (yield* agent.receiver).agent
+    const label = ChatCommand.labelOf(outline, origin)
+    const next = isPlain ? undefined : `${Display.truncate(label, Math.floor((yield* screen.columns) / 3))} › `
+    if (next === shown) return
+    shown = next
+    yield* screen.setPrompt(next)
+  })
+}

@@ -44,7 +44,10 @@ export interface Options {
 /** The rows of a line, none wider than the terminal. */
 export const rows = ({ changes, continues, mark, node, text }: Line, options: Options): ReadonlyArray<string> => {
   const { columns, style } = options
-  if (node.depth === 0) return wrapped(text, "", "", columns)
+  if (node.depth === 0) {
+    const before = mark === marks.says || mark === "" ? "" : `${mark} `
+    return wrapped(text, before, " ".repeat(Display.width(before)), columns)
+  }
   const bar = style.dim(gutter(node.depth, columns))
   const name = tint(style, node)(label(node, columns))
   if (isNarrow(columns)) {
@@ -56,6 +59,12 @@ export const rows = ({ changes, continues, mark, node, text }: Line, options: Op
   return wrapped(text, continues && !changes ? rest : first, rest, columns)
 }
 
+/**
+ * Rows of one agent that are printed together while its line goes on: where each change of agents costs a row, others
+ * should come between less often.
+ */
+export const together = (columns: number | undefined): number => (isNarrow(columns) ? 4 : 1)
+
 /** Columns that are left for an agent's text; `Infinity` where nothing is broken. */
 export const room = (node: Node, columns: number | undefined): number => {
   if (columns === undefined) return Infinity
@@ -66,7 +75,7 @@ export const room = (node: Node, columns: number | undefined): number => {
 
 /** An agent's name in its own colour. */
 export const tint = (style: Display.Style, { depth, order }: Node): ((text: string) => string) =>
-  depth === 0 ? style.bold : (style[colors[(order - 1) % colors.length] ?? "cyan"])
+  depth === 0 ? style.bold : style[colors[(order - 1) % colors.length] ?? "cyan"]
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -81,8 +90,14 @@ const isNarrow = (columns: number | undefined): columns is number => columns !==
 const gutter = (depth: number, columns: number | undefined): string =>
   columns !== undefined && depth > 1 && 2 * depth > columns / 4 ? `│${depth} ` : "│ ".repeat(depth)
 
-const label = ({ label }: Node, columns: number | undefined): string =>
-  Display.truncate(Display.oneLine(label), columns === undefined ? 60 : Math.max(10, Math.floor(columns / 4)))
+/** Without its beginning where the name is long: its end tells it from the others. */
+const label = ({ label, path }: Node, columns: number | undefined): string => {
+  const name = Display.oneLine(label)
+  const room = columns === undefined ? 60 : isNarrow(columns) ? Math.max(1, columns - 8) : Math.floor(columns / 4)
+  if (Display.width(name) <= room) return name
+  const last = Display.oneLine(path.slice(path.lastIndexOf("/") + 1))
+  return Display.truncate(last === name ? last : `…/${last}`, room)
+}
 
 const wrapped = (text: string, first: string, rest: string, columns: number | undefined): ReadonlyArray<string> => {
   if (columns === undefined) return [first + text]

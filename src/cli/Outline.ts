@@ -169,8 +169,7 @@ export const make = (): Outline => {
             isAlive(node) && [node.label, node.path, node.sessionId, node.subagentId].some((known) => known === name)
         )
       ),
-    working: () =>
-      list().filter((node) => isAlive(node) && (node.status !== "idle" || node.asking.size > 0)),
+    working: () => list().filter((node) => isAlive(node) && (node.status !== "idle" || node.asking.size > 0)),
     tokens: (node) => {
       const totals = list()
         .filter((other) => isWithin(other, node))

@@ -36,7 +36,7 @@ export const run = ({
     const shown =
       screen === undefined
         ? undefined
-        : yield* Effect.forkScoped(Transcript.follow(agent.events, screen, progress(screen)))
+        : yield* Effect.forkScoped(Transcript.follow(agent.events, screen, progress(screen), { interactive }))
     if (screen !== undefined && interactive) yield* Effect.forkScoped(listen(screen, agent))
     const halt = yield* haltWith(agent, halted)
     const end = yield* Effect.orElseSucceed(agent.run(task), () => stopped)
@@ -67,20 +67,8 @@ export const haltWith = (
 
 const stopped: TurnEnd = Cancelled({ reason: "shutdown", steps: 0 })
 
-/** Tool calls and notices; the answer itself goes to standard output once, at the end. */
-const progress = (screen: Screen): Transcript.Transcript => {
-  const transcript = Transcript.make({ color: screen.color, verbose: false })
-  return {
-    ...transcript,
-    show: (event) =>
-      event._tag === "TextDelta" ||
-      event._tag === "BlockStarted" ||
-      event._tag === "BlockEnded" ||
-      event._tag === "TurnEnded"
-        ? {}
-        : transcript.show(event)
-  }
-}
+/** Tool calls, notices and what subagents say; the answer itself goes to standard output once, at the end. */
+const progress = (screen: Screen): Transcript.Transcript => Transcript.make({ color: screen.color, quiet: true })
 
 /** A person who watches may interject and cancel. */
 const listen = (screen: Screen, agent: Agent.Agent): Effect.Effect<void> =>

@@ -102,7 +102,7 @@ export const make = ({ color, quiet = false }: Options): Transcript => {
   }
   const line = (node: Outline.Node, mark: string, text: string, color = (mark: string) => mark): void => {
     flush(node)
-    put({ node, mark: color(mark), text: node.depth === 0 ? `${color(mark)} ${text}` : text, continues: false })
+    put({ node, mark: color(mark), text, continues: false })
   }
   const note = (node: Outline.Node, text: string, mark: string = Margin.marks.note): void =>
     line(node, node.depth === 0 ? `  ${mark}` : mark, style.dim(text), style.dim)
@@ -113,7 +113,7 @@ export const make = ({ color, quiet = false }: Options): Transcript => {
     strands.set(node.sessionId, strand)
     strand.text += text
     const room = Margin.room(node, columns)
-    if (room === Infinity || Display.width(strand.text) <= room) return
+    if (room === Infinity || Display.width(strand.text) <= room * Margin.together(columns)) return
     const rows = Display.wrap(strand.text, room)
     for (const row of rows.slice(0, -1)) {
       put({ node, mark: Margin.marks.says, text: row, continues: strand.begun })
@@ -152,11 +152,14 @@ export const make = ({ color, quiet = false }: Options): Transcript => {
     const what = !succeeded && named === "" ? event.tool : named.trimEnd()
     const mark = succeeded ? Margin.marks.succeeded : Margin.marks.failed
     const outcome = event.outcome === "succeeded" ? "" : event.outcome
-    const end =
+    const who =
       child === undefined
-        ? [succeeded ? what : style.red([what, outcome].join(" ").trim()), style.dim(time), style.dim(clip(event.summary))]
-        : [Margin.tint(style, child)(child.label), style.red(outcome), style.dim(ofChild(child, time))]
-    const text = end.filter((part) => part !== "").join(" ")
+        ? succeeded
+          ? what
+          : style.red([what, outcome].join(" ").trim())
+        : [Margin.tint(style, child)(child.label), style.red(outcome)].join(" ").trim()
+    const rest = child === undefined ? [time, clip(event.summary)] : [ofChild(child, time)]
+    const text = [who, ...rest.map(style.dim)].filter((part) => part !== "").join(style.dim(" · "))
     line(node, node.depth === 0 ? `  ${mark}` : mark, text, succeeded ? style.green : style.red)
   }
   const ofChild = (child: Outline.Node, time: string): string =>
@@ -166,7 +169,8 @@ export const make = ({ color, quiet = false }: Options): Transcript => {
     const turns = completed === undefined ? [] : [count(completed.turnsUsed, "turn")]
     const error = completed?.error === undefined ? [] : [clip(completed.error)]
     const tokens = outline.tokens(child)
-    return [...error, ...turns, ...(tokens === undefined ? [] : [count(tokens, "token")]), time]
+    const below = outline.nodes().some(({ parent }) => parent === child) ? " with its subagents" : ""
+    return [...error, ...turns, ...(tokens === undefined ? [] : [`${count(tokens, "token")}${below}`]), time]
       .filter((part) => part !== "")
       .join(", ")
   }
@@ -189,7 +193,12 @@ export const make = ({ color, quiet = false }: Options): Transcript => {
         return line(node, icon, style.dim(isTold ? `started${other}` : clip(event.input)))
       }
       case "ToolCallStarted":
-        line(node, Margin.marks.call, `${style.bold(event.tool)} ${style.dim(clip(event.summary))}`.trimEnd(), style.bold)
+        line(
+          node,
+          Margin.marks.call,
+          `${style.bold(event.tool)} ${style.dim(clip(event.summary))}`.trimEnd(),
+          style.bold
+        )
         lastCall = midLine ? undefined : event.toolCallId
         return
       case "ToolCallEnded":
@@ -226,10 +235,13 @@ export const make = ({ color, quiet = false }: Options): Transcript => {
       case "AgentCompleted": {
         // Whoever waits for it is told by the end of that call.
         if (isMain || outline.waiting(node) !== undefined) return
-        const [mark, color] = event.success
-          ? [Margin.marks.succeeded, style.green]
-          : [Margin.marks.failed, style.red]
-        return line(node, mark, style.dim(`finished: ${figures(node, Activity.duration(event.at - node.began))}`), color)
+        const [mark, color] = event.success ? [Margin.marks.succeeded, style.green] : [Margin.marks.failed, style.red]
+        return line(
+          node,
+          mark,
+          style.dim(`finished: ${figures(node, Activity.duration(event.at - node.began))}`),
+          color
+        )
       }
     }
   }

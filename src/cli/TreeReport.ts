@@ -14,20 +14,22 @@ export interface Options {
   readonly ledger: TokenLedger.Service
   /** Absent: lines are as long as they are. */
   readonly columns: number | undefined
-  /** Who gets what is typed. */
-  readonly receiver?: SessionId | undefined
+  /** The name of who gets what is typed, where that is not obvious. */
+  readonly receiver?: string | undefined
 }
 
-/** The tree: who, what it does, turns, model calls, tokens, and the id it has for its parent. */
+/** The tree: who, what it does, its tasks, the turns (model calls) it took for them, tokens, and its id. */
 export const agents = (options: Options): ReadonlyArray<string> => {
   const entries = rowsOf(options)
-  const heading = ["agent", "state", "turns", "calls", "tokens", "id"]
+  const heading = ["agent", "state", "tasks", "turns", "tokens", "id"]
   const table = aligned([heading, ...entries.map(({ bar, cells, name }) => [bar + name, ...cells])])
-  if (fits(table, options.columns)) return table
-  return entries.flatMap(({ bar, cells: [state = "", turns = "", calls = "", tokens = ""], name, rest }) => [
+  const receiver = options.receiver === undefined ? [] : [`What you type goes to ${options.receiver}.`]
+  if (fits(table, options.columns)) return [...table, ...receiver]
+  const narrow = entries.flatMap(({ bar, cells: [state = "", tasks = "", turns = "", tokens = ""], name, rest }) => [
     `${bar}${name}`,
-    ...[state, `${turns} turns, ${calls} calls`, `${tokens} tokens`].map((line) => `${rest}  ${line}`)
+    ...[state, `tasks: ${tasks}, turns: ${turns}`, `tokens: ${tokens}`].map((line) => `${rest}  ${line}`)
   ])
+  return [...narrow, ...receiver]
 }
 
 /** What was used: a row for each agent, and the sum. */
@@ -36,9 +38,11 @@ export const cost = ({ columns, ledger }: Pick<Options, "columns" | "ledger">): 
   if (fits(table, columns)) return table
   const entry = (name: string, { calls, cost, inputTokens, outputTokens }: TokenLedger.Totals) => [
     name,
-    `  ${grouped(calls)} calls`,
-    `  ${grouped(inputTokens)} in, ${grouped(outputTokens)} out`,
-    ...(ledger.priced ? [`  ${[cost === undefined ? "?" : cost.toFixed(4), ledger.currency ?? ""].join(" ").trim()}`] : [])
+    `  calls: ${grouped(calls)}`,
+    `  tokens: ${grouped(inputTokens)} in, ${grouped(outputTokens)} out`,
+    ...(ledger.priced
+      ? [`  ${[cost === undefined ? "?" : cost.toFixed(4), ledger.currency ?? ""].join(" ").trim()}`]
+      : [])
   ]
   const byAgent = [...ledger.byAgent()]
   const sum = byAgent.length > 1 ? entry("total", ledger.totals()) : []
@@ -58,7 +62,7 @@ interface Row {
   readonly cells: ReadonlyArray<string>
 }
 
-const rowsOf = ({ agents, ledger, outline, receiver }: Options): ReadonlyArray<Row> => {
+const rowsOf = ({ agents, ledger, outline }: Options): ReadonlyArray<Row> => {
   const alive = new Set(agents.map(({ origin }) => origin.sessionId))
   const below = (parent: SessionId | undefined) =>
     agents.filter(({ origin }) => {
@@ -78,11 +82,11 @@ const rowsOf = ({ agents, ledger, outline, receiver }: Options): ReadonlyArray<R
       const row: Row = {
         bar: before + bar,
         rest: before + rest,
-        name: `${Display.oneLine(node?.label ?? path)}${sessionId === receiver ? " ‹you›" : ""}`,
+        name: Display.oneLine(node?.label ?? path),
         cells: [
           node === undefined ? "" : Activity.word(node),
           grouped(agent.session.turns()),
-          grouped(used.calls),
+          grouped(used.calls - used.summaries),
           tokens === 0 && used.unknownCalls > 0 ? "?" : grouped(tokens),
           subagentId ?? ""
         ]

@@ -67,6 +67,12 @@ export const defaultDelivery = (source: Source): Delivery => (source === "child"
 export interface Options {
   /** Told of replies that name no open question. Default: they are dropped without a word. */
   readonly late?: ((reply: Door.Late) => void) | undefined
+  /** Told of every message as it is filed, in the same step. */
+  readonly filed?: ((message: Message) => void) | undefined
+  /** Told of every message that is taken back unread. */
+  readonly withdrawn?: ((id: MessageId) => void) | undefined
+  /** What is there from the start. */
+  readonly messages?: ReadonlyArray<Message> | undefined
 }
 
 export const make = (options: Options = {}): Effect.Effect<Service> =>
@@ -78,9 +84,11 @@ export const make = (options: Options = {}): Effect.Effect<Service> =>
 
 const open = (ids: Generator, clock: Clock.Clock, options: Options): Service => {
   const lanes: { readonly [D in Delivery]: Array<Message> } = { steer: [], queue: [] }
+  for (const message of options.messages ?? []) lanes[message.delivery].push(message)
   let reader: ((effect: Effect.Effect<void>) => void) | undefined
   const file = (message: Message): Message => {
     lanes[message.delivery].push(message)
+    options.filed?.(message)
     const resume = reader
     reader = undefined
     resume?.(Effect.void)
@@ -142,7 +150,10 @@ const open = (ids: Generator, clock: Clock.Clock, options: Options): Service => 
     withdraw: (id) => {
       for (const lane of [lanes.steer, lanes.queue]) {
         const at = lane.findIndex((message) => message.id === id)
-        if (at >= 0) return lane.splice(at, 1).length > 0
+        if (at < 0) continue
+        lane.splice(at, 1)
+        options.withdrawn?.(id)
+        return true
       }
       return false
     },

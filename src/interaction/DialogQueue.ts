@@ -22,32 +22,44 @@ export const make = (): DialogQueue => {
   const line = new Set<Deferred.Deferred<void>>()
   let busy = false
 
-  const leave = Effect.sync(() => {
+  const leave = () => {
     for (const next of line) {
       line.delete(next)
       return Deferred.unsafeDone(next, Effect.void)
     }
     busy = false
-  })
+  }
 
   // Only the wait itself is interruptible: whoever has the turn is past every point where it could be lost.
-  const enter = (restore: <A>(effect: Effect.Effect<A>) => Effect.Effect<A>) =>
-    Effect.suspend(() => {
-      if (!busy) {
-        busy = true
-        return Effect.void
-      }
-      const turn = Deferred.unsafeMake<void>(FiberId.none)
-      line.add(turn)
-      return Effect.onInterrupt(restore(Deferred.await(turn)), () =>
+  const enter = (restore: <A>(effect: Effect.Effect<A>) => Effect.Effect<A>) => {
+    const turn = Deferred.unsafeMake<void>(FiberId.none)
+    line.add(turn)
+    return Effect.onInterrupt(restore(Deferred.await(turn)), () =>
+      Effect.sync(() => {
         // Not in line any more: the turn was handed over in the same moment, so it has to be handed on.
-        Effect.suspend(() => (line.delete(turn) ? Effect.void : leave))
-      )
-    })
+        if (!line.delete(turn)) leave()
+      })
+    )
+  }
 
   return {
     hold: (self) =>
-      Effect.uninterruptibleMask((restore) => Effect.zipRight(enter(restore), Effect.ensuring(restore(self), leave))),
+      Effect.uninterruptibleMask((restore) => {
+        // Leaving is a plain call: it costs nothing to the many that find nobody before them.
+        const held = Effect.matchCauseEffect(restore(self), {
+          onFailure: (cause) => {
+            leave()
+            return Effect.failCause(cause)
+          },
+          onSuccess: (value) => {
+            leave()
+            return Effect.succeed(value)
+          }
+        })
+        if (busy) return Effect.zipRight(enter(restore), held)
+        busy = true
+        return held
+      }),
     size: () => line.size + (busy ? 1 : 0)
   }
 }

@@ -226,7 +226,7 @@ class Broker implements Service {
 
   private raise(request: InteractionRequest, options: Raised["options"]): Effect.Effect<AnyAnswered, InteractionError> {
     return Effect.uninterruptibleMask((restore) =>
-      Effect.suspend(() => {
+      Effect.clockWith((clock) => {
         if (this.closed) return new InteractionCancelled({ requestId: request.requestId })
         const entry = this.pending.open(request)
         const raised: Raised = { request, options, shown: new Map(), lastError: undefined }
@@ -234,48 +234,61 @@ class Broker implements Service {
         // All are counted in before the first is asked, so that one which leaves at once does not look like the last.
         const everybody = [...this.attached]
         for (const attachment of everybody) raised.shown.set(attachment, undefined)
-        const ask = Effect.zipRight(
-          Effect.forEach(everybody, (attachment) => this.show(attachment, raised), { discard: true }),
-          Effect.sync(() => this.endIfNobodyIsLeft(raised))
-        )
-        return this.begun(request).pipe(
-          Effect.flatMap((isSettled) => (isSettled ? Effect.void : ask)),
-          Effect.zipRight(Effect.exit(restore(entry.await))),
-          Effect.flatMap((awaited) => {
-            let exit = awaited
-            // Interrupted while waiting: whoever asked does not want the answer any more.
-            if (Exit.isFailure(awaited) && Cause.isInterrupted(awaited.cause)) {
-              const why = options?.withdrawn?.()
-              if (why !== undefined) exit = Exit.fail(why)
-              this.pending.settle(request.requestId, exit, "the asker")
-            }
-            this.raised.delete(request.requestId)
-            return Effect.flatMap(InteractionRecord.settled(this.options, request, exit), (exit) =>
-              Effect.zipRight(
-                Effect.zipRight(
-                  this.publish(request, InteractionEvent.settled(request, exit, this.redactor)),
-                  dismiss(raised.shown.values())
-                ),
-                exit
-              )
-            )
+        const over = (exit: Exit.Exit<AnyAnswered, InteractionError>) => {
+          this.tell(clock, request, InteractionEvent.settled(request, exit, this.redactor))
+          dismiss(raised.shown.values())
+          return exit
+        }
+        const ended = (awaited: Exit.Exit<AnyAnswered, InteractionError>) => {
+          let exit = awaited
+          // Interrupted while waiting: whoever asked does not want the answer any more.
+          if (Exit.isFailure(awaited) && Cause.isInterrupted(awaited.cause)) {
+            const why = options?.withdrawn?.()
+            if (why !== undefined) exit = Exit.fail(why)
+            this.pending.settle(request.requestId, exit, "the asker")
+          }
+          this.raised.delete(request.requestId)
+          const { audit, journal } = this.options
+          const nothingToWrite = audit === undefined && journal === undefined
+          return nothingToWrite
+            ? over(exit)
+            : Effect.flatMap(InteractionRecord.settled(this.options, request, exit), over)
+        }
+        const wait = () =>
+          Effect.matchCauseEffect(restore(entry.await), {
+            onFailure: (cause) => ended(Exit.failCause(cause)),
+            onSuccess: (answered) => ended(Exit.succeed(answered))
           })
-        )
+        const ask = () =>
+          Effect.flatMap(this.showAll(everybody, raised), () => {
+            this.endIfNobodyIsLeft(raised)
+            return wait()
+          })
+        const tell = () => this.tell(clock, request, InteractionEvent.requested(request, this.redactor))
+        if (this.options.journal !== undefined) {
+          return Effect.flatMap(this.begun(request, tell), (isSettled) => (isSettled ? wait() : ask()))
+        }
+        tell()
+        return ask()
       })
     )
   }
 
   /** Writes down that the request is raised, and tells it. True: it has its end already, and nobody is asked. */
-  private begun(request: InteractionRequest): Effect.Effect<boolean> {
-    const tell = this.publish(request, InteractionEvent.requested(request, this.redactor))
-    if (this.options.journal === undefined) return Effect.as(tell, false)
-    return Effect.flatMap(InteractionRecord.raised(this.options, request), (end) =>
-      Effect.map(tell, () => {
-        if (end === undefined) return false
-        this.pending.settle(request.requestId, end, Exit.isSuccess(end) ? end.value.by : "the journal")
-        return true
-      })
-    )
+  private begun(request: InteractionRequest, tell: () => void): Effect.Effect<boolean> {
+    return Effect.map(InteractionRecord.raised(this.options, request), (end) => {
+      tell()
+      if (end === undefined) return false
+      this.pending.settle(request.requestId, end, Exit.isSuccess(end) ? end.value.by : "the journal")
+      return true
+    })
+  }
+
+  private showAll(everybody: ReadonlyArray<Attachment>, raised: Raised): Effect.Effect<void> {
+    const [first] = everybody
+    return first !== undefined && everybody.length === 1
+      ? this.show(first, raised)
+      : Effect.forEach(everybody, (attachment) => this.show(attachment, raised), { discard: true })
   }
 
   /** Starts one interactor on one request, in a fiber that ends with the request, the attachment or the broker. */
@@ -298,7 +311,7 @@ class Broker implements Service {
     const watched =
       request.interaction._tag === "Clarify"
         ? Effect.provideService(asking, FormProgress, (progress) =>
-            Effect.asVoid(this.publish(request, InteractionEvent.progressed(request, progress, this.redactor)))
+            this.publish(request, InteractionEvent.progressed(request, progress, this.redactor))
           )
         : asking
     const run = Effect.exit(watched).pipe(
@@ -334,8 +347,8 @@ class Broker implements Service {
     raised.shown.set(attachment, undefined)
     return Effect.flatMap(Effect.forkIn(Effect.interruptible(run), this.scope), (fiber) => {
       // Nobody who ended the request or detached meanwhile could know of this fiber.
-      if (!raised.shown.has(attachment) || this.raised.get(requestId) !== raised) return dismiss([fiber])
-      raised.shown.set(attachment, fiber)
+      if (!raised.shown.has(attachment) || this.raised.get(requestId) !== raised) dismiss([fiber])
+      else raised.shown.set(attachment, fiber)
       return Effect.void
     })
   }
@@ -356,25 +369,27 @@ class Broker implements Service {
     }
   }
 
-  private publish(request: InteractionRequest, body: AgentEvent.Body): Effect.Effect<boolean> {
-    return Effect.map(Clock.currentTimeMillis, (at) =>
-      this.options.bus.unsafePublish(
-        AgentEvent.make(
-          {
-            at,
-            sessionId: request.sessionId,
-            agent: request.agentPath,
-            ...(request.correlationId === "none" ? {} : { correlationId: request.correlationId })
-          },
-          body
-        )
-      )
-    )
+  private publish(request: InteractionRequest, body: AgentEvent.Body): Effect.Effect<void> {
+    return Effect.clockWith((clock) => {
+      this.tell(clock, request, body)
+      return Effect.void
+    })
+  }
+
+  private tell(clock: Clock.Clock, { agentPath, correlationId, sessionId }: InteractionRequest, body: AgentEvent.Body) {
+    const at = clock.unsafeCurrentTimeMillis()
+    const stamp = {
+      at,
+      sessionId,
+      agent: agentPath,
+      correlationId: correlationId === "none" ? undefined : correlationId
+    }
+    this.options.bus.unsafePublish(AgentEvent.make(stamp, body))
   }
 }
 
 /** Interrupts without waiting: an interactor that is slow to close its dialog must not hold up the answer. */
-const dismiss = (fibers: Iterable<Fiber.RuntimeFiber<void> | undefined>): Effect.Effect<void> =>
-  Effect.forEach(fibers, (fiber) => (fiber === undefined ? Effect.void : Fiber.interruptAsFork(fiber, FiberId.none)), {
-    discard: true
-  })
+const dismiss = (fibers: Iterable<Fiber.RuntimeFiber<void> | undefined>): void => {
+  // Who answered has ended by now, mostly, and need not be woken for that.
+  for (const fiber of fibers) if (fiber?.unsafePoll() === null) fiber.unsafeInterruptAsFork(FiberId.none)
+}

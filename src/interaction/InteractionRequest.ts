@@ -1,5 +1,4 @@
 /** The envelope around an interaction: who asks, under which id, since when. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { CorrelationId, IdGenerator, RequestId, SessionId } from "../core/Id.js"
@@ -38,22 +37,24 @@ export const InteractionRequest = Schema.Struct({
 
 /** Wraps an interaction into an envelope that names the running fiber's origin. */
 export const make = <I extends Interaction>(interaction: I): Effect.Effect<InteractionRequest<I>> =>
-  Effect.map(
-    Effect.zip(Effect.zip(Origin.current, IdGenerator), Effect.zip(Clock.currentTimeMillis, Reopened)),
-    ([[origin, ids], [now, reopened]]) => {
-      const { toolCallId } = origin
-      const open = toolCallId === undefined ? undefined : reopened?.take(toolCallId, interaction._tag)
-      return {
-        requestId: open?.requestId ?? (ids.unsafeNext("req") as RequestId),
-        correlationId: origin.correlationId ?? ("none" as CorrelationId),
-        sessionId: origin.sessionId,
-        agentPath: origin.agent,
-        issuedAt: open?.issuedAt ?? now,
-        ...(origin.parentSessionId === undefined ? {} : { parentSessionId: origin.parentSessionId }),
-        ...(origin.subagentId === undefined ? {} : { subagentId: origin.subagentId }),
-        interaction
-      }
-    }
+  Effect.flatMap(Origin.current, ({ agent, correlationId, parentSessionId, sessionId, subagentId, toolCallId }) =>
+    Effect.flatMap(IdGenerator, (ids) =>
+      Effect.flatMap(Reopened, (reopened) =>
+        Effect.clockWith((clock) => {
+          const open = toolCallId === undefined ? undefined : reopened?.take(interaction, toolCallId)
+          return Effect.succeed({
+            requestId: open?.requestId ?? (ids.unsafeNext("req") as RequestId),
+            correlationId: correlationId ?? ("none" as CorrelationId),
+            sessionId,
+            agentPath: agent,
+            issuedAt: open?.issuedAt ?? clock.unsafeCurrentTimeMillis(),
+            ...(parentSessionId === undefined ? {} : { parentSessionId }),
+            ...(subagentId === undefined ? {} : { subagentId }),
+            interaction
+          })
+        })
+      )
+    )
   )
 
 const encodeRequest = Schema.encodeSync(InteractionRequest)

@@ -67,9 +67,10 @@ export class Interactor extends Context.Tag("assent/interaction/Interactor")<Int
 // -----------------------------------------------------------------------------------------------------------------
 
 /** The interactor of the running fiber: the one set by {@link withInteractor}, else the service. */
-export const current: Effect.Effect<Service, never, Interactor> = Effect.suspend(() =>
-  Effect.flatMap(FiberRef.get(currentRef), (local) => (local === undefined ? Interactor : Effect.succeed(local)))
-)
+export const current: Effect.Effect<Service, never, Interactor> = Effect.withFiberRuntime((fiber) => {
+  const local = fiber.getFiberRef(currentRef)
+  return local === undefined ? Interactor : Effect.succeed(local)
+})
 
 /** Runs an effect, and everything it forks, with `service` as the one to ask. */
 export const withInteractor =

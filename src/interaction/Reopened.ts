@@ -7,10 +7,10 @@ import type { RequestId, ToolCallId } from "../core/Id.js"
 import type * as Interaction from "./Interaction.js"
 
 export interface Service {
-  /** Hands out an open question of this call and kind, each once. */
+  /** The open question that this call is about to ask again, each once. */
   readonly take: (
-    toolCallId: ToolCallId,
-    kind: Interaction.Kind
+    interaction: Interaction.Interaction,
+    toolCallId: ToolCallId
   ) => { readonly requestId: RequestId; readonly issuedAt: number } | undefined
 }
 

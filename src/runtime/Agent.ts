@@ -61,10 +61,10 @@ export interface Agent {
    * Hands in words for whoever hears them; see {@link receiver}. A turn for an idle agent, an interjection for one that
    * works. Returns once they are filed. A `target` is an agent's path, its session's id or its subagent id.
    */
-  readonly send: {
-    (text: string): Effect.Effect<Message, AgentStopped>
-    (text: string, options: SendOptions): Effect.Effect<Message, AgentStopped | Interjection.AgentUnknown>
-  }
+  readonly send: (
+    text: string,
+    options?: SendOptions
+  ) => Effect.Effect<Message, AgentStopped | Interjection.AgentUnknown>
   /** Hands the same words to several agents; to nobody when one of them is unknown. */
   readonly broadcast: (
     text: string,
@@ -197,6 +197,7 @@ export const startWith = (
       tools: runtime.tools,
       instructions: runtime.baseInstructions,
       nodes: new Map(),
+      making: 0,
       nextSubagentId: () => `subagent_${++subagents}`
     }
     const tools = options.tools === undefined ? runtime.tools : ToolRegistry.subset(runtime.tools, options.tools).tools
@@ -283,10 +284,8 @@ export const startWith = (
     return {
       id,
       origin,
-      send: (text: string, { target }: SendOptions = {}) =>
-        admitted(
-          target === undefined ? deliver(text) : Effect.flatMap(find(target), (found) => deliver(text, found))
-        ) as Effect.Effect<Message, AgentStopped>,
+      send: (text, { target } = {}) =>
+        admitted(target === undefined ? deliver(text) : Effect.flatMap(find(target), (found) => deliver(text, found))),
       broadcast: (text, targets) =>
         admitted(
           Effect.flatMap(Effect.forEach(targets, find), (found) =>

@@ -10,6 +10,7 @@ import type * as Chunk from "effect/Chunk"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -83,21 +84,24 @@ const drain = <A, E>(
   stream: Stream.Stream<A, E>,
   take: (chunk: Chunk.Chunk<A>) => Effect.Effect<void, E>
 ): Effect.Effect<void, E> =>
-  Effect.flatMap(Scope.make(), (scope) =>
-    Effect.flatMap(
-      Channel.toPullIn(
-        Channel.flatMap(Stream.toChannel(stream), () => Channel.void),
-        scope
-      ),
-      (pull) => {
-        let ended = false
-        const next: Effect.Effect<void, E> = Effect.flatMap(pull, (pulled) => {
-          if (Either.isRight(pulled)) return Effect.flatMap(take(pulled.right), () => next)
-          ended = true
-          return Effect.void
-        })
-        return Effect.onExit(next, (exit) => (ended ? Effect.void : Scope.close(scope, exit)))
-      }
+  Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(Scope.make(), (scope) =>
+      Effect.flatMap(
+        Channel.toPullIn(
+          Channel.flatMap(Stream.toChannel(stream), () => Channel.void),
+          scope
+        ),
+        (pull) => {
+          const next: Effect.Effect<void, E> = Effect.flatMap(pull, (pulled) => {
+            if (Either.isLeft(pulled)) return Effect.void
+            const taken = take(pulled.right)
+            return taken === Effect.void ? next : Effect.flatMap(taken, () => next)
+          })
+          return Effect.catchAllCause(restore(next), (cause) =>
+            Effect.zipRight(Scope.close(scope, Exit.failCause(cause)), Effect.failCause(cause))
+          )
+        }
+      )
     )
   )
 

@@ -78,7 +78,7 @@ export const make = (
       }
     },
     appendAssistant: (parts, options) => {
-      const content = parts.flatMap((part) => masked(part, redactor) ?? [])
+      const content = masked(parts, redactor)
       if (content.length === 0) return
       const message = Prompt.assistantMessage({
         content,
@@ -123,6 +123,12 @@ export const make = (
   }
 }
 
+/** What was said as it may be kept: secrets masked, and what cannot be changed left out where it holds one. */
+export const masked = (
+  content: ReadonlyArray<Prompt.AssistantMessagePart>,
+  redactor: Redaction.Redactor
+): ReadonlyArray<Prompt.AssistantMessagePart> => content.flatMap((part) => maskedPart(part, redactor) ?? [])
+
 /** A message that stands for turns that are gone. Whoever makes it masks secrets first. */
 export const summaryMessage = (text: string): Prompt.Message =>
   Prompt.userMessage({ content: [Prompt.textPart({ text })], options: { assent: { summary: true } } })
@@ -162,8 +168,8 @@ const numbered = (initial: ReadonlyArray<Prompt.Message>): Array<Prompt.Message>
 const callsIn = (message: Prompt.Message): ReadonlyArray<string> =>
   message.role !== "assistant" ? [] : message.content.flatMap((part) => (part.type === "tool-call" ? [part.id] : []))
 
-/** A part as it may be kept. Reasoning is signed by its provider as it is, so it is kept unchanged or not at all. */
-const masked = (
+/** A part as it may be kept, if it may. Reasoning is signed by its provider as it is, so it is kept unchanged or not at all. */
+const maskedPart = (
   part: Prompt.AssistantMessagePart,
   redactor: Redaction.Redactor
 ): Prompt.AssistantMessagePart | undefined => {

@@ -74,7 +74,7 @@ export const selected: Strategy = (scene) => chosen(scene, scene.selected)
 /** The child that works under a tool call which may be interrupted, as deep as it goes: see `Delegations.first`. */
 export const delegated: Strategy = ({ agents, root }) => {
   let found: Receiver | undefined
-  for (let session = root.session; ; ) {
+  for (let session = root.session; ;) {
     const delegation = session.delegations.first()
     const agent = delegation && agents.find((candidate) => candidate.session === delegation.session)
     if (delegation === undefined || agent === undefined) return found
@@ -105,7 +105,8 @@ export const find = <A extends Agent>(agents: Iterable<A>, target: string): Eith
   const paths: Array<string> = []
   for (const agent of agents) {
     const { origin } = agent
-    if (target === origin.agent || target === origin.sessionId || target === origin.subagentId) return Either.right(agent)
+    if (target === origin.agent || target === origin.sessionId || target === origin.subagentId)
+      return Either.right(agent)
     paths.push(origin.agent)
   }
   return Either.left(new AgentUnknown({ target, agents: paths }))
@@ -150,6 +151,7 @@ const handIn = (
   })
   return Option.match(session.interject(text, parentId), {
     onSome: Effect.succeed,
-    onNone: () => (mayBegin ? Effect.flatMap(begin(text), Option.match({ onNone: () => up, onSome: Effect.succeed })) : up)
+    onNone: () =>
+      mayBegin ? Effect.flatMap(begin(text), Option.match({ onNone: () => up, onSome: Effect.succeed })) : up
   })
 }

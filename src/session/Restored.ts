@@ -11,6 +11,7 @@ import type { Message } from "../inbox/Message.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
 import type { End, EntryOf, JournalEntry, Permissions, SessionOpened, Written } from "./JournalEntry.js"
+import type { Service as Reopened } from "../interaction/Reopened.js"
 import * as History from "./History.js"
 import type { Loaded, StoredAnswer } from "./SessionStore.js"
 
@@ -46,6 +47,8 @@ export interface RestoredSession {
   readonly batch: Batch | undefined
   /** Asked and not settled, oldest first. */
   readonly open: ReadonlyArray<InteractionRequest>
+  /** Answered in the unfinished batch: who asks again is given the same answer. */
+  readonly answered: ReadonlyArray<Answered>
   /** Added up over all model calls. */
   readonly usage: Usage & { readonly calls: number }
   readonly children: ReadonlyArray<SessionId>
@@ -58,6 +61,14 @@ export interface RestoredTurn {
   readonly input: ReadonlyArray<MessageId>
   /** Of the last model call that is heard of. */
   readonly step: number
+}
+
+/** A question that has its answer, though perhaps nothing came of it yet. */
+export interface Answered {
+  readonly request: InteractionRequest
+  /** Encoded. */
+  readonly answer: unknown
+  readonly by: string
 }
 
 /** What a model proposed in one step. */
@@ -123,6 +134,23 @@ export const resultOf = ({ call, ended }: RestoredCall): ToolResult => ({
   result: ended?.result ?? noResult
 })
 
+/** Hands out the questions of a session again under the ids they had, to the calls that ask them again. */
+export const reopening = ({ answered, open }: RestoredSession): Reopened => {
+  const left = [...answered.map(({ request }) => request), ...open]
+  return {
+    take: (interaction, toolCallId) => {
+      const asked = JSON.stringify(interaction)
+      const at = left.findIndex((request) =>
+        request.interaction._tag === "Approve"
+          ? interaction._tag === "Approve" && request.interaction.toolCallId === toolCallId
+          : JSON.stringify(request.interaction) === asked
+      )
+      const [request] = at < 0 ? [] : left.splice(at, 1)
+      return request
+    }
+  }
+}
+
 /** An open request, and the answer that came while nobody ran the session. */
 export interface OpenRequest {
   readonly request: InteractionRequest
@@ -161,6 +189,7 @@ const begun = (opened: SessionOpened): RestoredSession => ({
   lastEnd: undefined,
   batch: undefined,
   open: [],
+  answered: [],
   usage: { calls: 0 },
   children: [],
   closed: false
@@ -178,6 +207,7 @@ class Folding {
   private lastEnd: End | undefined
   private batch: Batch | undefined
   private readonly open: Map<RequestId, InteractionRequest>
+  private answered: ReadonlyArray<Answered>
   private usage: RestoredSession["usage"]
   private closed: boolean
 
@@ -192,6 +222,7 @@ class Folding {
     this.lastEnd = session.lastEnd
     this.batch = session.batch
     this.open = new Map(session.open.map((request) => [request.requestId, request]))
+    this.answered = session.answered
     this.usage = session.usage
     this.closed = session.closed
   }
@@ -207,6 +238,7 @@ class Folding {
       lastEnd: this.lastEnd,
       batch: this.batch,
       open: [...this.open.values()],
+      answered: this.answered,
       usage: this.usage,
       children: this.children,
       closed: this.closed
@@ -254,8 +286,7 @@ class Folding {
         this.open.set(entry.request.requestId, entry.request)
         return
       case "InteractionSettled":
-        this.open.delete(entry.requestId)
-        return
+        return this.settle(entry)
       case "HistoryReplaced":
         this.history = History.make(entry.messages, verbatim)
         return
@@ -283,6 +314,13 @@ class Folding {
     this.turn = { correlationId, input: messageIds, step }
   }
 
+  private settle({ answer, by, requestId }: EntryOf<"InteractionSettled">): void {
+    const request = this.open.get(requestId)
+    this.open.delete(requestId)
+    if (request === undefined || this.batch === undefined || answer === undefined || by === undefined) return
+    this.answered = [...this.answered, { request, answer, by }]
+  }
+
   private reach(step: number): void {
     if (this.turn !== undefined && step > this.turn.step) this.turn = { ...this.turn, step }
   }
@@ -299,6 +337,7 @@ class Folding {
     this.history.appendAssistant(this.batch.content)
     this.history.appendResults(this.batch.calls.map(resultOf))
     this.batch = undefined
+    this.answered = []
   }
 }
 

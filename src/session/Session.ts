@@ -20,12 +20,15 @@ import * as Spans from "../core/Spans.js"
 import * as Inbox from "../inbox/Inbox.js"
 import type { Message } from "../inbox/Message.js"
 import * as Interactor from "../interaction/Interactor.js"
+import * as Reopened from "../interaction/Reopened.js"
 import * as PermissionGate from "../permission/PermissionGate.js"
 import * as Compaction from "./Compaction.js"
 import { Delegations } from "./Delegation.js"
 import * as History from "./History.js"
+import * as Restored from "./Restored.js"
 import { defaultLimits, emit, printed, setStatus, type SessionContext } from "./SessionContext.js"
 import type { Options, Service } from "./SessionService.js"
+import { RunningCalls } from "./RunningCalls.js"
 import * as SessionSpan from "./SessionSpan.js"
 import * as Tidying from "./Tidying.js"
 import * as TokenBudget from "./TokenBudget.js"
@@ -40,18 +43,25 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
   Effect.gen(function* () {
     const ids = yield* IdGenerator
     const clock = yield* Effect.clock
-    const inbox = options.inbox ?? (yield* Inbox.make())
+    const { journal, restored } = options
+    const inbox =
+      options.inbox ??
+      (yield* Inbox.make({
+        filed: journal?.received,
+        withdrawn: journal?.withdrawn,
+        messages: restored?.waiting
+      }))
     const { origin, permissions, spans = Spans.off } = options
     let model = options.model
     // The state below is read and written in synchronous sections only, so deciding and acting are one step.
     // Busy from the moment a message is filed, not from the moment its turn begins: admission must not race the loop.
-    let busy = false
+    let busy = restored?.turn !== undefined
     let ended = false
-    let turns = 0
+    let turns = restored?.turns ?? 0
     /** Of the running turn, else of the next: whoever cancels before a turn has begun cancels it. */
     let stop = fresh()
     let fiber: Fiber.RuntimeFiber<void> | undefined
-    let lastEnd: Option.Option<Turn.TurnEnd> = Option.none()
+    let lastEnd: Option.Option<Turn.TurnEnd> = Option.fromNullable(restored?.lastEnd)
     /** Works beside the turns, such as a child in the background. */
     let retained = 0
     const turnWaiters = new Waiters()
@@ -63,7 +73,8 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     /** Begins the next turn: others interjected after it was queued, and must not come before it. */
     let lead: MessageId | undefined
 
-    const history = History.make([], options.redactor)
+    const limits = { ...defaultLimits, ...options.limits }
+    const history = History.make(restored?.history ?? [], options.redactor)
     const compaction = Compaction.make(
       Tidying.hostOf(history, () => session),
       options.compaction
@@ -85,19 +96,24 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
         guards: options.guards,
         authority: options.authority,
         insteadOfAsking: options.insteadOfAsking,
+        decided: journal?.decided,
         audit: options.audit,
         spans
       }),
       interactor: options.interactor,
       bus: options.bus,
       redactor: options.redactor,
-      limits: { ...defaultLimits, ...options.limits },
+      limits,
+      calls: new RunningCalls(limits.stopWithin, (message) => {
+        emit(session, { _tag: "AgentError", message })
+      }),
       ledger: options.ledger,
       spans,
+      journal,
       contextOf: ToolContexts.make({
         interactor: options.interactor,
         sink: (chunk) => printed(session, chunk),
-        ambient: () => options.ambient?.(service) ?? Context.empty()
+        ambient: () => Context.merge(options.ambient?.(service) ?? Context.empty(), reopened)
       }),
       now: () => clock.unsafeCurrentTimeMillis(),
       state: {
@@ -108,7 +124,9 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
         authority: undefined
       }
     }
-    session.history.setSystem(options.instructions)
+    history.setSystem(options.instructions)
+    const reopening = restored === undefined ? undefined : Restored.reopening(restored)
+    const reopened = reopening === undefined ? Context.empty() : Context.make(Reopened.Reopened, reopening)
 
     const user = inbox.port("user")
 
@@ -122,6 +140,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       order = orders.of(input)
       session.state.authority = order?.authority
       session.history.appendInput(input, { beginsTurn: true })
+      journal?.taken(input, correlationId, 1)
       TokenBudget.begin(session, input)
       const text = options.redactor.text(input.map((message) => message.text).join("\n\n"))
       emit(session, { _tag: "TurnStarted", input: text })
@@ -254,12 +273,44 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
         // Words may have been withdrawn since they woke the session.
         if (inbox.isEmpty()) return tidying.isRunning() ? Effect.void : Effect.sync(skip)
         const [input, correlationId] = begin()
-        const work = Turn.run(session, input, stop).pipe(
-          SessionSpan.turn(session, { input, parent: order?.span, ended: () => Turn.report(Turn.endOf(stop)) }),
-          Interactor.withInteractor(session.interactor),
-          Origin.withOrigin({ ...origin, correlationId })
-        )
-        return Effect.ensuring(cancellable(work, restore), Effect.sync(finish))
+        return take(input, correlationId, restore)
+      })
+    )
+
+    const take = (
+      input: ReadonlyArray<Message>,
+      correlationId: CorrelationId,
+      restore: Tidying.Restore,
+      begun?: Turn.Begun
+    ) => {
+      const work = Turn.run(session, input, stop, begun).pipe(
+        SessionSpan.turn(session, { input, parent: order?.span, ended: () => Turn.report(Turn.endOf(stop)) }),
+        Interactor.withInteractor(session.interactor),
+        Origin.withOrigin({ ...origin, correlationId })
+      )
+      return Effect.ensuring(cancellable(work, restore), close)
+    }
+
+    /** The end is on the disk when others hear of it. */
+    const close =
+      journal === undefined
+        ? Effect.sync(finish)
+        : Effect.suspend(() => {
+            const { correlationId } = session.state
+            if (correlationId !== undefined) journal.turnEnded(correlationId, Turn.endOf(stop))
+            const tell = (message: string) => Effect.sync(() => emit(session, { _tag: "AgentError", message }))
+            return Effect.zipRight(Effect.catchAll(journal.flush, tell), Effect.sync(finish))
+          })
+
+    /** The turn that another process began. */
+    const resumed = Effect.uninterruptibleMask((restore) =>
+      Effect.suspend(() => {
+        if (restored?.turn === undefined) return Effect.void
+        const { correlationId, step } = restored.turn
+        session.state.correlationId = correlationId
+        emit(session, { _tag: "TurnStarted", input: "" })
+        const work = take([], correlationId, restore, { step, batch: restored.batch })
+        return Effect.asVoid(Effect.provideService(work, Reopened.Reopened, reopening))
       })
     )
 
@@ -269,7 +320,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
         ? tidying.begin()
         : Effect.zipRight(inbox.awaitWork, tidying.settled)
     )
-    const run = Effect.forever(Effect.zipRight(work, turn)).pipe(
+    const run = Effect.zipRight(resumed, Effect.forever(Effect.zipRight(work, turn))).pipe(
       Effect.ensuring(
         Effect.sync(() => {
           ended = true
@@ -298,6 +349,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       tools: options.tools,
       inbox,
       delegations,
+      calls: session.calls,
       run,
       send: (text, parentId = "root") =>
         Effect.sync(() => admit((options) => user.unsafeSend(text, options), parentId)),

@@ -18,6 +18,8 @@ import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { Chunk } from "../tool/ToolOutput.js"
 import type * as Compaction from "./Compaction.js"
 import type * as History from "./History.js"
+import type { RunningCalls } from "./RunningCalls.js"
+import type { SessionJournal } from "./SessionJournal.js"
 
 /** Bounds on what a session may do; every one ends work with a reason, never silently. */
 export interface Limits {
@@ -37,6 +39,11 @@ export interface Limits {
   readonly retryDelay: Duration.DurationInput
   /** The longest delay between two attempts. Default: 30 seconds. */
   readonly maxRetryDelay: Duration.DurationInput
+  /**
+   * How long a call that was cancelled may take to stop before it is left behind. Subagents have a little less for each
+   * level, so that the innermost is the one that is named. Default: 5 seconds.
+   */
+  readonly stopWithin: Duration.DurationInput
 }
 
 export const defaultLimits: Limits = {
@@ -47,7 +54,8 @@ export const defaultLimits: Limits = {
   maxResult: 200_000,
   modelAttempts: 6,
   retryDelay: "1 second",
-  maxRetryDelay: "30 seconds"
+  maxRetryDelay: "30 seconds",
+  stopWithin: "5 seconds"
 }
 
 export interface SessionContext {
@@ -62,9 +70,13 @@ export interface SessionContext {
   readonly bus: EventBus.Service
   readonly redactor: Redaction.Redactor
   readonly limits: Limits
+  /** Those whose tools run. */
+  readonly calls: RunningCalls
   /** Of the session's tree. */
   readonly ledger: TokenLedger.Service | undefined
   readonly spans: Spans.Service
+  /** Where it notes what must outlive the process; nothing is kept when absent. */
+  readonly journal: SessionJournal | undefined
   /** What a tool's handler runs with: what it was built with, the session's interactor and its output sink. */
   readonly contextOf: (entry: ToolRegistry.Entry) => Context.Context<never>
   /** Milliseconds since the epoch. */
@@ -112,7 +124,8 @@ export const tell = (session: SessionContext, body: AgentEvent.Body): Effect.Eff
 /** Takes what the running call prints. */
 export const printed = (session: SessionContext, { stream, text }: Chunk): Effect.Effect<void> =>
   Effect.flatMap(Origin.current, ({ toolCallId }) => {
-    if (toolCallId === undefined) return Effect.void
+    // A call that was left behind, or has ended, has nothing more to say.
+    if (toolCallId === undefined || !session.calls.has(toolCallId)) return Effect.void
     const flows = session.state.output.get(toolCallId) ?? {
       stdout: session.redactor.flow(),
       stderr: session.redactor.flow()

@@ -24,7 +24,10 @@ import type { CompactionConfig } from "./CompactionConfig.js"
 import type { CompactionFailed } from "./CompactionStrategy.js"
 import type { Delegations } from "./Delegation.js"
 import type * as History from "./History.js"
+import type { RunningCalls } from "./RunningCalls.js"
+import type * as Restored from "./Restored.js"
 import type { Limits } from "./SessionContext.js"
+import type { SessionJournal } from "./SessionJournal.js"
 import type * as Turn from "./Turn.js"
 
 export interface Options {
@@ -55,6 +58,10 @@ export interface Options {
   readonly inbox?: Inbox.Service | undefined
   /** Takes the words of a user that a turn ended without reading. Default: they stay, and begin the next turn. */
   readonly unread?: ((message: Message) => void) | undefined
+  /** Where it notes what must outlive the process, as its {@link inbox} does already. */
+  readonly journal?: SessionJournal | undefined
+  /** How far another process had come with it. */
+  readonly restored?: Restored.RestoredSession | undefined
   /** What its tools run with besides; asked once, when the first tool runs. */
   readonly ambient?: ((session: Service) => Context.Context<never>) | undefined
 }
@@ -84,6 +91,8 @@ export interface Service {
   readonly inbox: Inbox.Service
   /** The children that work under its tool calls. */
   readonly delegations: Delegations
+  /** Its tool calls that run. */
+  readonly calls: RunningCalls
   /** Takes turns for ever; interrupt it to end the session. */
   readonly run: Effect.Effect<never>
   /**

@@ -17,7 +17,7 @@ export type Holder = typeof Holder.Type
 export class StoreUnusable extends Schema.TaggedError<StoreUnusable>("assent/session/StoreUnusable")("StoreUnusable", {
   /** Such as the file's path. */
   store: Schema.String,
-  problem: Schema.Literal("newer", "foreign", "unreadable"),
+  problem: Schema.Literal("newer", "foreign", "unreadable", "unavailable"),
   /** Without a full stop. */
   reason: Schema.String
 }) {
@@ -111,5 +111,6 @@ export class AnswerRefused extends Schema.TaggedError<AnswerRefused>("assent/ses
 const remedies = {
   newer: "Use a newer version of this program, or another store.",
   foreign: "Choose another file.",
-  unreadable: "Restore it from a copy, or choose another file."
+  unreadable: "Restore it from a copy, or choose another file.",
+  unavailable: "Check the disk, its free space and the permissions."
 } as const

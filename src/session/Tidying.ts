@@ -88,5 +88,6 @@ export const hostOf = (history: History, session: () => SessionContext): Compact
   hold: (fiber) => {
     session().state.generation = fiber
   },
+  replaced: (reason, messages) => session().journal?.replaced(reason, messages),
   spent: (model, usage) => TokenBudget.spend(session(), { model, usage, kind: "summary" })
 })

@@ -10,9 +10,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import * as FiberRef from "effect/FiberRef"
-import { identity } from "effect/Function"
 import * as Option from "effect/Option"
 import * as Origin from "../core/Origin.js"
 import { canonicalJson } from "../core/Digest.js"
@@ -23,6 +21,9 @@ import type { Allowed } from "../permission/PermissionGate.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import { denied } from "../permission/Verdict.js"
+import * as Restored from "./Restored.js"
+import type { RunningCall } from "./RunningCalls.js"
 import * as SessionSpan from "./SessionSpan.js"
 import { emit, flushOutput, setStatus, type SessionContext } from "./SessionContext.js"
 
@@ -35,8 +36,14 @@ export interface Batch {
   readonly results: () => ReadonlyArray<ToolResult>
 }
 
-export const make = (session: SessionContext, calls: ReadonlyArray<ToolCall>): Batch => {
+/** `before` is how far each call had come when the process stopped that ran them first. */
+export const make = (
+  session: SessionContext,
+  calls: ReadonlyArray<ToolCall>,
+  before?: ReadonlyMap<string, Restored.RestoredCall>
+): Batch => {
   const known = new Map<number, ToolResult>()
+  const startedAt = new Map<number, number>()
   let room = true
   // Told when a call is proposed and when it starts, mostly with the same arguments.
   const summaries = new Map<unknown, string>()
@@ -57,6 +64,7 @@ export const make = (session: SessionContext, calls: ReadonlyArray<ToolCall>): B
       result: unusable ? `${call.name} returned something that cannot be written as JSON.` : shown.right
     }
     known.set(index, toolResult)
+    session.journal?.ended(toolResult)
     flushOutput(session, call.id)
     const summary = Redaction.summarize(toolResult.result, session.redactor)
     const told = {
@@ -77,6 +85,8 @@ export const make = (session: SessionContext, calls: ReadonlyArray<ToolCall>): B
   ): Effect.Effect<void, never, Interactor> =>
     Effect.suspend(() => {
       const entry = session.tools.get(call.name)
+      const past = before?.get(call.id)
+      if (past !== undefined && Restored.stateOf(past) !== "proposed") return goOn(index, past, entry, start)
       if (entry === undefined || entry.handler === undefined) {
         end(index, call, "invalid", unknownTool(session.tools, call.name))
         return Effect.void
@@ -94,6 +104,38 @@ export const make = (session: SessionContext, calls: ReadonlyArray<ToolCall>): B
       })
     })
 
+  /** What was decided stays decided, what has ended has its result, and what may have had its effect is not begun again. */
+  const goOn = (
+    index: number,
+    past: Restored.RestoredCall,
+    entry: ToolRegistry.Entry | undefined,
+    start: (run: Effect.Effect<void>) => Effect.Effect<void>
+  ): Effect.Effect<void> => {
+    const { call, decided, ended, started } = past
+    if (ended !== undefined) {
+      known.set(index, Restored.resultOf(past))
+      return Effect.void
+    }
+    if (decided !== undefined && !decided.granted) {
+      const { granted, method, reason } = decided
+      end(index, call, "denied", denied({ granted, method, reason }).text)
+      return Effect.void
+    }
+    const encoded = started?.params ?? decided?.params ?? call.params
+    const params = entry?.decode(encoded)
+    const mayRun = started === undefined || entry?.idempotent === true || entry?.resumable === true
+    if (!mayRun || entry === undefined || params === undefined || Either.isLeft(params)) {
+      end(index, call, "interrupted", Restored.resultOf(past).result)
+      return Effect.void
+    }
+    if (canonicalJson(encoded).includes(Redaction.mask)) {
+      end(index, call, "interrupted", "Its arguments held a secret, which is not kept. Propose the call again.")
+      return Effect.void
+    }
+    const edited = decided?.params !== undefined
+    return start(guarded(index, call, entry, { _tag: "Allowed", params: params.right, encoded, edited }))
+  }
+
   const guarded = (index: number, call: ToolCall, entry: ToolRegistry.Entry, allowed: Allowed): Effect.Effect<void> =>
     Effect.suspend(() => {
       const violation = session.gate.guard(entry, allowed.encoded)
@@ -105,14 +147,28 @@ export const make = (session: SessionContext, calls: ReadonlyArray<ToolCall>): B
       })
     })
 
+  /** Nothing begins that is not written down, so that a process which goes on later does not begin it again. */
   const execute = (index: number, call: ToolCall, entry: ToolRegistry.Entry, allowed: Allowed): Effect.Effect<void> => {
-    const startedAt = session.now()
+    const { journal } = session
+    if (journal === undefined) return begin(index, call, entry, allowed)
+    return Effect.matchEffect(journal.started(call.id, call.name, allowed.encoded), {
+      onFailure: (reason) =>
+        Effect.sync(() => {
+          end(index, call, "failed", `${call.name} was not run: ${reason}`)
+        }),
+      onSuccess: () => Effect.zipRight(begin(index, call, entry, allowed), Effect.ignore(journal.flush))
+    })
+  }
+
+  const begin = (index: number, call: ToolCall, entry: ToolRegistry.Entry, allowed: Allowed): Effect.Effect<void> => {
+    const began = session.now()
+    startedAt.set(index, began)
     const summary = summaryOf(allowed.encoded)
     emit(session, { _tag: "ToolCallStarted", toolCallId: call.id, tool: call.name, summary })
     const over = (exit: Exit.Exit<unknown, unknown>) => {
       const { outcome, result } = resultOf(entry, exit)
       const told = allowed.edited ? editedResult(result, allowed.encoded) : result
-      return end(index, call, outcome, told, startedAt) ? Effect.void : session.bus.awaitRoom
+      return end(index, call, outcome, told, began) ? Effect.void : session.bus.awaitRoom
     }
     const handled = handle(session, entry, allowed.params)
     const traced = SessionSpan.tool(session, call, allowed.encoded, (exit) => resultOf(entry, exit), handled)
@@ -132,31 +188,47 @@ export const make = (session: SessionContext, calls: ReadonlyArray<ToolCall>): B
   const inCall = <R>(index: number, call: ToolCall, effect: Effect.Effect<void, never, R>) =>
     contained(index, call, Origin.inToolCall(call.id)(effect))
 
-  const one = (call: ToolCall) => inCall(0, call, prepare(0, call, identity))
+  // Interrupted alone or with the batch, a call says nothing any more; this says it for it.
+  const start = (index: number, call: ToolCall, batch: Array<RunningCall>, run: Effect.Effect<void>) =>
+    session.calls.start(call, contained(index, call, run), batch, ({ cancelled }) => {
+      const why = cancelled ? "The user cancelled this call." : "The call was cancelled."
+      end(index, call, "cancelled", why, startedAt.get(index))
+    })
+
+  const stoppable = <R>(batch: ReadonlyArray<RunningCall>, all: Effect.Effect<void, never, R>) =>
+    Effect.onInterrupt(
+      Effect.flatMap(all, () => session.calls.ended(batch)),
+      () => session.calls.stop(batch)
+    )
+
+  const one = (call: ToolCall) => {
+    const batch: Array<RunningCall> = []
+    const prepared = prepare(0, call, (run) => start(0, call, batch, run))
+    return stoppable(batch, inCall(0, call, prepared))
+  }
 
   const many = Effect.gen(function* () {
     const { parallelTools } = session.limits
     const permits = calls.length > parallelTools ? yield* Effect.makeSemaphore(parallelTools) : undefined
     const admitted = (run: Effect.Effect<void>) => (permits === undefined ? run : permits.withPermits(1)(run))
-    const fibers: Array<Fiber.RuntimeFiber<void>> = []
+    const batch: Array<RunningCall> = []
     const all = Effect.gen(function* () {
       for (const [index, call] of calls.entries()) {
-        const fork = (run: Effect.Effect<void>) =>
-          Effect.flatMap(Effect.fork(admitted(contained(index, call, run))), (fiber) => {
-            fibers.push(fiber)
-            return Effect.void
-          })
-        yield* inCall(index, call, prepare(index, call, fork))
+        yield* inCall(
+          index,
+          call,
+          prepare(index, call, (run) => start(index, call, batch, admitted(run)))
+        )
       }
-      yield* ended(fibers)
     })
-    yield* Effect.onInterrupt(all, () => Fiber.interruptAll(fibers))
+    yield* stoppable(batch, all)
   })
 
   return {
     propose: () => {
       setStatus(session, "executing")
       for (const call of calls) {
+        if (before?.get(call.id)?.ended !== undefined) continue
         const summary = summaryOf(call.params)
         room = emit(session, { _tag: "ToolCallProposed", toolCallId: call.id, tool: call.name, summary })
       }
@@ -207,17 +279,6 @@ const inContext = <A, E>(
       onSuccess: (value) => Effect.as(back, value)
     })
     return Effect.zipRight(FiberRef.set(FiberRef.currentContext, contextOf(outer)), inside)
-  })
-
-/** Waits for all of them: one wait, however many they are. */
-const ended = (fibers: ReadonlyArray<Fiber.RuntimeFiber<void>>): Effect.Effect<void> =>
-  Effect.async((resume) => {
-    let left = fibers.length
-    const observer = () => {
-      if (--left === 0) resume(Effect.void)
-    }
-    if (left === 0) resume(Effect.void)
-    for (const fiber of fibers) fiber.addObserver(observer)
   })
 
 /** Told apart from every failure of a handler. */

@@ -28,7 +28,9 @@ import type { ToolResult } from "../tool/ToolCall.js"
 import * as Compaction from "./Compaction.js"
 import * as Generation from "./Generation.js"
 import * as History from "./History.js"
+import type * as Restored from "./Restored.js"
 import { emit, setStatus, type SessionContext } from "./SessionContext.js"
+import type { SessionJournal } from "./SessionJournal.js"
 import * as SessionSpan from "./SessionSpan.js"
 import * as TokenBudget from "./TokenBudget.js"
 import * as ToolExecutor from "./ToolExecutor.js"
@@ -65,16 +67,25 @@ export interface StopSignal {
 export const run = (
   session: SessionContext,
   input: ReadonlyArray<Message>,
-  stop: StopSignal
+  stop: StopSignal,
+  begun?: Begun
 ): Effect.Effect<void, never, Interactor> =>
   Effect.flatMap(IdGenerator, (ids) => {
-    const turn = new Turn(session, stop, () => ids.unsafeNext("call"))
+    const turn = new Turn(session, stop, () => ids.unsafeNext("call"), begun)
     // Who publishes waits for room where it can be interrupted, so that a turn can be cancelled though nobody reads.
     const body = Effect.zipRight(session.bus.awaitRoom, turn.run(input))
     return Effect.map(Effect.exit(Effect.interruptible(body)), (exit) => {
       if (Exit.isFailure(exit)) stop.end ??= failureOf(session, exit.cause, stop, turn.steps)
     })
   })
+
+/** A turn that another process began. */
+export interface Begun {
+  /** Of its last model call. */
+  readonly step: number
+  /** Calls whose results are still missing. */
+  readonly batch: Restored.Batch | undefined
+}
 
 /** How the turn ended, once its fiber has. */
 export const endOf = (stop: StopSignal): TurnEnd => stop.end ?? stopped(stop, 0)
@@ -128,14 +139,19 @@ class Turn {
   constructor(
     private readonly session: SessionContext,
     private readonly stop: StopSignal,
-    private readonly newCallId: () => string
-  ) {}
+    private readonly newCallId: () => string,
+    private readonly begun: Begun | undefined
+  ) {
+    this.steps = begun?.step ?? 0
+  }
 
   run(input: ReadonlyArray<Message>): Effect.Effect<void, never, Interactor> {
     const { compaction, history, inbox, limits } = this.session
     return Effect.gen(this, function* () {
       this.unseen = [...input]
       let recoveries = 0
+      const over = yield* this.goOn()
+      if (over !== undefined) return this.end(over)
       for (;;) {
         // Before the steering is read: what this turn cannot answer any more begins the next one.
         if (this.steps >= limits.maxSteps) {
@@ -171,6 +187,7 @@ class Turn {
           continue
         }
         history.appendAssistant(content, { partial: finishReason === interrupted })
+        this.session.journal?.answered(content, finishReason === interrupted)
         // A provider that pauses wants to be called again.
         if (inbox.hasSteering() || finishReason === "pause") continue
         if (content.length === 0) {
@@ -183,12 +200,28 @@ class Turn {
     })
   }
 
+  /** Does what the process that began the turn had left undone; the end, where nothing is left to do. */
+  private goOn(): Effect.Effect<TurnEnd | undefined, never, Interactor> {
+    if (this.begun === undefined) return Effect.succeed(undefined)
+    const { history, inbox } = this.session
+    const { batch } = this.begun
+    if (batch !== undefined) {
+      const calls = batch.calls.map(({ call }) => call)
+      return this.useTools(batch.content, calls, new Map(batch.calls.map((past) => [past.call.id, past])))
+    }
+    const last = history.messages.at(-1)
+    const isAnswered = last?.role === "assistant" && History.metadata(last).partial !== true && !inbox.hasSteering()
+    return Effect.succeed(isAnswered ? Completed({ text: this.lastText(), steps: this.steps }) : undefined)
+  }
+
   /** Everything that came since the last look enters the history. */
   private readSteering(): void {
     const { history, inbox } = this.session
     if (!inbox.hasSteering()) return
     const steering = inbox.takeSteering()
     history.appendInput(steering)
+    const { correlationId } = this.session.state
+    if (correlationId !== undefined) this.session.journal?.taken(steering, correlationId, this.steps + 1)
     this.unseen.push(...steering)
   }
 
@@ -215,35 +248,37 @@ class Turn {
   /** One model call. Interrupting its fiber alone yields what had arrived; interrupting the turn discards it. */
   private generate(): Effect.Effect<Exit.Exit<Generation.Generated, ModelError>> {
     const { session, steps: step } = this
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.suspend(() => {
-        const model = session.model()
-        const generation = Generation.make(session, model, this.newCallId)
-        const ended = ({ finishReason, usage }: Generation.Generated) => {
-          session.state.generation = undefined
-          TokenBudget.spend(session, { model: model.id, usage, kind: "call" })
-          const stopped = finishReason === interrupted ? { interrupted: true } : {}
-          return emit(session, { _tag: "ModelCallEnded", model: model.id, step, finishReason, usage, ...stopped })
-        }
-        setStatus(session, "thinking")
-        emit(session, { _tag: "ModelCallStarted", model: model.id, step })
-        const run = SessionSpan.modelCall(session, model, step, generation.run)
-        return Effect.flatMap(Effect.fork(Effect.interruptible(run)), (fiber) => {
-          session.state.generation = fiber
-          // Words that came after the last look and before there was a fiber to stop.
-          if (session.inbox.hasSteering()) fiber.unsafeInterruptAsFork(FiberId.none)
-          return Effect.flatMap(Effect.exit(restore(Fiber.await(fiber))), (awaited) => {
-            if (Exit.isFailure(awaited)) {
-              const discard = Effect.sync(() => ended(generation.partial(interrupted)))
-              return Effect.zipRight(Effect.zipRight(Fiber.interrupt(fiber), discard), awaited)
-            }
-            const exit = this.generated(generation, awaited.value)
+    return Effect.uninterruptibleMask((restore) => {
+      const model = session.model()
+      const generation = Generation.make(session, model, this.newCallId)
+      const ended = ({ finishReason, usage }: Generation.Generated) => {
+        session.state.generation = undefined
+        TokenBudget.spend(session, { model: model.id, usage, kind: "call" })
+        const { correlationId } = session.state
+        if (correlationId !== undefined) session.journal?.used(correlationId, step, model.id, finishReason, usage)
+        const stopped = finishReason === interrupted ? { interrupted: true } : {}
+        return emit(session, { _tag: "ModelCallEnded", model: model.id, step, finishReason, usage, ...stopped })
+      }
+      setStatus(session, "thinking")
+      emit(session, { _tag: "ModelCallStarted", model: model.id, step })
+      const run = SessionSpan.modelCall(session, model, step, generation.run)
+      return Effect.flatMap(Effect.fork(Effect.interruptible(run)), (fiber) => {
+        session.state.generation = fiber
+        // Words that came after the last look and before there was a fiber to stop.
+        if (session.inbox.hasSteering()) fiber.unsafeInterruptAsFork(FiberId.none)
+        return Effect.matchCauseEffect(restore(exitOf(fiber)), {
+          onFailure: (cause) => {
+            const discard = Effect.sync(() => ended(generation.partial(interrupted)))
+            return Effect.zipRight(Effect.zipRight(Fiber.interrupt(fiber), discard), Effect.failCause(cause))
+          },
+          onSuccess: (exited) => {
+            const exit = this.generated(generation, exited)
             const room = ended(Exit.isSuccess(exit) ? exit.value : generation.partial("error"))
             return room ? Effect.succeed(exit) : Effect.as(restore(session.bus.awaitRoom), exit)
-          })
+          }
         })
       })
-    )
+    })
   }
 
   /** An interjection is filed before it interrupts; without one, the call was interrupted from inside. */
@@ -259,21 +294,43 @@ class Turn {
   /** Runs a batch; the calls and their results enter the history together, also when the turn is cancelled meanwhile. */
   private useTools(
     content: Generation.Generated["content"],
-    calls: Generation.Generated["calls"]
+    calls: Generation.Generated["calls"],
+    before?: ReadonlyMap<string, Restored.RestoredCall>
   ): Effect.Effect<TurnEnd | undefined, never, Interactor> {
-    const { history } = this.session
-    const batch = ToolExecutor.make(this.session, calls)
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.suspend(() => {
-        batch.propose()
-        return Effect.flatMap(Effect.exit(restore(batch.run)), (exit) => {
-          const results = batch.results()
-          history.appendAssistant(content)
-          history.appendResults(results)
-          return Exit.isSuccess(exit) ? Effect.succeed(this.afterResults(results)) : Effect.failCause(exit.cause)
-        })
+    const { history, journal, state } = this.session
+    const { correlationId } = state
+    const batch = ToolExecutor.make(this.session, calls, before)
+    const settle = (): ReadonlyArray<ToolResult> => {
+      const results = batch.results()
+      history.appendAssistant(content)
+      history.appendResults(results)
+      if (correlationId !== undefined) journal?.completed(correlationId)
+      return results
+    }
+    return Effect.uninterruptibleMask((restore) => {
+      if (before === undefined && correlationId !== undefined) {
+        journal?.proposed(correlationId, this.steps, content, calls)
+      }
+      batch.propose()
+      return Effect.matchCauseEffect(restore(batch.run), {
+        onFailure: (cause) => {
+          settle()
+          return Effect.failCause(cause)
+        },
+        onSuccess: () => {
+          const broken = this.afterResults(settle())
+          return journal === undefined ? Effect.succeed(broken) : this.kept(journal, broken)
+        }
       })
-    )
+    })
+  }
+
+  /** Who cannot write down what was done does not go on. */
+  private kept(journal: SessionJournal, broken: TurnEnd | undefined): Effect.Effect<TurnEnd | undefined> {
+    return Effect.match(journal.flush, {
+      onFailure: (error): TurnEnd => Failed({ error, steps: this.steps }),
+      onSuccess: () => broken
+    })
   }
 
   /** The same error again and again means that the model cannot get further. */
@@ -314,3 +371,12 @@ class Turn {
 }
 
 const interrupted = "interrupted"
+
+/**
+ * `Fiber.await` for a fiber that whoever gives up waiting interrupts: what observes it need not be taken away again, which
+ * is most of what awaiting costs.
+ */
+const exitOf = <A, E>(fiber: Fiber.RuntimeFiber<A, E>): Effect.Effect<Exit.Exit<A, E>> =>
+  Effect.async((resume) => {
+    fiber.addObserver((exit) => resume(Effect.succeed(exit)))
+  })

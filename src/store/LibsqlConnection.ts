@@ -11,7 +11,7 @@ import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { globalValue } from "effect/GlobalValue"
 import type * as Scope from "effect/Scope"
-import { StoreUnusable } from "../session/StoreError.js"
+import type { StoreUnusable } from "../session/StoreError.js"
 import * as SqlFailure from "./SqlFailure.js"
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -41,9 +41,7 @@ export const open = (
     return yield* LibsqlClient.make({ liveClient: onOneConnection(connection, turnsAt(file)) })
   }).pipe(
     Effect.provide(Reactivity.layer),
-    Effect.catchAllDefect(
-      (defect) => new StoreUnusable({ store: file, problem: "unreadable", reason: SqlFailure.reasonOf(defect) })
-    )
+    Effect.catchAllDefect((defect) => SqlFailure.unusable(file, defect))
   )
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -117,8 +117,8 @@ const readHeader = (file: string): Effect.Effect<Uint8Array | undefined, StoreUn
     })
   ).pipe(
     Effect.catchTags({
-      BadArgument: (error) => new StoreUnusable({ store: file, problem: "unreadable", reason: reasonOf(error) }),
-      SystemError: (error) => new StoreUnusable({ store: file, problem: "unreadable", reason: reasonOf(error) })
+      BadArgument: (error) => new StoreUnusable({ store: file, problem: "unavailable", reason: reasonOf(error) }),
+      SystemError: (error) => new StoreUnusable({ store: file, problem: "unavailable", reason: reasonOf(error) })
     })
   )
 

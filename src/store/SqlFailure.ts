@@ -23,8 +23,7 @@ export interface SqlFailure {
 }
 
 export const make = (store: string): SqlFailure => ({
-  reading: (effect) =>
-    catchSql(effect, (error) => new StoreUnusable({ store, problem: "unreadable", reason: reasonOf(error) })),
+  reading: (effect) => catchSql(effect, (error) => unusable(store, error)),
   writing: (effect) => catchSql(effect, (error) => new StoreUnwritable({ store, reason: reasonOf(error) })),
   migrating: (effect) =>
     catchSql(effect, (error) => new StoreUnwritable({ store, reason: reasonOf(error) })).pipe(
@@ -39,11 +38,11 @@ export const make = (store: string): SqlFailure => ({
     })
 })
 
-/** What went wrong, without a full stop. */
-export const reasonOf = (error: unknown): string => {
-  const { code, message } = rootOf(error)
-  const known = Object.keys(sentences).find((name) => code.startsWith(name) || message.includes(name))
-  return (known === undefined ? undefined : sentences[known]) ?? message.replace(/\.$/, "")
+/** Why a store cannot be opened or read. */
+export const unusable = (store: string, error: unknown): StoreUnusable => {
+  const { code } = rootOf(error)
+  const damaged = code.startsWith("SQLITE_CORRUPT") || code.startsWith("SQLITE_NOTADB")
+  return new StoreUnusable({ store, problem: damaged ? "unreadable" : "unavailable", reason: reasonOf(error) })
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -59,6 +58,13 @@ const sentences: { readonly [code: string]: string } = {
   SQLITE_NOTADB: "the file is not a database",
   SQLITE_IOERR: "the disk reports an error",
   SQLITE_PERM: "access is not permitted"
+}
+
+/** What went wrong, without a full stop. */
+const reasonOf = (error: unknown): string => {
+  const { code, message } = rootOf(error)
+  const known = Object.keys(sentences).find((name) => code.startsWith(name))
+  return (known === undefined ? undefined : sentences[known]) ?? message.replace(/\.$/, "")
 }
 
 const catchSql = <A, E, R, F>(

@@ -18,7 +18,16 @@ export type Mediation = "forward" | "agent" | Mediator.Strategy
 /** What every session of the tree is made with. */
 export type Shared = Omit<
   Session.Options,
-  "origin" | "model" | "tools" | "instructions" | "interactor" | "authority" | "insteadOfAsking" | "inbox" | "unread" | "ambient"
+  | "origin"
+  | "model"
+  | "tools"
+  | "instructions"
+  | "interactor"
+  | "authority"
+  | "insteadOfAsking"
+  | "inbox"
+  | "unread"
+  | "ambient"
 >
 
 /** One agent of the tree. */
@@ -51,6 +60,8 @@ export interface AgentTree {
   /** People see what subagents say while they say it, so their parents need not repeat it. */
   readonly outputStreamed: boolean
   readonly nodes: Map<SessionId, Node>
+  /** Children that are being made and are not among the nodes yet. */
+  making: number
   /** Unique in the tree. */
   readonly nextSubagentId: () => string
 }

@@ -9,6 +9,7 @@
  * It lives until it is closed or its parent ends; only the turn of a task is bound to the call that waits for it.
  */
 import type * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -24,7 +25,8 @@ import type * as Model from "../model/Model.js"
 import type { Authority } from "../permission/PermissionGate.js"
 import * as History from "../session/History.js"
 import * as Session from "../session/Session.js"
-import type * as Turn from "../session/Turn.js"
+import { defaultLimits } from "../session/SessionContext.js"
+import * as Turn from "../session/Turn.js"
 import type { AgentTree } from "./AgentTree.js"
 import type { Recipe } from "./SubagentOrder.js"
 import * as SubagentResult from "./SubagentResult.js"
@@ -115,7 +117,11 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
       interactor: bridge,
       authority: options.authority,
       insteadOfAsking: (proposal, gate) => wire(session).insteadOfAsking(proposal, gate),
-      limits: { ...shared.limits, maxSteps: recipe.maxTurns },
+      limits: {
+        ...shared.limits,
+        maxSteps: recipe.maxTurns,
+        stopWithin: Duration.times(shared.limits?.stopWithin ?? defaultLimits.stopWithin, 0.9 ** origin.depth)
+      },
       ...(recipe.compaction === undefined ? {} : { compaction: recipe.compaction }),
       inbox,
       unread: parent.forward,
@@ -168,6 +174,21 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
       return { end, result }
     }
 
+    /** Also a task that is given up has an end, and the end is told. */
+    const ended = (end: Effect.Effect<Turn.TurnEnd>): Effect.Effect<Done> =>
+      Effect.suspend(() => {
+        const before = session.turns()
+        const givenUp = Effect.flatMap(session.isIdle, (idle) => (idle ? session.awaitIdle : Effect.succeedNone)).pipe(
+          Effect.map(Option.filter(() => session.turns() > before)),
+          Effect.map(Option.getOrElse(() => Turn.Cancelled({ reason: "parent", steps: 0 }))),
+          Effect.map(doneWith)
+        )
+        return Effect.map(
+          Effect.onInterrupt(end, () => givenUp),
+          doneWith
+        )
+      })
+
     const begin = (task: string, source: Source): Effect.Effect<Option.Option<Message>> =>
       Effect.uninterruptible(
         Effect.suspend(() => {
@@ -175,8 +196,7 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
           if (Option.isNone(order)) return Effect.succeedNone
           const { end, giveUp, message } = order.value
           const release = parent.retain()
-          const told = Effect.onInterrupt(Effect.interruptible(end), () => giveUp).pipe(
-            Effect.map(doneWith),
+          const told = ended(Effect.onInterrupt(Effect.interruptible(end), () => giveUp)).pipe(
             Effect.map((done) => parent.inbox.childPort.tell(SubagentResult.announce(done.result, done.end))),
             Effect.ensuring(Effect.sync(release))
           )
@@ -189,7 +209,7 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
       recipe,
       session,
       scope,
-      work: (task) => Effect.map(session.turn(task, { source: "parent", reason: "parent" }), doneWith),
+      work: (task) => ended(session.turn(task, { source: "parent", reason: "parent" })),
       begin: (task) => Effect.asVoid(begin(task, "parent")),
       close: Effect.uninterruptible(Effect.zipRight(session.cancel("parent"), Scope.close(scope, Exit.void)))
     }

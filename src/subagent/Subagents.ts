@@ -11,10 +11,12 @@ import * as Scope from "effect/Scope"
 import * as Mediator from "../bridge/Mediator.js"
 import * as MediatorAgent from "../bridge/MediatorAgent.js"
 import type { ToolCallId } from "../core/Id.js"
+import * as Digest from "../core/Digest.js"
 import * as Origin from "../core/Origin.js"
 import * as Redaction from "../core/Redaction.js"
 import { EventBus } from "../event/EventBus.js"
 import type * as Interactor from "../interaction/Interactor.js"
+import type * as Model from "../model/Model.js"
 import * as Grant from "../permission/Grant.js"
 import type { Authority, Resolution } from "../permission/PermissionGate.js"
 import type { Delegation } from "../session/Delegation.js"
@@ -93,13 +95,15 @@ export const ordering: ReadonlySet<string> = new Set(["delegate", "spawn_subagen
 /** What somebody allowed a child that is about to be made. */
 interface Granted {
   readonly id: string
+  /** Of the order it was allowed for: a model may use the id of a call again. */
+  readonly order: string
   readonly authority: Authority
 }
 
 class Children implements Service {
   private readonly children = new Map<string, Subagent.Subagent>()
-  /** How many of a name were made, to tell siblings apart. */
-  private readonly named = new Map<string, number>()
+  /** Paths that were given, also to children that are closed by now: events name them for ever. */
+  private readonly paths = new Set<string>()
   /** By the call that asked. */
   private readonly granted = new Map<ToolCallId, Granted>()
   private mediating = false
@@ -110,7 +114,8 @@ class Children implements Service {
     return [...this.options.tree.profiles.values()]
   }
 
-  readonly validate = (order: Wanted): Effect.Effect<void, string> => Effect.asVoid(this.recipe(order))
+  readonly validate = (order: Wanted): Effect.Effect<void, string> =>
+    Effect.asVoid(Effect.zipLeft(Effect.flatMap(this.recipe(order), this.model), this.room))
 
   readonly describe = (order: Wanted, task: string): Effect.Effect<ToolDisplay, string> =>
     Effect.map(this.recipe(order), ({ autoApproved, maxTurns, model, name, tools }) => {
@@ -224,7 +229,7 @@ class Children implements Service {
             reason: error.message
           }),
           onSuccess: (authority): Resolution => {
-            this.granted.set(callId, { id, authority })
+            this.granted.set(callId, { id, order: Digest.digest(order), authority })
             return { granted: true, method: "envelope", reason: `the envelope of ${id} was approved` }
           }
         }),
@@ -251,54 +256,79 @@ class Children implements Service {
   }
 
   private create(order: Wanted): Effect.Effect<Subagent.Subagent, string> {
-    return Effect.uninterruptible(
+    return Effect.uninterruptibleMask((restore) =>
       Effect.gen(this, function* () {
         const { scope, session, tree } = this.options
         const { toolCallId } = yield* Origin.current
-        const granted = toolCallId === undefined ? undefined : this.granted.get(toolCallId)
-        if (toolCallId !== undefined) this.granted.delete(toolCallId)
+        const granted = this.takeGranted(order, toolCallId)
         const recipe = yield* this.recipe(order)
-        const alive = tree.nodes.size - 1
-        if (tree.maxChildren !== undefined && alive >= tree.maxChildren) {
-          return yield* Effect.fail(`There are ${alive} subagents already, and no more are allowed. Close one first.`)
-        }
-        const model = recipe.model === undefined ? yield* session.model : yield* tree.resolveModel(recipe.model)
-        yield* this.mediate
-        const id = granted?.id ?? tree.nextSubagentId()
-        const authority =
-          granted?.authority ??
-          (recipe.autoApproved
-            ? Grant.envelope({ tools: recipe.tools.entries.map(({ name }) => name), subagentId: id })
-            : undefined)
-        const child = yield* Subagent.make(
-          {
-            tree,
-            id,
-            recipe,
-            model,
-            parent: session,
-            path: this.path(recipe.name),
-            toolCallId,
-            authority,
-            children: (child) => wired({ tree, ...child }, recipe.settings)
-          },
-          scope
+        const model = yield* restore(this.model(recipe))
+        yield* this.room
+        // Others make theirs between this look and the moment at which the child is there.
+        tree.making++
+        const making = Effect.gen(this, function* () {
+          yield* this.mediate
+          const id = granted?.id ?? tree.nextSubagentId()
+          const authority =
+            granted?.authority ??
+            (recipe.autoApproved
+              ? Grant.envelope({ tools: recipe.tools.entries.map(({ name }) => name), subagentId: id })
+              : undefined)
+          const child = yield* Subagent.make(
+            {
+              tree,
+              id,
+              recipe,
+              model,
+              parent: session,
+              path: this.path(recipe.name),
+              toolCallId,
+              authority,
+              children: (child) => wired({ tree, ...child }, recipe.settings)
+            },
+            scope
+          )
+          this.children.set(id, child)
+          yield* Scope.addFinalizer(
+            child.scope,
+            Effect.sync(() => this.children.delete(id))
+          )
+          return child
+        })
+        return yield* Effect.ensuring(
+          making,
+          Effect.sync(() => tree.making--)
         )
-        this.children.set(id, child)
-        yield* Scope.addFinalizer(
-          child.scope,
-          Effect.sync(() => this.children.delete(id))
-        )
-        return child
       })
     )
   }
 
+  private takeGranted(order: Wanted, callId: ToolCallId | undefined): Granted | undefined {
+    const granted = callId === undefined ? undefined : this.granted.get(callId)
+    if (callId === undefined || granted === undefined) return undefined
+    this.granted.delete(callId)
+    return granted.order === Digest.digest(order) ? granted : undefined
+  }
+
+  private readonly model = (recipe: SubagentOrder.Recipe): Effect.Effect<Model.Service, string> =>
+    recipe.model === undefined ? this.options.session.model : this.options.tree.resolveModel(recipe.model)
+
+  private get room(): Effect.Effect<void, string> {
+    return Effect.suspend(() => {
+      const { making, maxChildren, nodes } = this.options.tree
+      const alive = nodes.size - 1 + making
+      return maxChildren !== undefined && alive >= maxChildren
+        ? Effect.fail(`There are ${alive} subagents already, and no more are allowed. Close one first.`)
+        : Effect.void
+    })
+  }
+
   private path(name: string): string {
-    const number = (this.named.get(name) ?? 0) + 1
-    this.named.set(name, number)
-    const { agent } = this.options.session.origin
-    return `${agent}/${name}${number === 1 ? "" : `-${number}`}`
+    const plain = `${this.options.session.origin.agent}/${name}`
+    let path = plain
+    for (let number = 2; this.paths.has(path); number++) path = `${plain}-${number}`
+    this.paths.add(path)
+    return path
   }
 
   private work(

@@ -61,7 +61,8 @@ export interface Plan {
   readonly whenNobody: "fail" | "wait"
   /** Of every mediator; thinks for so many milliseconds. Absent: all is forwarded. */
   readonly policy: { readonly does: (typeof policies)[number]; readonly after: number } | undefined
-  readonly actions: ReadonlyArray<Action>
+  /** After each, all comes to rest and everything is looked at. */
+  readonly rounds: ReadonlyArray<ReadonlyArray<Action>>
   readonly seed: number
 }
 
@@ -76,15 +77,19 @@ interface Asking {
   interrupted: boolean
 }
 
+interface Mediation {
+  readonly scope: Scope.CloseableScope
+  /** What lives in it while no question is held. */
+  readonly quiet: number
+}
+
 interface Member {
   readonly origin: Origin.Origin
   readonly interactor: Interactor.Service
   readonly inbox: Inbox.Service
   readonly scope: Scope.CloseableScope
-  /** Of its mediator alone. */
-  readonly mediation: Scope.CloseableScope
-  /** What lives in that scope while no question is held. */
-  readonly quiet: number
+  /** Of those who have children. */
+  readonly mediation: Mediation | undefined
   readonly above: Member | undefined
   closed: boolean
 }
@@ -111,6 +116,7 @@ class World {
   private readonly shown = new Set<RequestId>()
   private readonly wrong: Array<string> = []
   private readonly broker: InteractionBroker.Service
+  private readonly parents: ReadonlySet<number>
   private attached: Scope.CloseableScope | undefined
   private all = false
   private count = 0
@@ -121,6 +127,7 @@ class World {
   ) {
     this.random = Shuffled.random(plan.seed)
     this.machine = new Stepped(this.random)
+    this.parents = new Set(trees[plan.tree])
     const rootScope = this.now(Scope.make())
     this.broker = this.now(
       InteractionBroker.make({ bus: this.bus, redactor: Redaction.shapesOnly, whenNobody: plan.whenNobody }).pipe(
@@ -136,18 +143,32 @@ class World {
   }
 
   run(): ReadonlyArray<string> {
-    for (const action of this.plan.actions) {
-      this.act(action)
-      this.machine.steps(Math.floor(this.random() * 7))
+    for (const round of this.plan.rounds) {
+      if (this.isGone(this.members[0])) break
+      this.seen("schedules")
+      this.begin()
+      for (const action of round) {
+        this.act(action)
+        this.machine.steps(Math.floor(this.random() * 7))
+      }
+      this.conclude()
     }
+    this.begin()
+    // Nothing is held up by what has been: whoever is alive asks and is answered.
+    for (const [who, { mediation }] of this.members.entries()) if (mediation === undefined) this.ask(who, "Approve")
     this.conclude()
-    this.probe()
     this.close(0)
     this.expect(this.machine.rest(), "the end does not come to rest")
     this.expect(this.dialogs.size === 0, "a dialog outlives the root")
     this.expect(this.machine.asleep === 0, "somebody sleeps after the end")
-    this.checkEvents()
     return this.wrong
+  }
+
+  private begin(): void {
+    this.askings.length = 0
+    this.events.length = 0
+    this.all = false
+    this.comeIn()
   }
 
   private expect(holds: boolean, otherwise: string): void {
@@ -203,19 +224,22 @@ class World {
             port: above.inbox.childPort,
             timeouts: { permission: timeout, clarification: timeout, onTimeout }
           })
-    const mediation = this.now(Scope.fork(scope, scope.strategy))
-    this.now(
-      Mediator.start({
-        lane: inbox.requests,
-        interactor,
-        strategy: this.strategy(agent),
-        origin,
-        bus: this.bus,
-        redactor: Redaction.shapesOnly
-      }).pipe(Scope.extend(mediation))
-    )
-    const quiet = finalizersOf(mediation)
-    this.members.push({ origin, interactor, inbox, scope, mediation, quiet, above, closed: false })
+    const mediation = this.parents.has(number) ? this.mediate(scope, inbox, interactor, origin) : undefined
+    this.members.push({ origin, interactor, inbox, scope, mediation, above, closed: false })
+  }
+
+  private mediate(
+    above: Scope.Scope,
+    inbox: Inbox.Service,
+    interactor: Interactor.Service,
+    origin: Origin.Origin
+  ): Mediation {
+    const scope = this.now(Scope.fork(above, above.strategy))
+    const strategy = this.strategy(origin.agent)
+    const { bus } = this
+    const options = { lane: inbox.requests, interactor, strategy, origin, bus, redactor: Redaction.shapesOnly }
+    this.now(Scope.extend(Mediator.start(options), scope))
+    return { scope, quiet: finalizersOf(scope) }
   }
 
   private strategy(agent: string): Mediator.Strategy | undefined {
@@ -430,37 +454,21 @@ class World {
     }
     for (const { request } of this.unfinished) this.wrong.push(`${request.requestId} is stuck`)
     for (const asking of this.askings) this.checkOutcome(asking)
-    this.checkQuiet("at rest")
+    this.checkQuiet()
+    this.checkEvents()
   }
 
-  /** Nothing is held up by what has been: whoever is alive asks and is answered. */
-  private probe(): void {
-    this.all = false
-    const before = this.askings.length
-    for (const [who] of this.members.entries()) this.ask(who, "Approve")
-    for (let i = 0; i < 100; i++) {
-      this.machine.rest()
-      const [dialog] = this.dialogs
-      if (dialog !== undefined) dialog.end("deny")
-      else if (this.unfinished.length === 0 || !this.machine.passToNext()) break
-    }
-    for (const { fiber, request } of this.askings.slice(before)) {
-      const exit = fiber.unsafePoll()
-      this.expect(exit !== null, `${request.requestId}, asked afterwards, is stuck`)
-    }
-    this.checkQuiet("after asking again")
-  }
-
-  private checkQuiet(when: string): void {
-    this.expect(this.dialogs.size === 0, `${when}: a dialog is open`)
-    this.expect(Effect.runSync(this.broker.open).length === 0, `${when}: the broker has an open request`)
-    this.expect(this.machine.asleep === 0, `${when}: a clock runs`)
+  private checkQuiet(): void {
+    this.expect(this.dialogs.size === 0, `at rest: a dialog is open`)
+    this.expect(Effect.runSync(this.broker.open).length === 0, `at rest: the broker has an open request`)
+    this.expect(this.machine.asleep === 0, `at rest: a clock runs`)
     for (const member of this.members) {
       const { door } = member.inbox
-      this.expect(door.waiting().length === 0, `${when}: a question waits at the door of ${member.origin.agent}`)
-      if (this.isGone(member)) continue
-      const held = finalizersOf(member.mediation) - member.quiet
-      this.expect(held === 0, `${when}: the mediator of ${member.origin.agent} holds ${held} questions`)
+      this.expect(door.waiting().length === 0, `at rest: a question waits at the door of ${member.origin.agent}`)
+      const { mediation } = member
+      if (mediation === undefined || this.isGone(member)) continue
+      const held = finalizersOf(mediation.scope) - mediation.quiet
+      this.expect(held === 0, `at rest: the mediator of ${member.origin.agent} holds ${held} questions`)
     }
   }
 

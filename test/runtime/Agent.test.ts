@@ -11,6 +11,7 @@ import type * as EventBus from "../../src/event/EventBus.js"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
 import * as Agent from "../../src/runtime/Agent.js"
 import * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
+import type { AgentUnknown } from "../../src/session/Interjection.js"
 import type { TurnEnd } from "../../src/session/Turn.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import { allowAll, runtime } from "../kit/agents.js"
@@ -201,7 +202,7 @@ describe("shutting down", () => {
     Effect.gen(function* () {
       const kit = yield* Kit.start({ model: [{ text: "hi" }] })
       yield* kit.agent.shutdown
-      const tries: ReadonlyArray<Effect.Effect<unknown, Agent.AgentStopped>> = [
+      const tries: ReadonlyArray<Effect.Effect<unknown, Agent.AgentStopped | AgentUnknown>> = [
         kit.agent.send("a"),
         kit.agent.enqueue("b"),
         kit.agent.run("c"),

@@ -14,6 +14,7 @@ import * as Spans from "../../src/core/Spans.js"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
 import * as Telemetry from "../../src/runtime/Telemetry.js"
 import * as Collector from "../kit/Collector.js"
+import * as Family from "../kit/Family.js"
 import * as Kit from "../kit/session.js"
 import * as Traces from "../kit/Traces.js"
 
@@ -157,6 +158,38 @@ describe("the spans of an agent", () => {
         "turn > model_call",
         "turn"
       ])
+    })
+  )
+
+  it.scoped("put a subagent's work under the tool call that made it, and count it in the same ledger", () =>
+    Effect.gen(function* () {
+      const traces = Traces.make()
+      const usage = { input: 10, output: 1 }
+      const { agent } = yield* Family.start({
+        script: {
+          main: [
+            { tools: [{ name: "delegate", params: { task: canary, profile: "helper" } }], usage },
+            { text: "Done." }
+          ],
+          helper: [
+            { tools: [work(canary)], usage },
+            { text: canary, usage }
+          ]
+        },
+        person: ["y"],
+        runtime: { spans: Spans.make({ tracer: traces.tracer }) }
+      })
+      yield* agent.run("go")
+      const below = "turn > tool > turn"
+      assert.deepStrictEqual(
+        traces.outline().filter((path) => path.startsWith(below)),
+        [`${below} > model_call`, `${below} > permission`, `${below} > tool`, `${below} > model_call`, below]
+      )
+      assert.notInclude(traces.text(), "canary")
+      assert.strictEqual(traces.open(), 0)
+      const { calls, inputTokens, unknownCalls } = agent.ledger.totals()
+      assert.deepStrictEqual([calls, inputTokens, unknownCalls], [4, 30, 1])
+      assert.strictEqual([...agent.ledger.byAgent().values()].length, 2)
     })
   )
 

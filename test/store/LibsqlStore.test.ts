@@ -378,7 +378,8 @@ describe("a SQLite file", () => {
       const full = yield* one(lease)
       const began = performance.now()
       const restored = Restored.fold((yield* store.load(root)).entries)
-      assert.isBelow(performance.now() - began, 1_000)
+      // Generous: the machine may be busy with other tests.
+      assert.isBelow(performance.now() - began, 2_000)
       assert.isAbove(Restored.get(restored, root)?.history.length ?? 0, 10_000)
       assert.isBelow(full, Math.max(empty * 4, 10))
     })

@@ -1,0 +1,75 @@
+/**
+ * The times at which the open dialogs of one channel end, kept by one fiber for all of them: a fiber and a timer for each
+ * dialog would cost more than asking and answering it.
+ *
+ * ```
+ *  set ──► earlier than what the watcher sleeps for? ─ yes ─► a new watcher
+ *                                                    └ no ──► nothing: it looks again when it wakes
+ * ```
+ *
+ * The watcher runs while there is a deadline, and ends with the scope. It is forked by whoever sets the first one, so it
+ * goes by that fiber's clock.
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
+import type * as Scope from "effect/Scope"
+
+export interface Deadlines<Key> {
+  /** Calls `expire` once, when the time is up, unless the key was cleared by then. Setting a key again replaces it. */
+  readonly set: (key: Key, limit: Duration.Duration, expire: () => void) => Effect.Effect<void>
+  readonly clear: (key: Key) => void
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+export const make = <Key>(scope: Scope.Scope): Deadlines<Key> => {
+  // All times in nanoseconds of the clock that does not jump.
+  const deadlines = new Map<Key, { readonly at: bigint; readonly expire: () => void }>()
+  let watcher: { readonly fiber: Fiber.RuntimeFiber<void>; readonly until: () => bigint } | undefined
+
+  const watch = (from: bigint) => {
+    let until = from
+    const look: Effect.Effect<void> = Effect.clockWith((clock) => {
+      const now = clock.unsafeCurrentTimeNanos()
+      let next: bigint | undefined
+      for (const [key, { at, expire }] of deadlines) {
+        if (at <= now) {
+          deadlines.delete(key)
+          expire()
+        } else if (next === undefined || at < next) next = at
+      }
+      if (next === undefined) {
+        // In one step with the look, so that whoever sets a deadline after it starts a new watcher.
+        watcher = undefined
+        return Effect.void
+      }
+      until = next
+      return Effect.flatMap(Effect.sleep(Duration.nanos(next - now)), () => look)
+    })
+    return { look, until: () => until }
+  }
+
+  return {
+    set: (key, limit, expire) =>
+      Effect.uninterruptible(
+        Effect.clockWith((clock) => {
+          const at = clock.unsafeCurrentTimeNanos() + BigInt(Math.ceil(Duration.toMillis(limit))) * 1_000_000n
+          deadlines.set(key, { at, expire })
+          const late = watcher
+          if (late !== undefined && late.until() <= at) return Effect.void
+          const { look, until } = watch(at)
+          return Effect.map(Effect.forkIn(Effect.interruptible(look), scope), (fiber) => {
+            late?.fiber.unsafeInterruptAsFork(FiberId.none)
+            watcher = { fiber, until }
+          })
+        })
+      ),
+    clear: (key) => {
+      deadlines.delete(key)
+    }
+  }
+}

@@ -1,0 +1,141 @@
+/** What a person at the prompt can say to the program itself: `/help` and its kin. */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import type { Service as Screen } from "../channel/ConsoleScreen.js"
+import type { Origin } from "../core/Origin.js"
+import type * as Model from "../model/Model.js"
+import type * as Agent from "../runtime/Agent.js"
+import type { ConfigurationInvalid } from "./ConfigurationInvalid.js"
+import type * as Outline from "./Outline.js"
+import * as TreeReport from "./TreeReport.js"
+
+export interface Options {
+  readonly agent: Agent.Agent
+  readonly screen: Screen
+  readonly outline: Outline.Outline
+  /** Whether the screen has a width. */
+  readonly interactive: boolean
+  /** Resolves `/model PROVIDER/MODEL`. */
+  readonly resolveModel: (ref: string) => Effect.Effect<Model.Service, ConfigurationInvalid>
+}
+
+/** Runs a command, without its slash. */
+export const run = (line: string, options: Options): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const { agent, outline, screen } = options
+    const [name = ""] = line.split(/\s+/)
+    const argument = line.slice(name.length).trim()
+    const columns = options.interactive ? yield* screen.columns : undefined
+    switch (name) {
+      case "help":
+        return yield* screen.printLine(help(columns).join("\n"))
+      case "permissions": {
+        const outcome = yield* agent.permissions(argument)
+        return yield* screen.printLine(
+          Either.match(outcome, { onLeft: (reason) => reason, onRight: ({ lines }) => lines.join("\n") })
+        )
+      }
+      case "agents": {
+        const agents = yield* agent.agents
+        const receiver = agents.length === 1 ? undefined : labelOf(outline, (yield* agent.receiver).agent.origin)
+        const lines = TreeReport.agents({ agents, outline, ledger: agent.ledger, columns, receiver })
+        return yield* screen.printLine(lines.join("\n"))
+      }
+      case "select":
+        return yield* select(argument, options)
+      case "cancel":
+        return yield* cancel(argument, options)
+      case "model": {
+        if (argument === "") return yield* screen.printLine((yield* agent.model).id)
+        const resolved = yield* Effect.either(options.resolveModel(argument))
+        if (Either.isLeft(resolved)) return yield* screen.printLine(resolved.left.message)
+        yield* agent.setModel(resolved.right)
+        return yield* screen.printLine(`The model is now ${resolved.right.id}.`)
+      }
+      case "cost":
+        return yield* screen.printLine(TreeReport.cost({ ledger: agent.ledger, columns }).join("\n"))
+      case "clear":
+        if (!(yield* agent.isIdle))
+          return yield* screen.printLine("Wait until the agent is idle, or cancel with Ctrl-C.")
+        agent.history.clear()
+        return yield* screen.printLine("The conversation is forgotten.")
+      default:
+        return yield* screen.printLine(`There is no command /${name}. /help lists them.`)
+    }
+  })
+
+/** How tab completes: commands, agents after `/select`, `/cancel` and `@`, profiles after `delegate`. */
+export const completion =
+  (outline: Outline.Outline, profiles: ReadonlyArray<string>) =>
+  (line: string): ReadonlyArray<string> => {
+    const labels = outline.nodes().flatMap(({ label, status }) => (status === "done" ? [] : [label]))
+    const all = [
+      ...commands.map(([usage]) => `/${usage.split(" ")[0] ?? ""}${usage.includes(" ") ? " " : ""}`),
+      ...permissionVerbs.map((verb) => `/permissions ${verb}`),
+      ...[...labels, "none"].map((label) => `/select ${label}`),
+      ...labels.map((label) => `/cancel ${label}`),
+      ...labels.map((label) => `@${label} `),
+      ...profiles.map((profile) => `delegate ${profile}: `)
+    ]
+    return /^(?:[/@]|delegate )/.test(line) ? all.filter((candidate) => candidate.startsWith(line)) : []
+  }
+
+/** The session id of a living agent that a person means. */
+export const sessionOf = (outline: Outline.Outline, name: string): Option.Option<string> =>
+  Option.map(outline.find(name), ({ sessionId }) => sessionId)
+
+/** What an agent is called on the screen. */
+export const labelOf = (outline: Outline.Outline, { agent, sessionId }: Origin): string =>
+  Option.match(outline.of(sessionId), { onNone: () => agent, onSome: ({ label }) => label })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const commands: ReadonlyArray<readonly [usage: string, what: string]> = [
+  ["help", "this list"],
+  ["permissions [COMMAND]", "show, status, check, allow, deny, default, suspend, resume, clear"],
+  ["agents", "the agents there are, what they do and have used"],
+  ["select AGENT|none", "who gets what you type; @AGENT WORDS addresses one once"],
+  ["cancel [AGENT]", "stop what an agent does, and no other; without a name as Ctrl-C"],
+  ["model [PROVIDER/MODEL]", "show or change the main agent's model"],
+  ["cost", "model calls, tokens and costs so far, by agent"],
+  ["clear", "forget the conversation"],
+  ["quit", "leave; Ctrl-D and twice Ctrl-C do too"]
+]
+
+const permissionVerbs = ["show", "status", "check ", "allow ", "deny ", "default ", "suspend ", "resume", "clear"]
+
+const help = (columns: number | undefined): ReadonlyArray<string> =>
+  columns !== undefined && columns < 60
+    ? commands.flatMap(([usage, what]) => [`/${usage}`, `  ${what}`])
+    : commands.map(([usage, what]) => `${`/${usage}`.padEnd(26)} ${what}`)
+
+const select = (argument: string, { agent, outline, screen }: Options) =>
+  Effect.gen(function* () {
+    if (argument === "") {
+      const selected = yield* agent.selected
+      const label = labelOf(outline, (yield* agent.receiver).agent.origin)
+      const how = Option.isSome(selected) ? "selected" : "nobody is selected"
+      return yield* screen.printLine(`What you type goes to ${label} (${how}).`)
+    }
+    const none = argument === "none"
+    const target = Option.getOrElse(sessionOf(outline, argument), () => argument)
+    const chosen = yield* Effect.either(agent.select(none ? undefined : target))
+    if (Either.isLeft(chosen)) return yield* screen.printLine(chosen.left.message)
+    return yield* screen.printLine(
+      none ? "Nobody is selected. Words go to who works on a task, else to main." : `What you type goes to ${argument}.`
+    )
+  })
+
+const cancel = (argument: string, { agent, outline, screen }: Options) =>
+  Effect.gen(function* () {
+    const agents = yield* agent.agents
+    const id = argument === "" ? agent.id : Option.getOrUndefined(sessionOf(outline, argument))
+    const node = agents.find(({ origin }) => origin.sessionId === id)
+    if (node === undefined)
+      return yield* screen.printLine(`There is no agent ${JSON.stringify(argument)}. /agents lists them.`)
+    const end = yield* node.session.cancel("user")
+    if (Option.isNone(end)) yield* screen.printLine(`${argument === "" ? "main" : argument} does nothing.`)
+  })

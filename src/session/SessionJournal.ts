@@ -1,0 +1,212 @@
+/**
+ * What one session notes in its journal as it goes: one method for each thing that must outlive the process. Noting is
+ * synchronous and masks secrets; {@link SessionJournal.flush} waits until it is on the disk.
+ *
+ * A session without a journal has none of these, so nothing is spent on it.
+ */
+import * as Prompt from "@effect/ai/Prompt"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import type { CorrelationId, MessageId, SessionId, ToolCallId } from "../core/Id.js"
+import type * as Redaction from "../core/Redaction.js"
+import type { Usage } from "../event/AgentEvent.js"
+import type { Message } from "../inbox/Message.js"
+import * as Interaction from "../interaction/Interaction.js"
+import type { InteractionJournal } from "../interaction/InteractionJournal.js"
+import type { Resolution } from "../permission/PermissionGate.js"
+import type { Snapshot } from "../permission/PermissionState.js"
+import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
+import * as History from "./History.js"
+import type * as Journal from "./Journal.js"
+import * as JournalEntry from "./JournalEntry.js"
+import type { TurnEnd } from "./Turn.js"
+
+type Content = ReadonlyArray<Prompt.AssistantMessagePart>
+
+export class SessionJournal {
+  private opened: JournalEntry.SessionOpened | undefined
+
+  /** `opened` is noted with the first message: a session that was never spoken to leaves no trace. */
+  constructor(
+    private readonly journal: Journal.Service,
+    private readonly redactor: Redaction.Redactor,
+    opened?: JournalEntry.SessionOpened
+  ) {
+    this.opened = opened
+  }
+
+  /** Returns when all that was noted until now is on the disk; fails with a sentence. */
+  get flush(): Effect.Effect<void, string> {
+    return Effect.mapError(this.journal.flush, ({ message }) => message)
+  }
+
+  /** For the inbox: a message was filed. */
+  readonly received = (message: Message): void => {
+    if (this.opened !== undefined) this.journal.note(this.opened)
+    this.opened = undefined
+    const { interjection, ...rest } = message
+    this.journal.note({
+      _tag: "MessageReceived",
+      message: {
+        ...rest,
+        text: this.redactor.text(message.text),
+        ...(interjection === undefined ? {} : { interjection })
+      }
+    })
+  }
+
+  /** For the inbox: a message was taken back before anybody read it. */
+  readonly withdrawn = (messageId: MessageId): void => {
+    this.journal.note({ _tag: "MessageWithdrawn", messageId })
+  }
+
+  taken(messages: ReadonlyArray<Message>, correlationId: CorrelationId, step: number): void {
+    this.journal.note({ _tag: "MessageTaken", messageIds: messages.map(({ id }) => id), correlationId, step })
+  }
+
+  answered(content: Content, partial: boolean): void {
+    const kept = this.masked(content)
+    if (kept.length > 0) {
+      this.journal.note({ _tag: "AssistantAppended", content: kept, ...(partial ? { partial } : {}) })
+    }
+  }
+
+  used(correlationId: CorrelationId, step: number, model: string, finishReason: string, usage: Usage): void {
+    this.journal.note({ _tag: "UsageRecorded", correlationId, step, model, finishReason, usage })
+  }
+
+  proposed(correlationId: CorrelationId, step: number, content: Content, calls: ReadonlyArray<ToolCall>): void {
+    this.journal.note({
+      _tag: "CallsProposed",
+      correlationId,
+      step,
+      content: this.masked(content),
+      calls: calls.map(({ id, name, params }) => ({ id, name, params: this.redactor.value(params) }))
+    })
+  }
+
+  /** For the gate. */
+  readonly decided = ({ id }: ToolCall, resolution: Resolution, params: unknown): void => {
+    const { granted, method, reason, requestId } = resolution
+    this.journal.note({
+      _tag: "CallDecided",
+      toolCallId: id,
+      granted,
+      method,
+      reason: this.redactor.text(reason),
+      ...(requestId === undefined ? {} : { requestId }),
+      ...(params === undefined ? {} : { params: this.redactor.value(params) })
+    })
+  }
+
+  /** Returns when it is on the disk: only then may the tool begin. */
+  started(toolCallId: ToolCallId, tool: string, params: unknown): Effect.Effect<void, string> {
+    return Effect.suspend(() => {
+      this.journal.note({ _tag: "ToolStarted", toolCallId, tool, params: this.redactor.value(params) })
+      return this.flush
+    })
+  }
+
+  ended({ id, outcome, result }: ToolResult): void {
+    this.journal.note({ _tag: "ToolEnded", toolCallId: id, outcome, result: this.redactor.value(result) })
+  }
+
+  completed(correlationId: CorrelationId): void {
+    this.journal.note({ _tag: "ResultsAppended", correlationId })
+  }
+
+  turnEnded(correlationId: CorrelationId, end: TurnEnd): void {
+    this.journal.note({ _tag: "TurnEnded", correlationId, end: masked(end, this.redactor) })
+  }
+
+  /** For compaction, and for whoever clears a history. */
+  readonly replaced = (reason: string, messages: ReadonlyArray<Prompt.Message>): void => {
+    this.journal.note({
+      _tag: "HistoryReplaced",
+      reason,
+      messages: messages.filter(({ role }) => role !== "system")
+    })
+  }
+
+  readonly permissions = (permissions: Snapshot): void => {
+    const { default: fallback, ...rest } = permissions
+    this.journal.note({
+      _tag: "PermissionsChanged",
+      permissions: { ...rest, ...(fallback === undefined ? {} : { default: fallback }) }
+    })
+  }
+
+  closed(): void {
+    // Never spoken to: nothing is there to be closed.
+    if (this.opened === undefined) this.journal.note({ _tag: "SessionClosed" })
+  }
+
+  resumed(): void {
+    this.journal.note({ _tag: "SessionResumed" })
+  }
+
+  private masked(content: Content): Content {
+    return History.masked(content, this.redactor)
+  }
+}
+
+/** The questions of a whole tree, as its broker keeps them. */
+export const interactions = (
+  journal: Journal.Service,
+  kept: InteractionJournal["kept"] = () => undefined
+): InteractionJournal => {
+  const write = (sessionId: SessionId, entry: JournalEntry.JournalEntry) =>
+    Effect.mapError(journal.of(sessionId).write([entry]), ({ message }) => message)
+  return {
+    kept,
+    raised: (request) => write(request.sessionId, { _tag: "InteractionRaised", request }),
+    settled: (request, end) => {
+      const { requestId, sessionId, interaction } = request
+      if (Exit.isSuccess(end)) {
+        const { answer, by } = end.value
+        return write(sessionId, {
+          _tag: "InteractionSettled",
+          requestId,
+          status: "answered",
+          ...(Interaction.isSecret(interaction._tag) ? {} : { answer: Interaction.encodeAnswer(interaction, answer) }),
+          by
+        })
+      }
+      const error = Option.getOrUndefined(Cause.failureOption(end.cause))
+      const by = error !== undefined && "by" in error ? error.by : undefined
+      return write(sessionId, {
+        _tag: "InteractionSettled",
+        requestId,
+        status: error === undefined ? "cancelled" : statuses[error._tag],
+        ...(by === undefined ? {} : { by })
+      })
+    }
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const statuses = {
+  InteractionCancelled: "cancelled",
+  InteractionTimedOut: "timed_out",
+  InteractorUnavailable: "unavailable",
+  NoInteractor: "unavailable"
+} as const
+
+const masked = (end: TurnEnd, { text }: Redaction.Redactor): JournalEntry.End => {
+  switch (end._tag) {
+    case "Completed":
+    case "TurnLimit":
+      return { ...end, text: text(end.text) }
+    case "Halted":
+      return { ...end, detail: text(end.detail) }
+    case "Failed":
+      return { ...end, error: text(end.error) }
+    case "Cancelled":
+      return end
+  }
+}
