@@ -160,9 +160,10 @@ class Mediator {
   /** What the strategy says, told and written down as the decision it is. */
   private decided(strategy: Strategy, { raised }: Held): Effect.Effect<Option.Option<Answered>> {
     const { recheck = Effect.succeedNone, request } = raised
+    // Also a strategy that interrupts itself knows nothing; whoever is interrupted from outside does not get further.
     const asking = Effect.catchAllCause(
       Effect.suspend(() => strategy(request, Effect.map(recheck, Option.isSome))),
-      (cause) => (Cause.isInterrupted(cause) ? Effect.failCause(cause) : Effect.succeedNone)
+      () => Effect.succeedNone
     )
     return Effect.flatMap(asking, (known) => {
       if (Option.isNone(known) || Interaction.misfit(request.interaction, known.value) !== undefined) {

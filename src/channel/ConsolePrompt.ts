@@ -108,7 +108,7 @@ export const render = (request: InteractionRequest, options: Options): Prompt =>
           ...interaction.requestedEnvelope.map((tool) => `- ${Display.oneLine(tool)}`),
           `task: ${Display.reveal(interaction.promptSummary)}`,
           style.dim(`model: ${Display.oneLine(`${interaction.model.providerId}/${interaction.model.modelId}`)}`),
-          style.dim(`depth: ${interaction.depth}, ${levels(interaction.depth)}`),
+          style.dim(levels(interaction.depth)),
           style.cyan("[y] approve  [n] deny; a note may follow a colon")
         ],
         "answer> "
@@ -231,8 +231,7 @@ const parseApprove = (interaction: Approve, line: string): Parsed<ApproveAnswer>
   })
 }
 
-const levels = (depth: number): string =>
-  depth <= 1 ? "a child of the main agent" : `${depth} levels below the main agent`
+const levels = (depth: number): string => `depth: ${depth}${depth > 1 ? " (a subagent of a subagent)" : ""}`
 
 const foreign = (text: string): ReadonlyArray<string> => Display.reveal(text).split("\n")
 

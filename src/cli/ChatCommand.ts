@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type { Service as Screen } from "../channel/ConsoleScreen.js"
+import * as Display from "../channel/Display.js"
 import type { Origin } from "../core/Origin.js"
 import type * as Model from "../model/Model.js"
 import type * as Agent from "../runtime/Agent.js"
@@ -70,11 +71,12 @@ export const completion =
   (outline: Outline.Outline, profiles: ReadonlyArray<string>) =>
   (line: string): ReadonlyArray<string> => {
     const labels = outline.nodes().flatMap(({ label, status }) => (status === "done" ? [] : [label]))
+    const tools = new Set(outline.nodes().flatMap(({ calls }) => Array.from(calls.values(), ({ tool }) => tool)))
     const all = [
       ...commands.map(([usage]) => `/${usage.split(" ")[0] ?? ""}${usage.includes(" ") ? " " : ""}`),
       ...permissionVerbs.map((verb) => `/permissions ${verb}`),
       ...[...labels, "none"].map((label) => `/select ${label}`),
-      ...labels.map((label) => `/cancel ${label}`),
+      ...[...labels, ...tools].map((name) => `/cancel ${name}`),
       ...labels.map((label) => `@${label} `),
       ...profiles.map((profile) => `delegate ${profile}: `)
     ]
@@ -98,7 +100,7 @@ const commands: ReadonlyArray<readonly [usage: string, what: string]> = [
   ["permissions [COMMAND]", "show, status, check, allow, deny, default, suspend, resume, clear"],
   ["agents", "the agents there are, what they do and have used"],
   ["select AGENT|none", "who gets what you type; @AGENT WORDS addresses one once"],
-  ["cancel [AGENT]", "stop what an agent does, and no other; without a name as Ctrl-C"],
+  ["cancel [AGENT|TOOL|CALL]", "stop one agent, or one running call; the others go on"],
   ["model [PROVIDER/MODEL]", "show or change the main agent's model"],
   ["cost", "model calls, tokens and costs so far, by agent"],
   ["clear", "forget the conversation"],
@@ -129,13 +131,27 @@ const select = (argument: string, { agent, outline, screen }: Options) =>
     )
   })
 
+/** An agent's turn, or one call that runs: by its id, or by its tool where only one runs. */
 const cancel = (argument: string, { agent, outline, screen }: Options) =>
   Effect.gen(function* () {
-    const agents = yield* agent.agents
-    const id = argument === "" ? agent.id : Option.getOrUndefined(sessionOf(outline, argument))
-    const node = agents.find(({ origin }) => origin.sessionId === id)
-    if (node === undefined)
-      return yield* screen.printLine(`There is no agent ${JSON.stringify(argument)}. /agents lists them.`)
-    const end = yield* node.session.cancel("user")
-    if (Option.isNone(end)) yield* screen.printLine(`${argument === "" ? "main" : argument} does nothing.`)
+    const target = argument === "" ? Option.some<string>(agent.id) : sessionOf(outline, argument)
+    const calls = outline
+      .nodes()
+      .flatMap((node) => [...node.calls.values()])
+      .filter(({ id, tool }) => id === argument || tool === argument)
+    const [call, ...others] = calls
+    if (Option.isNone(target) && call === undefined)
+      return yield* screen.printLine(`No agent and no running call is called ${argument}. /agents lists the agents.`)
+    if (Option.isNone(target) && others.length > 0) {
+      const lines = calls.map(({ id, summary }) => `${id}  ${Display.oneLine(summary, 60)}`)
+      return yield* screen.printLine([`Several calls of ${argument} run. Cancel one by its id:`, ...lines].join("\n"))
+    }
+    const whom = Option.match(target, { onNone: () => ({ toolCallId: call?.id }), onSome: (target) => ({ target }) })
+    return yield* Effect.matchEffect(agent.interrupt(whom), {
+      onFailure: ({ message }) => screen.printLine(message),
+      onSuccess: (end) =>
+        Option.isNone(target) || Option.isSome(end)
+          ? Effect.void
+          : screen.printLine(`${argument === "" ? "main" : argument} does nothing.`)
+    })
   })

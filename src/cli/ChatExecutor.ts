@@ -12,7 +12,6 @@ import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 import { ConsoleScreen, type Service as Screen } from "../channel/ConsoleScreen.js"
 import * as Display from "../channel/Display.js"
-import type { Message } from "../inbox/Message.js"
 import type * as Model from "../model/Model.js"
 import type * as Agent from "../runtime/Agent.js"
 import * as ChatCommand from "./ChatCommand.js"
@@ -125,17 +124,18 @@ const send = (line: string, agent: Agent.Agent, screen: Screen, outline: Outline
   Effect.gen(function* () {
     const [, name = "", words = ""] = /^@(\S+)\s*([^]*)$/.exec(line) ?? []
     const target = ChatCommand.sessionOf(outline, name)
-    if (Option.isSome(target)) {
-      if (words === "") return yield* refuse(`What is ${name} to hear?`, line, screen)
-      // Whoever ended in this moment is not there; the words go where the sentence says.
-      return yield* Effect.matchEffect(agent.send(words, { target: target.value }), {
-        onFailure: ({ message }) => refuse(message, line, screen),
-        onSuccess: () => Effect.succeed(true)
-      })
-    }
+    if (Option.isSome(target) && words === "") return yield* refuse(`What is ${name} to hear?`, line, screen)
     // A slip in a name must not send the words to somebody else. `@types/node is missing` is no name.
-    if (/^[\w-]+$/.test(name)) return yield* refuse(`There is no agent ${name}. /agents lists them.`, line, screen)
-    return yield* Effect.match(agent.send(line), { onFailure: () => false, onSuccess: () => true })
+    if (Option.isNone(target) && /^[\w-]+$/.test(name))
+      return yield* refuse(`There is no agent ${name}. /agents lists them.`, line, screen)
+    const sending = Option.match(target, {
+      onNone: () => agent.send(line),
+      onSome: (target) => agent.send(words, { target })
+    })
+    return yield* Effect.matchEffect(sending, {
+      onFailure: ({ message }) => refuse(message, line, screen),
+      onSuccess: () => Effect.succeed(true)
+    })
   })
 
 /** Nothing was sent, and nothing is lost. */
@@ -153,9 +153,9 @@ const giveBack = (lines: ReadonlyArray<string>, screen: Screen): Effect.Effect<v
 const cancel = (agent: Agent.Agent, screen: Screen): Effect.Effect<void> =>
   Effect.gen(function* () {
     const agents = yield* agent.agents
-    const unread: ReadonlyArray<Message> = agents.flatMap(({ session }) => session.takeBack())
+    const unread = agents.flatMap(({ session }) => session.takeBack()).sort((a, b) => a.at - b.at)
     yield* giveBack(
-      [...unread].sort((a, b) => a.at - b.at).map(({ text }) => text),
+      unread.map(({ text }) => text),
       screen
     )
     const end = yield* agent.cancel("user")

@@ -3,18 +3,30 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 
-/** Words for the agent: now (a turn when idle, an interjection when busy), or as a turn of their own when it is idle. */
+/** An agent: its path, its session's id or its subagent id. */
+const Target = Schema.NonEmptyString
+
+/**
+ * Words for an agent: now (a turn when idle, an interjection when busy), or as a turn of the root's when that is idle.
+ * Without a target, for whoever hears a user's words; several targets hear the same.
+ */
 export const Send = Schema.TaggedStruct("Send", {
   text: Schema.NonEmptyString,
-  target: Schema.optional(Schema.String),
+  target: Schema.optional(Schema.Union(Target, Schema.NonEmptyArray(Target))),
   when: Schema.optional(Schema.Literal("now", "idle"))
 })
 
 /** An answer: the kind's object, or a string as a person would type it. */
 export const Answer = Schema.TaggedStruct("Answer", { requestId: Schema.String, answer: Schema.Unknown })
 
-/** Cancels the running turn. */
-export const Interrupt = Schema.TaggedStruct("Interrupt", { target: Schema.optional(Schema.String) })
+/**
+ * Cancels the root's running turn, or the target's; with a call's id, that running call alone. Words that the turn had not
+ * read begin the next one.
+ */
+export const Interrupt = Schema.TaggedStruct("Interrupt", {
+  target: Schema.optional(Target),
+  toolCallId: Schema.optional(Schema.NonEmptyString)
+})
 
 /** A `permissions` command line. */
 export const Permissions = Schema.TaggedStruct("Permissions", { command: Schema.String })
@@ -25,6 +37,16 @@ export const JsonCommand = Schema.Union(Send, Answer, Interrupt, Permissions, Sh
 export type JsonCommand = typeof JsonCommand.Type
 
 const decode = ParseResult.decodeUnknownEither(Schema.parseJson(JsonCommand))
+
+/** Only the root keeps words for later. */
+export class TargetNotQueued extends Schema.TaggedError<TargetNotQueued>("assent/cli/TargetNotQueued")(
+  "TargetNotQueued",
+  { root: Schema.String }
+) {
+  override get message(): string {
+    return `"when": "idle" is for ${this.root} alone; leave out the target, or "when".`
+  }
+}
 
 /** The longest line that is read, in characters. */
 export const maxLine = 10_000_000

@@ -18,6 +18,7 @@ import * as QueueChannel from "../channel/QueueChannel.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as Agent from "../runtime/Agent.js"
+import type { AgentUnknown } from "../session/Interjection.js"
 import * as ExitCode from "./ExitCode.js"
 import * as JsonCommand from "./JsonCommand.js"
 import * as Output from "./Output.js"
@@ -119,13 +120,11 @@ const obey = (
       return false
     }
     const command = parsed.right
+    const complainOf = (effect: Effect.Effect<unknown, { readonly message: string }>) =>
+      Effect.catchAll(effect, ({ message }) => complain(agent, `Line ${number}: ${message}`))
     switch (command._tag) {
       case "Send":
-        if (command.target !== undefined && command.target !== agent.origin.agent) {
-          yield* complain(agent, `Line ${number}: there is no agent ${JSON.stringify(command.target)}.`)
-          return false
-        }
-        yield* Effect.ignore(command.when === "idle" ? agent.enqueue(command.text) : agent.send(command.text))
+        yield* complainOf(send(agent, command))
         return false
       case "Answer": {
         const { requestId, answer } = command
@@ -137,7 +136,7 @@ const obey = (
         return false
       }
       case "Interrupt":
-        yield* agent.cancel("user")
+        yield* complainOf(agent.interrupt({ target: command.target, toolCallId: command.toolCallId }))
         return false
       case "Permissions": {
         const outcome = yield* agent.permissions(command.command)
@@ -153,5 +152,19 @@ const obey = (
         return true
     }
   })
+
+/** Words after the end are nobody's; the peer knows of the end. */
+const send = (agent: Agent.Agent, { target, text, when }: typeof JsonCommand.Send.Type) => {
+  const hand = (): Effect.Effect<unknown, Agent.NotTaken | AgentUnknown | JsonCommand.TargetNotQueued> => {
+    if (when === "idle") {
+      const isRoot = target === undefined || target === agent.origin.agent
+      return isRoot ? agent.enqueue(text) : new JsonCommand.TargetNotQueued({ root: agent.origin.agent })
+    }
+    return target === undefined || typeof target === "string"
+      ? agent.send(text, { target })
+      : agent.broadcast(text, target)
+  }
+  return Effect.catchTag(Effect.suspend(hand), "AgentStopped", () => Effect.void)
+}
 
 const complain = (agent: Agent.Agent, message: string): Effect.Effect<void> => agent.report(message)

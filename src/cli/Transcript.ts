@@ -146,6 +146,8 @@ export const make = ({ color, quiet = false }: Options): Transcript => {
     const child = call === undefined ? undefined : outline.workedFor(node, call)
     const time = event.duration === undefined ? "" : Activity.duration(event.duration)
     const succeeded = event.outcome === "succeeded" && child?.completed?.success !== false
+    // A call that waits for its agent ends after it.
+    const isBegun = event.outcome === "succeeded" && child !== undefined && child.completed === undefined
     // Its name, unless the beginning of the call stands right above.
     const named =
       lastCall === event.toolCallId ? "" : `${event.tool} ${call === undefined ? "" : clip(call.summary, 60)}`
@@ -158,16 +160,17 @@ export const make = ({ color, quiet = false }: Options): Transcript => {
           ? what
           : style.red([what, outcome].join(" ").trim())
         : [Margin.tint(style, child)(child.label), style.red(outcome)].join(" ").trim()
-    const rest = child === undefined ? [time, clip(event.summary)] : [ofChild(child, time)]
+    const rest =
+      child === undefined
+        ? [time, clip(event.summary)]
+        : [isBegun ? "works in the background" : figures(child, time, outcome === "")]
     const text = [who, ...rest.map(style.dim)].filter((part) => part !== "").join(style.dim(" · "))
     line(node, node.depth === 0 ? `  ${mark}` : mark, text, succeeded ? style.green : style.red)
   }
-  const ofChild = (child: Outline.Node, time: string): string =>
-    child.completed === undefined && child.status !== "idle" ? "works in the background" : figures(child, time)
-  const figures = (child: Outline.Node, time: string): string => {
+  const figures = (child: Outline.Node, time: string, withError = true): string => {
     const { completed } = child
     const turns = completed === undefined ? [] : [count(completed.turnsUsed, "turn")]
-    const error = completed?.error === undefined ? [] : [clip(completed.error)]
+    const error = completed?.error === undefined || !withError ? [] : [clip(completed.error)]
     const tokens = outline.tokens(child)
     const below = outline.nodes().some(({ parent }) => parent === child) ? " with its subagents" : ""
     return [...error, ...turns, ...(tokens === undefined ? [] : [`${count(tokens, "token")}${below}`]), time]
@@ -188,7 +191,8 @@ export const make = ({ color, quiet = false }: Options): Transcript => {
       case "TurnStarted": {
         if (isMain) return
         const icon = node.icon !== undefined && Display.clusters(node.icon).length === 1 ? node.icon : Margin.marks.task
-        const other = node.model === node.parent?.model ? "" : ` with ${Display.oneLine(node.model)}`
+        const { model: above = "" } = node.parent ?? {}
+        const other = above === "" || node.model === above ? "" : ` with ${Display.oneLine(node.model)}`
         const isTold = lastCall !== undefined && lastCall === node.toolCallId
         return line(node, icon, style.dim(isTold ? `started${other}` : clip(event.input)))
       }
@@ -217,7 +221,7 @@ export const make = ({ color, quiet = false }: Options): Transcript => {
       case "SessionRestored":
         return note(node, `${count(event.messages, "message")} of an earlier time.`)
       case "UserInterjected":
-        return note(node, `to ${clip(labelOf(outline, event.targetAgent))}`, "↳")
+        return note(node, `from you: ${clip(event.message, 80)}`, "↳")
       case "InteractorFailed":
         return note(node, `${event.interactor} cannot answer: ${clip(event.reason)}`)
       case "InteractionTimedOut":
@@ -326,9 +330,6 @@ const isAlone = (outline: Outline.Outline, node: Outline.Node): boolean =>
 
 const callOf = (outline: Outline.Outline, { sessionId, toolCallId }: EventOf<"ToolCallEnded">) =>
   Option.getOrUndefined(outline.of(sessionId))?.calls.get(toolCallId)
-
-const labelOf = (outline: Outline.Outline, name: string): string =>
-  Option.match(outline.find(name), { onNone: () => name, onSome: ({ label }) => label })
 
 const clip = (text: string, limit = 160): string => Display.oneLine(text, limit)
 

@@ -76,7 +76,20 @@ export const current: Effect.Effect<Service, never, Interactor> = Effect.withFib
 export const withInteractor =
   (service: Service) =>
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, Interactor>> =>
-    Effect.provideService(Effect.locally(self, currentRef, service), Interactor, service)
+    // Both values are put in place and back in one step: two nested `locally` are most of what a waiting turn would hold.
+    // That the service is provided is known here only, not to the types.
+    Effect.uninterruptibleMask((restore) =>
+      Effect.withFiberRuntime<A, E, R>((fiber) => {
+        const context = fiber.getFiberRef(FiberRef.currentContext)
+        const local = fiber.getFiberRef(currentRef)
+        const back = settle(local, context)
+        const inside = Effect.matchCauseEffect(restore(self), {
+          onFailure: (cause) => Effect.zipRight(back, Effect.failCause(cause)),
+          onSuccess: (value) => Effect.as(back, value)
+        })
+        return Effect.zipRight(settle(service, Context.add(context, Interactor, service)), inside)
+      })
+    ) as Effect.Effect<A, E, Exclude<R, Interactor>>
 
 /** Asks the current interactor, as the running fiber's origin, and returns the answer with its author. */
 export const request = <I extends Interaction>(
@@ -217,6 +230,9 @@ export const declined = (id: string, request: InteractionRequest.InteractionRequ
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const settle = (service: Service | undefined, context: Context.Context<never>): Effect.Effect<void> =>
+  Effect.zipRight(FiberRef.set(currentRef, service), FiberRef.set(FiberRef.currentContext, context))
 
 const currentRef: FiberRef.FiberRef<Service | undefined> = globalValue("assent/interaction/Interactor", () =>
   FiberRef.unsafeMake<Service | undefined>(undefined, { join: (parent) => parent })

@@ -324,14 +324,14 @@ class Gate {
   }
 
   private allow(now: Case, how: Omit<Resolution, "granted">): Effect.Effect<Verdict> {
-    const resolution: Resolution = { ...how, granted: true }
+    const resolution: Resolution = { granted: true, ...how }
     // Most calls end here: without a record to write, the verdict is known at once.
     if (this.options.audit === undefined) return Effect.succeed(verdictOf(now, this.publish(now, resolution)))
     return Effect.map(this.settle(now, resolution), (settled) => verdictOf(now, settled))
   }
 
   private deny(now: Case, how: Omit<Resolution, "granted">): Effect.Effect<Verdict> {
-    return Effect.map(this.settle(now, { ...how, granted: false }), denied)
+    return Effect.map(this.settle(now, { granted: false, ...how }), denied)
   }
 
   /**
@@ -367,18 +367,17 @@ class Gate {
     this.options.decided?.(call, resolution, edited ? call.params : undefined)
     const { granted, method, requestId, by } = resolution
     const reason = this.options.redactor.text(resolution.reason)
-    const told = { _tag: "PermissionResolved", toolCallId: call.id, tool: call.name, granted, method, reason } as const
-    this.tell(
-      now,
-      requestId === undefined && by === undefined && !edited
-        ? told
-        : {
-            ...told,
-            ...(requestId === undefined ? {} : { requestId }),
-            ...(by === undefined ? {} : { by }),
-            ...(edited ? { edited } : {})
-          }
-    )
+    this.tell(now, {
+      _tag: "PermissionResolved",
+      toolCallId: call.id,
+      tool: call.name,
+      granted,
+      method,
+      reason,
+      ...(requestId === undefined ? {} : { requestId }),
+      ...(by === undefined ? {} : { by }),
+      ...(edited ? { edited } : {})
+    })
     return resolution
   }
 

@@ -6,12 +6,13 @@
  *   const agent = yield* Agent.start()
  *   return yield* agent.run("clean the build")
  * })
- * //    ^? Effect<TurnEnd, AgentStopped, AgentRuntime | Interactor | Scope>
+ * //    ^? Effect<TurnEnd, NotTaken, AgentRuntime | Interactor | Scope>
  * ```
  *
  * Whoever may be asked is in the type: starting an agent needs an `Interactor`.
  */
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
@@ -34,16 +35,21 @@ import * as PermissionCommand from "../permission/PermissionCommand.js"
 import { PermissionState } from "../permission/PermissionState.js"
 import type { CompactionConfig } from "../session/CompactionConfig.js"
 import type * as History from "../session/History.js"
-import * as Interjection from "../session/Interjection.js"
+import * as Journal from "../session/Journal.js"
+import * as Restored from "../session/Restored.js"
+import * as SessionJournal from "../session/SessionJournal.js"
+import type * as Interjection from "../session/Interjection.js"
 import * as Session from "../session/Session.js"
 import type { Limits } from "../session/SessionContext.js"
-import { Cancelled, is, type TurnEnd } from "../session/Turn.js"
+import { Cancelled, is, neverBegun, type TurnEnd } from "../session/Turn.js"
 import type * as AgentTree from "../subagent/AgentTree.js"
 import type * as Subagent from "../subagent/Subagent.js"
+import * as Steering from "../subagent/Steering.js"
 import type { SubagentProfile } from "../subagent/SubagentProfile.js"
 import * as Subagents from "../subagent/Subagents.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import { AgentRuntime } from "./AgentRuntime.js"
+import * as Persistence from "./Persistence.js"
 
 /** The agent was shut down and takes nothing more. */
 export class AgentStopped extends Schema.TaggedError<AgentStopped>("assent/runtime/AgentStopped")("AgentStopped", {
@@ -54,6 +60,9 @@ export class AgentStopped extends Schema.TaggedError<AgentStopped>("assent/runti
   }
 }
 
+/** Why words were not taken: the agent is stopped, or they could not be written down where they are kept. */
+export type NotTaken = AgentStopped | Journal.JournalFailure
+
 export interface Agent {
   readonly id: SessionId
   readonly origin: Origin.Origin
@@ -61,25 +70,32 @@ export interface Agent {
    * Hands in words for whoever hears them; see {@link receiver}. A turn for an idle agent, an interjection for one that
    * works. Returns once they are filed. A `target` is an agent's path, its session's id or its subagent id.
    */
-  readonly send: (
-    text: string,
-    options?: SendOptions
-  ) => Effect.Effect<Message, AgentStopped | Interjection.AgentUnknown>
+  readonly send: (text: string, options?: SendOptions) => Effect.Effect<Message, NotTaken | Interjection.AgentUnknown>
   /** Hands the same words to several agents; to nobody when one of them is unknown. */
   readonly broadcast: (
     text: string,
     targets: ReadonlyArray<string>
-  ) => Effect.Effect<ReadonlyArray<Message>, AgentStopped | Interjection.AgentUnknown>
+  ) => Effect.Effect<ReadonlyArray<Message>, NotTaken | Interjection.AgentUnknown>
   /** Who would hear words that name nobody, right now. */
   readonly receiver: Effect.Effect<Interjection.Receiver>
   /** From now on words that name nobody go to this agent, as long as it is there; `undefined`: as if none was selected. */
   readonly select: (target: string | undefined) => Effect.Effect<void, Interjection.AgentUnknown>
   /** Who is selected and still there. */
   readonly selected: Effect.Effect<Option.Option<AgentTree.Node>>
+  /**
+   * Cancels an agent's turn, or one running call alone: its processes end, its result is `cancelled`, and the turn goes on.
+   * Waits for the end; how long that may take is `Limits.stopWithin`. The agent stays usable.
+   */
+  readonly interrupt: Steering.Service["interrupt"]
+  /**
+   * Takes the user's words that no turn has read yet out of all inboxes, or one agent's, oldest first: to hand them back as
+   * a draft. Without this, what a cancelled turn has not read begins the next one. Words of {@link enqueue} stay.
+   */
+  readonly takeBack: Steering.Service["takeBack"]
   /** Hands in words for a turn of their own, after the running one. */
-  readonly enqueue: (text: string) => Effect.Effect<Message, AgentStopped>
+  readonly enqueue: (text: string) => Effect.Effect<Message, NotTaken>
   /** Sends words, waits until the agent is idle, and yields how its last turn ended. */
-  readonly run: (text: string) => Effect.Effect<TurnEnd, AgentStopped>
+  readonly run: (text: string) => Effect.Effect<TurnEnd, NotTaken>
   /**
    * Hands in words for a turn of their own and waits for its end. With an `authority`, that is asked about this turn's
    * calls before the rules: see `Stage`. Interrupting it withdraws the words, or cancels the turn when that has begun.
@@ -115,7 +131,7 @@ export interface Agent {
   readonly setModel: (model: Model.Service) => Effect.Effect<void>
   /**
    * Stops: nothing more is taken, the running turn is cancelled, everything the agent started ends, the event streams
-   * end. Doing it again waits for the same end.
+   * end, also when nobody reads them. Doing it again waits for the same end. Takes no longer than `Options.shutdownWithin`.
    */
   readonly shutdown: Effect.Effect<void>
   /** Waits until the agent is shut down; yields the last turn's end. */
@@ -138,8 +154,12 @@ export interface Options {
    * `whenFull: "wait"` the agent waits for its executor.
    */
   readonly events?: EventBus.Policy | undefined
+  /** How long {@link Agent.shutdown} may take; what has not stopped by then is left behind and told. Default: 10 seconds. */
+  readonly shutdownWithin?: Duration.DurationInput | undefined
   /** With no interactor attached any more: fail the request, or wait for the next. Default: `fail`. */
   readonly whenNobody?: "fail" | "wait" | undefined
+  /** Where the agent is kept, so that it outlives the process. Default: nowhere. */
+  readonly persistence?: Persistence.Persistence | undefined
   /** Agent path. Default: `main`. */
   readonly name?: string | undefined
   /** Instead of the runtime's. */
@@ -171,15 +191,20 @@ export const startWith = (
     const ids = yield* IdGenerator
     const outer = yield* Effect.scope
     const scope = yield* Scope.fork(outer, outer.strategy)
-    const id = ids.unsafeNext("ses") as SessionId
+    const { persistence } = options
+    const journal = persistence?.journal ?? Journal.noop
+    const id = persistence?.rootSessionId ?? (ids.unsafeNext("ses") as SessionId)
+    const tree0 = persistence?.restored
+    const restored = tree0 && Restored.get(tree0, id)
     const origin: Origin.Origin = { sessionId: id, rootSessionId: id, agent: options.name ?? "main", depth: 0 }
     const bus = yield* EventBus.make
     // Its scope is never closed: it ends with the bus, after the last event.
     const events = yield* Scope.extend(bus.subscribe(options.events), yield* Scope.make())
     const permissions = new PermissionState()
+    if (tree0?.permissions !== undefined) permissions.restore(tree0.permissions)
     const { redactor, policy } = runtime
     const ledger = TokenLedger.make(runtime.tokens)
-    let subagents = 0
+    let subagents = Persistence.lastSubagent(tree0)
     const tree: AgentTree.AgentTree = {
       ...runtime.subagents,
       shared: {
@@ -196,6 +221,7 @@ export const startWith = (
       },
       tools: runtime.tools,
       instructions: runtime.baseInstructions,
+      journal,
       nodes: new Map(),
       making: 0,
       nextSubagentId: () => `subagent_${++subagents}`
@@ -205,20 +231,41 @@ export const startWith = (
     const { broker, node, session } = yield* Effect.gen(function* () {
       const { spans } = runtime
       const { whenNobody } = options
-      const broker = yield* InteractionBroker.make({ bus, redactor, origin, audit, whenNobody, spans })
+      const questions = journal.enabled ? SessionJournal.interactions(journal, persistence?.kept) : undefined
+      const broker = yield* InteractionBroker.make({
+        bus,
+        redactor,
+        origin,
+        audit,
+        whenNobody,
+        spans,
+        journal: questions
+      })
       for (const interactor of interactors) yield* broker.attach(interactor)
       const { interactor } = broker
       let wiring: Subagent.Wiring | undefined
       const wire = (session: Session.Service) =>
         (wiring ??= Subagents.wired({ tree, session, interactor, scope }, options.settings))
+      const model = options.model ?? runtime.model
+      const instructions = [runtime.baseInstructions, options.instructions ?? runtime.instructions]
+        .filter((text) => text !== "")
+        .join("\n\n")
+      const own = journal.enabled
+        ? new SessionJournal.SessionJournal(
+            journal,
+            redactor,
+            restored === undefined ? Persistence.opening(origin, model, instructions, options.profile) : undefined
+          )
+        : undefined
+      if (own !== undefined) permissions.changed = () => own.permissions(permissions.snapshot())
       const session: Session.Service = yield* Session.make({
         ...tree.shared,
         origin,
-        model: options.model ?? runtime.model,
+        model,
         tools,
-        instructions: [runtime.baseInstructions, options.instructions ?? runtime.instructions]
-          .filter((text) => text !== "")
-          .join("\n\n"),
+        instructions,
+        journal: own,
+        restored,
         compaction: options.compaction ?? runtime.compaction,
         interactor,
         insteadOfAsking: (proposal, gate) => wire(session).insteadOfAsking(proposal, gate),
@@ -226,6 +273,10 @@ export const startWith = (
       })
       const node: AgentTree.Node = { origin, session, profile: options.profile }
       tree.nodes.set(id, node)
+      if (tree0 !== undefined) {
+        own?.resumed()
+        yield* wire(session).restore(tree0)
+      }
       return { broker, session, node }
     }).pipe(Scope.extend(scope))
 
@@ -242,39 +293,40 @@ export const startWith = (
       model: (options.model ?? runtime.model).id,
       ...(options.profile === undefined ? {} : { profile: options.profile })
     })
+    if (tree0 !== undefined) yield* Effect.forEach(tree0.sessions, Persistence.retell(bus), { discard: true })
     const loop = yield* Effect.forkIn(session.run, scope)
     const done = yield* Deferred.make<Option.Option<TurnEnd>>()
+    const { shutdownWithin: within = "10 seconds" } = options
     let stopped = false
     const admitted = <A, E = never>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | AgentStopped> =>
       Effect.suspend((): Effect.Effect<A, E | AgentStopped> =>
         stopped ? new AgentStopped({ agent: origin.agent }) : effect
       )
 
-    const alive = () => [...tree.nodes.values()]
-    const find = (target: string) => Effect.suspend(() => Interjection.find(tree.nodes.values(), target))
-    let selected: SessionId | undefined
-    const selectedNode = () => (selected === undefined ? undefined : tree.nodes.get(selected))
-    const scene = (target?: AgentTree.Node): Interjection.Scene => ({
-      root: node,
-      agents: alive(),
-      target,
-      selected: selectedNode()
-    })
-    const deliver = (text: string, target?: AgentTree.Node) =>
-      Effect.suspend(() => Interjection.deliver(scene(target), text))
+    /** What was handed in is on the disk before anybody is told that it was taken. */
+    const keeping = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | Journal.JournalFailure> =>
+      journal.enabled ? Effect.zipLeft(effect, journal.flush) : effect
 
-    const stop = Effect.gen(function* () {
-      stopped = true
+    const steering = Steering.make(tree, node)
+    const { interrupt, receiver, select, selected, takeBack } = steering
+
+    const close = Effect.gen(function* () {
       yield* session.cancel("shutdown")
       yield* Fiber.interrupt(loop)
-      yield* Effect.ensuring(Scope.close(scope, Exit.void), ended)
+      yield* Scope.close(scope, Exit.void)
     })
-    const ended = Effect.gen(function* () {
-      const last = yield* session.awaitIdle
+    const stop = Effect.gen(function* () {
+      stopped = true
+      // In a fiber of its own: what does not let itself be interrupted is left behind, and the end is told all the same.
+      const closing = yield* Effect.forkDaemon(close)
+      const closed = yield* Effect.timeoutOption(Effect.interruptible(Fiber.await(closing)), within)
+      if (Option.isNone(closed)) yield* publish({ _tag: "AgentError", message: leftBehind(tree, origin.agent, within) })
+      const last = Option.isSome(closed) ? yield* session.awaitIdle : Option.some(neverBegun)
       yield* publish({ _tag: "AgentCompleted", success: Option.exists(last, isCompleted), turnsUsed: session.turns() })
       yield* bus.close
       yield* trail.release(id)
       yield* Deferred.succeed(done, last)
+      yield* Option.getOrElse(closed, () => Exit.void)
     })
     const shutdown = Effect.uninterruptible(
       Effect.suspend(() => (stopped ? Effect.asVoid(Deferred.await(done)) : stop))
@@ -284,29 +336,23 @@ export const startWith = (
     return {
       id,
       origin,
-      send: (text, { target } = {}) =>
-        admitted(target === undefined ? deliver(text) : Effect.flatMap(find(target), (found) => deliver(text, found))),
-      broadcast: (text, targets) =>
-        admitted(
-          Effect.flatMap(Effect.forEach(targets, find), (found) =>
-            Effect.forEach(new Set(found), (target) => deliver(text, target))
-          )
-        ),
-      receiver: Effect.sync(() => Interjection.receiver(scene())),
-      select: (target) =>
-        Effect.map(target === undefined ? Effect.succeed(undefined) : find(target), (found) => {
-          selected = found?.origin.sessionId
-        }),
-      selected: Effect.sync(() => Option.fromNullable(selectedNode())),
-      enqueue: (text) => admitted(session.enqueue(text)),
+      send: (text, { target } = {}) => admitted(keeping(steering.send(text, target))),
+      broadcast: (text, targets) => admitted(keeping(steering.broadcast(text, targets))),
+      receiver,
+      select,
+      selected,
+      interrupt,
+      takeBack,
+      enqueue: (text) => admitted(keeping(session.enqueue(text))),
       turn: (text, options) => admitted(session.turn(text, options)),
       run: (text) =>
         Effect.map(
-          Effect.zipRight(admitted(session.send(text)), session.awaitIdle),
+          Effect.zipRight(admitted(keeping(session.send(text))), session.awaitIdle),
           Option.getOrElse(() => Cancelled({ reason: "shutdown", steps: 0 }))
         ),
       cancel: (reason = "user") => session.cancel(reason),
-      halt: session.halt,
+      // What halted is to be gone on with as it stood, its question open.
+      halt: (detail) => Effect.zipRight(Effect.ignore(journal.freeze), session.halt(detail)),
       compact: session.compact,
       isIdle: session.isIdle,
       awaitIdle: session.awaitIdle,
@@ -334,7 +380,7 @@ export const startWith = (
       report: (message) => Effect.asVoid(publish({ _tag: "AgentError", message: redactor.text(message) })),
       history: session.history,
       ledger,
-      agents: Effect.sync(alive),
+      agents: Effect.sync(() => [...tree.nodes.values()]),
       tools,
       model: session.model,
       setModel: session.setModel,
@@ -348,3 +394,14 @@ export const startWith = (
 // -----------------------------------------------------------------------------------------------------------------
 
 const isCompleted = is("Completed")
+
+const leftBehind = ({ nodes }: AgentTree.AgentTree, agent: string, within: Duration.DurationInput): string => {
+  const running = [...nodes.values()].flatMap(({ origin, session }) =>
+    session.calls.ids.map((id) => `${id} of ${origin.agent}`)
+  )
+  const what =
+    running.length > 0
+      ? `Tool calls that still run: ${running.join(", ")}.`
+      : "A model or an interactor does not let itself be interrupted."
+  return `Agent ${agent} did not stop within ${Duration.format(within)} and was left behind. ${what}`
+}

@@ -43,7 +43,10 @@ export interface Service {
   readonly compaction: CompactionConfig | undefined
   readonly tokens: TokenLedger.Options
   readonly spans: Spans.Service
-  readonly subagents: Omit<AgentTree, "shared" | "tools" | "instructions" | "nodes" | "making" | "nextSubagentId">
+  readonly subagents: Omit<
+    AgentTree,
+    "shared" | "tools" | "instructions" | "journal" | "nodes" | "making" | "nextSubagentId"
+  >
 }
 
 /** How the agents of a runtime may have children. */

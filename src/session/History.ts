@@ -52,9 +52,11 @@ export interface History {
   readonly revision: () => number
 }
 
+/** `cleared` is called when everything is forgotten, in the same step. */
 export const make = (
   initial: ReadonlyArray<Prompt.Message> = [],
-  redactor: Redaction.Redactor = Redaction.shapesOnly
+  redactor: Redaction.Redactor = Redaction.shapesOnly,
+  cleared: () => void = () => {}
 ): History => {
   const messages = numbered(initial)
   const calls = new Set(messages.flatMap(callsIn))
@@ -118,6 +120,7 @@ export const make = (
       calls.clear()
       turns = 0
       revision++
+      cleared()
     },
     revision: () => revision
   }

@@ -32,6 +32,11 @@ export interface Service {
   readonly flush: Effect.Effect<void, JournalFailure>
   /** Notes and flushes. */
   readonly write: (entries: ReadonlyArray<JournalEntry>) => Effect.Effect<void, JournalFailure>
+  /**
+   * Flushes, and takes nothing down any more: what happens from now on is not to be gone on with, such as the end of a turn
+   * that nobody could answer.
+   */
+  readonly freeze: Effect.Effect<void, JournalFailure>
   /** The same journal for another session of the tree. */
   readonly of: (sessionId: SessionId) => Service
 }
@@ -46,6 +51,7 @@ export const noop: Service = {
   note: () => {},
   flush: Effect.void,
   write: () => Effect.void,
+  freeze: Effect.void,
   of: () => noop
 }
 
@@ -56,6 +62,7 @@ export const make = (lease: Lease): Effect.Effect<Service, never, Scope.Scope> =
     // Filled by every session of the tree, emptied by whoever flushes; as long as what was noted since the last flush.
     let noted: Array<Draft> = []
     let writing = false
+    let frozen = false
 
     const append = Effect.suspend(() => {
       const drafts = noted
@@ -83,14 +90,18 @@ export const make = (lease: Lease): Effect.Effect<Service, never, Scope.Scope> =
     const of = (sessionId: SessionId): Service => ({
       enabled: true,
       note: (entry) => {
-        noted.push({ sessionId, entry })
+        if (!frozen) noted.push({ sessionId, entry })
       },
       flush,
       write: (entries) =>
         Effect.suspend(() => {
-          for (const entry of entries) noted.push({ sessionId, entry })
+          if (!frozen) for (const entry of entries) noted.push({ sessionId, entry })
           return flush
         }),
+      freeze: Effect.suspend(() => {
+        frozen = true
+        return flush
+      }),
       of
     })
     yield* Effect.addFinalizer(() => Effect.ignore(flush))

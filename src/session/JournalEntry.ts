@@ -89,7 +89,22 @@ export const SessionOpened = Schema.TaggedStruct("SessionOpened", {
   model: Schema.String,
   /** SHA-256 of the instructions: whether they are still the same. */
   instructions: Schema.String,
-  maxSteps: Schema.optional(Schema.Number)
+  maxSteps: Schema.optional(Schema.Number),
+  /** Of a child: what it takes to make it again. */
+  child: Schema.optional(
+    Schema.Struct({
+      name: Schema.String,
+      /** Names. */
+      tools: Schema.Array(Schema.String),
+      instructions: Schema.String,
+      /** Names of the tools it may use without asking, for its life. */
+      allowed: Schema.optional(Schema.Array(Schema.String)),
+      settings: Schema.Record({
+        key: Schema.String,
+        value: Schema.Record({ key: Schema.String, value: Schema.Unknown })
+      })
+    })
+  )
 })
 export type SessionOpened = typeof SessionOpened.Type
 

@@ -14,7 +14,7 @@ import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import { IdGenerator, type CorrelationId, type MessageId } from "../core/Id.js"
+import { IdGenerator, type CorrelationId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import * as Spans from "../core/Spans.js"
 import * as Inbox from "../inbox/Inbox.js"
@@ -22,6 +22,7 @@ import type { Message } from "../inbox/Message.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as Reopened from "../interaction/Reopened.js"
 import * as PermissionGate from "../permission/PermissionGate.js"
+import { Admission } from "./Admission.js"
 import * as Compaction from "./Compaction.js"
 import { Delegations } from "./Delegation.js"
 import * as History from "./History.js"
@@ -70,11 +71,9 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     const orders = TurnOrder.make()
     /** Of the running turn, when somebody waits for it. */
     let order: TurnOrder.TurnOrder | undefined
-    /** Begins the next turn: others interjected after it was queued, and must not come before it. */
-    let lead: MessageId | undefined
 
     const limits = { ...defaultLimits, ...options.limits }
-    const history = History.make(restored?.history ?? [], options.redactor)
+    const history = History.make(restored?.history ?? [], options.redactor, () => journal?.replaced("cleared", []))
     const compaction = Compaction.make(
       Tidying.hostOf(history, () => session),
       options.compaction
@@ -119,6 +118,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       state: {
         correlationId: undefined,
         generation: undefined,
+        unseen: [],
         output: new Map(),
         status: "idle",
         authority: undefined
@@ -131,8 +131,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     const user = inbox.port("user")
 
     const begin = (): readonly [ReadonlyArray<Message>, CorrelationId] => {
-      const input = inbox.takeTurn(lead)
-      lead = undefined
+      const input = inbox.takeTurn(admission.takeLead())
       busy = true
       turns++
       const correlationId = ids.unsafeNext("turn") as CorrelationId
@@ -191,38 +190,8 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       })
     }
 
-    const isBegun = () => session.state.correlationId !== undefined
-    // A turn that is cancelled, or has decided to end, does not read any more.
-    const isReceiving = () =>
-      busy && !ended && stop.end === undefined && stop.reason === undefined && (isBegun() || !inbox.isEmpty())
-
-    const admit = (send: (options: Inbox.SendOptions) => Message, parentId: string): Message => {
-      if (!isReceiving()) {
-        // A turn that was cancelled before it began must not swallow what came after.
-        const isLate = busy && stop.reason !== undefined && !isBegun()
-        busy = true
-        const message = send(isLate ? { delivery: "queue" } : {})
-        if (tidying.isRunning()) session.state.generation?.unsafeInterruptAsFork(FiberId.none)
-        return message
-      }
-      if (!isBegun() && !inbox.hasSteering()) lead = inbox.peek()[0]?.id
-      const message = send({ interjection: { parentId } })
-      emit(session, {
-        _tag: "UserInterjected",
-        messageId: message.id,
-        message: options.redactor.text(message.text),
-        targetAgent: origin.agent,
-        parentId
-      })
-      session.state.generation?.unsafeInterruptAsFork(FiberId.none)
-      return message
-    }
-
-    const takeBack = () =>
-      inbox.peek().filter(({ delivery, id, source }) => source === "user" && delivery === "steer" && inbox.withdraw(id))
-
     const giveBack = () => {
-      if (options.unread !== undefined) takeBack().forEach(options.unread)
+      if (options.unread !== undefined) admission.takeBack().forEach(options.unread)
     }
 
     const placeOrder: Service["order"] = (text, { authority, reason = "user", source = "user", span } = {}) => {
@@ -314,6 +283,17 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       })
     )
 
+    const admission = new Admission({
+      session,
+      isBusy: () => busy,
+      wake: () => {
+        busy = true
+      },
+      hasEnded: () => ended,
+      stop: () => stop,
+      isTidying: tidying.isRunning
+    })
+
     // What was asked for in a turn and not done in it is done before the next.
     const work = Effect.suspend(() =>
       compaction.isRequested() && !tidying.isRunning()
@@ -351,15 +331,11 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       delegations,
       calls: session.calls,
       run,
-      send: (text, parentId = "root") =>
-        Effect.sync(() => admit((options) => user.unsafeSend(text, options), parentId)),
-      interject: (text, parentId) =>
-        isReceiving() ? Option.some(admit((options) => user.unsafeSend(text, options), parentId)) : Option.none(),
-      isReceiving,
-      forward: (message) => {
-        admit((options) => inbox.unsafeRefile(message, options), "root")
-      },
-      takeBack,
+      send: (text, parentId = "root") => Effect.sync(() => admission.send(text, parentId)),
+      interject: admission.interject,
+      isReceiving: admission.isReceiving,
+      forward: admission.forward,
+      takeBack: admission.takeBack,
       enqueue: (text) =>
         Effect.sync(() => {
           busy = true

@@ -3,7 +3,7 @@ import type * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import type { CorrelationId, ToolCallId } from "../core/Id.js"
+import type { CorrelationId, MessageId, ToolCallId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
 import type * as Spans from "../core/Spans.js"
@@ -92,6 +92,8 @@ export interface SessionState {
   correlationId: CorrelationId | undefined
   /** The running generation, or the call that writes a summary: what an interjection interrupts. */
   generation: Fiber.RuntimeFiber<unknown, unknown> | undefined
+  /** Interjections that were read and no model call has seen yet; outlives a turn that is cancelled in between. */
+  readonly unseen: Array<MessageId>
   /** What running calls print, on its way to events: one flow for each call and stream. */
   readonly output: Map<ToolCallId, { readonly [S in Stream]: Redaction.Flow }>
   status: AgentEvent.AgentStatus

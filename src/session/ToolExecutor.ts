@@ -67,14 +67,14 @@ export const make = (
     session.journal?.ended(toolResult)
     flushOutput(session, call.id)
     const summary = Redaction.summarize(toolResult.result, session.redactor)
-    const told = {
+    return emit(session, {
       _tag: "ToolCallEnded",
       toolCallId: call.id,
       tool: call.name,
       outcome: toolResult.outcome,
-      summary
-    } as const
-    return emit(session, startedAt === undefined ? told : { ...told, duration: session.now() - startedAt })
+      summary,
+      ...(startedAt === undefined ? {} : { duration: session.now() - startedAt })
+    })
   }
 
   /** Decides about one call; `start` is given what runs it. */

@@ -133,8 +133,6 @@ class Turn {
   steps = 0
   private lastError: string | undefined
   private identicalErrors = 0
-  /** Read from the inbox and not yet shown to the model. */
-  private unseen: Array<Message> = []
 
   constructor(
     private readonly session: SessionContext,
@@ -148,7 +146,7 @@ class Turn {
   run(input: ReadonlyArray<Message>): Effect.Effect<void, never, Interactor> {
     const { compaction, history, inbox, limits } = this.session
     return Effect.gen(this, function* () {
-      this.unseen = [...input]
+      this.isToSee(input)
       let recoveries = 0
       const over = yield* this.goOn()
       if (over !== undefined) return this.end(over)
@@ -222,15 +220,18 @@ class Turn {
     history.appendInput(steering)
     const { correlationId } = this.session.state
     if (correlationId !== undefined) this.session.journal?.taken(steering, correlationId, this.steps + 1)
-    this.unseen.push(...steering)
+    this.isToSee(steering)
   }
 
   private acknowledge(): void {
-    for (const { id, interjection } of this.unseen.splice(0)) {
-      if (interjection !== undefined) {
-        emit(this.session, { _tag: "InterjectionAcknowledged", messageId: id, step: this.steps })
-      }
-    }
+    const { unseen } = this.session.state
+    for (const messageId of unseen)
+      emit(this.session, { _tag: "InterjectionAcknowledged", messageId, step: this.steps })
+    unseen.length = 0
+  }
+
+  private isToSee(messages: ReadonlyArray<Message>): void {
+    for (const { id, interjection } of messages) if (interjection !== undefined) this.session.state.unseen.push(id)
   }
 
   /** Before this end: compacts if that is due. Who cancels then does not undo the turn, which has all it wanted. */

@@ -8,6 +8,7 @@ import type * as Mediator from "../bridge/Mediator.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
 import type * as Interjection from "../session/Interjection.js"
+import type * as Journal from "../session/Journal.js"
 import type * as Session from "../session/Session.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { SubagentProfile } from "./SubagentProfile.js"
@@ -28,6 +29,8 @@ export type Shared = Omit<
   | "inbox"
   | "unread"
   | "ambient"
+  | "journal"
+  | "restored"
 >
 
 /** One agent of the tree. */
@@ -59,6 +62,8 @@ export interface AgentTree {
   readonly maxChildren: number | undefined
   /** People see what subagents say while they say it, so their parents need not repeat it. */
   readonly outputStreamed: boolean
+  /** Where all sessions of the tree are kept. */
+  readonly journal: Journal.Service
   readonly nodes: Map<SessionId, Node>
   /** Children that are being made and are not among the nodes yet. */
   making: number

@@ -15,6 +15,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as ParentBridgedChannel from "../bridge/ParentBridgedChannel.js"
+import * as Digest from "../core/Digest.js"
 import { IdGenerator, type SessionId, type ToolCallId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
@@ -22,10 +23,14 @@ import * as Inbox from "../inbox/Inbox.js"
 import type { Message, Source } from "../inbox/Message.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
+import * as Grant from "../permission/Grant.js"
 import type { Authority } from "../permission/PermissionGate.js"
 import * as History from "../session/History.js"
+import * as JournalEntry from "../session/JournalEntry.js"
+import type * as Restored from "../session/Restored.js"
 import * as Session from "../session/Session.js"
 import { defaultLimits } from "../session/SessionContext.js"
+import { SessionJournal } from "../session/SessionJournal.js"
 import * as Turn from "../session/Turn.js"
 import type { AgentTree } from "./AgentTree.js"
 import type { Recipe } from "./SubagentOrder.js"
@@ -41,7 +46,10 @@ export interface Options {
   readonly path: string
   /** The call that makes it, when one does. */
   readonly toolCallId: ToolCallId | undefined
-  readonly authority: Authority | undefined
+  /** Names of the tools it may use without asking, for its life. */
+  readonly allowed: ReadonlyArray<string> | undefined
+  /** How far another process had come with it. */
+  readonly restored?: Restored.RestoredSession | undefined
   /** Asked once, when the child's first tool is about to run. */
   readonly children: (child: {
     readonly session: Session.Service
@@ -55,6 +63,8 @@ export interface Wiring {
   /** What its tools run with besides. */
   readonly ambient: Context.Context<never>
   readonly insteadOfAsking: Authority
+  /** Makes the session's children again that another process left. */
+  readonly restore: (tree: Restored.Restored) => Effect.Effect<void>
 }
 
 export interface Subagent {
@@ -66,6 +76,10 @@ export interface Subagent {
   readonly work: (task: string) => Effect.Effect<Done>
   /** Gives it a task and does not wait. The parent is not idle meanwhile, and is told the end as a message. */
   readonly begin: (task: string) => Effect.Effect<void>
+  /** Waits for the end of a task that another process gave it; gives it the task when that came to nothing. */
+  readonly goOn: (task: string) => Effect.Effect<Done>
+  /** What it was doing goes on without anybody waiting; the parent is told the end. Nothing when it did nothing. */
+  readonly goOnAlone: Effect.Effect<void>
   /** Cancels what it does and ends it. */
   readonly close: Effect.Effect<void>
 }
@@ -79,12 +93,12 @@ export interface Done {
 /** Makes a child in its parent's scope and starts it. */
 export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<Subagent> =>
   Effect.gen(function* () {
-    const { id, model, parent, path, recipe, toolCallId, tree } = options
+    const { id, model, parent, path, recipe, restored, toolCallId, tree } = options
     const { shared } = tree
     const ids = yield* IdGenerator
     const clock = yield* Effect.clock
     const scope = yield* Scope.fork(parentScope, parentScope.strategy)
-    const sessionId = ids.unsafeNext("ses") as SessionId
+    const sessionId = restored?.opened.sessionId ?? (ids.unsafeNext("ses") as SessionId)
     const origin: Origin.Origin = {
       sessionId,
       rootSessionId: parent.origin.rootSessionId,
@@ -95,7 +109,14 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
     }
     const tell = (body: AgentEvent.Body) =>
       shared.bus.unsafePublish({ ...body, at: clock.unsafeCurrentTimeMillis(), sessionId, agent: path })
+    const instructions = [tree.instructions, recipe.instructions].filter((text) => text !== "").join("\n\n")
+    const own = tree.journal.of(sessionId)
+    const journal = own.enabled ? new SessionJournal(own, shared.redactor) : undefined
+    if (own.enabled && restored === undefined) own.note(openedAs(options, origin, instructions))
     const inbox = yield* Inbox.make({
+      filed: journal?.received,
+      withdrawn: journal?.withdrawn,
+      messages: restored?.waiting,
       late: ({ by, requestId, winner }) =>
         tell({ _tag: "LateAnswer", requestId, by, ...(winner === undefined ? {} : { winner }) })
     })
@@ -113,9 +134,9 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
       origin,
       model,
       tools: recipe.tools,
-      instructions: [tree.instructions, recipe.instructions].filter((text) => text !== "").join("\n\n"),
+      instructions,
       interactor: bridge,
-      authority: options.authority,
+      authority: options.allowed && Grant.envelope({ tools: options.allowed, subagentId: id }),
       insteadOfAsking: (proposal, gate) => wire(session).insteadOfAsking(proposal, gate),
       limits: {
         ...shared.limits,
@@ -124,6 +145,8 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
       },
       ...(recipe.compaction === undefined ? {} : { compaction: recipe.compaction }),
       inbox,
+      journal,
+      restored,
       unread: parent.forward,
       ambient: (child) => wire(child).ambient
     }).pipe(Scope.extend(scope))
@@ -154,6 +177,8 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
       ...(recipe.profile === undefined ? {} : { profile: recipe.profile.name }),
       ...(recipe.profile?.iconName === undefined ? {} : { icon: recipe.profile.iconName })
     })
+    const isGoingOn = restored !== undefined && (restored.turn !== undefined || restored.waiting.length > 0)
+    const hadTask = restored !== undefined && (isGoingOn || restored.turns > 0)
     yield* Effect.forkIn(Effect.interruptible(session.run), scope)
 
     const doneWith = (end: Turn.TurnEnd): Done => {
@@ -204,20 +229,70 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
         })
       )
 
+    const work = (task: string) => ended(session.turn(task, { source: "parent", reason: "parent" }))
+    const left = Effect.map(
+      session.awaitIdle,
+      Option.getOrElse(() => Turn.neverBegun)
+    )
+
     return {
       id,
       recipe,
       session,
       scope,
-      work: (task) => ended(session.turn(task, { source: "parent", reason: "parent" })),
+      work,
+      goOn: (task) => (hadTask ? ended(Effect.onInterrupt(left, () => session.cancel("parent"))) : work(task)),
+      goOnAlone: Effect.suspend(() => {
+        if (!isGoingOn) return Effect.void
+        const release = parent.retain()
+        const told = Effect.map(ended(left), (done) => {
+          parent.inbox.childPort.tell(SubagentResult.announce(done.result, done.end))
+        })
+        return Effect.asVoid(Effect.forkIn(Effect.ensuring(Effect.interruptible(told), Effect.sync(release)), scope))
+      }),
       begin: (task) => Effect.asVoid(begin(task, "parent")),
-      close: Effect.uninterruptible(Effect.zipRight(session.cancel("parent"), Scope.close(scope, Exit.void)))
+      close: Effect.uninterruptible(
+        Effect.zipRight(
+          session.cancel("parent"),
+          Effect.suspend(() => {
+            journal?.closed()
+            return Scope.close(scope, Exit.void)
+          })
+        )
+      )
     }
   })
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const openedAs = (
+  { allowed, id, model, parent, recipe, toolCallId }: Options,
+  origin: Origin.Origin,
+  instructions: string
+): JournalEntry.SessionOpened => ({
+  _tag: "SessionOpened",
+  version: JournalEntry.version,
+  sessionId: origin.sessionId,
+  rootSessionId: origin.rootSessionId,
+  agent: origin.agent,
+  depth: origin.depth,
+  parentSessionId: parent.origin.sessionId,
+  ...(toolCallId === undefined ? {} : { parentToolCallId: toolCallId }),
+  subagentId: id,
+  ...(recipe.profile === undefined ? {} : { profile: recipe.profile.name }),
+  model: model.id,
+  instructions: Digest.digest(instructions),
+  maxSteps: recipe.maxTurns,
+  child: {
+    name: recipe.name,
+    tools: recipe.tools.entries.map(({ name }) => name),
+    instructions: recipe.instructions,
+    ...(allowed === undefined ? {} : { allowed }),
+    settings: recipe.settings
+  }
+})
 
 /** What it said last, also when it was stopped. */
 const textOf = ({ history }: Session.Service, end: Turn.TurnEnd): string => {

@@ -8,25 +8,23 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
-import * as Mediator from "../bridge/Mediator.js"
-import * as MediatorAgent from "../bridge/MediatorAgent.js"
 import type { ToolCallId } from "../core/Id.js"
-import * as Digest from "../core/Digest.js"
 import * as Origin from "../core/Origin.js"
-import * as Redaction from "../core/Redaction.js"
-import { EventBus } from "../event/EventBus.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
-import * as Grant from "../permission/Grant.js"
-import type { Authority, Resolution } from "../permission/PermissionGate.js"
+import type { Authority } from "../permission/PermissionGate.js"
 import type { Delegation } from "../session/Delegation.js"
+import * as Restored from "../session/Restored.js"
 import type * as Session from "../session/Session.js"
 import type { ToolDisplay } from "../tool/ToolCall.js"
+import * as ToolRegistry from "../tool/ToolRegistry.js"
 import { ToolSettings } from "../tool/ToolSettings.js"
 import type { AgentTree } from "./AgentTree.js"
+import { Envelopes } from "./Envelopes.js"
+import * as Mediation from "./Mediation.js"
 import * as Subagent from "./Subagent.js"
 import * as SubagentOrder from "./SubagentOrder.js"
-import type { SubagentProfile } from "./SubagentProfile.js"
+import * as SubagentProfile from "./SubagentProfile.js"
 import * as SubagentResult from "./SubagentResult.js"
 
 /** Which subagent to make. */
@@ -42,7 +40,7 @@ export interface Listed {
 
 /** All failures are sentences for the model. */
 export interface Service {
-  readonly profiles: ReadonlyArray<SubagentProfile>
+  readonly profiles: ReadonlyArray<SubagentProfile.SubagentProfile>
   /** Whether the order can be carried out, before anybody is asked. */
   readonly validate: (order: Wanted) => Effect.Effect<void, string>
   /** What approving the order means. */
@@ -77,11 +75,12 @@ export interface Options {
 }
 
 /** A session's children, as the session is made with them. `settings` are those of its own profile. */
-export const wired = (options: Options, settings: SubagentProfile["pluginConfigs"] = {}): Subagent.Wiring => {
+export const wired = (options: Options, settings: SubagentProfile.PluginConfigs = {}): Subagent.Wiring => {
   const children = new Children(options)
   return {
     ambient: Context.make(Subagents, children as Service).pipe(Context.add(ToolSettings, settings)),
-    insteadOfAsking: children.insteadOfAsking
+    insteadOfAsking: children.insteadOfAsking,
+    restore: children.restore
   }
 }
 
@@ -92,25 +91,22 @@ export const ordering: ReadonlySet<string> = new Set(["delegate", "spawn_subagen
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** What somebody allowed a child that is about to be made. */
-interface Granted {
-  readonly id: string
-  /** Of the order it was allowed for: a model may use the id of a call again. */
-  readonly order: string
-  readonly authority: Authority
-}
-
 class Children implements Service {
   private readonly children = new Map<string, Subagent.Subagent>()
   /** Paths that were given, also to children that are closed by now: events name them for ever. */
   private readonly paths = new Set<string>()
-  /** By the call that asked. */
-  private readonly granted = new Map<ToolCallId, Granted>()
-  private mediating = false
+  private readonly envelopes: Envelopes
+  /** Left by another process, by the call that made them; each is found once. */
+  private readonly left = new Map<ToolCallId, Subagent.Subagent>()
 
-  constructor(private readonly options: Options) {}
+  private readonly mediation: Effect.Effect<void>
 
-  get profiles(): ReadonlyArray<SubagentProfile> {
+  constructor(private readonly options: Options) {
+    this.mediation = Mediation.once(options)
+    this.envelopes = new Envelopes(options)
+  }
+
+  get profiles(): ReadonlyArray<SubagentProfile.SubagentProfile> {
     return [...this.options.tree.profiles.values()]
   }
 
@@ -139,7 +135,14 @@ class Children implements Service {
     task: string,
     precedence?: number
   ): Effect.Effect<SubagentResult.SubagentResult, string> =>
-    Effect.flatMap(this.create(order), (child) => this.work(child, task, precedence))
+    Effect.flatMap(Origin.current, ({ toolCallId }) => {
+      const child = toolCallId === undefined ? undefined : this.left.get(toolCallId)
+      if (toolCallId === undefined || child === undefined) {
+        return Effect.flatMap(this.create(order), (made) => this.work(made, task, precedence))
+      }
+      this.left.delete(toolCallId)
+      return this.during(child, child.goOn(task), precedence)
+    })
 
   readonly spawn = (order: Wanted, task: string): Effect.Effect<{ readonly subagent_id: string }, string> =>
     Effect.flatMap(this.create(order), (child) => Effect.as(child.begin(task), { subagent_id: child.id }))
@@ -192,49 +195,8 @@ class Children implements Service {
         Effect.matchEffect(this.recipe(order), {
           // The tool's own validation tells the model.
           onFailure: () => Effect.succeedNone,
-          onSuccess: (recipe) =>
-            recipe.envelope === undefined
-              ? Effect.succeedNone
-              : this.askForEnvelope(call.id, order, recipe, recipe.envelope)
+          onSuccess: (recipe) => this.envelopes.ask(call.id, order, recipe)
         })
-    })
-  }
-
-  private askForEnvelope(
-    callId: ToolCallId,
-    order: SubagentOrder.SubagentOrder,
-    recipe: SubagentOrder.Recipe,
-    tools: ReadonlyArray<string>
-  ): Effect.Effect<Option.Option<Resolution>, never, Interactor.Interactor> {
-    const { session, tree } = this.options
-    const { bus, redactor } = tree.shared
-    return Effect.flatMap(session.model, (own) => {
-      const id = tree.nextSubagentId()
-      const [providerId = "", ...rest] = (recipe.model ?? own.id).split("/")
-      return Grant.requestEnvelope({
-        subagentId: id,
-        parentSessionId: session.origin.sessionId,
-        depth: session.origin.depth + 1,
-        tools,
-        active: session.tools.entries.map(({ name }) => name),
-        promptSummary: Redaction.summarize(order.task, redactor),
-        model: { providerId, modelId: rest.join("/") },
-        redactor
-      }).pipe(
-        Effect.provideService(EventBus, bus),
-        Effect.match({
-          onFailure: (error): Resolution => ({
-            granted: false,
-            method: error._tag === "EnvelopeInvalid" ? "pre_validation" : methods[error.how],
-            reason: error.message
-          }),
-          onSuccess: (authority): Resolution => {
-            this.granted.set(callId, { id, order: Digest.digest(order), authority })
-            return { granted: true, method: "envelope", reason: `the envelope of ${id} was approved` }
-          }
-        }),
-        Effect.map(Option.some)
-      )
     })
   }
 
@@ -258,42 +220,20 @@ class Children implements Service {
   private create(order: Wanted): Effect.Effect<Subagent.Subagent, string> {
     return Effect.uninterruptibleMask((restore) =>
       Effect.gen(this, function* () {
-        const { scope, session, tree } = this.options
+        const { tree } = this.options
         const { toolCallId } = yield* Origin.current
-        const granted = this.takeGranted(order, toolCallId)
+        const granted = this.envelopes.take(order, toolCallId)
         const recipe = yield* this.recipe(order)
         const model = yield* restore(this.model(recipe))
         yield* this.room
         // Others make theirs between this look and the moment at which the child is there.
         tree.making++
         const making = Effect.gen(this, function* () {
-          yield* this.mediate
+          yield* this.mediation
           const id = granted?.id ?? tree.nextSubagentId()
-          const authority =
-            granted?.authority ??
-            (recipe.autoApproved
-              ? Grant.envelope({ tools: recipe.tools.entries.map(({ name }) => name), subagentId: id })
-              : undefined)
-          const child = yield* Subagent.make(
-            {
-              tree,
-              id,
-              recipe,
-              model,
-              parent: session,
-              path: this.path(recipe.name),
-              toolCallId,
-              authority,
-              children: (child) => wired({ tree, ...child }, recipe.settings)
-            },
-            scope
-          )
-          this.children.set(id, child)
-          yield* Scope.addFinalizer(
-            child.scope,
-            Effect.sync(() => this.children.delete(id))
-          )
-          return child
+          const every = recipe.autoApproved ? recipe.tools.entries.map(({ name }) => name) : undefined
+          const allowed = granted?.tools ?? every
+          return yield* this.adopt({ id, recipe, model, path: this.path(recipe.name), toolCallId, allowed })
         })
         return yield* Effect.ensuring(
           making,
@@ -303,11 +243,65 @@ class Children implements Service {
     )
   }
 
-  private takeGranted(order: Wanted, callId: ToolCallId | undefined): Granted | undefined {
-    const granted = callId === undefined ? undefined : this.granted.get(callId)
-    if (callId === undefined || granted === undefined) return undefined
-    this.granted.delete(callId)
-    return granted.order === Digest.digest(order) ? granted : undefined
+  private adopt(
+    child: Pick<Subagent.Options, "id" | "recipe" | "model" | "path" | "toolCallId" | "allowed" | "restored">
+  ): Effect.Effect<Subagent.Subagent> {
+    const { scope, session, tree } = this.options
+    const children = (own: Omit<Options, "tree">) => wired({ tree, ...own }, child.recipe.settings)
+    return Effect.tap(Subagent.make({ ...child, tree, parent: session, children }, scope), (made) => {
+      this.children.set(child.id, made)
+      return Scope.addFinalizer(
+        made.scope,
+        Effect.sync(() => this.children.delete(child.id))
+      )
+    })
+  }
+
+  /** Those whose call is still to have its result are waited for by it; the others go on alone. */
+  readonly restore = (all: Restored.Restored): Effect.Effect<void> =>
+    Effect.gen(this, function* () {
+      const { session, tree } = this.options
+      const own = Restored.get(all, session.origin.sessionId)
+      const waited = new Set(own?.batch?.calls.flatMap(({ call, ended }) => (ended === undefined ? [call.id] : [])))
+      for (const restored of all.sessions) {
+        const { opened } = restored
+        if (opened.parentSessionId !== session.origin.sessionId) continue
+        this.paths.add(opened.agent)
+        if (restored.closed || opened.child === undefined || opened.subagentId === undefined) continue
+        const { allowed, ...made } = opened.child
+        const profile = opened.profile === undefined ? undefined : tree.profiles.get(opened.profile)
+        const model = yield* this.modelOf(opened.model)
+        yield* this.mediation
+        const child = yield* this.adopt({
+          id: opened.subagentId,
+          recipe: {
+            ...made,
+            tools: ToolRegistry.subset(tree.tools, made.tools).tools,
+            profile,
+            envelope: undefined,
+            autoApproved: false,
+            model: opened.model,
+            maxTurns: opened.maxSteps ?? SubagentProfile.defaults.maxTurns,
+            compaction: profile?.gc
+          },
+          model,
+          path: opened.agent,
+          toolCallId: opened.parentToolCallId,
+          allowed,
+          restored
+        })
+        if (opened.parentToolCallId !== undefined && waited.has(opened.parentToolCallId)) {
+          this.left.set(opened.parentToolCallId, child)
+        } else yield* child.goOnAlone
+      }
+    })
+
+  /** The one it had, else its parent's. */
+  private modelOf(id: string): Effect.Effect<Model.Service> {
+    const { session, tree } = this.options
+    return Effect.flatMap(session.model, (own) =>
+      own.id === id ? Effect.succeed(own) : Effect.orElseSucceed(tree.resolveModel(id), () => own)
+    )
   }
 
   private readonly model = (recipe: SubagentOrder.Recipe): Effect.Effect<Model.Service, string> =>
@@ -336,9 +330,18 @@ class Children implements Service {
     task: string,
     precedence: number | undefined
   ): Effect.Effect<SubagentResult.SubagentResult> {
+    return this.during(child, child.work(task), precedence)
+  }
+
+  /** While it works, the user's words may be meant for it. */
+  private during(
+    child: Subagent.Subagent,
+    work: Effect.Effect<Subagent.Done>,
+    precedence: number | undefined
+  ): Effect.Effect<SubagentResult.SubagentResult> {
     const { delegations } = this.options.session
     return Effect.flatMap(Origin.current, ({ toolCallId }) => {
-      const working = Effect.map(child.work(task), ({ result }) => result)
+      const working = Effect.map(work, ({ result }) => result)
       if (toolCallId === undefined) return working
       const delegation: Delegation = { toolCallId, precedence, session: child.session }
       delegations.add(delegation)
@@ -348,47 +351,4 @@ class Children implements Service {
       )
     })
   }
-
-  /** Started with the first child. */
-  private get mediate(): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      if (this.mediating) return Effect.void
-      this.mediating = true
-      const { interactor, scope, session, tree } = this.options
-      const { audit, bus, redactor } = tree.shared
-      return Effect.flatMap(this.strategy(), (strategy) =>
-        Mediator.start({
-          lane: session.inbox.requests,
-          interactor,
-          strategy,
-          origin: session.origin,
-          bus,
-          redactor,
-          audit
-        }).pipe(Scope.extend(scope))
-      )
-    })
-  }
-
-  private strategy(): Effect.Effect<Mediator.Strategy> {
-    const { session, tree } = this.options
-    const { mediation, shared } = tree
-    if (mediation === "forward") return Effect.succeed(Mediator.forward)
-    if (mediation !== "agent") return Effect.succeed(mediation)
-    const { agent, sessionId } = session.origin
-    return MediatorAgent.make({
-      model: session.model,
-      origin: session.origin,
-      redactor: shared.redactor,
-      conversation: () => session.history.messages,
-      usage: (model, usage) => shared.ledger?.record({ sessionId, agent, model, usage, kind: "call" })
-    })
-  }
-}
-
-const methods: { readonly [How in Grant.EnvelopeDenied["how"]]: Resolution["method"] } = {
-  denied: "user_denied",
-  cancelled: "cancelled",
-  timed_out: "timeout",
-  unavailable: "unavailable"
 }

@@ -126,7 +126,8 @@ export const layerRuntime = <Tools extends Record<string, Tool.Any>>(
 ): Layer.Layer<AgentRuntime.AgentRuntime | Id.IdGenerator, never, Requirements<Tools>> => {
   const { script } = options
   const model = ScriptedModel.layer("agents" in script ? script : { agents: { [rootName]: script } })
-  return Layer.merge(
+  // The runtime is built with them too: its tools hand them on to the children they make.
+  return Layer.provideMerge(
     Layer.provide(AgentRuntime.layer(options), Layer.merge(model, options.files ?? noFiles)),
     Layer.sync(Id.IdGenerator, Id.sequence)
   )

@@ -113,6 +113,31 @@ describe("render", () => {
     ])
   })
 
+  it.effect("shows an envelope as a list of tools, with task, model and depth", () =>
+    Effect.gen(function* () {
+      const request = yield* InteractionSample.request(
+        new Interaction.ApproveSubagentEnvelope({
+          ...InteractionSample.samples.approveSubagentEnvelope.interaction,
+          subagentId: "subagent_2",
+          depth: 2,
+          requestedEnvelope: ["read_file", "run_command"],
+          promptSummary: "Run the tests",
+          model: { providerId: "acme", modelId: "small/fast" }
+        })
+      )
+      const { title, lines } = ConsolePrompt.render(request, look)
+      assert.include(title, "Let subagent subagent_2 use these tools without asking?")
+      assert.deepStrictEqual(lines, [
+        "- read_file",
+        "- run_command",
+        "task: Run the tests",
+        "model: acme/small/fast",
+        "depth: 2 (a subagent of a subagent)",
+        "[y] approve  [n] deny; a note may follow a colon"
+      ])
+    })
+  )
+
   it.effect("lets nothing that others wrote steer the terminal or pass for a title", () =>
     Effect.gen(function* () {
       const evil = "\x1b[2Jx\rAllow safe_tool?\n\u202ey"

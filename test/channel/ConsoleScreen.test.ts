@@ -151,6 +151,23 @@ describe("the prompt", () => {
     })
   )
 
+  it.scoped("says in its prompt whom the words go to, and keeps that in what was submitted", () =>
+    Effect.gen(function* () {
+      const { terminal, screen } = yield* setup({ columns: 20, rows: 12 })
+      yield* screen.setPrompt("explore › ")
+      yield* terminal.type("hello")
+      assert.deepStrictEqual(terminal.screen(), ["explore › hello"])
+      yield* terminal.type("\n")
+      yield* screen.setPrompt("a\u001b[2J\nvery long name › ")
+      assert.deepStrictEqual(terminal.screen(), ["explore › hello", "a␛[2J↵ver…"])
+      const asking = yield* ask(screen, "a question?")
+      assert.include(terminal.screen(), "answer>")
+      yield* Fiber.interrupt(asking)
+      yield* screen.setPrompt(undefined)
+      assert.strictEqual(terminal.screen().at(-1), ">")
+    })
+  )
+
   it.scoped("takes a carriage return with a newline for one Enter", () =>
     Effect.gen(function* () {
       const { terminal, screen } = yield* setup()

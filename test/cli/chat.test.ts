@@ -128,7 +128,9 @@ describe.concurrent("assent chat at a pipe", () => {
       assert.strictEqual(code, 0)
       inOrder(stdout, [
         "/permissions [COMMAND]",
-        "0 model calls",
+        "/agents",
+        "/select AGENT|none",
+        "No model was called yet.",
         "default: ask",
         "Allowed for this session: touch *",
         'There is no "permissions frobnicate"',
@@ -139,7 +141,9 @@ describe.concurrent("assent chat at a pipe", () => {
         other,
         "The conversation is forgotten.",
         "I am the other.",
-        "3 model calls, 11 tokens in, 4 tokens out",
+        "agent  calls  retries  input  cached  output",
+        "main       3        0     11       0       4",
+        "The provider did not report all tokens of 2 calls",
         "There is no command /dance"
       ])
       assert.notInclude(stdout, "Allow run_command?")

@@ -202,7 +202,7 @@ describe("shutting down", () => {
     Effect.gen(function* () {
       const kit = yield* Kit.start({ model: [{ text: "hi" }] })
       yield* kit.agent.shutdown
-      const tries: ReadonlyArray<Effect.Effect<unknown, Agent.AgentStopped | AgentUnknown>> = [
+      const tries: ReadonlyArray<Effect.Effect<unknown, Agent.NotTaken | AgentUnknown>> = [
         kit.agent.send("a"),
         kit.agent.enqueue("b"),
         kit.agent.run("c"),

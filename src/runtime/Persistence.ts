@@ -1,0 +1,111 @@
+/**
+ * An agent that outlives its process: a journal to write, and what another process had written before.
+ *
+ * ```ts
+ * const store = yield* SessionStore.SessionStore
+ * const agent = yield* Agent.start({ persistence: yield* Persistence.resume(store, id) })
+ * ```
+ *
+ * The session is locked for as long as the scope, so two processes never go on with the same one.
+ */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as Digest from "../core/Digest.js"
+import { IdGenerator, type SessionId } from "../core/Id.js"
+import type * as Origin from "../core/Origin.js"
+import type * as EventBus from "../event/EventBus.js"
+import type { Kept } from "../interaction/InteractionJournal.js"
+import type * as Model from "../model/Model.js"
+import * as Journal from "../session/Journal.js"
+import * as JournalEntry from "../session/JournalEntry.js"
+import * as Restored from "../session/Restored.js"
+import type * as SessionStore from "../session/SessionStore.js"
+import type * as StoreError from "../session/StoreError.js"
+
+export interface Persistence {
+  readonly rootSessionId: SessionId
+  readonly journal: Journal.Service
+  /** How far another process had come; absent for a new session. */
+  readonly restored: Restored.Restored | undefined
+  /** Answers that count as soon as their question is asked again. */
+  readonly kept: (requestId: string) => Kept | undefined
+}
+
+export type BeginFailure = StoreError.SessionLocked | StoreError.StoreUnwritable | StoreError.StoreUnusable
+
+/** Keeps a new session. It leaves a trace once something is said to it. */
+export const begin = (store: SessionStore.Service): Effect.Effect<Persistence, BeginFailure, Scope.Scope> =>
+  Effect.gen(function* () {
+    const ids = yield* IdGenerator
+    const rootSessionId = ids.unsafeNext("ses") as SessionId
+    const lease = yield* store.lock(rootSessionId)
+    return { rootSessionId, journal: yield* Journal.make(lease), restored: undefined, kept: () => undefined }
+  })
+
+/** Goes on with a session that no other process runs. */
+export const resume = (
+  store: SessionStore.Service,
+  rootSessionId: SessionId
+): Effect.Effect<Persistence, BeginFailure | StoreError.SessionUnknown | StoreError.JournalUnreadable, Scope.Scope> =>
+  Effect.gen(function* () {
+    const lease = yield* store.lock(rootSessionId)
+    const { answers, entries } = yield* store.load(rootSessionId)
+    const restored = Restored.fold(entries)
+    const kept = new Map<string, Kept>()
+    for (const { answered } of restored.sessions) {
+      for (const { answer, by, request } of answered) kept.set(request.requestId, { answer, by })
+    }
+    for (const { answer, by, requestId } of answers) kept.set(requestId, { answer, by })
+    return { rootSessionId, journal: yield* Journal.make(lease), restored, kept: (id) => kept.get(id) }
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// combinators
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The number of the last subagent that the tree made, so that ids stay unique over its whole life. */
+export const lastSubagent = (tree: Restored.Restored | undefined): number =>
+  (tree?.sessions ?? []).reduce((last, { opened }) => {
+    const number = Number(/^subagent_(\d+)$/.exec(opened.subagentId ?? "")?.[1])
+    return number > last ? number : last
+  }, 0)
+
+/** The first entry of a new root session. */
+export const opening = (
+  origin: Origin.Origin,
+  model: Model.Service,
+  instructions: string,
+  profile: string | undefined
+): JournalEntry.SessionOpened => ({
+  _tag: "SessionOpened",
+  version: JournalEntry.version,
+  sessionId: origin.sessionId,
+  rootSessionId: origin.rootSessionId,
+  agent: origin.agent,
+  depth: origin.depth,
+  ...(profile === undefined ? {} : { profile }),
+  model: model.id,
+  instructions: Digest.digest(instructions)
+})
+
+/** What a UI has to know of a session that goes on: that it does, and what the user had said in between. */
+export const retell =
+  (bus: EventBus.Service) =>
+  ({ closed, history, interjections, opened }: Restored.RestoredSession): Effect.Effect<void> =>
+    Effect.map(Effect.clock, (clock) => {
+      if (closed) return
+      const { agent, sessionId } = opened
+      const stamp = { at: clock.unsafeCurrentTimeMillis(), sessionId, agent }
+      bus.unsafePublish({ _tag: "SessionRestored", messages: history.length, ...stamp })
+      for (const { id, interjection, text } of interjections) {
+        const parentId = interjection?.parentId ?? "root"
+        bus.unsafePublish({
+          _tag: "UserInterjected",
+          messageId: id,
+          message: text,
+          targetAgent: agent,
+          parentId,
+          ...stamp
+        })
+      }
+    })

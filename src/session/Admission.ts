@@ -1,0 +1,101 @@
+/**
+ * How a user's words enter a session: into the running turn, into the one that is about to begin, or as the next.
+ *
+ * ```
+ *  filed ── a turn runs, or waits to begin ──► interjection: stops the generation, is read before the next
+ *        ├─ it was cancelled, or decided to end ──► the next turn
+ *        └─ nothing runs ──► begins a turn
+ * ```
+ *
+ * Deciding and filing are one synchronous step, so words are never filed into a turn that does not read any more.
+ */
+import * as FiberId from "effect/FiberId"
+import * as Option from "effect/Option"
+import type { MessageId } from "../core/Id.js"
+import type * as Inbox from "../inbox/Inbox.js"
+import type { Message } from "../inbox/Message.js"
+import { emit, type SessionContext } from "./SessionContext.js"
+import type { StopSignal } from "./Turn.js"
+
+/** What of a session this needs. */
+export interface Host {
+  readonly session: SessionContext
+  /** From the moment a message is filed until nothing is left to do. */
+  readonly isBusy: () => boolean
+  /** Called before words are filed that find no turn. */
+  readonly wake: () => void
+  readonly hasEnded: () => boolean
+  /** Of the running turn, else of the next. */
+  readonly stop: () => StopSignal
+  /** A compaction runs between two turns. */
+  readonly isTidying: () => boolean
+}
+
+export class Admission {
+  private leading: MessageId | undefined
+
+  constructor(private readonly host: Host) {}
+
+  /** Whether words would be an interjection now. */
+  readonly isReceiving = (): boolean => {
+    const { hasEnded, isBusy, session, stop } = this.host
+    const { end, reason } = stop()
+    if (!isBusy() || hasEnded() || end !== undefined || reason !== undefined) return false
+    return this.isBegun() || !session.inbox.isEmpty()
+  }
+
+  /** Files what somebody says. */
+  send(text: string, parentId: string): Message {
+    return this.admit((options) => this.host.session.inbox.port("user").unsafeSend(text, options), parentId)
+  }
+
+  readonly interject = (text: string, parentId: string): Option.Option<Message> =>
+    this.isReceiving() ? Option.some(this.send(text, parentId)) : Option.none()
+
+  /** Files what was said to another session and not read there. */
+  readonly forward = (message: Message): void => {
+    this.admit((options) => this.host.session.inbox.unsafeRefile(message, options), "root")
+  }
+
+  readonly takeBack = (): ReadonlyArray<Message> => {
+    const { inbox } = this.host.session
+    return inbox
+      .peek()
+      .filter(({ delivery, id, source }) => source === "user" && delivery === "steer" && inbox.withdraw(id))
+  }
+
+  /** The queued message that begins the next turn, because others interjected after it; asked once for each turn. */
+  takeLead(): MessageId | undefined {
+    const { leading } = this
+    this.leading = undefined
+    return leading
+  }
+
+  private isBegun(): boolean {
+    return this.host.session.state.correlationId !== undefined
+  }
+
+  private admit(send: (options: Inbox.SendOptions) => Message, parentId: string): Message {
+    const { isBusy, isTidying, session, stop, wake } = this.host
+    const { inbox, origin, redactor, state } = session
+    if (!this.isReceiving()) {
+      // A turn that was cancelled before it began must not swallow what came after.
+      const isLate = isBusy() && stop().reason !== undefined && !this.isBegun()
+      wake()
+      const message = send(isLate ? { delivery: "queue" } : {})
+      if (isTidying()) state.generation?.unsafeInterruptAsFork(FiberId.none)
+      return message
+    }
+    if (!this.isBegun() && !inbox.hasSteering()) this.leading = inbox.peek()[0]?.id
+    const message = send({ interjection: { parentId } })
+    emit(session, {
+      _tag: "UserInterjected",
+      messageId: message.id,
+      message: redactor.text(message.text),
+      targetAgent: origin.agent,
+      parentId
+    })
+    state.generation?.unsafeInterruptAsFork(FiberId.none)
+    return message
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * The envelopes that a session's orders ask for: somebody allows a child its tools before there is a child, and the call
+ * that ordered it finds that again.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Digest from "../core/Digest.js"
+import type { ToolCallId } from "../core/Id.js"
+import * as Redaction from "../core/Redaction.js"
+import { EventBus } from "../event/EventBus.js"
+import type { Interactor } from "../interaction/Interactor.js"
+import * as Grant from "../permission/Grant.js"
+import type { Resolution } from "../permission/PermissionGate.js"
+import type * as Session from "../session/Session.js"
+import type { AgentTree } from "./AgentTree.js"
+import type * as SubagentOrder from "./SubagentOrder.js"
+
+/** What somebody allowed a child that is about to be made. */
+export interface Granted {
+  /** Of the child. */
+  readonly id: string
+  readonly tools: ReadonlyArray<string>
+  /** Of the order it was allowed for: a model may use the id of a call again. */
+  readonly order: string
+}
+
+export interface Options {
+  readonly tree: AgentTree
+  /** The parent. */
+  readonly session: Session.Service
+}
+
+export class Envelopes {
+  /** By the call that asked. */
+  private readonly granted = new Map<ToolCallId, Granted>()
+
+  constructor(private readonly options: Options) {}
+
+  /** Asks for the order's envelope; none when it names no tools and so has none. */
+  ask(
+    callId: ToolCallId,
+    order: SubagentOrder.SubagentOrder,
+    { envelope: tools, model }: SubagentOrder.Recipe
+  ): Effect.Effect<Option.Option<Resolution>, never, Interactor> {
+    if (tools === undefined) return Effect.succeedNone
+    const { session, tree } = this.options
+    const { bus, redactor } = tree.shared
+    return Effect.flatMap(session.model, (own) => {
+      const id = tree.nextSubagentId()
+      const [providerId = "", ...rest] = (model ?? own.id).split("/")
+      return Grant.requestEnvelope({
+        subagentId: id,
+        parentSessionId: session.origin.sessionId,
+        depth: session.origin.depth + 1,
+        tools,
+        active: session.tools.entries.map(({ name }) => name),
+        promptSummary: Redaction.summarize(order.task, redactor),
+        model: { providerId, modelId: rest.join("/") },
+        redactor
+      }).pipe(
+        Effect.provideService(EventBus, bus),
+        Effect.match({
+          onFailure: (error): Resolution => ({
+            granted: false,
+            method: error._tag === "EnvelopeInvalid" ? "pre_validation" : methods[error.how],
+            reason: error.message
+          }),
+          onSuccess: (): Resolution => {
+            this.granted.set(callId, { id, tools, order: Digest.digest(order) })
+            return { granted: true, method: "envelope", reason: `the envelope of ${id} was approved` }
+          }
+        }),
+        Effect.map(Option.some)
+      )
+    })
+  }
+
+  /** What was granted to exactly this order of this call, once. */
+  take(order: unknown, callId: ToolCallId | undefined): Granted | undefined {
+    const granted = callId === undefined ? undefined : this.granted.get(callId)
+    if (callId === undefined || granted === undefined) return undefined
+    this.granted.delete(callId)
+    return granted.order === Digest.digest(order) ? granted : undefined
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const methods: { readonly [How in Grant.EnvelopeDenied["how"]]: Resolution["method"] } = {
+  denied: "user_denied",
+  cancelled: "cancelled",
+  timed_out: "timeout",
+  unavailable: "unavailable"
+}

@@ -1,0 +1,93 @@
+/**
+ * What a person does to the agents of a tree while they work: says something to one of them, selects one, stops one or one
+ * of its calls.
+ *
+ * Words that a cancelled turn has not read are not lost: they stay with their agent and begin its next turn, or, of a
+ * subagent, go up to whoever called it. Whoever would rather have them back, to hand them to the person as a draft, takes
+ * them with `takeBack` before cancelling; then no turn reads them.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { SessionId } from "../core/Id.js"
+import type { CancelReason } from "../core/Interruption.js"
+import type { Message } from "../inbox/Message.js"
+import * as Interjection from "../session/Interjection.js"
+import { ToolCallNotRunning } from "../session/RunningCalls.js"
+import type { TurnEnd } from "../session/Turn.js"
+import type { AgentTree, Node } from "./AgentTree.js"
+
+export interface InterruptOptions {
+  /** Whose turn. Default: the root's, and with it everything that works under its calls. */
+  readonly target?: string | undefined
+  /** One running call instead of a turn, of the target or, without one, of any agent. */
+  readonly toolCallId?: string | undefined
+  /** Default: `user`. */
+  readonly reason?: CancelReason | undefined
+}
+
+/** An agent is named by its path, its session's id or its subagent id. */
+export interface Service {
+  readonly send: (text: string, target?: string) => Effect.Effect<Message, Interjection.AgentUnknown>
+  /** To each of them once; to nobody when one of them is unknown. */
+  readonly broadcast: (
+    text: string,
+    targets: ReadonlyArray<string>
+  ) => Effect.Effect<ReadonlyArray<Message>, Interjection.AgentUnknown>
+  readonly receiver: Effect.Effect<Interjection.Receiver>
+  readonly select: (target: string | undefined) => Effect.Effect<void, Interjection.AgentUnknown>
+  readonly selected: Effect.Effect<Option.Option<Node>>
+  /** Yields how the turn ended; nothing when none ran, or when only a call was cancelled. */
+  readonly interrupt: (
+    options?: InterruptOptions
+  ) => Effect.Effect<Option.Option<TurnEnd>, Interjection.AgentUnknown | ToolCallNotRunning>
+  readonly takeBack: (target?: string) => Effect.Effect<ReadonlyArray<Message>, Interjection.AgentUnknown>
+}
+
+export const make = (tree: AgentTree, root: Node): Service => {
+  /** Read when words are sent; an agent that is gone is selected no more. */
+  let selected: SessionId | undefined
+  const agents = () => [...tree.nodes.values()]
+  const find = (target: string) => Effect.suspend(() => Interjection.find(tree.nodes.values(), target))
+  const those = (target: string | undefined): Effect.Effect<ReadonlyArray<Node>, Interjection.AgentUnknown> =>
+    target === undefined ? Effect.sync(agents) : Effect.map(find(target), (found) => [found])
+  const selectedNode = () => (selected === undefined ? undefined : tree.nodes.get(selected))
+  const scene = (target?: Node): Interjection.Scene => ({ root, agents: agents(), target, selected: selectedNode() })
+  const deliver = (text: string, target?: Node) => Effect.suspend(() => Interjection.deliver(scene(target), text))
+
+  return {
+    send: (text, target) =>
+      target === undefined ? deliver(text) : Effect.flatMap(find(target), (found) => deliver(text, found)),
+    broadcast: (text, targets) =>
+      Effect.flatMap(Effect.forEach(targets, find), (found) =>
+        Effect.forEach(new Set(found), (target) => deliver(text, target))
+      ),
+    receiver: Effect.sync(() => Interjection.receiver(scene())),
+    select: (target) =>
+      Effect.map(target === undefined ? Effect.succeed(undefined) : find(target), (found) => {
+        selected = found?.origin.sessionId
+      }),
+    selected: Effect.sync(() => Option.fromNullable(selectedNode())),
+    interrupt: ({ target, toolCallId, reason = "user" } = {}) => {
+      if (toolCallId !== undefined) return Effect.flatMap(those(target), (nodes) => cancelCall(nodes, toolCallId))
+      const whose = target === undefined ? Effect.succeed(root) : find(target)
+      return Effect.flatMap(whose, ({ session }) => session.cancel(reason))
+    },
+    takeBack: (target) => Effect.map(those(target), (nodes) => nodes.flatMap(({ session }) => session.takeBack()))
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const cancelCall = (
+  nodes: ReadonlyArray<Node>,
+  toolCallId: string
+): Effect.Effect<Option.Option<TurnEnd>, ToolCallNotRunning> =>
+  Effect.suspend(() => {
+    const running = nodes.flatMap(({ session }) => session.calls.ids.map((id) => ({ id, calls: session.calls })))
+    const unknown = new ToolCallNotRunning({ toolCallId, running: running.map(({ id }) => id) })
+    const found = running.find(({ id }) => id === toolCallId)
+    if (found === undefined) return unknown
+    return Effect.flatMap(found.calls.cancel(found.id), (cancelled) => (cancelled ? Effect.succeedNone : unknown))
+  })
