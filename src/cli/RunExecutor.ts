@@ -6,14 +6,15 @@ import type * as Scope from "effect/Scope"
 import type { Service as Screen } from "../channel/ConsoleScreen.js"
 import type { Halted } from "../channel/HaltChannel.js"
 import type * as Agent from "../runtime/Agent.js"
-import { Cancelled, type TurnEnd } from "../session/Turn.js"
+import { Cancelled, Failed, type TurnEnd } from "../session/Turn.js"
 import * as ExitCode from "./ExitCode.js"
 import * as Output from "./Output.js"
 import * as Transcript from "./Transcript.js"
 
 export interface Options {
   readonly agent: Agent.Agent
-  readonly task: string
+  /** Absent when a session goes on with what it was doing. */
+  readonly task: string | undefined
   /** Where a person follows and is asked; nothing when nobody watches. */
   readonly screen: Screen | undefined
   /** Whether the screen is drawn. On plain lines every line is an answer, so nothing else may read them. */
@@ -39,7 +40,7 @@ export const run = ({
         : yield* Effect.forkScoped(Transcript.follow(agent.events, screen, progress(screen), { interactive }))
     if (screen !== undefined && interactive) yield* Effect.forkScoped(listen(screen, agent))
     const halt = yield* haltWith(agent, halted)
-    const end = yield* Effect.orElseSucceed(agent.run(task), () => stopped)
+    const end = yield* ending(agent, task)
     yield* agent.shutdown
     if (shown !== undefined) yield* Fiber.await(shown)
     return report(end, yield* halt)
@@ -66,6 +67,16 @@ export const haltWith = (
 // -----------------------------------------------------------------------------------------------------------------
 
 const stopped: TurnEnd = Cancelled({ reason: "shutdown", steps: 0 })
+
+const ending = (agent: Agent.Agent, task: string | undefined): Effect.Effect<TurnEnd> =>
+  task === undefined
+    ? Effect.map(
+        agent.awaitIdle,
+        Option.getOrElse(() => stopped)
+      )
+    : Effect.catchAll(agent.run(task), (error) =>
+        Effect.succeed(error._tag === "AgentStopped" ? stopped : Failed({ error: error.message, steps: 0 }))
+      )
 
 /** Tool calls, notices and what subagents say; the answer itself goes to standard output once, at the end. */
 const progress = (screen: Screen): Transcript.Transcript => Transcript.make({ color: screen.color, quiet: true })

@@ -80,7 +80,7 @@ export interface Options {
   readonly redactor?: Redaction.Redactor | undefined
   /** Where every settled interaction is written down before its answer counts. Default: nowhere. */
   readonly audit?: AuditTrail.Service | undefined
-  /** Where requests are kept, so that they outlive the process. Default: nowhere. */
+  /** Where requests are kept, so that another process can go on with them. Default: nowhere. */
   readonly journal?: InteractionJournal | undefined
   /** Default: none. */
   readonly spans?: Spans.Service | undefined

@@ -23,7 +23,7 @@ import * as Scope from "effect/Scope"
 import { IdGenerator, type SessionId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import type * as Origin from "../core/Origin.js"
-import type * as AgentEvent from "../event/AgentEvent.js"
+import * as AgentEvent from "../event/AgentEvent.js"
 import * as AuditTrail from "../event/AuditTrail.js"
 import * as EventBus from "../event/EventBus.js"
 import type { Message } from "../inbox/Message.js"
@@ -158,7 +158,7 @@ export interface Options {
   readonly shutdownWithin?: Duration.DurationInput | undefined
   /** With no interactor attached any more: fail the request, or wait for the next. Default: `fail`. */
   readonly whenNobody?: "fail" | "wait" | undefined
-  /** Where the agent is kept, so that it outlives the process. Default: nowhere. */
+  /** Where the agent is kept, so that another process can go on with it. Default: nowhere. */
   readonly persistence?: Persistence.Persistence | undefined
   /** Agent path. Default: `main`. */
   readonly name?: string | undefined
@@ -285,7 +285,8 @@ export const startWith = (
       sessionId: id,
       agent: origin.agent
     }))
-    const publish = (body: AgentEvent.Body) => Effect.map(stamp, (stamp) => bus.unsafePublish({ ...body, ...stamp }))
+    const publish = (body: AgentEvent.Body) =>
+      Effect.map(stamp, (stamp) => bus.unsafePublish(AgentEvent.make(stamp, body)))
 
     yield* publish({
       _tag: "AgentCreated",

@@ -9,13 +9,21 @@
  * delegates, read by `Interjection`.
  */
 import type { SessionId, ToolCallId } from "../core/Id.js"
-import type { Service as Session } from "./Session.js"
+import type * as Origin from "../core/Origin.js"
+
+/** What of a child's session this needs. */
+export interface Child {
+  readonly origin: Origin.Origin
+  /** Whether it reads what is said to it now. */
+  readonly isReceiving: () => boolean
+  readonly delegations: Delegations
+}
 
 export interface Delegation {
   readonly toolCallId: ToolCallId
   /** Of the tool: the lowest is heard first. Absent: it hears only what is said to it by name. */
   readonly precedence: number | undefined
-  readonly session: Session
+  readonly session: Child
 }
 
 export class Delegations {

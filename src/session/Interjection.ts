@@ -18,6 +18,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type * as Origin from "../core/Origin.js"
 import type { Message } from "../inbox/Message.js"
+import type { Delegations } from "./Delegation.js"
 import type { Service as Session } from "./Session.js"
 
 /** One agent that words may be meant for. */
@@ -72,16 +73,7 @@ export const named: Strategy = (scene) => chosen(scene, scene.target)
 export const selected: Strategy = (scene) => chosen(scene, scene.selected)
 
 /** The child that works under a tool call which may be interrupted, as deep as it goes: see `Delegations.first`. */
-export const delegated: Strategy = ({ agents, root }) => {
-  let found: Receiver | undefined
-  for (let session = root.session; ;) {
-    const delegation = session.delegations.first()
-    const agent = delegation && agents.find((candidate) => candidate.session === delegation.session)
-    if (delegation === undefined || agent === undefined) return found
-    found = { agent, parentId: delegation.toolCallId, chosen: false }
-    session = delegation.session
-  }
-}
+export const delegated: Strategy = ({ agents, root }) => deepest(agents, root.session.delegations)
 
 /** The root. */
 export const root = ({ root }: Scene): Receiver => ({ agent: root, parentId: "root", chosen: false })
@@ -124,6 +116,14 @@ export const deliver = (scene: Scene, text: string): Effect.Effect<Message> =>
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const deepest = (agents: ReadonlyArray<Agent>, delegations: Delegations): Receiver | undefined => {
+  const delegation = delegations.first()
+  if (delegation === undefined) return undefined
+  const { session, toolCallId } = delegation
+  const agent = agents.find((candidate) => candidate.session === session)
+  return deepest(agents, session.delegations) ?? (agent && { agent, parentId: toolCallId, chosen: false })
+}
 
 const chosen = ({ agents }: Scene, agent: Agent | undefined): Receiver | undefined =>
   agent && { agent, parentId: callOver(agents, agent), chosen: true }

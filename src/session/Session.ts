@@ -255,7 +255,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       const work = Turn.run(session, input, stop, begun).pipe(
         SessionSpan.turn(session, { input, parent: order?.span, ended: () => Turn.report(Turn.endOf(stop)) }),
         Interactor.withInteractor(session.interactor),
-        Origin.withOrigin({ ...origin, correlationId })
+        Origin.withOrigin(Object.assign({}, origin, { correlationId }))
       )
       return Effect.ensuring(cancellable(work, restore), close)
     }

@@ -7,7 +7,7 @@ import type { CorrelationId, MessageId, ToolCallId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
 import type * as Spans from "../core/Spans.js"
-import type * as AgentEvent from "../event/AgentEvent.js"
+import * as AgentEvent from "../event/AgentEvent.js"
 import type * as EventBus from "../event/EventBus.js"
 import type * as Inbox from "../inbox/Inbox.js"
 import type * as Interactor from "../interaction/Interactor.js"
@@ -103,14 +103,9 @@ export interface SessionState {
 
 /** Publishes an event as this session. False: the bus is full, and the caller should wait for room. */
 export const emit = (session: SessionContext, body: AgentEvent.Body): boolean => {
+  const { agent, sessionId } = session.origin
   const { correlationId } = session.state
-  const stamp: AgentEvent.Stamp = {
-    at: session.now(),
-    sessionId: session.origin.sessionId,
-    agent: session.origin.agent,
-    ...(correlationId === undefined ? {} : { correlationId })
-  }
-  return session.bus.unsafePublish({ ...body, ...stamp })
+  return session.bus.unsafePublish(AgentEvent.make({ at: session.now(), sessionId, agent, correlationId }, body))
 }
 
 export const setStatus = (session: SessionContext, status: SessionState["status"]): boolean => {

@@ -171,7 +171,6 @@ describe("an order that cannot be carried out", () => {
     Effect.gen(function* () {
       const family = yield* start({
         script: { main: [calls(delegate("helper")), { text: "done" }] },
-        ...{ runtime: {} },
         subagents: { profiles: [Family.profile("helper", { model: "other/large" })], resolveModel: () => Effect.never }
       })
       const running = yield* Effect.fork(family.agent.run("go"))

@@ -263,6 +263,22 @@ describe("the transcript of several agents", () => {
     assert.deepStrictEqual(shown([...interrupted, main.says("te.\n")]), ["I write.", "│ explore ○ x", "│ explore ▸ hi"])
   })
 
+  it("prints the main agent's words by rows too while others work, so that those come between", () => {
+    const words = (text: string) => text.split(/(?<= )/).map((word) => main.says(word))
+    const events = [
+      ...withChild,
+      ...words("one two three four five six seven eight nine ten eleven twelve "),
+      explore.says("hello\n"),
+      ...words("thirteen"),
+      main.ends
+    ]
+    assert.deepStrictEqual(shown(events, 62).slice(2), [
+      "one two three four five six seven eight nine ten eleven twelve",
+      "│ explore ▸ hello",
+      "thirteen"
+    ])
+  })
+
   it("does not keep others quiet for ever behind a line that does not end", () => {
     const many = Array.from({ length: 300 }, (_, index) => explore.says(`${index}\n`))
     const lines = shown([...working, main.says("I wri"), explore.created, explore.turn("x"), ...many])

@@ -73,25 +73,32 @@ const lastRow = (terminal: TestTerminal.TestTerminal) => terminal.screen().at(-1
 describe("chat with subagents", () => {
   it.scoped("three children at once stay readable, and the status says what each does", () =>
     Effect.gen(function* () {
-      const { enter, terminal, wait } = yield* chat({
-        main: [calls(delegate("helper", "a"), delegate("helper", "b"), delegate("nested", "c")), { text: "All done." }],
-        helper: [slowly("I look here and there and find one thing.\nIt is small.")],
-        nested: [slowly("And I find nothing at all.")]
-      })
-      yield* enter("go")
-      assert.include(
-        terminal.screen().at(-2),
-        "main executing · helper streaming · helper-2 streaming · nested streaming"
+      const { enter, terminal, wait } = yield* chat(
+        {
+          main: [
+            calls(delegate("helper", "a"), delegate("other", "b"), delegate("nested", "c")),
+            { text: "All done." }
+          ],
+          helper: [slowly("I look here and there and find one thing.\nIt is small.")],
+          other: [slowly("I look there and here and find two things.\nThey are large.")],
+          nested: [slowly("And I find nothing at all.")]
+        },
+        { subagents: { profiles: ["helper", "other", "nested"].map((name) => Family.profile(name)) } }
       )
+      yield* enter("go")
+      assert.include(terminal.screen().at(-2), "main executing · helper streaming · other streaming · nested streaming")
       yield* wait("10 seconds")
       const rows = terminal.screen()
-      const of = (label: string) => rows.filter((row) => row.startsWith(`│ ${label} ▸`))
-      for (const label of ["helper", "helper-2"])
-        assert.deepStrictEqual(of(label), [
-          `│ ${label} ▸ I look here and there and find one thing.`,
-          `│ ${label} ▸ It is small.`
-        ])
-      assert.deepStrictEqual(of("nested"), ["│ nested ▸ And I find nothing at all."])
+      const said = (label: string) => rows.filter((row) => row.startsWith(`│ ${label} ▸`))
+      assert.deepStrictEqual(said("helper"), [
+        "│ helper ▸ I look here and there and find one thing.",
+        "│ helper ▸ It is small."
+      ])
+      assert.deepStrictEqual(said("other"), [
+        "│ other ▸ I look there and here and find two things.",
+        "│ other ▸ They are large."
+      ])
+      assert.deepStrictEqual(said("nested"), ["│ nested ▸ And I find nothing at all."])
       const ends = rows.filter((row) => row.startsWith("  ✓"))
       assert.strictEqual(ends.length, 3)
       assert.match(ends.join("\n"), /✓ nested · 1 turn, 110 tokens, \d/)
@@ -274,6 +281,27 @@ describe("chat with subagents", () => {
       yield* ctrlC
       assert.include(terminal.screen().join("\n"), "│ nested ✗ finished: cancelled (user)")
       assert.isTrue(yield* agent.isIdle)
+    })
+  )
+
+  it.scoped("/cancel stops one running call, and the turn goes on", () =>
+    Effect.gen(function* () {
+      const { enter, terminal } = yield* chat(
+        {
+          main: [calls(delegate("helper")), { text: "done" }],
+          helper: [work("a", "b"), { text: "One was stopped." }]
+        },
+        { worker: (name) => (name === "a" ? Effect.never : Effect.succeed(name)) }
+      )
+      yield* enter("/permissions allow work")
+      yield* enter("/permissions default allow")
+      yield* enter("go")
+      yield* enter("/cancel sleep")
+      assert.include(terminal.screen(), "No agent and no running call is called sleep. /agents lists the agents.")
+      yield* enter("/cancel work")
+      const rows = terminal.screen().join("\n")
+      assert.match(rows, /│ helper ✗ work .*cancelled/)
+      assert.include(rows, "│ helper ▸ One was stopped.\n  ✓ helper")
     })
   )
 

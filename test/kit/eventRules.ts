@@ -2,6 +2,31 @@
 import type { AgentEvent } from "../../src/event/AgentEvent.js"
 import { settling } from "./Recorder.js"
 
+/** The same for a tree: what each agent did belongs together, and children live inside what their parents have. */
+export const familyViolations = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<string> => {
+  const wrong: Array<string> = []
+  const agents = new Map<string, Array<AgentEvent>>()
+  const alive = new Set<string>()
+  const paths = new Set<string>()
+  for (const event of events) {
+    if (event._tag === "AgentCreated") {
+      if (alive.has(event.sessionId) || paths.has(event.agent)) wrong.push(`${event.agent} was made twice`)
+      if (event.parentSessionId !== undefined && !alive.has(event.parentSessionId))
+        wrong.push(`${event.agent} is an orphan`)
+      alive.add(event.sessionId)
+      paths.add(event.agent)
+    } else if (!alive.has(event.sessionId) && event._tag !== "LateAnswer") {
+      wrong.push(`${event._tag} of ${event.agent}, which is not alive`)
+    }
+    if (event._tag === "AgentStatusChanged" && event.status === "done") alive.delete(event.sessionId)
+    const own = agents.get(event.sessionId) ?? []
+    agents.set(event.sessionId, own)
+    own.push(event)
+  }
+  for (const own of agents.values()) wrong.push(...violations(own).map((problem) => `${own[0]?.agent}: ${problem}`))
+  return wrong
+}
+
 /** Sentences about what is wrong; none for a complete recording. */
 export const violations = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<string> => {
   const wrong: Array<string> = []

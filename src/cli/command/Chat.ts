@@ -10,6 +10,7 @@ import * as Interactor from "../../interaction/Interactor.js"
 import type * as Arguments from "../Arguments.js"
 import * as Channels from "../Channels.js"
 import * as ChatExecutor from "../ChatExecutor.js"
+import * as Keeping from "../Keeping.js"
 import * as Launch from "../Launch.js"
 import * as Screen from "../Screen.js"
 import * as Settings from "../Settings.js"
@@ -17,9 +18,10 @@ import * as Settings from "../Settings.js"
 export const run = (invocation: Arguments.Invocation) =>
   Effect.gen(function* () {
     const { flags } = invocation
-    const settings = yield* Settings.load(flags)
-    const plans = yield* Channels.plan(flags, settings, [{ _tag: "Console" }])
+    const loaded = yield* Settings.load(flags)
+    const plans = yield* Channels.plan(flags, loaded, [{ _tag: "Console" }])
     const interactive = Screen.isInteractive("stdout")
+    const { persistence, settings } = yield* Keeping.open(flags, loaded)
     // The model is resolved before the terminal is taken over, so that a mistake is told on a plain line.
     yield* Launch.resolveModel(settings, settings.model)
     const known = yield* Launch.profiles(settings)
@@ -28,12 +30,14 @@ export const run = (invocation: Arguments.Invocation) =>
       const console = yield* ConsoleChannel.make()
       const wantsTrust = settings.wantsTrust || known.wantTrust
       const trusted = wantsTrust && interactive ? yield* askForTrust(settings, console) : false
-      const current = trusted ? yield* Settings.load({ ...flags, trust: true }) : settings
+      const { model, profile } = settings
+      const current = trusted ? { ...(yield* Settings.load({ ...flags, trust: true })), model, profile } : settings
       const profiles = trusted ? yield* Launch.profiles(current) : known
       for (const warning of [...current.warnings, ...profiles.remarks]) yield* screen.printLine(warning)
       if (current.wantsTrust) yield* screen.printLine(Settings.untrustedNotice(current))
       const opened = yield* Channels.open(plans, current, Effect.succeed(console))
       const agent = yield* Launch.startAgent(current, profiles, opened, {
+        persistence,
         events: { capacity: 4_096 },
         outputStreamed: true
       })

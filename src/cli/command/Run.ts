@@ -8,6 +8,7 @@ import * as Arguments from "../Arguments.js"
 import * as Channels from "../Channels.js"
 import * as Input from "../Input.js"
 import * as JsonExecutor from "../JsonExecutor.js"
+import * as Keeping from "../Keeping.js"
 import * as Launch from "../Launch.js"
 import * as Output from "../Output.js"
 import * as RunExecutor from "../RunExecutor.js"
@@ -17,14 +18,15 @@ import * as Settings from "../Settings.js"
 export const run = (invocation: Arguments.Invocation) =>
   Effect.gen(function* () {
     const { flags, words } = invocation
-    const settings = yield* Settings.load(flags)
+    const loaded = yield* Settings.load(flags)
     const jsonl = flags.jsonl === true
     const json = jsonl || flags.json === true
     const attended = !json && Screen.isInteractive("stderr")
     const fallback: ReadonlyArray<Channels.Plan> = attended ? [{ _tag: "Console" }] : jsonl ? [] : [{ _tag: "Halt" }]
-    const plans = yield* Channels.plan(flags, settings, fallback)
+    const plans = yield* Channels.plan(flags, loaded, fallback)
     const wantsConsole = plans.some((plan) => plan._tag === "Console")
-    const task = yield* taskOf(words, jsonl, wantsConsole)
+    const task = yield* taskOf(words, jsonl || Keeping.isResuming(flags), wantsConsole)
+    const { persistence, settings } = yield* Keeping.open(flags, loaded)
     yield* Launch.resolveModel(settings, settings.model)
     const profiles = yield* Launch.profiles(settings)
     for (const warning of [...settings.warnings, ...profiles.remarks])
@@ -41,6 +43,9 @@ export const run = (invocation: Arguments.Invocation) =>
         const { halted } = opened
         const channel = jsonl ? Option.some(yield* JsonExecutor.makePeer(settings.timeouts)) : Option.none()
         const agent = yield* Launch.startAgent(settings, profiles, opened, {
+          persistence,
+          // What a peer is asked before it is there waits for it.
+          whenNobody: jsonl ? "wait" : "fail",
           // A program that reads our lines gets every one of them; a screen may skip.
           events: json ? { capacity: 256, whenFull: "wait" } : { capacity: 4_096 }
         })
@@ -50,7 +55,7 @@ export const run = (invocation: Arguments.Invocation) =>
         if (!json) {
           return yield* RunExecutor.run({
             agent,
-            task: task ?? "",
+            task,
             screen: Option.getOrUndefined(screen),
             interactive: Screen.isInteractive("stderr"),
             halted
@@ -71,18 +76,18 @@ export const run = (invocation: Arguments.Invocation) =>
         )
       : body(Option.none())
     return yield* Effect.flatten(Effect.scoped(finish))
-  })
+  }).pipe(Effect.scoped)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The words, else standard input; a peer may send its task later. */
-const taskOf = (words: ReadonlyArray<string>, jsonl: boolean, wantsConsole: boolean) =>
+/** The words, else standard input; a peer may send its task later, and a session that goes on may have one. */
+const taskOf = (words: ReadonlyArray<string>, mayLack: boolean, wantsConsole: boolean) =>
   Effect.gen(function* () {
     const task = words.join(" ").trim()
     if (task !== "") return task
-    if (jsonl) return undefined
+    if (mayLack) return undefined
     if (process.stdin.isTTY === true || wantsConsole) {
       return yield* new Arguments.UsageError({
         message: 'assent run needs a task: assent run "summarise README.md", or pipe one in.'

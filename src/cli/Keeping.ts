@@ -1,0 +1,84 @@
+/** Which session the command line runs: a new one, the one that was named, or the one that was used last. */
+import type * as FileSystem from "@effect/platform/FileSystem"
+import type * as Path from "@effect/platform/Path"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { SessionId } from "../core/Id.js"
+import { visible } from "../event/AuditReport.js"
+import * as Persistence from "../runtime/Persistence.js"
+import * as Restored from "../session/Restored.js"
+import type * as SessionStore from "../session/SessionStore.js"
+import * as Arguments from "./Arguments.js"
+import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
+import type * as Settings from "./Settings.js"
+import * as StorePlace from "./StorePlace.js"
+
+export interface Kept {
+  readonly persistence: Persistence.Persistence
+  /** With what the session had before, where no flag says otherwise. */
+  readonly settings: Settings.Settings
+}
+
+/** Whether the flags name a session to go on with. */
+export const isResuming = (flags: Arguments.Flags): boolean => flags.resume !== undefined || flags.continue === true
+
+/** Opens the store and locks the session in it for as long as the scope. */
+export const open = (
+  flags: Arguments.Flags,
+  settings: Settings.Settings
+): Effect.Effect<
+  Kept,
+  Arguments.UsageError | ConfigurationInvalid.ConfigurationInvalid,
+  FileSystem.FileSystem | Path.Path | Scope.Scope
+> =>
+  Effect.gen(function* () {
+    const place = yield* StorePlace.of(flags, settings)
+    if (isResuming(flags) && place === StorePlace.memory)
+      return yield* misuse("Nothing is kept in memory to go on with.")
+    if (flags.resume !== undefined && flags.continue === true) {
+      return yield* misuse("--resume names a session and --continue takes the last one; leave one of them out.")
+    }
+    if (!isResuming(flags)) {
+      return { settings, persistence: yield* Persistence.begin(yield* StorePlace.open(place)) }
+    }
+    const store = yield* StorePlace.openExisting(place)
+    if (store === undefined) return yield* misuse(`There are no sessions in ${place}.`)
+    const persistence = yield* Persistence.resume(store, yield* chosen(store, flags.resume, place))
+    const opened = persistence.restored && Restored.get(persistence.restored, persistence.rootSessionId)?.opened
+    return {
+      persistence,
+      settings: {
+        ...settings,
+        model: flags.model ?? opened?.model ?? settings.model,
+        profile: flags.profile ?? opened?.profile
+      }
+    }
+  }).pipe(
+    Effect.catchTags({
+      SessionLocked: refuse,
+      SessionUnknown: refuse,
+      StoreUnusable: refuse,
+      StoreUnwritable: refuse,
+      JournalUnreadable: refuse
+    })
+  )
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const misuse = (message: string) => new Arguments.UsageError({ message })
+
+const refuse = (error: { readonly message: string }) => ConfigurationInvalid.make(error.message)
+
+const chosen = (store: SessionStore.Service, id: string | undefined, place: string) =>
+  Effect.gen(function* () {
+    const sessions = yield* store.list
+    const found = id === undefined ? sessions[0] : sessions.find(({ rootSessionId }) => rootSessionId === id)
+    if (found !== undefined) return found.rootSessionId as SessionId
+    if (id === undefined) return yield* misuse(`There are no sessions in ${place}.`)
+    const known = sessions.slice(0, 5).map(({ rootSessionId }) => rootSessionId)
+    return yield* misuse(
+      `There is no session ${visible(id)} in ${place}. ${known.length === 0 ? "It holds none." : `The last ones: ${known.join(", ")}.`}`
+    )
+  })
