@@ -144,7 +144,11 @@ const refuse = (why: string, line: string, screen: Screen): Effect.Effect<boolea
 
 /** Puts lines before what is being typed. */
 const giveBack = (lines: ReadonlyArray<string>, screen: Screen): Effect.Effect<void> =>
-  Effect.flatMap(screen.draft, (draft) => screen.setDraft([...lines, draft].filter((text) => text !== "").join("\n")))
+  lines.length === 0
+    ? Effect.void
+    : Effect.flatMap(screen.draft, (draft) =>
+        screen.setDraft([...lines, draft].filter((text) => text !== "").join("\n"))
+      )
 
 /**
  * Cancels the main agent's turn, or when it has none what works in the background. What no agent has read is taken back
@@ -153,9 +157,9 @@ const giveBack = (lines: ReadonlyArray<string>, screen: Screen): Effect.Effect<v
 const cancel = (agent: Agent.Agent, screen: Screen): Effect.Effect<void> =>
   Effect.gen(function* () {
     const agents = yield* agent.agents
-    const unread = agents.flatMap(({ session }) => session.takeBack()).sort((a, b) => a.at - b.at)
+    const unread = yield* Effect.orElseSucceed(agent.takeBack(), () => [])
     yield* giveBack(
-      unread.map(({ text }) => text),
+      [...unread].sort((a, b) => a.at - b.at).map(({ text }) => text),
       screen
     )
     const end = yield* agent.cancel("user")

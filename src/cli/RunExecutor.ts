@@ -87,7 +87,8 @@ const listen = (screen: Screen, agent: Agent.Agent): Effect.Effect<void> =>
     for (;;) {
       const submitted = yield* screen.next
       if (submitted._tag === "EndOfInput") return
-      if (submitted._tag === "Interrupt") yield* agent.cancel("user")
+      // What was typed and not read would begin another turn.
+      if (submitted._tag === "Interrupt") yield* Effect.zipRight(Effect.ignore(agent.takeBack()), agent.cancel("user"))
       else yield* Effect.ignore(agent.send(submitted.text))
     }
   })

@@ -48,9 +48,9 @@ export interface Service {
   readonly takeSteering: () => ReadonlyArray<Message>
   /**
    * Takes what starts a turn: all steering messages, else the oldest queued one. A queued `lead` that is still here comes
-   * first, and what steers with it.
+   * first, and what steers with it. Steering messages that are for `later` stay.
    */
-  readonly takeTurn: (lead?: MessageId) => ReadonlyArray<Message>
+  readonly takeTurn: (lead?: MessageId, later?: ReadonlySet<MessageId>) => ReadonlyArray<Message>
   /** Files, under its own id, a message that another inbox has given up. */
   readonly unsafeRefile: (message: Message, options?: SendOptions) => Message
   /** Takes back a message that was not taken yet. False when it was, or never was here. */
@@ -140,10 +140,13 @@ const open = (ids: Generator, clock: Clock.Clock, options: Options): Service => 
         : Effect.void
     ),
     takeSteering,
-    takeTurn: (lead) => {
+    takeTurn: (lead, later) => {
+      const steering = takeSteering()
+      if (later !== undefined) lanes.steer.push(...steering.filter(({ id }) => later.has(id)))
+      const now = later === undefined ? steering : steering.filter(({ id }) => !later.has(id))
       const at = lead === undefined ? -1 : lanes.queue.findIndex(({ id }) => id === lead)
-      if (at >= 0) return [...lanes.queue.splice(at, 1), ...takeSteering()]
-      return lanes.steer.length > 0 ? takeSteering() : lanes.queue.splice(0, 1)
+      if (at >= 0) return [...lanes.queue.splice(at, 1), ...now]
+      return now.length > 0 ? now : lanes.queue.splice(0, 1)
     },
     unsafeRefile: ({ id, source, text, at }, { delivery = defaultDelivery(source), interjection } = {}) =>
       file({ id, source, delivery, text, at, ...(interjection === undefined ? {} : { interjection }) }),

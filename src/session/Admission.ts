@@ -32,7 +32,10 @@ export interface Host {
 }
 
 export class Admission {
-  private leading: MessageId | undefined
+  /** Queued, and begins the next turn: others interjected after it and must not come before it. */
+  private lead: MessageId | undefined
+  /** Came after the next turn was cancelled, which must not swallow them. */
+  private later: Set<MessageId> | undefined
 
   constructor(private readonly host: Host) {}
 
@@ -64,11 +67,12 @@ export class Admission {
       .filter(({ delivery, id, source }) => source === "user" && delivery === "steer" && inbox.withdraw(id))
   }
 
-  /** The queued message that begins the next turn, because others interjected after it; asked once for each turn. */
-  takeLead(): MessageId | undefined {
-    const { leading } = this
-    this.leading = undefined
-    return leading
+  /** Takes what begins the next turn; nothing when what was cancelled is gone and only what came after is there. */
+  takeTurn(): ReadonlyArray<Message> {
+    const { later, lead } = this
+    this.lead = undefined
+    this.later = undefined
+    return this.host.session.inbox.takeTurn(lead, later)
   }
 
   private isBegun(): boolean {
@@ -79,14 +83,14 @@ export class Admission {
     const { isBusy, isTidying, session, stop, wake } = this.host
     const { inbox, origin, redactor, state } = session
     if (!this.isReceiving()) {
-      // A turn that was cancelled before it began must not swallow what came after.
       const isLate = isBusy() && stop().reason !== undefined && !this.isBegun()
       wake()
-      const message = send(isLate ? { delivery: "queue" } : {})
+      const message = send({})
+      if (isLate) (this.later ??= new Set()).add(message.id)
       if (isTidying()) state.generation?.unsafeInterruptAsFork(FiberId.none)
       return message
     }
-    if (!this.isBegun() && !inbox.hasSteering()) this.leading = inbox.peek()[0]?.id
+    if (!this.isBegun() && !inbox.hasSteering()) this.lead = inbox.peek()[0]?.id
     const message = send({ interjection: { parentId } })
     emit(session, {
       _tag: "UserInterjected",

@@ -130,8 +130,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
 
     const user = inbox.port("user")
 
-    const begin = (): readonly [ReadonlyArray<Message>, CorrelationId] => {
-      const input = inbox.takeTurn(admission.takeLead())
+    const begin = (input: ReadonlyArray<Message>): CorrelationId => {
       busy = true
       turns++
       const correlationId = ids.unsafeNext("turn") as CorrelationId
@@ -143,7 +142,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       TokenBudget.begin(session, input)
       const text = options.redactor.text(input.map((message) => message.text).join("\n\n"))
       emit(session, { _tag: "TurnStarted", input: text })
-      return [input, correlationId]
+      return correlationId
     }
 
     const finish = () => {
@@ -241,8 +240,8 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       Effect.suspend(() => {
         // Words may have been withdrawn since they woke the session.
         if (inbox.isEmpty()) return tidying.isRunning() ? Effect.void : Effect.sync(skip)
-        const [input, correlationId] = begin()
-        return take(input, correlationId, restore)
+        const input = admission.takeTurn()
+        return input.length === 0 ? Effect.sync(skip) : take(input, begin(input), restore)
       })
     )
 

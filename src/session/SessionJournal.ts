@@ -21,7 +21,7 @@ import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
 import * as History from "./History.js"
 import type * as Journal from "./Journal.js"
 import * as JournalEntry from "./JournalEntry.js"
-import type { TurnEnd } from "./Turn.js"
+import type { TurnEnd } from "./TurnEnd.js"
 
 type Content = ReadonlyArray<Prompt.AssistantMessagePart>
 

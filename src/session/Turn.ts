@@ -12,7 +12,6 @@
  * fiber, and with it everything the turn started; what was proposed still gets its results.
  */
 import * as Cause from "effect/Cause"
-import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -21,7 +20,6 @@ import * as Option from "effect/Option"
 import { IdGenerator } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import { BadOutput, type ModelError } from "../model/Model.js"
-import type * as AgentEvent from "../event/AgentEvent.js"
 import type { Message } from "../inbox/Message.js"
 import type { Interactor } from "../interaction/Interactor.js"
 import type { ToolResult } from "../tool/ToolCall.js"
@@ -34,20 +32,9 @@ import type { SessionJournal } from "./SessionJournal.js"
 import * as SessionSpan from "./SessionSpan.js"
 import * as TokenBudget from "./TokenBudget.js"
 import * as ToolExecutor from "./ToolExecutor.js"
+import { Cancelled, Completed, Failed, Halted, TurnLimit, type TurnEnd } from "./TurnEnd.js"
 
-/** How a turn ended: a value, never an exception. */
-export type TurnEnd = Data.TaggedEnum<{
-  /** The model had nothing more to do; `text` is its last answer. */
-  readonly Completed: { readonly text: string; readonly steps: number }
-  readonly Cancelled: { readonly reason: CancelReason; readonly steps: number }
-  /** The limit of model calls was reached; `text` is what there is so far. */
-  readonly TurnLimit: { readonly text: string; readonly steps: number }
-  /** Nobody was there to answer a question. */
-  readonly Halted: { readonly detail: string; readonly steps: number }
-  /** The model or the loop failed; the session stays usable. */
-  readonly Failed: { readonly error: string; readonly steps: number }
-}>
-export const { Completed, Cancelled, TurnLimit, Halted, Failed, $is: is, $match: match } = Data.taggedEnum<TurnEnd>()
+export * from "./TurnEnd.js"
 
 /** What a turn and whoever stops it tell each other. */
 export interface StopSignal {
@@ -89,29 +76,6 @@ export interface Begun {
 
 /** How the turn ended, once its fiber has. */
 export const endOf = (stop: StopSignal): TurnEnd => stop.end ?? stopped(stop, 0)
-
-/** What became of words that were handed in but never began a turn. */
-export const neverBegun: TurnEnd = Cancelled({ reason: "shutdown", steps: 0 })
-
-/** How a turn ended, as it is told. */
-export interface Report {
-  readonly reason: AgentEvent.EndReason
-  readonly steps: number
-  /** Why it was cancelled, halted or failed; not masked. */
-  readonly detail?: string
-}
-
-export const report: (end: TurnEnd) => Report = match({
-  Completed: ({ steps }): Report => ({ reason: "completed", steps }),
-  Cancelled: ({ reason, steps }): Report => ({ reason: "cancelled", steps, detail: reason }),
-  TurnLimit: ({ steps }): Report => ({
-    reason: "turn_limit",
-    steps,
-    detail: `the limit of ${steps} model calls was reached`
-  }),
-  Halted: ({ detail, steps }): Report => ({ reason: "halted", steps, detail }),
-  Failed: ({ error, steps }): Report => ({ reason: "failed", steps, detail: error })
-})
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

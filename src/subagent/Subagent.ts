@@ -199,20 +199,16 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
       return { end, result }
     }
 
-    /** Also a task that is given up has an end, and the end is told. */
-    const ended = (end: Effect.Effect<Turn.TurnEnd>): Effect.Effect<Done> =>
-      Effect.suspend(() => {
-        const before = session.turns()
-        const givenUp = Effect.flatMap(session.isIdle, (idle) => (idle ? session.awaitIdle : Effect.succeedNone)).pipe(
-          Effect.map(Option.filter(() => session.turns() > before)),
-          Effect.map(Option.getOrElse(() => Turn.Cancelled({ reason: "parent", steps: 0 }))),
-          Effect.map(doneWith)
-        )
-        return Effect.map(
-          Effect.onInterrupt(end, () => givenUp),
-          doneWith
-        )
-      })
+    /** A task that is stopped has an end too, and it is told; not that of one which was taken back before it began. */
+    const ended = (end: Effect.Effect<Turn.TurnEnd>, before = session.turns()): Effect.Effect<Done> => {
+      const stopped = Effect.flatMap(session.isIdle, (idle) =>
+        idle && session.turns() > before ? Effect.map(session.awaitIdle, Option.map(doneWith)) : Effect.void
+      )
+      return Effect.map(
+        Effect.onInterrupt(end, () => stopped),
+        doneWith
+      )
+    }
 
     const begin = (task: string, source: Source): Effect.Effect<Option.Option<Message>> =>
       Effect.uninterruptible(
@@ -229,7 +225,8 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
         })
       )
 
-    const work = (task: string) => ended(session.turn(task, { source: "parent", reason: "parent" }))
+    const work = (task: string) =>
+      Effect.suspend(() => ended(session.turn(task, { source: "parent", reason: "parent" })))
     const left = Effect.map(
       session.awaitIdle,
       Option.getOrElse(() => Turn.neverBegun)

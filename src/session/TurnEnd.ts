@@ -1,0 +1,41 @@
+/** How turns end, and how that is told. */
+import * as Data from "effect/Data"
+import type { CancelReason } from "../core/Interruption.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
+
+/** How a turn ended: a value, never an exception. */
+export type TurnEnd = Data.TaggedEnum<{
+  /** The model had nothing more to do; `text` is its last answer. */
+  readonly Completed: { readonly text: string; readonly steps: number }
+  readonly Cancelled: { readonly reason: CancelReason; readonly steps: number }
+  /** The limit of model calls was reached; `text` is what there is so far. */
+  readonly TurnLimit: { readonly text: string; readonly steps: number }
+  /** Nobody was there to answer a question. */
+  readonly Halted: { readonly detail: string; readonly steps: number }
+  /** The model or the loop failed; the session stays usable. */
+  readonly Failed: { readonly error: string; readonly steps: number }
+}>
+export const { Completed, Cancelled, TurnLimit, Halted, Failed, $is: is, $match: match } = Data.taggedEnum<TurnEnd>()
+
+/** What became of words that were handed in but never began a turn. */
+export const neverBegun: TurnEnd = Cancelled({ reason: "shutdown", steps: 0 })
+
+/** How a turn ended, as it is told. */
+export interface Report {
+  readonly reason: AgentEvent.EndReason
+  readonly steps: number
+  /** Why it was cancelled, halted or failed; not masked. */
+  readonly detail?: string
+}
+
+export const report: (end: TurnEnd) => Report = match({
+  Completed: ({ steps }): Report => ({ reason: "completed", steps }),
+  Cancelled: ({ reason, steps }): Report => ({ reason: "cancelled", steps, detail: reason }),
+  TurnLimit: ({ steps }): Report => ({
+    reason: "turn_limit",
+    steps,
+    detail: `the limit of ${steps} model calls was reached`
+  }),
+  Halted: ({ detail, steps }): Report => ({ reason: "halted", steps, detail }),
+  Failed: ({ error, steps }): Report => ({ reason: "failed", steps, detail: error })
+})
