@@ -75,7 +75,7 @@ export const make = ({ color, quiet = false }: Options): Transcript => {
     else if (midLine) {
       waiting.push(words)
       // Whoever stops in the middle of a line must not keep the others quiet for ever.
-      if (waiting.length > patience) breakLine("\n")
+      if (waiting.length > patience) breakLine()
       return
     }
     const rows = Margin.rows({ ...words, changes: last !== node }, { style, columns })
@@ -89,8 +89,8 @@ export const make = ({ color, quiet = false }: Options): Transcript => {
     waiting = []
     for (const words of released) put(words)
   }
-  const breakLine = (end: string): void => {
-    if (end !== "") pieces.push({ whole: false, text: end })
+  const breakLine = (): void => {
+    pieces.push({ whole: false, text: "\n" })
     midLine = false
     release()
   }
@@ -136,7 +136,7 @@ export const make = ({ color, quiet = false }: Options): Transcript => {
     }
   }
   const endLine = (node: Outline.Node): void => {
-    if (node.depth === 0 && (midLine || (last === node && isAlone(outline, node)))) breakLine("\n")
+    if (node.depth === 0 && (midLine || (last === node && isAlone(outline, node)))) breakLine()
     else if (strands.has(node.sessionId)) flush(node)
     // An empty line belongs between lines of one agent, and nowhere else.
     else if (last === node && !midLine) put({ node, mark: Margin.marks.says, text: "", continues: true })
@@ -186,7 +186,7 @@ export const make = ({ color, quiet = false }: Options): Transcript => {
       case "TextDelta":
         return isMain && quiet ? undefined : say(node, Display.sanitize(event.text))
       case "BlockEnded":
-        if (isMain && midLine) breakLine("\n")
+        if (isMain && midLine) breakLine()
         return flush(node)
       case "TurnStarted": {
         if (isMain) return
@@ -252,7 +252,7 @@ export const make = ({ color, quiet = false }: Options): Transcript => {
   const turnEnded = (node: Outline.Node, { detail, reason }: EventOf<"TurnEnded">): void => {
     flush(node)
     if (node.depth > 0) return
-    if (midLine) breakLine("\n")
+    if (midLine) breakLine()
     if (quiet || reason === "completed") return
     const why = detail === undefined ? "" : Display.oneLine(detail)
     const text =

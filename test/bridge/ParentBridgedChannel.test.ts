@@ -117,7 +117,8 @@ describe("a bridge", () => {
         const exit = Option.getOrUndefined(yield* Fiber.poll(asking))
         if (millis === undefined) {
           assert.isUndefined(exit)
-          return yield* Fiber.interrupt(asking)
+          yield* Fiber.interrupt(asking)
+          return
         }
         const failure =
           exit !== undefined && Exit.isFailure(exit)

@@ -448,6 +448,7 @@ class World {
     this.comeIn()
     for (let i = 0; i < 100; i++) {
       this.expect(this.machine.rest(), "it does not come to rest")
+      this.checkDialogs()
       const [dialog] = this.dialogs
       if (dialog !== undefined) dialog.end("allow")
       else if (this.unfinished.length === 0 || !this.machine.passToNext()) break
@@ -456,6 +457,14 @@ class World {
     for (const asking of this.askings) this.checkOutcome(asking)
     this.checkQuiet()
     this.checkEvents()
+  }
+
+  /** Nobody looks at a dialog for which nobody waits. */
+  private checkDialogs(): void {
+    for (const { request } of this.dialogs) {
+      const asking = this.askings.find((asking) => asking.request === request)
+      this.expect(asking?.fiber.unsafePoll() === null, `${request.requestId} is shown, and its asker has gone`)
+    }
   }
 
   private checkQuiet(): void {

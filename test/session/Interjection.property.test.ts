@@ -4,8 +4,6 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import * as TestClock from "effect/TestClock"
-import * as TestContext from "effect/TestContext"
 import type { AgentEvent } from "../../src/event/AgentEvent.js"
 import * as Model from "../../src/model/Model.js"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
@@ -14,6 +12,7 @@ import * as History from "../../src/session/History.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as Kit from "../kit/session.js"
 import * as Shuffled from "../kit/Shuffled.js"
+import * as VirtualClock from "../kit/VirtualClock.js"
 
 const runs = 100
 const words = 100
@@ -24,6 +23,7 @@ const drive = (seed: number) => {
   const below = (n: number) => Math.floor(random() * n)
   const pick = <A>(items: ReadonlyArray<A>): A => items[below(items.length)] as A
   const pause = Effect.suspend(() => Effect.repeatN(Effect.yieldNow(), below(8)))
+  const time = VirtualClock.make()
   const wrong: Array<string> = []
   /** What the person said and did not take back, in order. */
   const said: Array<string> = []
@@ -86,7 +86,7 @@ const drive = (seed: number) => {
           case 0:
             break
           case 1:
-            yield* TestClock.adjust(`${below(4)} seconds`)
+            yield* time.advance(below(4) * 1_000)
             break
           default:
             yield* pause
@@ -98,7 +98,7 @@ const drive = (seed: number) => {
         said.push((yield* Effect.orDie(agent.send(`word ${left}`))).id)
       }
       const waiting = yield* Effect.fork(agent.awaitIdle)
-      while (Option.isNone(yield* waiting.poll)) yield* TestClock.adjust("1 second")
+      while (Option.isNone(yield* waiting.poll)) yield* time.advance(1_000)
 
       const events = yield* kit.events
       const expected = said.filter((id) => !takenBack.has(id))
@@ -119,7 +119,7 @@ const drive = (seed: number) => {
       yield* agent.shutdown
       return [...wrong, ...(yield* kit.wrong)]
     })
-  ).pipe(Effect.withScheduler(new Shuffled.Shuffled(random)), Effect.provide(TestContext.TestContext))
+  ).pipe(Effect.withScheduler(new Shuffled.Shuffled(random)), Effect.withClock(time.clock))
 }
 
 /** Each interjection is acknowledged once, after it was told, in order, and before the next model call but one. */

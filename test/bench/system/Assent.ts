@@ -28,6 +28,7 @@ import * as Cpu from "../Cpu.js"
 import * as Kit from "../Kit.js"
 import * as Script from "../Script.js"
 import * as Workload from "../Workload.js"
+import * as Children from "./Children.js"
 
 interface Options {
   readonly model: Model.Service
@@ -466,6 +467,7 @@ export const workloads: Workload.Workloads = {
   approval,
   "blocked-1000": blocked(1_000),
   "blocked-10000": blocked(10_000),
+  "children-1000": Children.blocked(1_000),
   match,
   "match-channel": matchChannel,
   events,
