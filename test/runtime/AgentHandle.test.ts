@@ -48,7 +48,7 @@ describe("a handle", () => {
       }
       yield* Queue.offer(input, AgentHandle.Enqueue({ text: "then" }))
       yield* settle
-      assert.strictEqual(yield* Queue.size(input), 0)
+      assert.isAtMost(yield* Queue.size(input), 0)
       const [node] = yield* agent.agents
       assert.deepStrictEqual(
         node?.session.inbox.peek().map(({ text }) => text),
@@ -74,7 +74,7 @@ describe("a handle", () => {
       assert.isBelow(before, 5, "it waits for the reader")
       yield* Queue.offer(input, AgentHandle.Send({ text: "hello?" }))
       yield* settle
-      assert.strictEqual(yield* Queue.size(input), 0)
+      assert.isAtMost(yield* Queue.size(input), 0)
       // Past the queue, though nobody has read anything.
       assert.strictEqual(Option.getOrUndefined(yield* interrupt())?._tag, "Cancelled")
       yield* readAll(events)
