@@ -58,6 +58,7 @@ export const SpawnSubagent = Tool.make("spawn_subagent", {
     )
   )
   .annotate(ToolTrait.Groups, ["subagent"])
+  .annotate(ToolTrait.Resumable, true)
 
 const shorthand = <Name extends "agent" | "explore" | "plan">(name: Name, description: string) =>
   Tool.make(name, {

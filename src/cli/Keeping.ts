@@ -15,6 +15,8 @@ import * as StorePlace from "./StorePlace.js"
 
 export interface Kept {
   readonly persistence: Persistence.Persistence
+  /** Where it is kept: out of the agent's reach. */
+  readonly files: ReadonlyArray<string>
   /** With what the session had before, where no flag says otherwise. */
   readonly settings: Settings.Settings
 }
@@ -39,7 +41,7 @@ export const open = (
       return yield* misuse("--resume names a session and --continue takes the last one; leave one of them out.")
     }
     if (!isResuming(flags)) {
-      return { settings, persistence: yield* Persistence.begin(yield* StorePlace.open(place)) }
+      return { settings, files: filesOf(place), persistence: yield* Persistence.begin(yield* StorePlace.open(place)) }
     }
     const store = yield* StorePlace.openExisting(place)
     if (store === undefined) return yield* misuse(`There are no sessions in ${place}.`)
@@ -47,6 +49,7 @@ export const open = (
     const opened = persistence.restored && Restored.get(persistence.restored, persistence.rootSessionId)?.opened
     return {
       persistence,
+      files: filesOf(place),
       settings: {
         ...settings,
         model: flags.model ?? opened?.model ?? settings.model,
@@ -68,6 +71,10 @@ export const open = (
 // -----------------------------------------------------------------------------------------------------------------
 
 const misuse = (message: string) => new Arguments.UsageError({ message })
+
+/** The database with what SQLite keeps beside it. */
+const filesOf = (place: string): ReadonlyArray<string> =>
+  place === StorePlace.memory ? [] : ["", "-wal", "-shm", "-journal"].map((suffix) => `${place}${suffix}`)
 
 const refuse = (error: { readonly message: string }) => ConfigurationInvalid.make(error.message)
 

@@ -74,6 +74,12 @@ export const profiles = (
     return { all, chosen, remarks, wantTrust: warnings.length > 0 }
   })
 
+/** What was opened, with more that the agent must not touch. */
+export const outOfReach = (opened: Channels.Opened, files: ReadonlyArray<string>): Channels.Opened => ({
+  ...opened,
+  directories: [...opened.directories, ...files]
+})
+
 /** Starts the agent that settings describe, with these interactors attached and their directories out of its reach. */
 export const startAgent = (
   settings: Settings.Settings,

@@ -9,10 +9,13 @@ import type { InteractionError } from "./InteractionError.js"
 import type { InteractionRequest } from "./InteractionRequest.js"
 import type { Answered } from "./Interactor.js"
 
-/** Encoded, with its author. */
+/** How a request ended for good before this process asked it, and who ended it. */
 export interface Kept {
-  readonly answer: unknown
+  /** Encoded; absent when the question was withdrawn. */
+  readonly answer?: unknown
   readonly by: string
+  /** Present when nobody decided, but a rule that somebody had opted for. */
+  readonly how?: "timeout" | "yolo" | undefined
 }
 
 export interface InteractionJournal {
@@ -23,6 +26,6 @@ export interface InteractionJournal {
     request: InteractionRequest,
     end: Exit.Exit<Answered<Interaction.Interaction>, InteractionError>
   ) => Effect.Effect<void, string>
-  /** The answer that came before the request was raised again. */
+  /** The end that came before the request was raised again. */
   readonly kept: (requestId: string) => Kept | undefined
 }

@@ -11,8 +11,8 @@ import type * as Origin from "../core/Origin.js"
 import type * as AuditTrail from "../event/AuditTrail.js"
 import * as Interaction from "./Interaction.js"
 import * as InteractionAudit from "./InteractionAudit.js"
-import { InteractorUnavailable, type InteractionError } from "./InteractionError.js"
-import type { InteractionJournal } from "./InteractionJournal.js"
+import { InteractionCancelled, InteractorUnavailable, type InteractionError } from "./InteractionError.js"
+import type { InteractionJournal, Kept } from "./InteractionJournal.js"
 import type { InteractionRequest } from "./InteractionRequest.js"
 import type { Answered } from "./Interactor.js"
 
@@ -25,20 +25,16 @@ export interface Options {
   readonly origin?: Origin.Origin | undefined
 }
 
-/** The end that the request has already: it was answered while no process ran, or it could not be written down. */
+/** The end that the request has already: it ended while no process ran, or it could not be written down. */
 export const raised = ({ journal }: Options, request: InteractionRequest): Effect.Effect<End | undefined> => {
   if (journal === undefined) return Effect.succeed(undefined)
-  const { interaction, requestId } = request
+  const { requestId } = request
+  const known = before(request, journal.kept(requestId))
+  // It stands in the journal already, and nobody is asked again.
+  if (known !== undefined) return Effect.succeed(known)
   return Effect.match(journal.raised(request), {
     onFailure: (reason): End => Exit.fail(new InteractorUnavailable({ requestId, by: "journal", reason })),
-    onSuccess: (): End | undefined => {
-      const kept = journal.kept(requestId)
-      if (kept === undefined) return undefined
-      const decoded = Interaction.decodeAnswer(interaction, kept.answer)
-      // What does not fit was kept for another question; this one is asked.
-      if (Either.isLeft(decoded)) return undefined
-      return Exit.succeed({ answer: decoded.right, by: kept.by, how: "answered" })
-    }
+    onSuccess: () => undefined
   })
 }
 
@@ -56,6 +52,15 @@ export const settled = (options: Options, request: InteractionRequest, end: End)
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** What does not fit was kept for another question; this one is asked. */
+const before = ({ interaction, requestId }: InteractionRequest, kept: Kept | undefined): End | undefined => {
+  if (kept === undefined) return undefined
+  const { answer, by, how = "answered" } = kept
+  if (answer === undefined) return Exit.fail(new InteractionCancelled({ requestId, by }))
+  const decoded = Interaction.decodeAnswer(interaction, answer)
+  return Either.isLeft(decoded) ? undefined : Exit.succeed({ answer: decoded.right, by, how })
+}
 
 const audited = (
   audit: AuditTrail.Service,

@@ -41,7 +41,7 @@ export const make = <I extends Interaction>(interaction: I): Effect.Effect<Inter
     Effect.flatMap(IdGenerator, (ids) =>
       Effect.flatMap(Reopened, (reopened) =>
         Effect.clockWith((clock) => {
-          const open = toolCallId === undefined ? undefined : reopened?.take(interaction, toolCallId)
+          const open = reopened?.take(interaction, toolCallId)
           return Effect.succeed({
             requestId: open?.requestId ?? (ids.unsafeNext("req") as RequestId),
             correlationId: correlationId ?? ("none" as CorrelationId),

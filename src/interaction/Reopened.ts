@@ -7,10 +7,10 @@ import type { RequestId, ToolCallId } from "../core/Id.js"
 import type * as Interaction from "./Interaction.js"
 
 export interface Service {
-  /** The open question that this call is about to ask again, each once. */
+  /** The question that this call, or the turn itself, is about to ask again, each once. */
   readonly take: (
     interaction: Interaction.Interaction,
-    toolCallId: ToolCallId
+    toolCallId: ToolCallId | undefined
   ) => { readonly requestId: RequestId; readonly issuedAt: number } | undefined
 }
 

@@ -216,7 +216,7 @@ const inPieces = (
 ): Stream.Stream<Model.Part> => {
   const chunks = pieces.map((piece) => Chunk.unsafeFromArray(piece))
   if (pause === undefined) return Stream.fromChunks(...chunks)
-  return Stream.fromIterable(chunks.entries()).pipe(
+  return Stream.fromIterable([...chunks.entries()]).pipe(
     Stream.mapEffect(([index, chunk]) => (index === 0 ? Effect.succeed(chunk) : Effect.as(Effect.sleep(pause), chunk))),
     Stream.flattenChunks
   )

@@ -99,8 +99,8 @@ export const drive = (
     yield* Effect.forkScoped(
       Effect.ensuring(Effect.raceFirst(reading, Effect.asVoid(agent.done)), Queue.shutdown(input))
     )
-    const { done, events, interrupt, shutdown } = agent
-    return { agent, input, events, interrupt, shutdown, done }
+    const { done, events, interrupt } = agent
+    return { agent, input, events, interrupt, shutdown: Effect.zipRight(agent.shutdown, Queue.shutdown(input)), done }
   })
 
 // -----------------------------------------------------------------------------------------------------------------

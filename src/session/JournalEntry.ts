@@ -120,6 +120,11 @@ export const JournalEntry = Schema.Union(
     step: Schema.Number
   }),
   Schema.TaggedStruct("MessageWithdrawn", { messageId: MessageId }),
+  // tasks of a child
+  /** The words are a task: whoever gave it is told its end, by the result of a call of the parent's, else by a message. */
+  Schema.TaggedStruct("TaskGiven", { messageId: MessageId, toolCallId: Schema.optional(ToolCallId) }),
+  /** The message that tells the task's end is filed with the parent. */
+  Schema.TaggedStruct("TaskTold", { messageId: MessageId }),
   // turns
   /** An answer without calls entered the history. */
   Schema.TaggedStruct("AssistantAppended", {
@@ -166,7 +171,9 @@ export const JournalEntry = Schema.Union(
     status: Schema.Literal("answered", "cancelled", "timed_out", "unavailable"),
     /** Encoded; absent for `Auth.*`. */
     answer: Schema.optional(Schema.Unknown),
-    by: Schema.optional(Schema.String)
+    by: Schema.optional(Schema.String),
+    /** Present when nobody decided, but a rule that somebody had opted for. */
+    how: Schema.optional(Schema.Literal("timeout", "yolo"))
   }),
   // state
   Schema.TaggedStruct("PermissionsChanged", { permissions: Permissions }),

@@ -8,10 +8,10 @@ import type { CorrelationId, MessageId, RequestId, SessionId } from "../core/Id.
 import type * as Redaction from "../core/Redaction.js"
 import type { Usage } from "../event/AgentEvent.js"
 import type { Message } from "../inbox/Message.js"
+import type { Kept } from "../interaction/InteractionJournal.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
 import type { End, EntryOf, JournalEntry, Permissions, SessionOpened, Written } from "./JournalEntry.js"
-import type { Service as Reopened } from "../interaction/Reopened.js"
 import * as History from "./History.js"
 import type { Loaded, StoredAnswer } from "./SessionStore.js"
 
@@ -47,8 +47,10 @@ export interface RestoredSession {
   readonly batch: Batch | undefined
   /** Asked and not settled, oldest first. */
   readonly open: ReadonlyArray<InteractionRequest>
-  /** Answered in the unfinished batch: who asks again is given the same answer. */
+  /** Answered or withdrawn in the running turn since its last batch: who asks again is told the same. */
   readonly answered: ReadonlyArray<Answered>
+  /** What its parent gave it to do and was not told the end of, in that order. */
+  readonly tasks: ReadonlyArray<Task>
   /** Added up over all model calls. */
   readonly usage: Usage & { readonly calls: number }
   readonly children: ReadonlyArray<SessionId>
@@ -63,12 +65,16 @@ export interface RestoredTurn {
   readonly step: number
 }
 
-/** A question that has its answer, though perhaps nothing came of it yet. */
-export interface Answered {
+/** A question that somebody has ended, though perhaps nothing came of it yet. */
+export interface Answered extends Kept {
   readonly request: InteractionRequest
-  /** Encoded. */
-  readonly answer: unknown
-  readonly by: string
+}
+
+export interface Task {
+  readonly messageId: MessageId
+  /** The call that waits for its end. */
+  readonly toolCallId: ToolCall["id"] | undefined
+  readonly end: End | undefined
 }
 
 /** What a model proposed in one step. */
@@ -104,6 +110,8 @@ export const fold = (written: Iterable<Written>, from: Restored = empty): Restor
   for (const { entry, sessionId, seq: at } of written) {
     seq = at
     if (entry._tag === "PermissionsChanged") permissions = entry.permissions
+    if (entry._tag === "TurnEnded" && permissions?.turn.includes(sessionId) === true)
+      permissions = { ...permissions, turn: permissions.turn.filter((id) => id !== sessionId) }
     if (entry._tag === "SessionOpened" && !sessions.has(sessionId)) {
       sessions.set(sessionId, new Folding(begun(entry)))
       if (entry.parentSessionId !== undefined) sessions.get(entry.parentSessionId)?.children.push(sessionId)
@@ -134,21 +142,15 @@ export const resultOf = ({ call, ended }: RestoredCall): ToolResult => ({
   result: ended?.result ?? noResult
 })
 
-/** Hands out the questions of a session again under the ids they had, to the calls that ask them again. */
-export const reopening = ({ answered, open }: RestoredSession): Reopened => {
-  const left = [...answered.map(({ request }) => request), ...open]
-  return {
-    take: (interaction, toolCallId) => {
-      const asked = JSON.stringify(interaction)
-      const at = left.findIndex((request) =>
-        request.interaction._tag === "Approve"
-          ? interaction._tag === "Approve" && request.interaction.toolCallId === toolCallId
-          : JSON.stringify(request.interaction) === asked
-      )
-      const [request] = at < 0 ? [] : left.splice(at, 1)
-      return request
-    }
-  }
+/** What still holds of what was told at prompts: nothing that was to end when its session came to rest. */
+export const permissionsOf = ({ permissions, sessions }: Restored): Permissions | undefined => {
+  if (permissions === undefined) return undefined
+  const isBusy = (id: SessionId): boolean =>
+    sessions.some(
+      ({ children, closed, opened, turn, waiting }) =>
+        opened.sessionId === id && !closed && (turn !== undefined || waiting.length > 0 || children.some(isBusy))
+    )
+  return { ...permissions, idle: permissions.idle.filter(isBusy) }
 }
 
 /** An open request, and the answer that came while nobody ran the session. */
@@ -190,6 +192,7 @@ const begun = (opened: SessionOpened): RestoredSession => ({
   batch: undefined,
   open: [],
   answered: [],
+  tasks: [],
   usage: { calls: 0 },
   children: [],
   closed: false
@@ -208,6 +211,7 @@ class Folding {
   private batch: Batch | undefined
   private readonly open: Map<RequestId, InteractionRequest>
   private answered: ReadonlyArray<Answered>
+  private readonly tasks: Map<MessageId, Task>
   private usage: RestoredSession["usage"]
   private closed: boolean
 
@@ -223,6 +227,7 @@ class Folding {
     this.batch = session.batch
     this.open = new Map(session.open.map((request) => [request.requestId, request]))
     this.answered = session.answered
+    this.tasks = new Map(session.tasks.map((task) => [task.messageId, task]))
     this.usage = session.usage
     this.closed = session.closed
   }
@@ -239,6 +244,7 @@ class Folding {
       batch: this.batch,
       open: [...this.open.values()],
       answered: this.answered,
+      tasks: [...this.tasks.values()],
       usage: this.usage,
       children: this.children,
       closed: this.closed
@@ -254,6 +260,15 @@ class Folding {
       case "MessageWithdrawn":
         this.waiting.delete(entry.messageId)
         this.interjections.delete(entry.messageId)
+        this.tasks.delete(entry.messageId)
+        return
+      case "TaskGiven": {
+        const { messageId, toolCallId } = entry
+        this.tasks.set(messageId, { messageId, toolCallId, end: undefined })
+        return
+      }
+      case "TaskTold":
+        this.tasks.delete(entry.messageId)
         return
       case "MessageTaken":
         return this.take(entry)
@@ -279,7 +294,12 @@ class Folding {
         return this.finishBatch()
       case "TurnEnded":
         this.finishBatch()
+        for (const id of this.turn?.input ?? []) {
+          const task = this.tasks.get(id)
+          if (task !== undefined) this.tasks.set(id, { ...task, end: entry.end })
+        }
         this.turn = undefined
+        this.answered = []
         this.lastEnd = entry.end
         return
       case "InteractionRaised":
@@ -309,16 +329,19 @@ class Folding {
       { beginsTurn }
     )
     for (const id of messageIds) this.waiting.delete(id)
-    if (!beginsTurn) return this.reach(step)
+    // The call that sees them is still to come.
+    if (!beginsTurn) return this.reach(step - 1)
     this.turns++
-    this.turn = { correlationId, input: messageIds, step }
+    this.turn = { correlationId, input: messageIds, step: step - 1 }
   }
 
-  private settle({ answer, by, requestId }: EntryOf<"InteractionSettled">): void {
+  private settle({ answer, by, how, requestId, status }: EntryOf<"InteractionSettled">): void {
     const request = this.open.get(requestId)
     this.open.delete(requestId)
-    if (request === undefined || this.batch === undefined || answer === undefined || by === undefined) return
-    this.answered = [...this.answered, { request, answer, by }]
+    // What nobody ended is asked again, and so is a secret, which is not kept.
+    const isDecided = status === "cancelled" || (status === "answered" && answer !== undefined)
+    if (request === undefined || this.turn === undefined || by === undefined || !isDecided) return
+    this.answered = [...this.answered, { request, by, ...(answer === undefined ? {} : { answer }), ...(how && { how }) }]
   }
 
   private reach(step: number): void {

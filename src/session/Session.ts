@@ -7,6 +7,7 @@
  *
  * Everything the session starts lives in the scope it was made in. One turn runs at a time.
  */
+import type * as Prompt from "@effect/ai/Prompt"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -15,6 +16,7 @@ import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { IdGenerator, type CorrelationId } from "../core/Id.js"
+import type { CancelReason } from "../core/Interruption.js"
 import * as Origin from "../core/Origin.js"
 import * as Spans from "../core/Spans.js"
 import * as Inbox from "../inbox/Inbox.js"
@@ -26,7 +28,7 @@ import { Admission } from "./Admission.js"
 import * as Compaction from "./Compaction.js"
 import { Delegations } from "./Delegation.js"
 import * as History from "./History.js"
-import * as Restored from "./Restored.js"
+import * as Reopening from "./Reopening.js"
 import { defaultLimits, emit, printed, setStatus, type SessionContext } from "./SessionContext.js"
 import type { Options, Service } from "./SessionService.js"
 import { RunningCalls } from "./RunningCalls.js"
@@ -125,7 +127,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       }
     }
     history.setSystem(options.instructions)
-    const reopening = restored === undefined ? undefined : Restored.reopening(restored)
+    const reopening = restored === undefined ? undefined : Reopening.make(restored)
     const reopened = reopening === undefined ? Context.empty() : Context.make(Reopened.Reopened, reopening)
 
     const user = inbox.port("user")
@@ -193,18 +195,22 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       if (options.unread !== undefined) admission.takeBack().forEach(options.unread)
     }
 
-    const placeOrder: Service["order"] = (text, { authority, reason = "user", source = "user", span } = {}) => {
+    const placeOrder: Service["order"] = (text, { authority, filed, reason = "user", source = "user", span } = {}) => {
       if (ended) return Option.none()
       busy = true
       const message = inbox.port(source).unsafeSend(text, { delivery: "queue" })
-      const { id } = message
+      filed?.(message)
       const own = authority && PermissionGate.orElse(options.authority)(authority)
-      const placed = orders.place({ id, authority: own, span })
+      return Option.some({ message, ...placed({ id: message.id, authority: own, span }, reason) })
+    }
+
+    const placed = (wanted: Omit<TurnOrder.TurnOrder, "end">, reason: CancelReason) => {
+      const own = orders.place(wanted)
       const giveUp = Effect.suspend(() => {
-        if (inbox.withdraw(id)) return Effect.sync(() => orders.drop(placed))
-        return orders.isOpen(placed) ? Effect.asVoid(stopTurn({ cancel: reason })) : Effect.void
+        if (inbox.withdraw(own.id)) return Effect.sync(() => orders.drop(own))
+        return orders.isOpen(own) ? Effect.asVoid(stopTurn({ cancel: reason })) : Effect.void
       })
-      return Option.some({ message, end: Deferred.await(placed.end), giveUp })
+      return { end: Deferred.await(own.end), giveUp }
     }
 
     const skip = () => {
@@ -259,26 +265,37 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       return Effect.ensuring(cancellable(work, restore), close)
     }
 
-    /** The end is on the disk when others hear of it. */
+    /** The end is on the disk when others hear of it, or it is another end. */
     const close =
       journal === undefined
         ? Effect.sync(finish)
         : Effect.suspend(() => {
             const { correlationId } = session.state
             if (correlationId !== undefined) journal.turnEnded(correlationId, Turn.endOf(stop))
-            const tell = (message: string) => Effect.sync(() => emit(session, { _tag: "AgentError", message }))
-            return Effect.zipRight(Effect.catchAll(journal.flush, tell), Effect.sync(finish))
+            const unsaved = (error: string) =>
+              Effect.sync(() => {
+                const { steps } = Turn.endOf(stop)
+                emit(session, { _tag: "AgentError", message: error })
+                stop.end = Turn.Failed({ error, steps })
+              })
+            return Effect.zipRight(Effect.catchAll(journal.flush, unsaved), Effect.sync(finish))
           })
+
+    /** What was open and is asked by nobody is not open any more. */
+    const reopeningOver = () => journal?.dropped(reopening?.end() ?? [])
 
     /** The turn that another process began. */
     const resumed = Effect.uninterruptibleMask((restore) =>
       Effect.suspend(() => {
-        if (restored?.turn === undefined) return Effect.void
-        const { correlationId, step } = restored.turn
+        const begun = restored?.turn
+        if (begun === undefined) return Effect.sync(reopeningOver)
+        const { correlationId, step } = begun
         session.state.correlationId = correlationId
-        emit(session, { _tag: "TurnStarted", input: "" })
-        const work = take([], correlationId, restore, { step, batch: restored.batch })
-        return Effect.asVoid(Effect.provideService(work, Reopened.Reopened, reopening))
+        order = orders.of(begun.input.map((id) => ({ id })))
+        const isInput = (message: Prompt.Message) => begun.input.some((id) => id === History.metadata(message).messageId)
+        emit(session, { _tag: "TurnStarted", input: history.messages.filter(isInput).map(History.textOf).join("\n\n") })
+        const work = take([], correlationId, restore, { step, batch: restored?.batch, caughtUp: reopeningOver })
+        return Effect.zipRight(Effect.provideService(work, Reopened.Reopened, reopening), Effect.sync(reopeningOver))
       })
     )
 
@@ -350,6 +367,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
           )
         ),
       order: placeOrder,
+      rejoin: (id) => placed({ id, authority: undefined, span: undefined }, "parent"),
       cancel: (reason) => stopTurn({ cancel: reason }),
       halt: (detail) => Effect.asVoid(stopTurn({ halt: detail })),
       isIdle: Effect.sync(isIdle),

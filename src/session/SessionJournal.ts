@@ -15,6 +15,7 @@ import type { Usage } from "../event/AgentEvent.js"
 import type { Message } from "../inbox/Message.js"
 import * as Interaction from "../interaction/Interaction.js"
 import type { InteractionJournal } from "../interaction/InteractionJournal.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import type { Resolution } from "../permission/PermissionGate.js"
 import type { Snapshot } from "../permission/PermissionState.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
@@ -60,6 +61,16 @@ export class SessionJournal {
   /** For the inbox: a message was taken back before anybody read it. */
   readonly withdrawn = (messageId: MessageId): void => {
     this.journal.note({ _tag: "MessageWithdrawn", messageId })
+  }
+
+  /** These words are a task; without a call that waits for it, its end is to be told by a message. */
+  given(messageId: MessageId, toolCallId?: ToolCallId): void {
+    this.journal.note({ _tag: "TaskGiven", messageId, ...(toolCallId === undefined ? {} : { toolCallId }) })
+  }
+
+  /** In the step in which the parent is told. */
+  told(messageId: MessageId): void {
+    this.journal.note({ _tag: "TaskTold", messageId })
   }
 
   taken(messages: ReadonlyArray<Message>, correlationId: CorrelationId, step: number): void {
@@ -143,6 +154,12 @@ export class SessionJournal {
     if (this.opened === undefined) this.journal.note({ _tag: "SessionClosed" })
   }
 
+  /** Questions that nobody asks again. */
+  dropped(requests: ReadonlyArray<InteractionRequest>): void {
+    for (const { requestId } of requests)
+      this.journal.note({ _tag: "InteractionSettled", requestId, status: "cancelled" })
+  }
+
   resumed(): void {
     this.journal.note({ _tag: "SessionResumed" })
   }
@@ -165,13 +182,14 @@ export const interactions = (
     settled: (request, end) => {
       const { requestId, sessionId, interaction } = request
       if (Exit.isSuccess(end)) {
-        const { answer, by } = end.value
+        const { answer, by, how } = end.value
         return write(sessionId, {
           _tag: "InteractionSettled",
           requestId,
           status: "answered",
           ...(Interaction.isSecret(interaction._tag) ? {} : { answer: Interaction.encodeAnswer(interaction, answer) }),
-          by
+          by,
+          ...(how === "timeout" || how === "yolo" ? { how } : {})
         })
       }
       const error = Option.getOrUndefined(Cause.failureOption(end.cause))

@@ -3,6 +3,7 @@ import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 import type { AnySpan } from "effect/Tracer"
+import type { MessageId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import type * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
@@ -71,6 +72,8 @@ export interface TurnOptions {
   readonly authority?: PermissionGate.Authority | undefined
   /** Who hands in the words. Default: `user`. */
   readonly source?: Source | undefined
+  /** Told the words in the step in which they are filed. */
+  readonly filed?: ((message: Message) => void) | undefined
   /** Why the turn is cancelled when whoever waits for it is interrupted. Default: `user`. */
   readonly reason?: CancelReason | undefined
 }
@@ -123,6 +126,8 @@ export interface Service {
     text: string,
     options?: TurnOptions & { readonly span?: AnySpan | undefined }
   ) => Option.Option<Order>
+  /** As {@link order}, for words that another process filed and whose turn has no end yet. Before {@link run}. */
+  readonly rejoin: (id: MessageId) => Pick<Order, "end" | "giveUp">
   /** Cancels the running turn, or the one about to begin, and waits for its end; nothing when idle. */
   readonly cancel: (reason: CancelReason) => Effect.Effect<Option.Option<Turn.TurnEnd>>
   /** Ends the running turn as halted, because nobody can answer. */

@@ -118,7 +118,8 @@ export const make = (
     }
     if (decided !== undefined && !decided.granted) {
       const { granted, method, reason } = decided
-      end(index, call, "denied", denied({ granted, method, reason }).text)
+      if (method === "pre_validation") end(index, call, "invalid", reason)
+      else end(index, call, "denied", denied({ granted, method, reason }).text)
       return Effect.void
     }
     const encoded = started?.params ?? decided?.params ?? call.params

@@ -72,6 +72,8 @@ export interface Begun {
   readonly step: number
   /** Calls whose results are still missing. */
   readonly batch: Restored.Batch | undefined
+  /** Called before the next model call: from here on nothing was done before. */
+  readonly caughtUp: () => void
 }
 
 /** How the turn ended, once its fiber has. */
@@ -131,6 +133,7 @@ class Turn {
           yield* compaction.run(reason, () => this.readSteering())
           this.readSteering()
         }
+        this.begun?.caughtUp()
         this.steps++
         this.acknowledge()
         const exit = yield* this.generate()
@@ -172,6 +175,11 @@ class Turn {
       return this.useTools(batch.content, calls, new Map(batch.calls.map((past) => [past.call.id, past])))
     }
     const last = history.messages.at(-1)
+    const unread = history.messages.slice(history.messages.findLastIndex(({ role }) => role === "assistant") + 1)
+    for (const message of unread) {
+      const { isInterjection, messageId } = History.metadata(message)
+      if (isInterjection === true && messageId !== undefined) this.session.state.unseen.push(messageId)
+    }
     const isAnswered = last?.role === "assistant" && History.metadata(last).partial !== true && !inbox.hasSteering()
     return Effect.succeed(isAnswered ? Completed({ text: this.lastText(), steps: this.steps }) : undefined)
   }

@@ -27,7 +27,7 @@ export interface TurnOrder {
 export interface TurnOrders {
   readonly place: (order: Omit<TurnOrder, "end">) => TurnOrder
   /** The order that this input begins. Such words are queued, and each queued message begins a turn of its own. */
-  readonly of: (input: ReadonlyArray<Message>) => TurnOrder | undefined
+  readonly of: (input: ReadonlyArray<Pick<Message, "id">>) => TurnOrder | undefined
   readonly isOpen: (order: TurnOrder) => boolean
   /** Whoever placed it does not wait any more. */
   readonly drop: (order: TurnOrder) => void

@@ -14,8 +14,8 @@ import * as Kit from "../kit/session.js"
 import * as Shuffled from "../kit/Shuffled.js"
 import * as VirtualClock from "../kit/VirtualClock.js"
 
-const runs = 100
-const words = 100
+const runs = 50
+const words = 200
 
 /** One agent that works on something all the time, and a person who never stops talking. */
 const drive = (seed: number) => {

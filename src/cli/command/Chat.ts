@@ -21,7 +21,7 @@ export const run = (invocation: Arguments.Invocation) =>
     const loaded = yield* Settings.load(flags)
     const plans = yield* Channels.plan(flags, loaded, [{ _tag: "Console" }])
     const interactive = Screen.isInteractive("stdout")
-    const { persistence, settings } = yield* Keeping.open(flags, loaded)
+    const { files, persistence, settings } = yield* Keeping.open(flags, loaded)
     // The model is resolved before the terminal is taken over, so that a mistake is told on a plain line.
     yield* Launch.resolveModel(settings, settings.model)
     const known = yield* Launch.profiles(settings)
@@ -36,7 +36,7 @@ export const run = (invocation: Arguments.Invocation) =>
       for (const warning of [...current.warnings, ...profiles.remarks]) yield* screen.printLine(warning)
       if (current.wantsTrust) yield* screen.printLine(Settings.untrustedNotice(current))
       const opened = yield* Channels.open(plans, current, Effect.succeed(console))
-      const agent = yield* Launch.startAgent(current, profiles, opened, {
+      const agent = yield* Launch.startAgent(current, profiles, Launch.outOfReach(opened, files), {
         persistence,
         events: { capacity: 4_096 },
         outputStreamed: true
@@ -45,6 +45,7 @@ export const run = (invocation: Arguments.Invocation) =>
       return yield* ChatExecutor.run({
         agent,
         interactive,
+        profiles: [...profiles.all.keys()],
         resolveModel: (ref) => Effect.provide(Launch.resolveModel(current, ref), platform)
       })
     }).pipe(Effect.provide(Screen.layer({ output: "stdout" })))

@@ -26,7 +26,7 @@ export const run = (invocation: Arguments.Invocation) =>
     const plans = yield* Channels.plan(flags, loaded, fallback)
     const wantsConsole = plans.some((plan) => plan._tag === "Console")
     const task = yield* taskOf(words, jsonl || Keeping.isResuming(flags), wantsConsole)
-    const { persistence, settings } = yield* Keeping.open(flags, loaded)
+    const { files, persistence, settings } = yield* Keeping.open(flags, loaded)
     yield* Launch.resolveModel(settings, settings.model)
     const profiles = yield* Launch.profiles(settings)
     for (const warning of [...settings.warnings, ...profiles.remarks])
@@ -42,7 +42,7 @@ export const run = (invocation: Arguments.Invocation) =>
         const opened = yield* Channels.open(plans, settings, console)
         const { halted } = opened
         const channel = jsonl ? Option.some(yield* JsonExecutor.makePeer(settings.timeouts)) : Option.none()
-        const agent = yield* Launch.startAgent(settings, profiles, opened, {
+        const agent = yield* Launch.startAgent(settings, profiles, Launch.outOfReach(opened, files), {
           persistence,
           // What a peer is asked before it is there waits for it.
           whenNobody: jsonl ? "wait" : "fail",

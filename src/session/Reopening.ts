@@ -1,0 +1,48 @@
+/**
+ * The questions that another process asked for a session, handed out again under the ids they had, until its turn has come
+ * as far as that process had.
+ */
+import type { ToolCallId } from "../core/Id.js"
+import type * as Interaction from "../interaction/Interaction.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import type { Service } from "../interaction/Reopened.js"
+import type { RestoredSession } from "./Restored.js"
+
+export interface Reopening extends Service {
+  /**
+   * Hands out nothing any more, so that a question of a later step is not taken for one of those. Yields those that were
+   * open and that nobody has asked again, because something else decided meanwhile.
+   */
+  readonly end: () => ReadonlyArray<InteractionRequest>
+}
+
+/** Each is handed out once: an approval to its call, any other question to whoever asks the same. */
+export const make = ({ answered, open }: Pick<RestoredSession, "answered" | "open">): Reopening => {
+  const left = [...answered.map(({ request }) => request), ...open]
+  return {
+    take: (interaction, toolCallId) => {
+      const asked = JSON.stringify(interaction)
+      const at = left.findIndex((request) => isAsked(request.interaction, interaction, asked, toolCallId))
+      const [request] = at < 0 ? [] : left.splice(at, 1)
+      return request
+    },
+    end: () => {
+      const unasked = left.splice(0)
+      return open.filter((request) => unasked.includes(request))
+    }
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const isAsked = (
+  before: Interaction.Interaction,
+  now: Interaction.Interaction,
+  asked: string,
+  toolCallId: ToolCallId | undefined
+): boolean =>
+  before._tag === "Approve"
+    ? now._tag === "Approve" && before.toolCallId === toolCallId
+    : JSON.stringify(before) === asked
