@@ -11,7 +11,7 @@
  *        └─ tool ── turn of a child ── …
  * ```
  *
- * The running span is a fiber-local value of its own, so that spans of libraries in between, which may go elsewhere, do not
+ * The running span is kept in the context beside that of the tracer, so that spans of libraries in between, which may go elsewhere, do not
  * break the line from a child to the tool call that started it.
  */
 import * as Cause from "effect/Cause"
@@ -20,8 +20,6 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberId from "effect/FiberId"
-import * as FiberRef from "effect/FiberRef"
-import { globalValue } from "effect/GlobalValue"
 import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
 import * as Origin from "./Origin.js"
@@ -108,15 +106,15 @@ export const make = (options: Options = {}): Service => {
         const { ended, ...opened } = opening()
         return Effect.acquireUseRelease(
           begin(opened),
-          (span) => Effect.locally(Effect.provideService(effect, Tracer.ParentSpan, span), currentRef, span),
+          (span) => Effect.mapInputContext(effect, withSpan(span)),
           (span, exit) => Effect.map(Effect.clock, (clock) => end(span, exit, ended, clock))
         )
       }),
-    keep: (outer, inner) =>
-      Option.match(Context.getOption(outer, Tracer.ParentSpan), {
-        onNone: () => inner,
-        onSome: (span) => Context.add(inner, Tracer.ParentSpan, span)
-      }),
+    keep: (outer, inner) => {
+      const parent = Context.getOption(outer, Tracer.ParentSpan)
+      const kept = Option.isNone(parent) ? inner : Context.add(inner, Tracer.ParentSpan, parent.value)
+      return Context.add(kept, OurSpan, Context.get(outer, OurSpan))
+    },
     current,
     content: (text) => (content === undefined ? hidden(text) : cut(content.text(text)))
   }
@@ -129,14 +127,20 @@ export class Spans extends Context.Reference<Spans>()("assent/core/Spans", { def
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const currentRef: FiberRef.FiberRef<Tracer.AnySpan | undefined> = globalValue("assent/core/Spans", () =>
-  FiberRef.unsafeMake<Tracer.AnySpan | undefined>(undefined, { join: (parent) => parent })
-)
+/** The innermost span of ours; those of libraries in between do not hide it. */
+class OurSpan extends Context.Reference<OurSpan>()("assent/core/OurSpan", {
+  defaultValue: (): Tracer.AnySpan | undefined => undefined
+}) {}
+
+const withSpan =
+  (span: Tracer.AnySpan) =>
+  <R>(context: Context.Context<R>): Context.Context<R> =>
+    Context.add(Context.add(context, Tracer.ParentSpan, span), OurSpan, span)
 
 /** Ours, else the one around us: see `outer`. */
 const currentOf = (outer: (span: Tracer.AnySpan) => Tracer.AnySpan | undefined) =>
   Effect.withFiberRuntime<Tracer.AnySpan | undefined>((fiber) => {
-    const ours = fiber.getFiberRef(currentRef)
+    const ours = Context.get(fiber.currentContext, OurSpan)
     if (ours !== undefined) return Effect.succeed(ours)
     return Effect.contextWith((context: Context.Context<never>) =>
       Option.match(Context.getOption(context, Tracer.ParentSpan), { onNone: () => undefined, onSome: outer })

@@ -76,92 +76,124 @@ export interface Options {
 }
 
 export const make = (options: Options = {}): Effect.Effect<Service> =>
-  Effect.zipWith(IdGenerator, Effect.clock, (ids, clock) => open(ids, clock, options))
+  Effect.zipWith(IdGenerator, Effect.clock, (ids, clock) => new SessionInbox(ids, clock, options))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const open = (ids: Generator, clock: Clock.Clock, options: Options): Service => {
-  const lanes: { readonly [D in Delivery]: Array<Message> } = { steer: [], queue: [] }
-  for (const message of options.messages ?? []) lanes[message.delivery].push(message)
-  let reader: ((effect: Effect.Effect<void>) => void) | undefined
-  const file = (message: Message): Message => {
-    lanes[message.delivery].push(message)
-    options.filed?.(message)
-    const resume = reader
-    reader = undefined
-    resume?.(Effect.void)
-    return message
+// A class, and nothing made before it is needed: thousands of sessions may wait with their inbox empty.
+class SessionInbox implements Service {
+  private steer: Array<Message> = []
+  private queue: Array<Message> = []
+  private reader: ((effect: Effect.Effect<void>) => void) | undefined
+  // Most sessions have neither children nor a parent.
+  private lane: RequestLane.RequestLane | undefined
+  private ownDoor: Door.Door | undefined
+
+  constructor(
+    private readonly ids: Generator,
+    private readonly clock: Clock.Clock,
+    private readonly options: Options
+  ) {
+    for (const message of options.messages ?? []) this[message.delivery].push(message)
   }
-  const isEmpty = () => lanes.steer.length === 0 && lanes.queue.length === 0
-  const takeSteering = () => lanes.steer.splice(0)
-  const port = (source: Source): Port => {
+
+  port(source: Source): Port {
     const unsafeSend: Port["unsafeSend"] = (text, options) =>
-      file({
-        id: ids.unsafeNext("msg") as MessageId,
+      this.file({
+        id: this.ids.unsafeNext("msg") as MessageId,
         source,
         delivery: options?.delivery ?? defaultDelivery(source),
         text,
-        at: clock.unsafeCurrentTimeMillis(),
+        at: this.clock.unsafeCurrentTimeMillis(),
         ...(options?.interjection === undefined ? {} : { interjection: options.interjection })
       })
     return { source, unsafeSend, send: (text, options) => Effect.sync(() => unsafeSend(text, options)) }
   }
-  // Most sessions have neither children nor a parent, and many may be open.
-  let requests: RequestLane.RequestLane | undefined
-  let door: Door.Door | undefined
-  const lane = () => (requests ??= RequestLane.make())
-  return {
-    port,
-    get childPort(): ChildPort {
-      return {
-        tell: port("child").unsafeSend,
-        ask: (raised) => lane().post(RequestLane.Ask({ raised })),
-        withdraw: (requestId, why) => lane().post(RequestLane.Withdraw({ requestId, why }))
-      }
-    },
-    get requests() {
-      return lane()
-    },
-    get door() {
-      return (door ??= Door.make(options.late ?? (() => undefined)))
-    },
-    awaitWork: Effect.suspend(() =>
-      isEmpty()
-        ? Effect.async<void>((resume) => {
-            // Other fibers may have run since the look above.
-            if (!isEmpty()) return resume(Effect.void)
-            reader = resume
-            return Effect.sync(() => {
-              if (reader === resume) reader = undefined
-            })
-          })
-        : Effect.void
-    ),
-    takeSteering,
-    takeTurn: (lead, later) => {
-      const steering = takeSteering()
-      if (later !== undefined) lanes.steer.push(...steering.filter(({ id }) => later.has(id)))
-      const now = later === undefined ? steering : steering.filter(({ id }) => !later.has(id))
-      const at = lead === undefined ? -1 : lanes.queue.findIndex(({ id }) => id === lead)
-      if (at >= 0) return [...lanes.queue.splice(at, 1), ...now]
-      return now.length > 0 ? now : lanes.queue.splice(0, 1)
-    },
-    unsafeRefile: ({ id, source, text, at }, { delivery = defaultDelivery(source), interjection } = {}) =>
-      file({ id, source, delivery, text, at, ...(interjection === undefined ? {} : { interjection }) }),
-    withdraw: (id) => {
-      for (const lane of [lanes.steer, lanes.queue]) {
-        const at = lane.findIndex((message) => message.id === id)
-        if (at < 0) continue
-        lane.splice(at, 1)
-        options.withdrawn?.(id)
-        return true
-      }
-      return false
-    },
-    hasSteering: () => lanes.steer.length > 0,
-    isEmpty,
-    peek: () => [...lanes.steer, ...lanes.queue]
+
+  get childPort(): ChildPort {
+    return {
+      tell: this.port("child").unsafeSend,
+      ask: (raised) => this.requests.post(RequestLane.Ask({ raised })),
+      withdraw: (requestId, why) => this.requests.post(RequestLane.Withdraw({ requestId, why }))
+    }
+  }
+
+  get requests(): RequestLane.RequestLane {
+    return (this.lane ??= RequestLane.make())
+  }
+
+  get door(): Door.Door {
+    return (this.ownDoor ??= Door.make(this.options.late ?? (() => undefined)))
+  }
+
+  get awaitWork(): Effect.Effect<void> {
+    return Effect.suspend(() => (this.isEmpty() ? this.arrival() : Effect.void))
+  }
+
+  takeSteering(): ReadonlyArray<Message> {
+    const taken = this.steer
+    this.steer = []
+    return taken
+  }
+
+  takeTurn(lead?: MessageId, later?: ReadonlySet<MessageId>): ReadonlyArray<Message> {
+    const steering = this.takeSteering()
+    if (later !== undefined) this.steer.push(...steering.filter(({ id }) => later.has(id)))
+    const now = later === undefined ? steering : steering.filter(({ id }) => !later.has(id))
+    const at = lead === undefined ? -1 : this.queue.findIndex(({ id }) => id === lead)
+    if (at >= 0) return [...this.queue.splice(at, 1), ...now]
+    return now.length > 0 ? now : this.queue.splice(0, 1)
+  }
+
+  unsafeRefile(
+    { id, source, text, at }: Message,
+    { delivery = defaultDelivery(source), interjection }: SendOptions = {}
+  ): Message {
+    return this.file({ id, source, delivery, text, at, ...(interjection === undefined ? {} : { interjection }) })
+  }
+
+  withdraw(id: MessageId): boolean {
+    for (const lane of [this.steer, this.queue]) {
+      const at = lane.findIndex((message) => message.id === id)
+      if (at < 0) continue
+      lane.splice(at, 1)
+      this.options.withdrawn?.(id)
+      return true
+    }
+    return false
+  }
+
+  hasSteering(): boolean {
+    return this.steer.length > 0
+  }
+
+  isEmpty(): boolean {
+    return this.steer.length === 0 && this.queue.length === 0
+  }
+
+  peek(): ReadonlyArray<Message> {
+    return [...this.steer, ...this.queue]
+  }
+
+  private file(message: Message): Message {
+    this[message.delivery].push(message)
+    this.options.filed?.(message)
+    const resume = this.reader
+    this.reader = undefined
+    resume?.(Effect.void)
+    return message
+  }
+
+  private arrival(): Effect.Effect<void> {
+    return Effect.async<void>((resume) => {
+      // Other fibers may have run since the look before this.
+      if (!this.isEmpty()) return resume(Effect.void)
+      this.reader = resume
+      return Effect.sync(() => {
+        if (this.reader === resume) this.reader = undefined
+      })
+    })
   }
 }

@@ -201,9 +201,11 @@ export const startWith = (
     // Its scope is never closed: it ends with the bus, after the last event.
     const events = yield* Scope.extend(bus.subscribe(options.events), yield* Scope.make())
     const permissions = new PermissionState()
-    if (tree0?.permissions !== undefined) permissions.restore(tree0.permissions)
+    const told = tree0 && Restored.permissionsOf(tree0)
+    if (told !== undefined) permissions.restore(told)
     const { redactor, policy } = runtime
     const ledger = TokenLedger.make(runtime.tokens)
+    for (const entry of persistence?.spent ?? []) ledger.record(entry)
     let subagents = Persistence.lastSubagent(tree0)
     const tree: AgentTree.AgentTree = {
       ...runtime.subagents,
@@ -321,7 +323,8 @@ export const startWith = (
       // In a fiber of its own: what does not let itself be interrupted is left behind, and the end is told all the same.
       const closing = yield* Effect.forkDaemon(close)
       const closed = yield* Effect.timeoutOption(Effect.interruptible(Fiber.await(closing)), within)
-      if (Option.isNone(closed)) yield* publish({ _tag: "AgentError", message: leftBehind(tree, origin.agent, within) })
+      if (Option.isNone(closed))
+        yield* publish({ _tag: "AgentError", message: Steering.leftBehind(tree, origin.agent, within) })
       const last = Option.isSome(closed) ? yield* session.awaitIdle : Option.some(neverBegun)
       yield* publish({ _tag: "AgentCompleted", success: Option.exists(last, isCompleted), turnsUsed: session.turns() })
       yield* bus.close
@@ -395,14 +398,3 @@ export const startWith = (
 // -----------------------------------------------------------------------------------------------------------------
 
 const isCompleted = is("Completed")
-
-const leftBehind = ({ nodes }: AgentTree.AgentTree, agent: string, within: Duration.DurationInput): string => {
-  const running = [...nodes.values()].flatMap(({ origin, session }) =>
-    session.calls.ids.map((id) => `${id} of ${origin.agent}`)
-  )
-  const what =
-    running.length > 0
-      ? `Tool calls that still run: ${running.join(", ")}.`
-      : "A model or an interactor does not let itself be interrupted."
-  return `Agent ${agent} did not stop within ${Duration.format(within)} and was left behind. ${what}`
-}

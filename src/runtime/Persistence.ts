@@ -16,6 +16,7 @@ import type * as Origin from "../core/Origin.js"
 import type * as EventBus from "../event/EventBus.js"
 import type { Kept } from "../interaction/InteractionJournal.js"
 import type * as Model from "../model/Model.js"
+import type * as TokenLedger from "../model/TokenLedger.js"
 import * as Journal from "../session/Journal.js"
 import * as JournalEntry from "../session/JournalEntry.js"
 import * as Restored from "../session/Restored.js"
@@ -27,8 +28,10 @@ export interface Persistence {
   readonly journal: Journal.Service
   /** How far another process had come; absent for a new session. */
   readonly restored: Restored.Restored | undefined
-  /** Answers that count as soon as their question is asked again. */
+  /** Ends that count as soon as their question is asked again. */
   readonly kept: (requestId: string) => Kept | undefined
+  /** What its model calls used so far. */
+  readonly spent: ReadonlyArray<TokenLedger.Entry>
 }
 
 export type BeginFailure = StoreError.SessionLocked | StoreError.StoreUnwritable | StoreError.StoreUnusable
@@ -39,7 +42,7 @@ export const begin = (store: SessionStore.Service): Effect.Effect<Persistence, B
     const ids = yield* IdGenerator
     const rootSessionId = ids.unsafeNext("ses") as SessionId
     const lease = yield* store.lock(rootSessionId)
-    return { rootSessionId, journal: yield* Journal.make(lease), restored: undefined, kept: () => undefined }
+    return { rootSessionId, journal: yield* Journal.make(lease), restored: undefined, kept: () => undefined, spent: [] }
   })
 
 /** Goes on with a session that no other process runs. */
@@ -53,10 +56,16 @@ export const resume = (
     const restored = Restored.fold(entries)
     const kept = new Map<string, Kept>()
     for (const { answered } of restored.sessions) {
-      for (const { answer, by, request } of answered) kept.set(request.requestId, { answer, by })
+      for (const { request, ...end } of answered) kept.set(request.requestId, end)
     }
     for (const { answer, by, requestId } of answers) kept.set(requestId, { answer, by })
-    return { rootSessionId, journal: yield* Journal.make(lease), restored, kept: (id) => kept.get(id) }
+    return {
+      rootSessionId,
+      journal: yield* Journal.make(lease),
+      restored,
+      kept: (id) => kept.get(id),
+      spent: spentIn(entries)
+    }
   })
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -109,3 +118,17 @@ export const retell =
         })
       }
     })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const spentIn = (entries: ReadonlyArray<JournalEntry.Written>): ReadonlyArray<TokenLedger.Entry> => {
+  const agents = new Map<SessionId, string>()
+  return entries.flatMap(({ entry, sessionId }): ReadonlyArray<TokenLedger.Entry> => {
+    if (entry._tag === "SessionOpened") agents.set(sessionId, entry.agent)
+    if (entry._tag !== "UsageRecorded") return []
+    const { model, usage } = entry
+    return [{ sessionId, agent: agents.get(sessionId) ?? "", model, usage, kind: "call" }]
+  })
+}

@@ -20,11 +20,10 @@ import type { StopSignal } from "./Turn.js"
 /** What of a session this needs. */
 export interface Host {
   readonly session: SessionContext
-  /** From the moment a message is filed until nothing is left to do. */
+  /** From the moment a message is filed until nothing is left to do, or the session has ended. */
   readonly isBusy: () => boolean
   /** Called before words are filed that find no turn. */
   readonly wake: () => void
-  readonly hasEnded: () => boolean
   /** Of the running turn, else of the next. */
   readonly stop: () => StopSignal
   /** A compaction runs between two turns. */
@@ -41,15 +40,21 @@ export class Admission {
 
   /** Whether words would be an interjection now. */
   readonly isReceiving = (): boolean => {
-    const { hasEnded, isBusy, session, stop } = this.host
+    const { isBusy, session, stop } = this.host
     const { end, reason } = stop()
-    if (!isBusy() || hasEnded() || end !== undefined || reason !== undefined) return false
+    if (!isBusy() || end !== undefined || reason !== undefined) return false
     return this.isBegun() || !session.inbox.isEmpty()
   }
 
   /** Files what somebody says. */
   send(text: string, parentId: string): Message {
     return this.admit((options) => this.host.session.inbox.port("user").unsafeSend(text, options), parentId)
+  }
+
+  /** Files words for a turn of their own. */
+  enqueue(text: string): Message {
+    this.host.wake()
+    return this.host.session.inbox.port("user").unsafeSend(text, { delivery: "queue" })
   }
 
   readonly interject = (text: string, parentId: string): Option.Option<Message> =>

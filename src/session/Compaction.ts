@@ -124,7 +124,7 @@ class Compaction implements Service {
   /** An attempt that did not reach its goal: trying again at once would be in vain. */
   private settled: { readonly revision: number; readonly turns: number; readonly tokens: number } | undefined
   /** Written by whoever asks, settled by {@link run}; empty when nobody waits. */
-  private readonly waiters = new Set<Deferred.Deferred<Compacted, CompactionFailed>>()
+  private waiters: Set<Deferred.Deferred<Compacted, CompactionFailed>> | undefined
   private closed = false
 
   constructor(
@@ -136,7 +136,7 @@ class Compaction implements Service {
   }
 
   due(moment: "beforeSend" | "afterTurn"): Reason | undefined {
-    if (this.waiters.size > 0) return "manual"
+    if (this.isRequested()) return "manual"
     const config = this.configuration
     if (config === undefined || !(moment === "beforeSend" ? config.checkBeforeSend : config.autoTrigger)) {
       return undefined
@@ -198,12 +198,13 @@ class Compaction implements Service {
   request(): Effect.Effect<Compacted, CompactionFailed> {
     if (this.closed) return Effect.fail(sessionEnded)
     const waiter = Deferred.unsafeMake<Compacted, CompactionFailed>(FiberId.none)
-    this.waiters.add(waiter)
-    return Effect.onInterrupt(Deferred.await(waiter), () => Effect.sync(() => this.waiters.delete(waiter)))
+    const waiters = (this.waiters ??= new Set())
+    waiters.add(waiter)
+    return Effect.onInterrupt(Deferred.await(waiter), () => Effect.sync(() => waiters.delete(waiter)))
   }
 
   isRequested(): boolean {
-    return this.waiters.size > 0
+    return this.waiters !== undefined && this.waiters.size > 0
   }
 
   dismiss(): void {
@@ -300,11 +301,19 @@ class Compaction implements Service {
     reason: Reason,
     work: Effect.Effect<Shortened | undefined, CompactionFailed>
   ): Effect.Effect<Compacted | undefined, CompactionFailed> {
-    const { emit, spans = Spans.off } = this.host
+    const { host } = this
+    const { spans = Spans.off } = host
     const quiet = this.config.notifyOnGc ? {} : { quiet: true }
     const ended = (removed: number, usage?: AgentEvent.Usage) => {
       const tokens = Math.round(this.meter.tokens())
-      emit({ _tag: "CompactionEnded", reason, removed, tokens, ...(usage === undefined ? {} : { usage }), ...quiet })
+      host.emit({
+        _tag: "CompactionEnded",
+        reason,
+        removed,
+        tokens,
+        ...(usage === undefined ? {} : { usage }),
+        ...quiet
+      })
       return { removed, tokens }
     }
     const span = (): Spans.Opening<Compacted | undefined, CompactionFailed> => ({
@@ -317,7 +326,7 @@ class Compaction implements Service {
     })
     const compacting = Effect.uninterruptibleMask((restore) =>
       Effect.suspend(() => {
-        emit({ _tag: "CompactionStarted", reason, tokens: Math.round(this.meter.tokens()), ...quiet })
+        host.emit({ _tag: "CompactionStarted", reason, tokens: Math.round(this.meter.tokens()), ...quiet })
         return Effect.flatMap(Effect.exit(restore(work)), (exit) => {
           if (Exit.isSuccess(exit)) {
             const shortened = exit.value
@@ -326,7 +335,7 @@ class Compaction implements Service {
             return Effect.succeed(shortened && compacted)
           }
           const failure = Cause.failureOption(exit.cause)
-          if (Option.isSome(failure)) emit({ _tag: "AgentError", message: failure.value.message })
+          if (Option.isSome(failure)) host.emit({ _tag: "AgentError", message: failure.value.message })
           ended(0)
           return Effect.failCause(exit.cause)
         })
@@ -360,8 +369,8 @@ class Compaction implements Service {
       onFailure: (cause) => (Cause.isInterrupted(cause) ? Effect.fail(cancelled) : Effect.failCause(cause)),
       onSuccess: (compacted) => (compacted === undefined ? Effect.fail(brokenOff) : Effect.succeed(compacted))
     })
-    for (const waiter of this.waiters) Deferred.unsafeDone(waiter, answer)
-    this.waiters.clear()
+    for (const waiter of this.waiters ?? []) Deferred.unsafeDone(waiter, answer)
+    this.waiters?.clear()
   }
 }
 

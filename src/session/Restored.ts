@@ -142,6 +142,13 @@ export const resultOf = ({ call, ended }: RestoredCall): ToolResult => ({
   result: ended?.result ?? noResult
 })
 
+/** What the running turn began with, as far as it was not compacted away. */
+export const inputOf = ({ history, turn }: RestoredSession): string =>
+  history
+    .filter((message) => turn?.input.some((id) => id === History.metadata(message).messageId))
+    .map(History.textOf)
+    .join("\n\n")
+
 /** What still holds of what was told at prompts: nothing that was to end when its session came to rest. */
 export const permissionsOf = ({ permissions, sessions }: Restored): Permissions | undefined => {
   if (permissions === undefined) return undefined
@@ -341,7 +348,10 @@ class Folding {
     // What nobody ended is asked again, and so is a secret, which is not kept.
     const isDecided = status === "cancelled" || (status === "answered" && answer !== undefined)
     if (request === undefined || this.turn === undefined || by === undefined || !isDecided) return
-    this.answered = [...this.answered, { request, by, ...(answer === undefined ? {} : { answer }), ...(how && { how }) }]
+    this.answered = [
+      ...this.answered,
+      { request, by, ...(answer === undefined ? {} : { answer }), ...(how && { how }) }
+    ]
   }
 
   private reach(step: number): void {

@@ -7,7 +7,6 @@
  *
  * Everything the session starts lives in the scope it was made in. One turn runs at a time.
  */
-import type * as Prompt from "@effect/ai/Prompt"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -29,6 +28,7 @@ import * as Compaction from "./Compaction.js"
 import { Delegations } from "./Delegation.js"
 import * as History from "./History.js"
 import * as Reopening from "./Reopening.js"
+import * as Restored from "./Restored.js"
 import { defaultLimits, emit, printed, setStatus, type SessionContext } from "./SessionContext.js"
 import type { Options, Service } from "./SessionService.js"
 import { RunningCalls } from "./RunningCalls.js"
@@ -40,7 +40,7 @@ import * as Turn from "./Turn.js"
 import * as TurnOrder from "./TurnOrder.js"
 import { Waiters } from "./Waiters.js"
 
-export type { Options, Service, TurnOptions } from "./SessionService.js"
+export type { Options, Order, Service, TurnOptions } from "./SessionService.js"
 
 export const make = (options: Options): Effect.Effect<Service, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -62,7 +62,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     let ended = false
     let turns = restored?.turns ?? 0
     /** Of the running turn, else of the next: whoever cancels before a turn has begun cancels it. */
-    let stop = fresh()
+    let stop = Turn.fresh()
     let fiber: Fiber.RuntimeFiber<void> | undefined
     let lastEnd: Option.Option<Turn.TurnEnd> = Option.fromNullable(restored?.lastEnd)
     /** Works beside the turns, such as a child in the background. */
@@ -130,8 +130,6 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     const reopening = restored === undefined ? undefined : Reopening.make(restored)
     const reopened = reopening === undefined ? Context.empty() : Context.make(Reopened.Reopened, reopening)
 
-    const user = inbox.port("user")
-
     const begin = (input: ReadonlyArray<Message>): CorrelationId => {
       busy = true
       turns++
@@ -150,7 +148,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     const finish = () => {
       const end = Turn.endOf(stop)
       lastEnd = Option.some(end)
-      stop = fresh()
+      stop = Turn.fresh()
       fiber = undefined
       session.state.output.clear()
       const suspended = permissions.endTurn(origin.sessionId)
@@ -214,7 +212,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     }
 
     const skip = () => {
-      stop = fresh()
+      stop = Turn.fresh()
       becomeIdle()
       turnWaiters.wake(Option.none())
     }
@@ -274,9 +272,9 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
             if (correlationId !== undefined) journal.turnEnded(correlationId, Turn.endOf(stop))
             const unsaved = (error: string) =>
               Effect.sync(() => {
-                const { steps } = Turn.endOf(stop)
+                const end = Turn.endOf(stop)
                 emit(session, { _tag: "AgentError", message: error })
-                stop.end = Turn.Failed({ error, steps })
+                if (end._tag === "Completed") stop.end = Turn.Failed({ error, steps: end.steps })
               })
             return Effect.zipRight(Effect.catchAll(journal.flush, unsaved), Effect.sync(finish))
           })
@@ -288,26 +286,24 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     const resumed = Effect.uninterruptibleMask((restore) =>
       Effect.suspend(() => {
         const begun = restored?.turn
-        if (begun === undefined) return Effect.sync(reopeningOver)
+        if (restored === undefined || begun === undefined) return Effect.sync(reopeningOver)
         const { correlationId, step } = begun
         session.state.correlationId = correlationId
         order = orders.of(begun.input.map((id) => ({ id })))
-        const isInput = (message: Prompt.Message) => begun.input.some((id) => id === History.metadata(message).messageId)
-        emit(session, { _tag: "TurnStarted", input: history.messages.filter(isInput).map(History.textOf).join("\n\n") })
-        const work = take([], correlationId, restore, { step, batch: restored?.batch, caughtUp: reopeningOver })
+        emit(session, { _tag: "TurnStarted", input: Restored.inputOf(restored) })
+        const work = take([], correlationId, restore, { step, batch: restored.batch, caughtUp: reopeningOver })
         return Effect.zipRight(Effect.provideService(work, Reopened.Reopened, reopening), Effect.sync(reopeningOver))
       })
     )
 
     const admission = new Admission({
       session,
-      isBusy: () => busy,
+      isBusy: () => busy && !ended,
       wake: () => {
         busy = true
       },
-      hasEnded: () => ended,
       stop: () => stop,
-      isTidying: tidying.isRunning
+      isTidying: () => tidying.isRunning()
     })
 
     // What was asked for in a turn and not done in it is done before the next.
@@ -352,11 +348,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       isReceiving: admission.isReceiving,
       forward: admission.forward,
       takeBack: admission.takeBack,
-      enqueue: (text) =>
-        Effect.sync(() => {
-          busy = true
-          return user.unsafeSend(text, { delivery: "queue" })
-        }),
+      enqueue: (text) => Effect.sync(() => admission.enqueue(text)),
       turn: (text, options) =>
         Effect.uninterruptibleMask((restore) =>
           Effect.flatMap(spans.current, (span) =>
@@ -399,9 +391,3 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     }
     return service
   })
-
-// -----------------------------------------------------------------------------------------------------------------
-// internal
-// -----------------------------------------------------------------------------------------------------------------
-
-const fresh = (): Turn.StopSignal => ({ reason: undefined, end: undefined })

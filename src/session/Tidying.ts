@@ -2,9 +2,12 @@
  * Compaction between two turns, because somebody asked for it. The next turn waits for its end; words that interject end
  * it, and the turn that follows does what was asked for.
  */
+import type * as Prompt from "@effect/ai/Prompt"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
+import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as Compaction from "./Compaction.js"
 import type { History } from "./History.js"
 import { emit, type SessionContext } from "./SessionContext.js"
@@ -35,59 +38,102 @@ export interface Loop {
   readonly ended: () => void
 }
 
-export const make = (compaction: Compaction.Service, loop: Loop): Tidying => {
+export const make = (compaction: Compaction.Service, loop: Loop): Tidying => new SessionTidying(compaction, loop)
+
+/** What compaction needs of a session that is being made. */
+export const hostOf = (history: History, session: () => SessionContext): Compaction.Host =>
+  new SessionHost(history, session)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+class SessionTidying implements Tidying {
   /** Made and completed by whoever tidies, awaited by the next turn. */
-  let running: Deferred.Deferred<void> | undefined
-  return {
-    isRunning: () => running !== undefined,
-    settled: Effect.suspend(() => (running === undefined ? Effect.void : Deferred.await(running))),
-    begin: () => {
-      const gate = Deferred.unsafeMake<void>(FiberId.none)
-      running = gate
-      loop.begun()
-      const end = () => {
-        if (running !== gate) return
-        running = undefined
-        loop.ended()
-        Deferred.unsafeDone(gate, Effect.void)
-      }
-      const once = Effect.uninterruptibleMask((restore) =>
-        Effect.ensuring(
-          loop.cancellable(Effect.interruptible(compaction.run("manual")), restore),
-          Effect.sync(() => {
-            if (loop.isStopped()) compaction.dismiss()
-          })
-        )
-      )
-      // Who was told of the end may have asked again before this came to it: looking and ending are one step.
-      const all: Effect.Effect<void> = Effect.flatMap(once, () => {
-        if (compaction.isRequested() && loop.isQuiet()) return all
-        end()
-        return Effect.void
-      })
-      return Effect.ensuring(all, Effect.sync(end))
+  private running: Deferred.Deferred<void> | undefined
+
+  constructor(
+    private readonly compaction: Compaction.Service,
+    private readonly loop: Loop
+  ) {}
+
+  isRunning(): boolean {
+    return this.running !== undefined
+  }
+
+  get settled(): Effect.Effect<void> {
+    return Effect.suspend(() => (this.running === undefined ? Effect.void : Deferred.await(this.running)))
+  }
+
+  begin(): Effect.Effect<void> {
+    const { compaction, loop } = this
+    const gate = Deferred.unsafeMake<void>(FiberId.none)
+    this.running = gate
+    loop.begun()
+    const end = () => {
+      if (this.running !== gate) return
+      this.running = undefined
+      loop.ended()
+      Deferred.unsafeDone(gate, Effect.void)
     }
+    const once = Effect.uninterruptibleMask((restore) =>
+      Effect.ensuring(
+        loop.cancellable(Effect.interruptible(compaction.run("manual")), restore),
+        Effect.sync(() => {
+          if (loop.isStopped()) compaction.dismiss()
+        })
+      )
+    )
+    // Who was told of the end may have asked again before this came to it: looking and ending are one step.
+    const all: Effect.Effect<void> = Effect.flatMap(once, () => {
+      if (compaction.isRequested() && loop.isQuiet()) return all
+      end()
+      return Effect.void
+    })
+    return Effect.ensuring(all, Effect.sync(end))
   }
 }
 
-/** What compaction needs of a session that is being made. */
-export const hostOf = (history: History, session: () => SessionContext): Compaction.Host => ({
-  history,
+// An object with getters is a table of its own to the engine, 1.5 KB for each session; a class has them once.
+class SessionHost implements Compaction.Host {
+  constructor(
+    readonly history: History,
+    private readonly session: () => SessionContext
+  ) {}
+
   get origin() {
-    return session().origin
-  },
+    return this.session().origin
+  }
+
   get spans() {
-    return session().spans
-  },
+    return this.session().spans
+  }
+
   get redactor() {
-    return session().redactor
-  },
-  inbox: { hasSteering: () => session().inbox.hasSteering() },
-  model: () => session().model(),
-  emit: (body) => emit(session(), body),
-  hold: (fiber) => {
-    session().state.generation = fiber
-  },
-  replaced: (reason, messages) => session().journal?.replaced(reason, messages),
-  spent: (model, usage) => TokenBudget.spend(session(), { model, usage, kind: "summary" })
-})
+    return this.session().redactor
+  }
+
+  get inbox() {
+    return this.session().inbox
+  }
+
+  model() {
+    return this.session().model()
+  }
+
+  emit(body: AgentEvent.Body): void {
+    emit(this.session(), body)
+  }
+
+  hold(fiber: Fiber.RuntimeFiber<unknown, unknown> | undefined): void {
+    this.session().state.generation = fiber
+  }
+
+  replaced(reason: Compaction.Reason, messages: ReadonlyArray<Prompt.Message>): void {
+    this.session().journal?.replaced(reason, messages)
+  }
+
+  spent(model: string, usage: AgentEvent.Usage): void {
+    TokenBudget.spend(this.session(), { model, usage, kind: "summary" })
+  }
+}

@@ -23,47 +23,7 @@ export interface TokenMeter {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-export const make = (history: History.History): TokenMeter => {
-  let revision = history.revision()
-  let weighed = 0
-  let estimated = 0
-  let turns = 0
-  /** What was counted by somebody who can, and our estimate of the same messages. */
-  let known = { tokens: 0, estimated: 0 }
-  const catchUp = () => {
-    if (revision !== history.revision()) {
-      revision = history.revision()
-      weighed = estimated = turns = 0
-      known = { tokens: 0, estimated: 0 }
-    }
-    for (; weighed < history.messages.length; weighed++) {
-      const message = history.messages[weighed]
-      if (message === undefined) continue
-      estimated += weigh(message)
-      if (History.beginsTurn(message)) turns++
-    }
-  }
-  const know = (tokens: number) => {
-    catchUp()
-    known = { tokens, estimated }
-  }
-  return {
-    tokens: () => {
-      catchUp()
-      return known.tokens + estimated - known.estimated
-    },
-    turns: () => {
-      catchUp()
-      return turns
-    },
-    reported: ({ inputTokens = 0, cachedInputTokens = 0 }) => {
-      // Some providers count what was cached apart from the rest; then there may be more of it than of all.
-      const tokens = cachedInputTokens > inputTokens ? inputTokens + cachedInputTokens : inputTokens
-      if (tokens > 0) know(tokens)
-    },
-    reset: know
-  }
-}
+export const make = (history: History.History): TokenMeter => new HistoryMeter(history)
 
 // -----------------------------------------------------------------------------------------------------------------
 // combinators
@@ -124,3 +84,54 @@ const perMessage = 4
 
 /** Providers count an image by its size, which we do not know. */
 const perFile = 1_600
+
+class HistoryMeter implements TokenMeter {
+  private revision: number
+  private weighed = 0
+  private estimated = 0
+  private begun = 0
+  /** What was counted by somebody who can, and our estimate of the same messages. */
+  private counted = 0
+  private countedEstimate = 0
+
+  constructor(private readonly history: History.History) {
+    this.revision = history.revision()
+  }
+
+  tokens(): number {
+    this.catchUp()
+    return this.counted + this.estimated - this.countedEstimate
+  }
+
+  turns(): number {
+    this.catchUp()
+    return this.begun
+  }
+
+  reported({ inputTokens = 0, cachedInputTokens = 0 }: Usage): void {
+    // Some providers count what was cached apart from the rest; then there may be more of it than of all.
+    const tokens = cachedInputTokens > inputTokens ? inputTokens + cachedInputTokens : inputTokens
+    if (tokens > 0) this.reset(tokens)
+  }
+
+  reset(tokens: number): void {
+    this.catchUp()
+    this.counted = tokens
+    this.countedEstimate = this.estimated
+  }
+
+  private catchUp(): void {
+    const { messages } = this.history
+    const revision = this.history.revision()
+    if (this.revision !== revision) {
+      this.revision = revision
+      this.weighed = this.estimated = this.begun = this.counted = this.countedEstimate = 0
+    }
+    for (; this.weighed < messages.length; this.weighed++) {
+      const message = messages[this.weighed]
+      if (message === undefined) continue
+      this.estimated += weigh(message)
+      if (History.beginsTurn(message)) this.begun++
+    }
+  }
+}

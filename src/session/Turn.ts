@@ -47,6 +47,9 @@ export interface StopSignal {
   end: TurnEnd | undefined
 }
 
+/** Of a turn that nobody has stopped. */
+export const fresh = (): StopSignal => ({ reason: undefined, end: undefined })
+
 /**
  * Runs one turn on these messages, which the history holds already. Never fails; being interrupted is an end like others.
  * Run it uninterruptibly, so that it can say how it ended also then.

@@ -36,26 +36,41 @@ export interface TurnOrders {
   readonly close: (end: TurnEnd) => void
 }
 
-export const make = (): TurnOrders => {
-  const orders = new Map<MessageId, TurnOrder>()
-  const fulfil: TurnOrders["fulfil"] = (order, end) => {
-    orders.delete(order.id)
+export const make = (): TurnOrders => new SessionOrders()
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+class SessionOrders implements TurnOrders {
+  /** Made with the first order: most sessions never have one. */
+  private orders: Map<MessageId, TurnOrder> | undefined
+
+  place(placed: Omit<TurnOrder, "end">): TurnOrder {
+    const order: TurnOrder = { ...placed, end: Deferred.unsafeMake(FiberId.none) }
+    const orders = (this.orders ??= new Map())
+    orders.set(order.id, order)
+    return order
+  }
+
+  of([first]: ReadonlyArray<Pick<Message, "id">>): TurnOrder | undefined {
+    return first === undefined ? undefined : this.orders?.get(first.id)
+  }
+
+  isOpen({ id }: TurnOrder): boolean {
+    return this.orders?.has(id) === true
+  }
+
+  drop({ id }: TurnOrder): void {
+    this.orders?.delete(id)
+  }
+
+  fulfil(order: TurnOrder, end: TurnEnd): void {
+    this.orders?.delete(order.id)
     Deferred.unsafeDone(order.end, Effect.succeed(end))
   }
-  return {
-    place: (placed) => {
-      const order: TurnOrder = { ...placed, end: Deferred.unsafeMake(FiberId.none) }
-      orders.set(order.id, order)
-      return order
-    },
-    of: ([first]) => (first === undefined ? undefined : orders.get(first.id)),
-    isOpen: ({ id }) => orders.has(id),
-    drop: ({ id }) => {
-      orders.delete(id)
-    },
-    fulfil,
-    close: (end) => {
-      for (const order of [...orders.values()]) fulfil(order, end)
-    }
+
+  close(end: TurnEnd): void {
+    for (const order of [...(this.orders?.values() ?? [])]) this.fulfil(order, end)
   }
 }

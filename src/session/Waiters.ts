@@ -8,17 +8,19 @@ import type { TurnEnd } from "./Turn.js"
 type End = Option.Option<TurnEnd>
 
 export class Waiters {
-  private readonly waiting = new Set<Deferred.Deferred<End>>()
+  private waiting: Set<Deferred.Deferred<End>> | undefined
 
   /** Call it where the wait was decided on: from then on nothing that wakes is missed. */
-  readonly wait = (): Effect.Effect<End> => {
+  wait(): Effect.Effect<End> {
     const waiter = Deferred.unsafeMake<End>(FiberId.none)
-    this.waiting.add(waiter)
-    return Effect.onInterrupt(Deferred.await(waiter), () => Effect.sync(() => this.waiting.delete(waiter)))
+    const waiting = (this.waiting ??= new Set())
+    waiting.add(waiter)
+    return Effect.onInterrupt(Deferred.await(waiter), () => Effect.sync(() => waiting.delete(waiter)))
   }
 
   wake(end: End): void {
-    for (const waiter of this.waiting) Deferred.unsafeDone(waiter, Effect.succeed(end))
-    this.waiting.clear()
+    const { waiting } = this
+    this.waiting = undefined
+    for (const waiter of waiting ?? []) Deferred.unsafeDone(waiter, Effect.succeed(end))
   }
 }

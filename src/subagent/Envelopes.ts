@@ -75,6 +75,12 @@ export class Envelopes {
     })
   }
 
+  /** Grants what somebody allowed this order in another process. */
+  grant(callId: ToolCallId, order: SubagentOrder.SubagentOrder, { envelope: tools }: SubagentOrder.Recipe): void {
+    if (tools === undefined) return
+    this.granted.set(callId, { id: this.options.tree.nextSubagentId(), tools, order: Digest.digest(order) })
+  }
+
   /** What was granted to exactly this order of this call, once. */
   take(order: unknown, callId: ToolCallId | undefined): Granted | undefined {
     const granted = callId === undefined ? undefined : this.granted.get(callId)

@@ -6,6 +6,7 @@
  * subagent, go up to whoever called it. Whoever would rather have them back, to hand them to the person as a draft, takes
  * them with `takeBack` before cancelling; then no turn reads them.
  */
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { SessionId } from "../core/Id.js"
@@ -74,6 +75,18 @@ export const make = (tree: AgentTree, root: Node): Service => {
     },
     takeBack: (target) => Effect.map(those(target), (nodes) => nodes.flatMap(({ session }) => session.takeBack()))
   }
+}
+
+/** What to tell of a tree that did not end in time. */
+export const leftBehind = ({ nodes }: AgentTree, agent: string, within: Duration.DurationInput): string => {
+  const running = [...nodes.values()].flatMap(({ origin, session }) =>
+    session.calls.ids.map((id) => `${id} of ${origin.agent}`)
+  )
+  const what =
+    running.length > 0
+      ? `Tool calls that still run: ${running.join(", ")}.`
+      : "A model or an interactor does not let itself be interrupted."
+  return `Agent ${agent} did not stop within ${Duration.format(within)} and was left behind. ${what}`
 }
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as ParentBridgedChannel from "../bridge/ParentBridgedChannel.js"
 import * as Digest from "../core/Digest.js"
-import { IdGenerator, type SessionId, type ToolCallId } from "../core/Id.js"
-import type * as Origin from "../core/Origin.js"
+import { IdGenerator, type MessageId, type SessionId, type ToolCallId } from "../core/Id.js"
+import * as Origin from "../core/Origin.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import * as Inbox from "../inbox/Inbox.js"
 import type { Message, Source } from "../inbox/Message.js"
@@ -76,10 +76,12 @@ export interface Subagent {
   readonly work: (task: string) => Effect.Effect<Done>
   /** Gives it a task and does not wait. The parent is not idle meanwhile, and is told the end as a message. */
   readonly begin: (task: string) => Effect.Effect<void>
-  /** Waits for the end of a task that another process gave it; gives it the task when that came to nothing. */
-  readonly goOn: (task: string) => Effect.Effect<Done>
-  /** What it was doing goes on without anybody waiting; the parent is told the end. Nothing when it did nothing. */
-  readonly goOnAlone: Effect.Effect<void>
+  /** As {@link work}, for a call that gave it the task already in another process: waits for that one's end. */
+  readonly workOn: (task: string) => Effect.Effect<Done>
+  /** As {@link begin}, unless it was given a task already in another process. */
+  readonly beginOnce: (task: string) => Effect.Effect<void>
+  /** The tasks of another process that no call waits for: the parent is told their ends. */
+  readonly goOn: Effect.Effect<void>
   /** Cancels what it does and ends it. */
   readonly close: Effect.Effect<void>
 }
@@ -177,8 +179,11 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
       ...(recipe.profile === undefined ? {} : { profile: recipe.profile.name }),
       ...(recipe.profile?.iconName === undefined ? {} : { icon: recipe.profile.iconName })
     })
-    const isGoingOn = restored !== undefined && (restored.turn !== undefined || restored.waiting.length > 0)
-    const hadTask = restored !== undefined && (isGoingOn || restored.turns > 0)
+    const left = (restored?.tasks ?? []).map(({ end, messageId, toolCallId }) => ({
+      messageId,
+      toolCallId,
+      order: end === undefined ? session.rejoin(messageId) : { end: Effect.succeed(end), giveUp: Effect.void }
+    }))
     yield* Effect.forkIn(Effect.interruptible(session.run), scope)
 
     const doneWith = (end: Turn.TurnEnd): Done => {
@@ -210,27 +215,38 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
       )
     }
 
+    /** Nobody waits: the parent is not idle until it is told. */
+    const alone = (
+      messageId: MessageId,
+      { end, giveUp }: Pick<Session.Order, "end" | "giveUp">
+    ): Effect.Effect<void> => {
+      const release = parent.retain()
+      const told = ended(Effect.onInterrupt(Effect.interruptible(end), () => giveUp)).pipe(
+        Effect.map((done) => {
+          parent.inbox.childPort.tell(SubagentResult.announce(done.result, done.end))
+          journal?.told(messageId)
+        }),
+        Effect.ensuring(Effect.sync(release))
+      )
+      return Effect.asVoid(Effect.forkIn(told, scope))
+    }
+
     const begin = (task: string, source: Source): Effect.Effect<Option.Option<Message>> =>
       Effect.uninterruptible(
         Effect.suspend(() => {
-          const order = session.order(task, { source, reason: "parent" })
+          const filed = ({ id }: Message) => journal?.given(id)
+          const order = session.order(task, { source, reason: "parent", filed })
           if (Option.isNone(order)) return Effect.succeedNone
-          const { end, giveUp, message } = order.value
-          const release = parent.retain()
-          const told = ended(Effect.onInterrupt(Effect.interruptible(end), () => giveUp)).pipe(
-            Effect.map((done) => parent.inbox.childPort.tell(SubagentResult.announce(done.result, done.end))),
-            Effect.ensuring(Effect.sync(release))
-          )
-          return Effect.as(Effect.forkIn(told, scope), Option.some(message))
+          const { message } = order.value
+          return Effect.as(alone(message.id, order.value), Option.some(message))
         })
       )
 
     const work = (task: string) =>
-      Effect.suspend(() => ended(session.turn(task, { source: "parent", reason: "parent" })))
-    const left = Effect.map(
-      session.awaitIdle,
-      Option.getOrElse(() => Turn.neverBegun)
-    )
+      Effect.flatMap(Origin.current, ({ toolCallId }) => {
+        const filed = ({ id }: Message) => journal?.given(id, toolCallId)
+        return ended(session.turn(task, { source: "parent", reason: "parent", filed }))
+      })
 
     return {
       id,
@@ -238,15 +254,19 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
       session,
       scope,
       work,
-      goOn: (task) => (hadTask ? ended(Effect.onInterrupt(left, () => session.cancel("parent"))) : work(task)),
-      goOnAlone: Effect.suspend(() => {
-        if (!isGoingOn) return Effect.void
-        const release = parent.retain()
-        const told = Effect.map(ended(left), (done) => {
-          parent.inbox.childPort.tell(SubagentResult.announce(done.result, done.end))
-        })
-        return Effect.asVoid(Effect.forkIn(Effect.ensuring(Effect.interruptible(told), Effect.sync(release)), scope))
-      }),
+      workOn: (task) =>
+        Effect.flatMap(Origin.current, ({ toolCallId }) => {
+          const given = left.find((task) => task.toolCallId === toolCallId)
+          if (given === undefined) return work(task)
+          const { end, giveUp } = given.order
+          return ended(Effect.onInterrupt(end, () => giveUp))
+        }),
+      beginOnce: (task) => (left.length > 0 ? Effect.void : Effect.asVoid(begin(task, "parent"))),
+      goOn: Effect.forEach(
+        left.filter(({ toolCallId }) => toolCallId === undefined),
+        ({ messageId, order }) => alone(messageId, order),
+        { discard: true }
+      ),
       begin: (task) => Effect.asVoid(begin(task, "parent")),
       close: Effect.uninterruptible(
         Effect.zipRight(

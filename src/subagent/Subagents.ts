@@ -96,7 +96,7 @@ class Children implements Service {
   /** Paths that were given, also to children that are closed by now: events name them for ever. */
   private readonly paths = new Set<string>()
   private readonly envelopes: Envelopes
-  /** Left by another process, by the call that made them; each is found once. */
+  /** Left by another process, by the call that was under way with them. */
   private readonly left = new Map<ToolCallId, Subagent.Subagent>()
 
   private readonly mediation: Effect.Effect<void>
@@ -135,20 +135,25 @@ class Children implements Service {
     task: string,
     precedence?: number
   ): Effect.Effect<SubagentResult.SubagentResult, string> =>
-    Effect.flatMap(Origin.current, ({ toolCallId }) => {
-      const child = toolCallId === undefined ? undefined : this.left.get(toolCallId)
-      if (toolCallId === undefined || child === undefined) {
-        return Effect.flatMap(this.create(order), (made) => this.work(made, task, precedence))
-      }
-      this.left.delete(toolCallId)
-      return this.during(child, child.goOn(task), precedence)
-    })
+    Effect.flatMap(this.leftBy, (child) =>
+      child === undefined
+        ? Effect.flatMap(this.create(order), (made) => this.during(made, made.work(task), precedence))
+        : this.during(child, child.workOn(task), precedence)
+    )
 
   readonly spawn = (order: Wanted, task: string): Effect.Effect<{ readonly subagent_id: string }, string> =>
-    Effect.flatMap(this.create(order), (child) => Effect.as(child.begin(task), { subagent_id: child.id }))
+    Effect.flatMap(this.leftBy, (child) =>
+      child === undefined
+        ? Effect.flatMap(this.create(order), (made) => Effect.as(made.begin(task), { subagent_id: made.id }))
+        : Effect.as(child.beginOnce(task), { subagent_id: child.id })
+    )
 
   readonly ask = (id: string, question: string): Effect.Effect<SubagentResult.SubagentResult, string> =>
-    Effect.flatMap(this.child(id), (child) => this.work(child, question, undefined))
+    Effect.flatMap(this.child(id), (child) =>
+      Effect.flatMap(this.leftBy, (left) =>
+        this.during(child, left === child ? child.workOn(question) : child.work(question), undefined)
+      )
+    )
 
   readonly send = (id: string, message: string): Effect.Effect<string, string> =>
     Effect.flatMap(this.child(id), (child) =>
@@ -197,6 +202,15 @@ class Children implements Service {
           onFailure: () => Effect.succeedNone,
           onSuccess: (recipe) => this.envelopes.ask(call.id, order, recipe)
         })
+    })
+  }
+
+  /** The child that the running call was under way with in another process, once. */
+  private get leftBy(): Effect.Effect<Subagent.Subagent | undefined> {
+    return Effect.map(Origin.current, ({ toolCallId }) => {
+      const child = toolCallId === undefined ? undefined : this.left.get(toolCallId)
+      if (toolCallId !== undefined) this.left.delete(toolCallId)
+      return child
     })
   }
 
@@ -257,12 +271,14 @@ class Children implements Service {
     })
   }
 
-  /** Those whose call is still to have its result are waited for by it; the others go on alone. */
+  /** Calls that are still to have their results find the children they were under way with; the others go on alone. */
   readonly restore = (all: Restored.Restored): Effect.Effect<void> =>
     Effect.gen(this, function* () {
       const { session, tree } = this.options
       const own = Restored.get(all, session.origin.sessionId)
-      const waited = new Set(own?.batch?.calls.flatMap(({ call, ended }) => (ended === undefined ? [call.id] : [])))
+      const waiting = (own?.batch?.calls ?? []).filter(({ ended }) => ended === undefined)
+      const isWaiting = (id: ToolCallId | undefined) => waiting.some(({ call }) => call.id === id)
+      yield* this.regrant(waiting)
       for (const restored of all.sessions) {
         const { opened } = restored
         if (opened.parentSessionId !== session.origin.sessionId) continue
@@ -290,11 +306,29 @@ class Children implements Service {
           allowed,
           restored
         })
-        if (opened.parentToolCallId !== undefined && waited.has(opened.parentToolCallId)) {
-          this.left.set(opened.parentToolCallId, child)
-        } else yield* child.goOnAlone
+        for (const id of [opened.parentToolCallId, ...restored.tasks.map(({ toolCallId }) => toolCallId)]) {
+          if (id !== undefined && isWaiting(id)) this.left.set(id, child)
+        }
+        yield* child.goOn
       }
     })
+
+  /** What somebody allowed children that were not made yet. */
+  private regrant(calls: ReadonlyArray<Restored.RestoredCall>): Effect.Effect<void> {
+    return Effect.forEach(
+      calls,
+      ({ call, decided }) => {
+        const order =
+          decided?.method === "envelope" && decided.granted ? SubagentOrder.decode(call.params) : Option.none()
+        if (Option.isNone(order)) return Effect.void
+        // An order that cannot be carried out any more is refused where it is carried out.
+        return Effect.ignore(
+          Effect.map(this.recipe(order.value), (recipe) => this.envelopes.grant(call.id, order.value, recipe))
+        )
+      },
+      { discard: true }
+    )
+  }
 
   /** The one it had, else its parent's. */
   private modelOf(id: string): Effect.Effect<Model.Service> {
@@ -323,14 +357,6 @@ class Children implements Service {
     for (let number = 2; this.paths.has(path); number++) path = `${plain}-${number}`
     this.paths.add(path)
     return path
-  }
-
-  private work(
-    child: Subagent.Subagent,
-    task: string,
-    precedence: number | undefined
-  ): Effect.Effect<SubagentResult.SubagentResult> {
-    return this.during(child, child.work(task), precedence)
   }
 
   /** While it works, the user's words may be meant for it. */

@@ -167,6 +167,18 @@ describe("an order that cannot be carried out", () => {
     })
   )
 
+  it.scoped("is one of many that were all allowed before the first child was there", () =>
+    Effect.gen(function* () {
+      const family = yield* start({
+        script: { main: [calls(...Array.from({ length: 6 }, () => delegate("helper"))), { text: "done" }] },
+        subagents: { maxChildren: 2 },
+        runtime: { policy: Family.delegationAllowed }
+      })
+      yield* family.agent.run("go")
+      assert.strictEqual((yield* created(family)).length, 3)
+    })
+  )
+
   it.scoped("waits for a model that takes for ever: it can be cancelled", () =>
     Effect.gen(function* () {
       const family = yield* start({

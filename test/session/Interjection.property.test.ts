@@ -14,15 +14,15 @@ import * as Kit from "../kit/session.js"
 import * as Shuffled from "../kit/Shuffled.js"
 import * as VirtualClock from "../kit/VirtualClock.js"
 
-const runs = 50
-const words = 200
+const runs = 100
+const words = 100
 
 /** One agent that works on something all the time, and a person who never stops talking. */
 const drive = (seed: number) => {
   const random = Shuffled.random(seed)
   const below = (n: number) => Math.floor(random() * n)
   const pick = <A>(items: ReadonlyArray<A>): A => items[below(items.length)] as A
-  const pause = Effect.suspend(() => Effect.repeatN(Effect.yieldNow(), below(8)))
+  const pause = Effect.suspend(() => Effect.repeatN(Effect.yieldNow(), below(5)))
   const time = VirtualClock.make()
   const wrong: Array<string> = []
   /** What the person said and did not take back, in order. */
@@ -82,7 +82,7 @@ const drive = (seed: number) => {
       const cancels = below(2) === 0
       for (let left = words; left > 0; left--) {
         // Nothing at all, some scheduling, or some time between two words.
-        switch (below(5)) {
+        switch (below(8)) {
           case 0:
             break
           case 1:

@@ -92,7 +92,7 @@ describe("a restored session", () => {
       ]
     )
     const begun = taken("turn_1", 1, "msg_1")
-    assert.deepStrictEqual(session.turn, { correlationId: begun.correlationId, input: begun.messageIds, step: 1 })
+    assert.deepStrictEqual(session.turn, { correlationId: begun.correlationId, input: begun.messageIds, step: 0 })
   })
 
   it("knows of every call of an unfinished batch how far it came", () => {
