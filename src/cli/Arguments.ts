@@ -26,6 +26,8 @@ export interface Flags {
   readonly json?: boolean | undefined
   readonly jsonl?: boolean | undefined
   readonly key?: string | undefined
+  readonly speed?: string | undefined
+  readonly pause?: string | undefined
   readonly help?: boolean | undefined
   readonly version?: boolean | undefined
 }
@@ -70,6 +72,16 @@ export const parseLimit = (text: string): Either.Either<number, UsageError> => {
         new UsageError({
           message: `${JSON.stringify(text)} is no time to stop after. Give one such as 90s, 5m or 1.5h.`
         })
+      )
+}
+
+/** How many times as fast as it was: a number above 0, such as 4 or 0.5, or `max`, which is `Infinity`. */
+export const parseSpeed = (text: string): Either.Either<number, UsageError> => {
+  const speed = text.trim() === "max" ? Infinity : /^\d*\.?\d+x?$/.test(text.trim()) ? Number.parseFloat(text) : 0
+  return speed > 0
+    ? Either.right(speed)
+    : Either.left(
+        new UsageError({ message: `${JSON.stringify(text)} is no speed. Give one such as 1, 4, 0.5 or max.` })
       )
 }
 
@@ -132,6 +144,12 @@ const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
   json: { type: "boolean", help: "run: events as JSON lines on standard output" },
   jsonl: { type: "boolean", help: "run: as --json, and commands as JSON lines on standard input" },
   key: { type: "string", value: "FILE", help: "write and verify the audit with the key in this file" },
+  speed: {
+    type: "string",
+    value: "SPEED",
+    help: "sessions replay: so many times as fast, or max; 1 at a terminal, else max"
+  },
+  pause: { type: "string", value: "DURATION", help: "sessions replay: no pause is longer; 2s by default" },
   help: { type: "boolean", short: "h", help: "this text" },
   version: { type: "boolean", short: "v", help: "the version" }
 }
@@ -157,7 +175,7 @@ export const help = `assent: agents that ask first.
   assent run [TASK]              one task, from the words or from standard input; the answer on standard output
   assent permissions [COMMAND]   what the policy says: show, check TOOL [ARGUMENTS]
   assent profiles [COMMAND]      the recipes of subagents: list, show NAME, check [FILE…]
-  assent sessions [COMMAND]      what was said and done here: list, show, export or delete SESSION
+  assent sessions [COMMAND]      what was said and done here: list, show, replay, script, export, delete
   assent audit [COMMAND]         what was decided here: list, show SESSION, verify [SESSION]
   assent answer DIR              answer by hand what a file channel asks
 

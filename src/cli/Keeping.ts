@@ -56,15 +56,7 @@ export const open = (
         profile: flags.profile ?? opened?.profile
       }
     }
-  }).pipe(
-    Effect.catchTags({
-      SessionLocked: refuse,
-      SessionUnknown: refuse,
-      StoreUnusable: refuse,
-      StoreUnwritable: refuse,
-      JournalUnreadable: refuse
-    })
-  )
+  }).pipe(Effect.catchTags(StorePlace.refusals))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -75,8 +67,6 @@ const misuse = (message: string) => new Arguments.UsageError({ message })
 /** The database with what SQLite keeps beside it. */
 const filesOf = (place: string): ReadonlyArray<string> =>
   place === StorePlace.memory ? [] : ["", "-wal", "-shm", "-journal"].map((suffix) => `${place}${suffix}`)
-
-const refuse = (error: { readonly message: string }) => ConfigurationInvalid.make(error.message)
 
 const chosen = (store: SessionStore.Service, id: string | undefined, place: string) =>
   Effect.gen(function* () {

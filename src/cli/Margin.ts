@@ -15,6 +15,7 @@ import type { Node } from "./Outline.js"
 /** Before a line: what it is. */
 export const marks = {
   says: "▸",
+  words: "›",
   task: "○",
   call: "●",
   succeeded: "✓",

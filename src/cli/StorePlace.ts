@@ -58,6 +58,17 @@ export const openExisting = (
     return found === "absent" ? undefined : yield* open(store)
   })
 
+const refuse = (error: { readonly message: string }) => ConfigurationInvalid.make(error.message)
+
+/** For `Effect.catchTags`: what is wrong with a store, or with a session in it, as a mistake to tell. */
+export const refusals = {
+  SessionLocked: refuse,
+  SessionUnknown: refuse,
+  StoreUnusable: refuse,
+  StoreUnwritable: refuse,
+  JournalUnreadable: refuse
+}
+
 /** This process, as locks name it. */
 export const self: Process = {
   pid: process.pid,

@@ -16,6 +16,7 @@ import * as Option from "effect/Option"
 import type { Service as Screen } from "../channel/ConsoleScreen.js"
 import * as Display from "../channel/Display.js"
 import type { SessionId, ToolCallId } from "../core/Id.js"
+import * as Redaction from "../core/Redaction.js"
 import type { AgentEvent, EventOf } from "../event/AgentEvent.js"
 import type * as EventBus from "../event/EventBus.js"
 import * as Activity from "./Activity.js"
@@ -32,6 +33,8 @@ export interface Options {
   readonly color: boolean
   /** The main agent's words and its turn's end are told elsewhere. Default: false. */
   readonly quiet?: boolean | undefined
+  /** What people said and were asked is told too: nothing else shows it of a session that is over. Default: false. */
+  readonly retold?: boolean | undefined
 }
 
 export interface Transcript {
@@ -56,7 +59,7 @@ export interface Following {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-export const make = ({ color, quiet = false }: Options): Transcript => {
+export const make = ({ color, quiet = false, retold = false }: Options): Transcript => {
   const style = Display.style(color)
   const outline = Outline.make()
   const strands = new Map<SessionId, Strand>()
@@ -189,7 +192,7 @@ export const make = ({ color, quiet = false }: Options): Transcript => {
         if (isMain && midLine) breakLine()
         return flush(node)
       case "TurnStarted": {
-        if (isMain) return
+        if (isMain) return retold ? quote(node, event.input) : undefined
         const icon = node.icon !== undefined && Display.clusters(node.icon).length === 1 ? node.icon : Margin.marks.task
         const { model: above = "" } = node.parent ?? {}
         const other = above === "" || node.model === above ? "" : ` with ${Display.oneLine(node.model)}`
@@ -222,6 +225,14 @@ export const make = ({ color, quiet = false }: Options): Transcript => {
         return note(node, `${count(event.messages, "message")} of an earlier time.`)
       case "UserInterjected":
         return note(node, `from you: ${clip(event.message, 80)}`, "↳")
+      case "InteractionRequested":
+        return retold ? note(node, `${event.kind}: ${clip(event.summary)}`, "?") : undefined
+      case "InteractionAnswered":
+        return retold
+          ? note(node, `${event.by}: ${clip(Redaction.summarize(event.value ?? "answered"))}`, "!")
+          : undefined
+      case "InteractionCancelled":
+        return retold ? note(node, "The question was withdrawn.") : undefined
       case "InteractorFailed":
         return note(node, `${event.interactor} cannot answer: ${clip(event.reason)}`)
       case "InteractionTimedOut":
@@ -248,6 +259,10 @@ export const make = ({ color, quiet = false }: Options): Transcript => {
         )
       }
     }
+  }
+  const quote = (node: Outline.Node, text: string): void => {
+    for (const [index, row] of Display.sanitize(text).split("\n").entries())
+      line(node, index === 0 ? Margin.marks.words : " ", style.bold(row))
   }
   const turnEnded = (node: Outline.Node, { detail, reason }: EventOf<"TurnEnded">): void => {
     flush(node)

@@ -326,7 +326,11 @@ export const startWith = (
       if (Option.isNone(closed))
         yield* publish({ _tag: "AgentError", message: Steering.leftBehind(tree, origin.agent, within) })
       const last = Option.isSome(closed) ? yield* session.awaitIdle : Option.some(neverBegun)
-      yield* publish({ _tag: "AgentCompleted", success: Option.exists(last, isCompleted), turnsUsed: session.turns() })
+      yield* publish({
+        _tag: "AgentCompleted",
+        success: Option.exists(last, is("Completed")),
+        turnsUsed: session.turns()
+      })
       yield* bus.close
       yield* trail.release(id)
       yield* Deferred.succeed(done, last)
@@ -392,9 +396,3 @@ export const startWith = (
       done: Deferred.await(done)
     } satisfies Agent
   })
-
-// -----------------------------------------------------------------------------------------------------------------
-// internal
-// -----------------------------------------------------------------------------------------------------------------
-
-const isCompleted = is("Completed")

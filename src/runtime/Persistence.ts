@@ -10,7 +10,6 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import * as Digest from "../core/Digest.js"
 import { IdGenerator, type SessionId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
 import type * as EventBus from "../event/EventBus.js"
@@ -86,15 +85,8 @@ export const opening = (
   instructions: string,
   profile: string | undefined
 ): JournalEntry.SessionOpened => ({
-  _tag: "SessionOpened",
-  version: JournalEntry.version,
-  sessionId: origin.sessionId,
-  rootSessionId: origin.rootSessionId,
-  agent: origin.agent,
-  depth: origin.depth,
-  ...(profile === undefined ? {} : { profile }),
-  model: model.id,
-  instructions: Digest.digest(instructions)
+  ...JournalEntry.opening(origin, model.id, instructions),
+  ...(profile === undefined ? {} : { profile })
 })
 
 /** What a UI has to know of a session that goes on: that it does, and what the user had said in between. */

@@ -16,7 +16,9 @@
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import * as Digest from "../core/Digest.js"
 import { CorrelationId, MessageId, RequestId, SessionId, ToolCallId } from "../core/Id.js"
+import type * as Origin from "../core/Origin.js"
 import { CancelReason } from "../core/Interruption.js"
 import { ToolOutcome } from "../core/ToolOutcome.js"
 import { PermissionMethod, Usage } from "../event/AgentEvent.js"
@@ -225,6 +227,22 @@ export const answered = <I extends Interaction.Interaction>(
 // -----------------------------------------------------------------------------------------------------------------
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
+
+/** The first entry of a session. `model` is how the model is named to choose it. */
+export const opening = (
+  { agent, depth, rootSessionId, sessionId }: Origin.Origin,
+  model: string,
+  instructions: string
+): SessionOpened => ({
+  _tag: "SessionOpened",
+  version,
+  sessionId,
+  rootSessionId,
+  agent,
+  depth,
+  model,
+  instructions: Digest.digest(instructions)
+})
 
 /** As JSON-like data; a string on the left says why the entry has no such form. */
 export const encode = (entry: JournalEntry): Either.Either<unknown, string> =>

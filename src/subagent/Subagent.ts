@@ -15,7 +15,6 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as ParentBridgedChannel from "../bridge/ParentBridgedChannel.js"
-import * as Digest from "../core/Digest.js"
 import { IdGenerator, type MessageId, type SessionId, type ToolCallId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
@@ -289,18 +288,11 @@ const openedAs = (
   origin: Origin.Origin,
   instructions: string
 ): JournalEntry.SessionOpened => ({
-  _tag: "SessionOpened",
-  version: JournalEntry.version,
-  sessionId: origin.sessionId,
-  rootSessionId: origin.rootSessionId,
-  agent: origin.agent,
-  depth: origin.depth,
+  ...JournalEntry.opening(origin, model.id, instructions),
   parentSessionId: parent.origin.sessionId,
   ...(toolCallId === undefined ? {} : { parentToolCallId: toolCallId }),
   subagentId: id,
   ...(recipe.profile === undefined ? {} : { profile: recipe.profile.name }),
-  model: model.id,
-  instructions: Digest.digest(instructions),
   maxSteps: recipe.maxTurns,
   child: {
     name: recipe.name,

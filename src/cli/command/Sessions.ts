@@ -1,17 +1,22 @@
 /** `assent sessions`: what was said and done in this workspace, and what of it can be gone on with. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Stream from "effect/Stream"
 import type { SessionId } from "../../core/Id.js"
 import { visible } from "../../event/AuditReport.js"
+import * as RecordedScript from "../../session/RecordedScript.js"
+import * as Replay from "../../session/Replay.js"
 import * as SessionStore from "../../session/SessionStore.js"
 import type { Listed } from "../../session/SessionSummary.js"
 import * as Arguments from "../Arguments.js"
 import * as ConfigurationInvalid from "../ConfigurationInvalid.js"
 import * as ExitCode from "../ExitCode.js"
 import * as Output from "../Output.js"
+import * as Screen from "../Screen.js"
 import * as SessionReport from "../SessionReport.js"
 import * as Settings from "../Settings.js"
 import * as StorePlace from "../StorePlace.js"
+import * as Transcript from "../Transcript.js"
 
 export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "words">) =>
   Effect.gen(function* () {
@@ -19,6 +24,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     if (!Object.hasOwn(verbs, verb) || rest.length > 0 || (verb === "list" && id !== undefined)) {
       return yield* new Arguments.UsageError({ message: `assent sessions takes: ${Object.values(verbs).join("; ")}.` })
     }
+    const pace = yield* paceOf(flags)
     const place = yield* StorePlace.of(flags, yield* Settings.load(flags))
     const store = yield* StorePlace.openExisting(place)
     const sessions = store === undefined ? [] : yield* store.list
@@ -31,20 +37,14 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
           : `There is no session ${visible(id)} in ${place}.`
       return yield* new Arguments.UsageError({ message: `${wrong} ${among(sessions, place)}` })
     }
-    if (verb === "delete") yield* forget(store, session.rootSessionId)
+    const { rootSessionId } = session
+    if (verb === "delete") yield* forget(store, rootSessionId)
     else if (verb === "show") yield* show(store, session)
-    else yield* exportAll(store, session.rootSessionId)
+    else if (verb === "replay") yield* replay(yield* store.load(rootSessionId), pace, flags.json === true)
+    else if (verb === "script") yield* script(yield* store.load(rootSessionId))
+    else yield* exportAll(store, rootSessionId)
     return ExitCode.completed
-  }).pipe(
-    Effect.scoped,
-    Effect.catchTags({
-      SessionLocked: refuse,
-      SessionUnknown: refuse,
-      StoreUnusable: refuse,
-      StoreUnwritable: refuse,
-      JournalUnreadable: refuse
-    })
-  )
+  }).pipe(Effect.scoped, Effect.catchTags(StorePlace.refusals))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -54,10 +54,10 @@ const verbs = {
   list: "list [--json]",
   show: "show SESSION",
   export: "export SESSION",
-  delete: "delete SESSION"
+  delete: "delete SESSION",
+  replay: "replay SESSION [--speed N|max] [--pause DURATION] [--json]",
+  script: "script SESSION"
 }
-
-const refuse = (error: { readonly message: string }) => ConfigurationInvalid.make(error.message)
 
 const list = (sessions: ReadonlyArray<Listed>, place: string, json: boolean): Effect.Effect<number> =>
   Effect.gen(function* () {
@@ -80,6 +80,37 @@ const exportAll = (store: SessionStore.Service, id: SessionId) =>
     )
     yield* Output.writeJson(process.stdout, json)
   })
+
+const paceOf = ({ json, pause, speed }: Arguments.Flags): Either.Either<Replay.Options, Arguments.UsageError> =>
+  Either.all({
+    speed:
+      speed !== undefined
+        ? Arguments.parseSpeed(speed)
+        : Either.right(json !== true && process.stdout.isTTY === true ? 1 : Infinity),
+    longestPause: pause === undefined ? Either.right(undefined) : Arguments.parseLimit(pause)
+  })
+
+/** Prints the events as they were shown, at their pace; or as they are, one a line. */
+const replay = (loaded: SessionStore.Loaded, pace: Replay.Options, json: boolean): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const events = Replay.stream(loaded.entries, pace)
+    if (json) return yield* Stream.runForEach(events, (event) => Output.writeJson(process.stdout, event))
+    const transcript = Transcript.make({ color: yield* Screen.wantsColor("stdout"), retold: true })
+    let isLineOpen = false
+    yield* Stream.runForEach(events, (event) => {
+      const text = transcript.show(event, process.stdout.columns).map((piece) => {
+        const before = piece.whole && isLineOpen ? "\n" : ""
+        isLineOpen = !piece.whole && !piece.text.endsWith("\n")
+        return `${before}${piece.text}${piece.whole ? "\n" : ""}`
+      })
+      return text.length === 0 ? Effect.void : Output.write(process.stdout, text.join(""))
+    })
+    if (isLineOpen) yield* Output.write(process.stdout, "\n")
+  })
+
+/** A file for `--model script:FILE`. */
+const script = (loaded: SessionStore.Loaded): Effect.Effect<void> =>
+  Output.write(process.stdout, RecordedScript.print(RecordedScript.make(loaded)))
 
 const forget = (store: SessionStore.Service, id: SessionId) =>
   Effect.zipRight(
