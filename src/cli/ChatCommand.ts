@@ -7,8 +7,10 @@ import * as Display from "../channel/Display.js"
 import type { Origin } from "../core/Origin.js"
 import type * as Model from "../model/Model.js"
 import type * as Agent from "../runtime/Agent.js"
+import type { Listed } from "../session/SessionSummary.js"
 import type { ConfigurationInvalid } from "./ConfigurationInvalid.js"
 import type * as Outline from "./Outline.js"
+import * as SessionReport from "./SessionReport.js"
 import * as TreeReport from "./TreeReport.js"
 
 export interface Options {
@@ -19,6 +21,8 @@ export interface Options {
   readonly interactive: boolean
   /** Resolves `/model PROVIDER/MODEL`. */
   readonly resolveModel: (ref: string) => Effect.Effect<Model.Service, ConfigurationInvalid>
+  /** The sessions that are kept, last used first. Default: none are. */
+  readonly sessions?: Effect.Effect<ReadonlyArray<Listed>, { readonly message: string }> | undefined
 }
 
 /** Runs a command, without its slash. */
@@ -56,6 +60,8 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
       }
       case "cost":
         return yield* screen.printLine(TreeReport.cost({ ledger: agent.ledger, columns }).join("\n"))
+      case "sessions":
+        return yield* screen.printLine((yield* recent({ ...options, columns })).join("\n"))
       case "clear":
         if (!(yield* agent.isIdle))
           return yield* screen.printLine("Wait until the agent is idle, or cancel with Ctrl-C.")
@@ -103,6 +109,7 @@ const commands: ReadonlyArray<readonly [usage: string, what: string]> = [
   ["cancel [AGENT|TOOL|CALL]", "stop one agent, or one running call; the others go on"],
   ["model [PROVIDER/MODEL]", "show or change the main agent's model"],
   ["cost", "model calls, tokens and costs so far, by agent"],
+  ["sessions", "the last sessions, and how to go on with one"],
   ["clear", "forget the conversation"],
   ["quit", "leave; Ctrl-D and twice Ctrl-C do too"]
 ]
@@ -113,6 +120,26 @@ const help = (columns: number | undefined): ReadonlyArray<string> =>
   columns !== undefined && columns < 60
     ? commands.flatMap(([usage, what]) => [`/${usage}`, `  ${what}`])
     : commands.map(([usage, what]) => `${`/${usage}`.padEnd(26)} ${what}`)
+
+const recent = ({
+  agent,
+  columns,
+  sessions = Effect.succeed([])
+}: Pick<Options, "agent" | "sessions"> & { readonly columns?: number | undefined }) =>
+  Effect.match(sessions, {
+    onFailure: ({ message }) => [message],
+    onSuccess: (all) => {
+      const lines = all.slice(0, 10).map((one) => SessionReport.brief(one, one.rootSessionId === agent.id))
+      const more = all.length > lines.length ? [`… and ${all.length - lines.length} more: assent sessions`] : []
+      return lines.length === 0
+        ? ["No sessions are kept."]
+        : [
+            ...lines.map((line) => Display.truncate(line, columns ?? Infinity)),
+            ...more,
+            "To go on with one: assent chat --resume ID"
+          ]
+    }
+  })
 
 const select = (argument: string, { agent, outline, screen }: Options) =>
   Effect.gen(function* () {

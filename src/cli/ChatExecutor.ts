@@ -26,6 +26,8 @@ export interface Options {
   readonly resolveModel: (ref: string) => Effect.Effect<Model.Service, ConfigurationInvalid>
   /** False for piped input: one line at a time, each after the turn before it. */
   readonly interactive: boolean
+  /** The sessions that are kept, last used first. Default: none are. */
+  readonly sessions?: ChatCommand.Options["sessions"]
   /** Names of profiles, for completion. */
   readonly profiles?: ReadonlyArray<string> | undefined
 }

@@ -8,6 +8,7 @@ import { visible } from "../event/AuditReport.js"
 import * as Persistence from "../runtime/Persistence.js"
 import * as Restored from "../session/Restored.js"
 import type * as SessionStore from "../session/SessionStore.js"
+import type { Listed } from "../session/SessionSummary.js"
 import * as Arguments from "./Arguments.js"
 import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
 import type * as Settings from "./Settings.js"
@@ -19,6 +20,10 @@ export interface Kept {
   readonly files: ReadonlyArray<string>
   /** With what the session had before, where no flag says otherwise. */
   readonly settings: Settings.Settings
+  /** What the store holds, last used first; nothing where nothing is kept. */
+  readonly sessions: Effect.Effect<ReadonlyArray<Listed>, { readonly message: string }>
+  /** The command that goes on with this session; none while there is nothing to go on with. */
+  readonly goOn: Effect.Effect<string | undefined>
 }
 
 /** Whether the flags name a session to go on with. */
@@ -41,7 +46,9 @@ export const open = (
       return yield* misuse("--resume names a session and --continue takes the last one; leave one of them out.")
     }
     if (!isResuming(flags)) {
-      return { settings, files: filesOf(place), persistence: yield* Persistence.begin(yield* StorePlace.open(place)) }
+      const store = yield* StorePlace.open(place)
+      const persistence = yield* Persistence.begin(store)
+      return { settings, files: filesOf(place), persistence, ...afterwards(flags, store, persistence) }
     }
     const store = yield* StorePlace.openExisting(place)
     if (store === undefined) return yield* misuse(`There are no sessions in ${place}.`)
@@ -50,6 +57,7 @@ export const open = (
     return {
       persistence,
       files: filesOf(place),
+      ...afterwards(flags, store, persistence),
       settings: {
         ...settings,
         model: flags.model ?? opened?.model ?? settings.model,
@@ -63,6 +71,32 @@ export const open = (
 // -----------------------------------------------------------------------------------------------------------------
 
 const misuse = (message: string) => new Arguments.UsageError({ message })
+
+const afterwards = (
+  flags: Arguments.Flags,
+  store: SessionStore.Service,
+  { rootSessionId }: Persistence.Persistence
+): Pick<Kept, "sessions" | "goOn"> => {
+  const sessions = flags.store === StorePlace.memory ? Effect.succeed([]) : store.list
+  const places = (
+    [
+      ["--workspace", flags.workspace],
+      ["--store", flags.store]
+    ] as const
+  ).flatMap(([flag, value]) => (value === undefined ? [] : [`${flag} ${quoted(value)}`]))
+  const command = ["assent run", ...places, `--resume ${rootSessionId}`].join(" ")
+  return {
+    sessions,
+    goOn: Effect.orElseSucceed(
+      Effect.map(sessions, (all) => (all.some((one) => one.rootSessionId === rootSessionId) ? command : undefined)),
+      () => undefined
+    )
+  }
+}
+
+/** As a shell takes it for one word. */
+const quoted = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${visible(text).replaceAll("'", `'\\''`)}'`
 
 /** The database with what SQLite keeps beside it. */
 const filesOf = (place: string): ReadonlyArray<string> =>

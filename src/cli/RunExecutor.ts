@@ -20,6 +20,8 @@ export interface Options {
   /** Whether the screen is drawn. On plain lines every line is an answer, so nothing else may read them. */
   readonly interactive: boolean
   readonly halted: Effect.Effect<Halted>
+  /** The command that goes on with the session, when it is kept. */
+  readonly goOn: Effect.Effect<string | undefined>
 }
 
 /**
@@ -31,7 +33,8 @@ export const run = ({
   task,
   screen,
   interactive,
-  halted
+  halted,
+  goOn
 }: Options): Effect.Effect<Effect.Effect<number>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const shown =
@@ -43,8 +46,16 @@ export const run = ({
     const end = yield* ending(agent, task)
     yield* agent.shutdown
     if (shown !== undefined) yield* Fiber.await(shown)
-    return report(end, yield* halt)
+    const said = report(end, yield* halt)
+    const isUndone = end._tag === "Halted" || end._tag === "Cancelled"
+    return isUndone ? Effect.zipLeft(said, hint(goOn)) : said
   })
+
+/** Tells a person how to go on with what was not done. */
+export const hint = (goOn: Options["goOn"]): Effect.Effect<void> =>
+  Effect.flatMap(goOn, (command) =>
+    command === undefined ? Effect.void : Output.write(process.stderr, `assent: go on with: ${command}\n`)
+  )
 
 /** Halts the agent on the first request that nobody can answer; yields the record of it, if there was one. */
 export const haltWith = (

@@ -23,6 +23,10 @@ export const line = ({ holder, lastActivity, model, open, rootSessionId, state, 
       .join("  ")
   )
 
+/** For who chats: id, time, first words. */
+export const brief = ({ lastActivity, rootSessionId, title }: Listed, isThis: boolean): string =>
+  visible([rootSessionId, time(lastActivity), isThis ? `(this one)  ${title}` : title].join("  ").trimEnd())
+
 /** What was said and done, in order, a child's under its name; then what is still open. */
 export const transcript = (loaded: Loaded): ReadonlyArray<string> => {
   const agents = new Map<string, string>()

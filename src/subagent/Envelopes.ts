@@ -75,7 +75,7 @@ export class Envelopes {
     })
   }
 
-  /** Grants what somebody allowed this order in another process. */
+  /** Grants what somebody allowed this order before a restart. */
   grant(callId: ToolCallId, order: SubagentOrder.SubagentOrder, { envelope: tools }: SubagentOrder.Recipe): void {
     if (tools === undefined) return
     this.granted.set(callId, { id: this.options.tree.nextSubagentId(), tools, order: Digest.digest(order) })

@@ -77,7 +77,7 @@ export interface Subagent {
   readonly begin: (task: string) => Effect.Effect<void>
   /** As {@link work}, for a call that gave it the task already in another process: waits for that one's end. */
   readonly workOn: (task: string) => Effect.Effect<Done>
-  /** As {@link begin}, unless it was given a task already in another process. */
+  /** As {@link begin}, unless it was given a task before a restart. */
   readonly beginOnce: (task: string) => Effect.Effect<void>
   /** The tasks of another process that no call waits for: the parent is told their ends. */
   readonly goOn: Effect.Effect<void>

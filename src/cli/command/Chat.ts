@@ -21,7 +21,7 @@ export const run = (invocation: Arguments.Invocation) =>
     const loaded = yield* Settings.load(flags)
     const plans = yield* Channels.plan(flags, loaded, [{ _tag: "Console" }])
     const interactive = Screen.isInteractive("stdout")
-    const { files, persistence, settings } = yield* Keeping.open(flags, loaded)
+    const { files, persistence, sessions, settings } = yield* Keeping.open(flags, loaded)
     // The model is resolved before the terminal is taken over, so that a mistake is told on a plain line.
     yield* Launch.resolveModel(settings, settings.model)
     const known = yield* Launch.profiles(settings)
@@ -45,6 +45,7 @@ export const run = (invocation: Arguments.Invocation) =>
       return yield* ChatExecutor.run({
         agent,
         interactive,
+        sessions,
         profiles: [...profiles.all.keys()],
         resolveModel: (ref) => Effect.provide(Launch.resolveModel(current, ref), platform)
       })

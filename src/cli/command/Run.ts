@@ -26,7 +26,7 @@ export const run = (invocation: Arguments.Invocation) =>
     const plans = yield* Channels.plan(flags, loaded, fallback)
     const wantsConsole = plans.some((plan) => plan._tag === "Console")
     const task = yield* taskOf(words, jsonl || Keeping.isResuming(flags), wantsConsole)
-    const { files, persistence, settings } = yield* Keeping.open(flags, loaded)
+    const { files, goOn, persistence, settings } = yield* Keeping.open(flags, loaded)
     yield* Launch.resolveModel(settings, settings.model)
     const profiles = yield* Launch.profiles(settings)
     for (const warning of [...settings.warnings, ...profiles.remarks])
@@ -58,7 +58,8 @@ export const run = (invocation: Arguments.Invocation) =>
             task,
             screen: Option.getOrUndefined(screen),
             interactive: Screen.isInteractive("stderr"),
-            halted
+            halted,
+            goOn
           })
         }
         const peer = Option.map(channel, (channel) => ({
@@ -75,7 +76,8 @@ export const run = (invocation: Arguments.Invocation) =>
           Screen.layer({ output: "stderr" })
         )
       : body(Option.none())
-    return yield* Effect.flatten(Effect.scoped(finish))
+    const working = Effect.flatten(Effect.scoped(finish))
+    return yield* json ? working : Effect.onInterrupt(working, () => RunExecutor.hint(goOn))
   }).pipe(Effect.scoped)
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,115 @@
+/**
+ * A process that dies while it writes: from a chosen write on, its store answers nothing any more, and whatever it had in
+ * hand stays undone. What it had written is there for the next one.
+ */
+import type * as Tool from "@effect/ai/Tool"
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as FiberId from "effect/FiberId"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as Id from "../../src/core/Id.js"
+import type { SessionId } from "../../src/core/Id.js"
+import type { AgentEvent } from "../../src/event/AgentEvent.js"
+import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
+import * as ScriptedModel from "../../src/model/ScriptedModel.js"
+import * as Agent from "../../src/runtime/Agent.js"
+import * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
+import * as Persistence from "../../src/runtime/Persistence.js"
+import * as SessionStore from "../../src/session/SessionStore.js"
+import * as TestAgent from "../../src/testing/TestAgent.js"
+import * as TestInteractor from "../../src/testing/TestInteractor.js"
+
+/** When a process dies: at this write, counted from 1, which is still made, or not. */
+export interface Death {
+  readonly at: number
+  readonly written: boolean
+}
+
+/** Everything that outlives its processes. */
+export interface World {
+  /** The store as a process of this number sees it; those before it are dead. */
+  readonly open: (pid: number) => SessionStore.Service
+  processes: number
+  id: SessionId | undefined
+}
+
+export const world: Effect.Effect<World> = Effect.map(SessionStore.makeMemory, (open) => ({
+  open: (pid) => open({ pid, host: "here", isAlive: () => false }),
+  processes: 0,
+  id: undefined
+}))
+
+export interface Options<Tools extends Record<string, Tool.Any>> {
+  readonly runtime: Omit<AgentRuntime.Options<Tools>, "toolkit"> & { readonly toolkit: AgentRuntime.Options<Tools>["toolkit"] }
+  readonly handlers: Layer.Layer<Tool.HandlersFor<Tools>>
+  readonly script: ScriptedModel.Script["agents"]
+  readonly person: (request: InteractionRequest) => TestInteractor.Step
+}
+
+/** A process as it is seen once it has ended. */
+export interface Life {
+  readonly died: boolean
+  /** Writes that it made or died in. */
+  readonly writes: number
+  readonly events: ReadonlyArray<AgentEvent>
+  readonly shown: ReadonlyArray<InteractionRequest>
+  readonly agent: Agent.Agent
+}
+
+/** Lives until `drive` is done with the agent, or the process dies. Then nothing of it does anything any more. */
+export const live = <Tools extends Record<string, Tool.Any>>(
+  world: World,
+  { handlers, person, runtime, script }: Options<Tools>,
+  drive: (agent: Agent.Agent, restored: Persistence.Persistence["restored"]) => Effect.Effect<unknown, Agent.NotTaken>,
+  death?: Death
+): Effect.Effect<Life> =>
+  Effect.gen(function* () {
+    const pid = ++world.processes
+    // Of a dead process nothing is closed.
+    const scope = yield* Scope.make()
+    const over = Deferred.unsafeMake<boolean>(FiberId.none)
+    let writes = 0
+    const whole = world.open(pid)
+    const store: SessionStore.Service = {
+      ...whole,
+      lock: (id) =>
+        Effect.map(whole.lock(id), (lease) => ({
+          ...lease,
+          append: (drafts) =>
+            Effect.suspend(() => {
+              if (death !== undefined && writes >= death.at) return Effect.never
+              writes++
+              if (writes !== death?.at) return lease.append(drafts)
+              Deferred.unsafeDone(over, Effect.succeed(true))
+              return Effect.zipRight(death.written ? lease.append(drafts) : Effect.void, Effect.never)
+            })
+        }))
+    }
+    let count = 0
+    const ids = Layer.succeed(Id.IdGenerator, { unsafeNext: (prefix) => `${prefix}_${pid}.${++count}` })
+    const built = Layer.mergeAll(
+      AgentRuntime.layer(runtime).pipe(
+        Layer.provide(Layer.mergeAll(ScriptedModel.layer({ agents: script }), FileSystem.layerNoop({}), Path.layer)),
+        Layer.provide(handlers as Layer.Layer<any>),
+        Layer.provideMerge(ids)
+      ),
+      TestInteractor.layer({ script: person })
+    )
+    const started = Effect.gen(function* () {
+      const persistence = yield* world.id === undefined
+        ? Persistence.begin(store)
+        : Persistence.resume(store, world.id)
+      world.id = persistence.rootSessionId
+      const context = yield* Layer.build(built)
+      const alive = yield* Effect.provide(TestAgent.start({ persistence }), context)
+      return { ...alive, persistence }
+    })
+    const { agent, events, persistence, person: asked } = yield* Effect.orDie(Scope.extend(started, scope))
+    const driving = Effect.zipRight(drive(agent, persistence.restored), persistence.journal.flush)
+    yield* Effect.forkDaemon(Effect.intoDeferred(Effect.as(Effect.orDie(driving), false), over))
+    const died = yield* Deferred.await(over)
+    return { died, writes, events: yield* events, shown: yield* asked.shown, agent }
+  }) as Effect.Effect<Life>
