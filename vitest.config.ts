@@ -9,6 +9,7 @@ export default defineConfig({
     alias: [
       { find: /^assent$/, replacement: src("index.ts") },
       { find: /^assent\/testing$/, replacement: src("testing/index.ts") },
+      { find: /^assent\/sql$/, replacement: src("store/index.ts") },
       { find: /^assent\/node$/, replacement: src("cli/node.ts") },
       { find: /^assent\/(.+)$/, replacement: src("$1.ts") }
     ]

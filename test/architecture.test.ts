@@ -91,6 +91,38 @@ describe("the house", () => {
     assert.deepStrictEqual(wrong, [])
   })
 
+  it("loads no database, telemetry, command line or server with the library alone", () => {
+    /** What is loaded with a file at once: imports of types are gone by then, and `import()` comes later. */
+    const loadedBy = (file: string): ReadonlyArray<string> =>
+      Array.from(
+        readFileSync(file, "utf8").matchAll(/^(?:import|export)(?! type\b)[^;"]*?from "([^"]+)"/gm),
+        ([, specifier = ""]) => specifier
+      )
+    const seen = new Set<string>()
+    const packages = new Set<string>()
+    const visit = (file: string): void => {
+      if (seen.has(file)) return
+      seen.add(file)
+      for (const specifier of loadedBy(file)) {
+        if (specifier.startsWith(".")) visit(resolve(dirname(file), specifier.replace(/\.js$/, ".ts")))
+        else packages.add(specifier)
+      }
+    }
+    visit(join(src, "index.ts"))
+    assert.isAbove(seen.size, 100)
+    const folders = new Set([...seen].map(folderOf))
+    assert.deepStrictEqual(
+      ["store", "cli", "testing"].filter((folder) => folders.has(folder)),
+      []
+    )
+    const heavy =
+      /^(?:@effect\/(?:sql|opentelemetry|platform-node|cluster|workflow|ai-)|@libsql|@opentelemetry|yaml$)|\/Http/
+    assert.deepStrictEqual(
+      [...packages].filter((specifier) => heavy.test(specifier)),
+      []
+    )
+  })
+
   it("reads process, environment and clock at the edge only, and runs no effect inside", () => {
     const banned =
       /\bprocess\.|\bDate\.now\(|\bMath\.random\(|\bconsole\.|Effect\.run(Sync|Promise|Fork)\(|\bas any\b|: any\b|@ts-/

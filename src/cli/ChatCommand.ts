@@ -129,7 +129,7 @@ const recent = ({
   Effect.match(sessions, {
     onFailure: ({ message }) => [message],
     onSuccess: (all) => {
-      const lines = all.slice(0, 10).map((one) => SessionReport.brief(one, one.rootSessionId === agent.id))
+      const lines = all.slice(0, 10).map((one) => SessionReport.short(one, one.rootSessionId === agent.id))
       const more = all.length > lines.length ? [`… and ${all.length - lines.length} more: assent sessions`] : []
       return lines.length === 0
         ? ["No sessions are kept."]

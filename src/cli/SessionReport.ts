@@ -24,7 +24,7 @@ export const line = ({ holder, lastActivity, model, open, rootSessionId, state, 
   )
 
 /** For who chats: id, time, first words. */
-export const brief = ({ lastActivity, rootSessionId, title }: Listed, isThis: boolean): string =>
+export const short = ({ lastActivity, rootSessionId, title }: Listed, isThis: boolean): string =>
   visible([rootSessionId, time(lastActivity), isThis ? `(this one)  ${title}` : title].join("  ").trimEnd())
 
 /** What was said and done, in order, a child's under its name; then what is still open. */

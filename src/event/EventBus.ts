@@ -70,14 +70,17 @@ type Resume = (effect: Effect.Effect<void>) => void
 
 type Batch = Option.Option<ReadonlyArray<AgentEvent>>
 
+/** Nobody: shared, because most buses have one subscriber and nobody who waits. */
+const none: ReadonlyArray<never> = []
+
 class Bus implements Service {
   // Written and read only inside synchronous sections, so no lock is needed.
-  private subscribers: ReadonlyArray<Ring> = []
-  private line: Array<AgentEvent> = []
-  private waiters: Array<Resume> = []
+  private subscribers: ReadonlyArray<Ring> = none
+  private readonly line: Array<AgentEvent> = []
+  private waiters: ReadonlyArray<Resume> = none
   private closed = false
 
-  readonly unsafePublish = (event: AgentEvent): boolean => {
+  unsafePublish(event: AgentEvent): boolean {
     if (this.line.length > 0 || this.isFull()) {
       this.line.push(event)
       return false
@@ -86,27 +89,30 @@ class Bus implements Service {
     return true
   }
 
-  readonly awaitRoom: Effect.Effect<void> = Effect.suspend(() =>
-    this.line.length === 0
-      ? Effect.void
-      : Effect.async<void>((resume) => {
-          // Other fibers may have run since the look above.
-          if (this.line.length === 0) return resume(Effect.void)
-          this.waiters.push(resume)
-          return Effect.sync(() => {
-            this.waiters = this.waiters.filter((waiter) => waiter !== resume)
+  get awaitRoom(): Effect.Effect<void> {
+    return Effect.suspend(() =>
+      this.line.length === 0
+        ? Effect.void
+        : Effect.async<void>((resume) => {
+            // Other fibers may have run since the look above.
+            if (this.line.length === 0) return resume(Effect.void)
+            this.waiters = [...this.waiters, resume]
+            return Effect.sync(() => {
+              this.waiters = this.waiters.filter((waiter) => waiter !== resume)
+            })
           })
-        })
-  )
+    )
+  }
 
-  readonly publish = (event: AgentEvent): Effect.Effect<void> =>
-    Effect.suspend(() => (this.unsafePublish(event) ? Effect.void : this.awaitRoom))
+  publish(event: AgentEvent): Effect.Effect<void> {
+    return Effect.suspend(() => (this.unsafePublish(event) ? Effect.void : this.awaitRoom))
+  }
 
   readonly subscribe = (policy: Policy = {}): Effect.Effect<Subscription, never, Scope.Scope> =>
     Effect.map(
       Effect.acquireRelease(
         Effect.sync(() => {
-          const ring = new Ring(Math.max(1, Math.floor(policy.capacity ?? 256)), policy.whenFull === "wait", this.pump)
+          const ring = new Ring(Math.max(1, Math.floor(policy.capacity ?? 256)), policy.whenFull === "wait", this)
           if (this.closed) ring.close()
           else this.subscribers = [...this.subscribers, ring]
           return ring
@@ -118,16 +124,29 @@ class Bus implements Service {
             this.pump()
           })
       ),
-      (ring): Subscription => ({ takeAll: ring.takeAll, stream: streamOf(ring) })
+      (ring): Subscription => ring
     )
 
-  readonly close: Effect.Effect<void> = Effect.sync(() => {
-    this.closed = true
-    for (const ring of this.subscribers) ring.unbound()
-    this.pump()
-    for (const ring of this.subscribers) ring.close()
-    this.subscribers = []
-  })
+  get close(): Effect.Effect<void> {
+    return Effect.sync(() => {
+      this.closed = true
+      for (const ring of this.subscribers) ring.unbound()
+      this.pump()
+      for (const ring of this.subscribers) ring.close()
+      this.subscribers = none
+    })
+  }
+
+  /** Moves what stands in line into the rings, as far as there is room; then lets publishers go on. */
+  pump(): void {
+    let moved = 0
+    while (moved < this.line.length && !this.isFull()) this.deliver(this.line[moved++] as AgentEvent)
+    if (moved > 0) this.line.splice(0, moved)
+    if (this.line.length > 0 || this.waiters.length === 0) return
+    const waiters = this.waiters
+    this.waiters = none
+    for (const resume of waiters) resume(Effect.void)
+  }
 
   private isFull(): boolean {
     for (const ring of this.subscribers) if (ring.makesWait()) return true
@@ -137,20 +156,9 @@ class Bus implements Service {
   private deliver(event: AgentEvent): void {
     for (const ring of this.subscribers) ring.push(event)
   }
-
-  /** Moves what stands in line into the rings, as far as there is room; then lets publishers go on. */
-  private readonly pump = (): void => {
-    let moved = 0
-    while (moved < this.line.length && !this.isFull()) this.deliver(this.line[moved++] as AgentEvent)
-    if (moved > 0) this.line.splice(0, moved)
-    if (this.line.length > 0 || this.waiters.length === 0) return
-    const waiters = this.waiters
-    this.waiters = []
-    for (const resume of waiters) resume(Effect.void)
-  }
 }
 
-class Ring {
+class Ring implements Subscription {
   // The first `dropped` of them do not count any more. Handed out whole, so a batch costs the same however long it is.
   private events: Array<AgentEvent> = []
   private dropped = 0
@@ -161,7 +169,7 @@ class Ring {
   constructor(
     private capacity: number,
     private waits: boolean,
-    private readonly afterTake: () => void
+    private readonly bus: Pick<Bus, "pump">
   ) {}
 
   makesWait(): boolean {
@@ -189,17 +197,23 @@ class Ring {
     if (this.reader !== undefined) this.wake()
   }
 
-  readonly takeAll: Effect.Effect<Batch> = Effect.suspend(() => {
-    if (this.events.length > 0) return Effect.succeed(this.take())
-    if (this.closed) return Effect.succeedNone
-    return Effect.async<Batch>((resume) => {
-      // Other fibers may have run since the look above.
-      if (this.events.length > 0 || this.closed) return resume(this.takeAll)
-      // Not taken back when the reader is interrupted: waking who is gone takes nothing and loses nothing, and a way to
-      // take it back would cost every wait three times as much.
-      this.reader = resume
+  get takeAll(): Effect.Effect<Batch> {
+    return Effect.suspend(() => {
+      if (this.events.length > 0) return Effect.succeed(this.take())
+      if (this.closed) return Effect.succeedNone
+      return Effect.async<Batch>((resume) => {
+        // Other fibers may have run since the look above.
+        if (this.events.length > 0 || this.closed) return resume(this.takeAll)
+        // Not taken back when the reader is interrupted: waking who is gone takes nothing and loses nothing, and a way to
+        // take it back would cost every wait three times as much.
+        this.reader = resume
+      })
     })
-  })
+  }
+
+  get stream(): Stream.Stream<AgentEvent> {
+    return streamOf(this)
+  }
 
   private wake(): void {
     const resume = this.reader
@@ -218,7 +232,7 @@ class Ring {
     }
     this.events = []
     this.missed = 0
-    this.afterTake()
+    this.bus.pump()
     return Option.some(events)
   }
 

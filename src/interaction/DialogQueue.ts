@@ -17,49 +17,58 @@ export interface DialogQueue {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-export const make = (): DialogQueue => {
-  // Each waiter awaits its own deferred; whoever leaves completes the oldest one. Unbounded: a waiter is a blocked fiber.
-  const line = new Set<Deferred.Deferred<void>>()
-  let busy = false
+export const make = (): DialogQueue => new Line()
 
-  const leave = () => {
-    for (const next of line) {
-      line.delete(next)
-      return Deferred.unsafeDone(next, Effect.void)
-    }
-    busy = false
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+class Line implements DialogQueue {
+  // Each waiter awaits its own deferred; whoever leaves completes the oldest one. Unbounded: a waiter is a blocked fiber.
+  private line: Set<Deferred.Deferred<void>> | undefined
+  private busy = false
+
+  hold<A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return Effect.uninterruptibleMask((restore) => {
+      // Leaving is a plain call: it costs nothing to the many that find nobody before them.
+      const held = Effect.matchCauseEffect(restore(self), {
+        onFailure: (cause) => {
+          this.leave()
+          return Effect.failCause(cause)
+        },
+        onSuccess: (value) => {
+          this.leave()
+          return Effect.succeed(value)
+        }
+      })
+      if (this.busy) return Effect.zipRight(this.enter(restore), held)
+      this.busy = true
+      return held
+    })
+  }
+
+  size(): number {
+    return (this.line?.size ?? 0) + (this.busy ? 1 : 0)
   }
 
   // Only the wait itself is interruptible: whoever has the turn is past every point where it could be lost.
-  const enter = (restore: <A>(effect: Effect.Effect<A>) => Effect.Effect<A>) => {
+  private enter(restore: <A>(effect: Effect.Effect<A>) => Effect.Effect<A>): Effect.Effect<void> {
     const turn = Deferred.unsafeMake<void>(FiberId.none)
+    const line = (this.line ??= new Set())
     line.add(turn)
     return Effect.onInterrupt(restore(Deferred.await(turn)), () =>
       Effect.sync(() => {
         // Not in line any more: the turn was handed over in the same moment, so it has to be handed on.
-        if (!line.delete(turn)) leave()
+        if (!line.delete(turn)) this.leave()
       })
     )
   }
 
-  return {
-    hold: (self) =>
-      Effect.uninterruptibleMask((restore) => {
-        // Leaving is a plain call: it costs nothing to the many that find nobody before them.
-        const held = Effect.matchCauseEffect(restore(self), {
-          onFailure: (cause) => {
-            leave()
-            return Effect.failCause(cause)
-          },
-          onSuccess: (value) => {
-            leave()
-            return Effect.succeed(value)
-          }
-        })
-        if (busy) return Effect.zipRight(enter(restore), held)
-        busy = true
-        return held
-      }),
-    size: () => line.size + (busy ? 1 : 0)
+  private leave(): void {
+    for (const next of this.line ?? []) {
+      this.line?.delete(next)
+      return Deferred.unsafeDone(next, Effect.void)
+    }
+    this.busy = false
   }
 }

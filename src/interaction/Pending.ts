@@ -27,39 +27,55 @@ export interface Pending<Request extends { readonly requestId: RequestId }, A, E
   readonly size: () => number
 }
 
-export const make = <Request extends { readonly requestId: RequestId }, A, E>(): Pending<Request, A, E> => {
-  const entries = new Map<string, OpenEntry<Request, A, E>>()
-  // Two generations of 512: the older is forgotten when the younger is full.
-  let young = new Map<string, string>()
-  let old = new Map<string, string>()
-  return {
-    open: (request) => {
-      const entry = new OpenEntry<Request, A, E>(request)
-      entries.set(request.requestId, entry)
-      return entry
-    },
-    get: (requestId) => entries.get(requestId)?.request,
-    settle: (requestId, exit, by) => {
-      const entry = entries.get(requestId)
-      if (entry === undefined) return false
-      entries.delete(requestId)
-      if (young.size >= 512) {
-        old = young
-        young = new Map()
-      }
-      young.set(requestId, by)
-      entry.settle(exit)
-      return true
-    },
-    settledBy: (requestId) => young.get(requestId) ?? old.get(requestId),
-    list: () => Array.from(entries.values(), (entry) => entry.request),
-    size: () => entries.size
-  }
-}
+export const make = <Request extends { readonly requestId: RequestId }, A, E>(): Pending<Request, A, E> =>
+  new OpenEntries()
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+// What is remembered is made when there is something to remember: thousands of brokers may have nothing settled yet.
+class OpenEntries<Request extends { readonly requestId: RequestId }, A, E> implements Pending<Request, A, E> {
+  private readonly entries = new Map<string, OpenEntry<Request, A, E>>()
+  // Two generations of 512: the older is forgotten when the younger is full.
+  private young: Map<string, string> | undefined
+  private old: Map<string, string> | undefined
+
+  open(request: Request): Entry<Request, A, E> {
+    const entry = new OpenEntry<Request, A, E>(request)
+    this.entries.set(request.requestId, entry)
+    return entry
+  }
+
+  get(requestId: string): Request | undefined {
+    return this.entries.get(requestId)?.request
+  }
+
+  settle(requestId: string, exit: Exit.Exit<A, E>, by: string): boolean {
+    const entry = this.entries.get(requestId)
+    if (entry === undefined) return false
+    this.entries.delete(requestId)
+    if (this.young === undefined || this.young.size >= 512) {
+      this.old = this.young
+      this.young = new Map()
+    }
+    this.young.set(requestId, by)
+    entry.settle(exit)
+    return true
+  }
+
+  settledBy(requestId: string): string | undefined {
+    return this.young?.get(requestId) ?? this.old?.get(requestId)
+  }
+
+  list(): ReadonlyArray<Request> {
+    return Array.from(this.entries.values(), (entry) => entry.request)
+  }
+
+  size(): number {
+    return this.entries.size
+  }
+}
 
 class OpenEntry<Request, A, E> implements Entry<Request, A, E> {
   private exit: Exit.Exit<A, E> | undefined
@@ -67,10 +83,12 @@ class OpenEntry<Request, A, E> implements Entry<Request, A, E> {
 
   constructor(readonly request: Request) {}
 
-  readonly await: Effect.Effect<A, E> = Effect.async<A, E>((resume) => {
-    if (this.exit !== undefined) resume(this.exit)
-    else this.resume = resume
-  })
+  get await(): Effect.Effect<A, E> {
+    return Effect.async<A, E>((resume) => {
+      if (this.exit !== undefined) resume(this.exit)
+      else this.resume = resume
+    })
+  }
 
   settle(exit: Exit.Exit<A, E>): void {
     this.exit = exit

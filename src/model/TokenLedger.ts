@@ -136,41 +136,49 @@ export const lines = (ledger: Service): ReadonlyArray<string> => {
 
 const million = 1_000_000
 
+const noLimits: Limits = {}
+const noPrices = {}
+
+// A class whose tables are made when first needed: each tree has a ledger, and thousands may wait before their first call.
 class Ledger implements Service {
   readonly currency: string | undefined
   readonly priced: boolean
   private readonly tree = new Count()
-  private readonly sessions = new Map<SessionId, Account>()
+  private sessions: Map<SessionId, Account> | undefined
   /** Of sessions whose limit was raised. */
-  private readonly raised = new Map<SessionId, number>()
-  private readonly prices: ReadonlyMap<string, Price>
+  private raised: Map<SessionId, number> | undefined
+  private readonly prices: ReadonlyMap<string, Price> | undefined
   private readonly limits: Limits
   private treeAllowed: number | undefined
 
-  constructor({ currency, limits = {}, prices = {} }: Options) {
+  constructor({ currency, limits = noLimits, prices = noPrices }: Options) {
     this.currency = currency
-    this.prices = new Map(Object.entries(prices))
-    this.priced = this.prices.size > 0
+    this.prices = prices === noPrices ? undefined : new Map(Object.entries(prices))
+    this.priced = this.prices !== undefined && this.prices.size > 0
     this.limits = limits
     this.treeAllowed = limits.treeTokens
   }
 
-  readonly record = (entry: Entry): void => {
+  record(entry: Entry): void {
     const { agent, kind, model, usage } = entry
     const account = this.account(entry.sessionId, agent)
     const tokens = tokensOf(model, usage)
-    const price = this.prices.get(model)
+    const price = this.prices?.get(model)
     this.tree.add(kind, model, tokens, price)
     account.count.add(kind, model, tokens, price)
   }
 
-  readonly totals = (): Totals => this.tree.totals()
+  totals(): Totals {
+    return this.tree.totals()
+  }
 
-  readonly of = (sessionId: SessionId): Totals => (this.sessions.get(sessionId)?.count ?? new Count()).totals()
+  of(sessionId: SessionId): Totals {
+    return (this.sessions?.get(sessionId)?.count ?? new Count()).totals()
+  }
 
-  readonly byAgent = (): ReadonlyMap<string, Totals> => {
+  byAgent(): ReadonlyMap<string, Totals> {
     const counts = new Map<string, Count>()
-    for (const { agent, count } of this.sessions.values()) {
+    for (const { agent, count } of this.sessions?.values() ?? []) {
       const sum = counts.get(agent) ?? new Count()
       sum.merge(count)
       counts.set(agent, sum)
@@ -178,11 +186,11 @@ class Ledger implements Service {
     return new Map(Array.from(counts, ([agent, count]) => [agent, count.totals()]))
   }
 
-  readonly exceeded = (sessionId: SessionId): Exceeded | undefined => {
+  exceeded(sessionId: SessionId): Exceeded | undefined {
     const { sessionTokens, treeTokens } = this.limits
     if (sessionTokens !== undefined) {
-      const used = this.sessions.get(sessionId)?.count.tokens ?? 0
-      const allowed = this.raised.get(sessionId) ?? sessionTokens
+      const used = this.sessions?.get(sessionId)?.count.tokens ?? 0
+      const allowed = this.raised?.get(sessionId) ?? sessionTokens
       if (used >= allowed) return { limit: "session", sessionId, used, allowed, step: sessionTokens }
     }
     const { treeAllowed, tree } = this
@@ -191,17 +199,18 @@ class Ledger implements Service {
   }
 
   // From what was used and not from the limit: one long call can go far over it, and the answer would allow nothing.
-  readonly raise = ({ allowed, limit, sessionId, used }: Exceeded, by: number): void => {
+  raise({ allowed, limit, sessionId, used }: Exceeded, by: number): void {
     const raised = Math.max(allowed, used) + by
     if (limit === "tree") this.treeAllowed = raised
-    else this.raised.set(sessionId, raised)
+    else (this.raised ??= new Map()).set(sessionId, raised)
   }
 
   private account(sessionId: SessionId, agent: string): Account {
-    const known = this.sessions.get(sessionId)
+    const sessions = (this.sessions ??= new Map<SessionId, Account>())
+    const known = sessions.get(sessionId)
     if (known !== undefined) return known
     const account: Account = { agent, count: new Count() }
-    this.sessions.set(sessionId, account)
+    sessions.set(sessionId, account)
     return account
   }
 }
@@ -220,7 +229,7 @@ class Count {
   private cached = 0
   private unknown = 0
   private cost = 0
-  private readonly unpriced = new Set<string>()
+  private unpriced: Set<string> | undefined
 
   get tokens(): number {
     return this.input + this.output
@@ -241,7 +250,7 @@ class Count {
       const { cached: cachedPrice = price.input } = price
       this.cost += ((input - cached) * price.input + cached * cachedPrice + output * price.output) / million
       // Nothing costs nothing, whatever the price: a model in this process, or an attempt that got no answer.
-    } else if (input + output > 0 || (kind !== "retry" && !tokens.complete)) this.unpriced.add(model)
+    } else if (input + output > 0 || (kind !== "retry" && !tokens.complete)) this.named(model)
   }
 
   merge(other: Count): void {
@@ -253,7 +262,7 @@ class Count {
     this.cached += other.cached
     this.unknown += other.unknown
     this.cost += other.cost
-    for (const model of other.unpriced) this.unpriced.add(model)
+    for (const model of other.unpriced ?? []) this.named(model)
   }
 
   totals(): Totals {
@@ -265,9 +274,14 @@ class Count {
       outputTokens: this.output,
       cachedTokens: this.cached,
       unknownCalls: this.unknown,
-      cost: this.unpriced.size > 0 ? undefined : this.cost,
-      unpriced: [...this.unpriced]
+      cost: this.unpriced === undefined ? this.cost : undefined,
+      unpriced: [...(this.unpriced ?? [])]
     }
+  }
+
+  private named(model: string): void {
+    this.unpriced ??= new Set()
+    this.unpriced.add(model)
   }
 }
 

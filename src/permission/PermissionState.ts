@@ -49,12 +49,12 @@ export interface Snapshot {
 export class PermissionState {
   /** Called after every change, in the same step. */
   changed: (() => void) | undefined
-  private readonly allowed = new Set<string>()
-  private readonly denied = new Set<string>()
+  private allowed: Set<string> = empty
+  private denied: Set<string> = empty
   private sessionDefault: Default | undefined
   private all = false
-  private readonly turn = new Set<SessionId>()
-  private readonly idle = new Set<SessionId>()
+  private turn: Set<SessionId> = empty
+  private idle: Set<SessionId> = empty
 
   /**
    * Suspension, then session blacklist, blacklist, session whitelist, whitelist, session default, default: the first that
@@ -99,13 +99,13 @@ export class PermissionState {
   /** Later words win: an entry leaves the other list. */
   allow(entry: string): void {
     this.denied.delete(entry)
-    this.allowed.add(entry)
+    this.allowed = having(this.allowed, entry)
     this.changed?.()
   }
 
   deny(entry: string): void {
     this.allowed.delete(entry)
-    this.denied.add(entry)
+    this.denied = having(this.denied, entry)
     this.changed?.()
   }
 
@@ -116,7 +116,7 @@ export class PermissionState {
 
   suspend(scope: Suspension, sessionId: SessionId): void {
     if (scope === "all") this.all = true
-    else this[scope].add(sessionId)
+    else this[scope] = having(this[scope], sessionId)
     this.changed?.()
   }
 
@@ -168,10 +168,10 @@ export class PermissionState {
 
   /** Takes over what a snapshot says, in a state that was told nothing yet. */
   restore(snapshot: Snapshot): void {
-    for (const entry of snapshot.allow) this.allowed.add(entry)
-    for (const entry of snapshot.deny) this.denied.add(entry)
-    for (const sessionId of snapshot.turn) this.turn.add(sessionId)
-    for (const sessionId of snapshot.idle) this.idle.add(sessionId)
+    for (const entry of snapshot.allow) this.allowed = having(this.allowed, entry)
+    for (const entry of snapshot.deny) this.denied = having(this.denied, entry)
+    for (const sessionId of snapshot.turn) this.turn = having(this.turn, sessionId)
+    for (const sessionId of snapshot.idle) this.idle = having(this.idle, sessionId)
     this.sessionDefault = snapshot.default
     this.all = snapshot.all
   }
@@ -201,6 +201,11 @@ export class PermissionState {
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Shared by all who were told nothing, which is nearly everybody; only {@link having} adds, and never to this one. */
+const empty = new Set<never>()
+
+const having = <A>(entries: Set<A>, entry: A): Set<A> => (entries === empty ? new Set([entry]) : entries.add(entry))
 
 const suspended: { readonly [Scope in Suspension]: Decision } = {
   turn: { decision: "allow", method: "turn_suspension", rule: "everything until the turn ends" },

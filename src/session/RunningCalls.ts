@@ -44,7 +44,7 @@ export interface RunningCall {
 }
 
 export class RunningCalls {
-  private readonly running = new Map<ToolCallId, Entry>()
+  private running: Map<ToolCallId, Entry> | undefined
 
   /** `patience`: how long a call may take to stop. `leftBehind` is told, in a sentence, of one that took longer. */
   constructor(
@@ -53,11 +53,11 @@ export class RunningCalls {
   ) {}
 
   get ids(): ReadonlyArray<ToolCallId> {
-    return [...this.running.keys()]
+    return [...(this.running?.keys() ?? [])]
   }
 
   has(id: ToolCallId): boolean {
-    return this.running.has(id)
+    return this.running?.has(id) === true
   }
 
   /**
@@ -73,6 +73,7 @@ export class RunningCalls {
     return Effect.uninterruptible(
       Effect.map(Effect.forkDaemon(Effect.interruptible(run)), (fiber) => {
         const entry: Entry = { call, fiber, cancelled: false, over: false, waiting: [over] }
+        this.running ??= new Map()
         this.running.set(call.id, entry)
         batch.push(entry)
         fiber.addObserver(() => this.release(entry))
@@ -81,24 +82,25 @@ export class RunningCalls {
   }
 
   /** Waits until all of them are over. */
-  readonly ended = (batch: ReadonlyArray<RunningCall>): Effect.Effect<void> =>
-    Effect.async((resume) => {
+  ended(batch: ReadonlyArray<RunningCall>): Effect.Effect<void> {
+    return Effect.async((resume) => {
       let left = 0
       const one = () => {
         if (--left === 0) resume(Effect.void)
       }
       for (const { call, over } of batch) {
-        const entry = over ? undefined : this.running.get(call.id)
+        const entry = over ? undefined : this.running?.get(call.id)
         if (entry === undefined) continue
         left++
         entry.waiting.push(one)
       }
       if (left === 0) resume(Effect.void)
     })
+  }
 
   /** Interrupts them and waits until all are over, which is not for ever: what does not stop is left behind. */
-  readonly stop = (batch: ReadonlyArray<RunningCall>): Effect.Effect<void> =>
-    Effect.suspend(() => {
+  stop(batch: ReadonlyArray<RunningCall>): Effect.Effect<void> {
+    return Effect.suspend(() => {
       const open = batch.filter(({ over }) => !over)
       if (open.length === 0) return Effect.void
       for (const { fiber } of open) fiber.unsafeInterruptAsFork(FiberId.none)
@@ -106,21 +108,23 @@ export class RunningCalls {
         if (Option.isNone(ended)) this.abandon(open)
       })
     })
+  }
 
   /** Cancels one call and waits for its end. False: its tool does not run. */
-  readonly cancel = (id: ToolCallId): Effect.Effect<boolean> =>
-    Effect.uninterruptible(
+  cancel(id: ToolCallId): Effect.Effect<boolean> {
+    return Effect.uninterruptible(
       Effect.suspend(() => {
-        const entry = this.running.get(id)
+        const entry = this.running?.get(id)
         if (entry === undefined) return Effect.succeed(false)
         entry.cancelled = true
         return Effect.as(this.stop([entry]), true)
       })
     )
+  }
 
   private abandon(batch: ReadonlyArray<RunningCall>): void {
     for (const { call } of batch) {
-      const entry = this.running.get(call.id)
+      const entry = this.running?.get(call.id)
       if (entry === undefined) continue
       const patience = Duration.format(this.patience)
       this.leftBehind(
@@ -134,7 +138,7 @@ export class RunningCalls {
   private release(entry: Entry): void {
     if (entry.over) return
     entry.over = true
-    this.running.delete(entry.call.id)
+    this.running?.delete(entry.call.id)
     for (const tell of entry.waiting) tell(entry)
   }
 }

@@ -128,7 +128,7 @@ describe.concurrent("assent run --jsonl", () => {
       const { code, stdout, stderr } = yield* program.exit
       assert.strictEqual(code, 0)
       assert.strictEqual(stderr, "")
-      assert.deepStrictEqual(yield* at.list("workspace"), [".assent", "one", "two"])
+      assert.deepStrictEqual(yield* at.list("workspace"), ["one", "two"])
       const lines = Program.linesOf(stdout)
       assert.strictEqual(JSON.parse(lines[0] ?? "")._tag, "AgentCreated")
       assert.strictEqual(JSON.parse(lines.at(-1) ?? "")._tag, "AgentCompleted")
@@ -253,7 +253,7 @@ describe.concurrent("assent run --jsonl", () => {
       assert.strictEqual(code, 0)
       assert.notInclude(stdout, '"InteractionRequest"')
       assert.include(stdout, '"PermissionStatusChanged"')
-      assert.deepStrictEqual(yield* at.list("workspace"), [".assent", "one", "two"])
+      assert.deepStrictEqual(yield* at.list("workspace"), ["one", "two"])
     })
   )
 

@@ -2,9 +2,6 @@
  * A process that dies while it writes: from a chosen write on, its store answers nothing any more, and whatever it had in
  * hand stays undone. What it had written is there for the next one.
  */
-import type * as Tool from "@effect/ai/Tool"
-import * as FileSystem from "@effect/platform/FileSystem"
-import * as Path from "@effect/platform/Path"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"
@@ -14,9 +11,8 @@ import * as Id from "../../src/core/Id.js"
 import type { SessionId } from "../../src/core/Id.js"
 import type { AgentEvent } from "../../src/event/AgentEvent.js"
 import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
-import * as ScriptedModel from "../../src/model/ScriptedModel.js"
-import * as Agent from "../../src/runtime/Agent.js"
-import * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
+import type * as Agent from "../../src/runtime/Agent.js"
+import type * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
 import * as Persistence from "../../src/runtime/Persistence.js"
 import * as SessionStore from "../../src/session/SessionStore.js"
 import * as TestAgent from "../../src/testing/TestAgent.js"
@@ -42,10 +38,9 @@ export const world: Effect.Effect<World> = Effect.map(SessionStore.makeMemory, (
   id: undefined
 }))
 
-export interface Options<Tools extends Record<string, Tool.Any>> {
-  readonly runtime: Omit<AgentRuntime.Options<Tools>, "toolkit"> & { readonly toolkit: AgentRuntime.Options<Tools>["toolkit"] }
-  readonly handlers: Layer.Layer<Tool.HandlersFor<Tools>>
-  readonly script: ScriptedModel.Script["agents"]
+export interface Options {
+  /** What its agent runs in, with ids of its own. */
+  readonly runtime: (ids: Layer.Layer<Id.IdGenerator>) => Layer.Layer<AgentRuntime.AgentRuntime>
   readonly person: (request: InteractionRequest) => TestInteractor.Step
 }
 
@@ -60,9 +55,9 @@ export interface Life {
 }
 
 /** Lives until `drive` is done with the agent, or the process dies. Then nothing of it does anything any more. */
-export const live = <Tools extends Record<string, Tool.Any>>(
+export const live = (
   world: World,
-  { handlers, person, runtime, script }: Options<Tools>,
+  { person, runtime }: Options,
   drive: (agent: Agent.Agent, restored: Persistence.Persistence["restored"]) => Effect.Effect<unknown, Agent.NotTaken>,
   death?: Death
 ): Effect.Effect<Life> =>
@@ -90,18 +85,9 @@ export const live = <Tools extends Record<string, Tool.Any>>(
     }
     let count = 0
     const ids = Layer.succeed(Id.IdGenerator, { unsafeNext: (prefix) => `${prefix}_${pid}.${++count}` })
-    const built = Layer.mergeAll(
-      AgentRuntime.layer(runtime).pipe(
-        Layer.provide(Layer.mergeAll(ScriptedModel.layer({ agents: script }), FileSystem.layerNoop({}), Path.layer)),
-        Layer.provide(handlers as Layer.Layer<any>),
-        Layer.provideMerge(ids)
-      ),
-      TestInteractor.layer({ script: person })
-    )
+    const built = Layer.merge(runtime(ids), TestInteractor.layer({ script: person }))
     const started = Effect.gen(function* () {
-      const persistence = yield* world.id === undefined
-        ? Persistence.begin(store)
-        : Persistence.resume(store, world.id)
+      const persistence = yield* world.id === undefined ? Persistence.begin(store) : Persistence.resume(store, world.id)
       world.id = persistence.rootSessionId
       const context = yield* Layer.build(built)
       const alive = yield* Effect.provide(TestAgent.start({ persistence }), context)
@@ -112,4 +98,4 @@ export const live = <Tools extends Record<string, Tool.Any>>(
     yield* Effect.forkDaemon(Effect.intoDeferred(Effect.as(Effect.orDie(driving), false), over))
     const died = yield* Deferred.await(over)
     return { died, writes, events: yield* events, shown: yield* asked.shown, agent }
-  }) as Effect.Effect<Life>
+  })

@@ -37,7 +37,7 @@ export interface Place {
   readonly write: (file: string, content: unknown) => Effect.Effect<string>
   readonly read: (file: string) => Effect.Effect<string>
   readonly exists: (file: string) => Effect.Effect<boolean>
-  /** The entries of a directory, sorted, without what the audit keeps there. */
+  /** The entries of a directory, sorted, without what the audit and the store keep there. */
   readonly list: (directory: string) => Effect.Effect<ReadonlyArray<string>>
   /** The content of every file in the place, the audit's too. */
   readonly allText: Effect.Effect<string>
@@ -305,11 +305,11 @@ const launch = (
   }
 }
 
-/** An `.assent` with nothing but the audit in it counts as none. */
+/** An `.assent` with nothing but the audit and the sessions in it counts as none. */
 const listed = (directory: string): ReadonlyArray<string> =>
   fs
     .readdirSync(directory)
-    .filter((name) => name !== "audit" && name !== "audit-heads")
+    .filter((name) => name !== "audit" && name !== "audit-heads" && !name.startsWith("assent.db"))
     .filter((name) => name !== ".assent" || listed(path.join(directory, name)).length > 0)
     .sort()
 

@@ -21,7 +21,7 @@ import * as JournalSample from "../kit/JournalSample.js"
 const { decided, draft, ended, opened, proposed, raised, received, results, root, said, settled, started, taken } =
   JournalSample
 const { turnEnded } = JournalSample
-const { calls, delegate, work } = Family
+const { delegate, work } = Family
 
 const written = (...entries: ReadonlyArray<JournalEntry>) =>
   JournalSample.write([opened(), ...entries].map((entry) => draft(entry)))
@@ -32,6 +32,11 @@ const words = [received("msg_1", "Fix it"), taken("turn_1", 1, "msg_1")]
 
 const tags = (events: ReadonlyArray<AgentEvent>) =>
   events.map((event) => (event._tag === "AgentStatusChanged" ? event.status : event._tag))
+
+const includes = (event: object | undefined, part: object) => {
+  assert.isDefined(event)
+  assert.deepInclude(event, part)
+}
 
 /** What was told live and is told again the same: without times, and without what no journal keeps. */
 const lasting = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<unknown> =>
@@ -138,7 +143,7 @@ describe("a replay", () => {
     ])
     assert.deepStrictEqual(EventRules.familyViolations(events), [])
     const ended1 = events.find((event) => event._tag === "ToolCallEnded")
-    assert.deepInclude(ended1, { at: 1_006, outcome: "succeeded", duration: 1, summary: "call_1", tool: "look" })
+    includes(ended1, { at: 1_006, outcome: "succeeded", duration: 1, summary: "call_1", tool: "look" })
   })
 
   it("tells interjections with their parents, once, and which model call saw them", () => {
@@ -151,15 +156,15 @@ describe("a replay", () => {
       turnEnded("turn_1")
     )
     assert.deepStrictEqual(EventRules.familyViolations(events), [])
-    assert.deepInclude(
+    includes(
       events.find((event) => event._tag === "UserInterjected"),
       { messageId: "msg_2", message: "No, that", targetAgent: "main", parentId: "call_9", correlationId: "turn_1" }
     )
-    assert.deepInclude(
+    includes(
       events.find((event) => event._tag === "InterjectionAcknowledged"),
       { messageId: "msg_2", step: 2 }
     )
-    assert.deepInclude(
+    includes(
       events.find((event) => event._tag === "ModelCallEnded"),
       { step: 1, interrupted: true, finishReason: "interrupted" }
     )
@@ -180,15 +185,15 @@ describe("a replay", () => {
       settled("req_1", { decision: "allow", scope: "once" }),
       decided("call_1", true, "req_1")
     )
-    assert.deepInclude(
+    includes(
       asked.find((event) => event._tag === "InteractionRequested"),
       { requestId: "req_1", kind: "Approve", summary: "look there" }
     )
-    assert.deepInclude(
+    includes(
       asked.find((event) => event._tag === "InteractionAnswered"),
       { requestId: "req_1", value: { decision: "allow", scope: "once" }, by: "person" }
     )
-    assert.deepInclude(
+    includes(
       asked.find((event) => event._tag === "PermissionResolved"),
       { by: "person", requestId: "req_1", method: "user_approved" }
     )
@@ -234,7 +239,7 @@ describe("a replay", () => {
     const messages = [History.summaryMessage("so far")]
     const before = [...words, said("One."), turnEnded("turn_1")]
     const shortened = told(...before, { _tag: "HistoryReplaced", reason: "threshold", messages })
-    assert.deepInclude(shortened.at(-1), { _tag: "CompactionEnded", reason: "threshold", removed: 2 })
+    includes(shortened.at(-1), { _tag: "CompactionEnded", reason: "threshold", removed: 2 })
     const cleared = told(...before, { _tag: "HistoryReplaced", reason: "cleared", messages: [] })
     assert.strictEqual(tags(cleared).at(-1), "idle")
   })
