@@ -13,6 +13,7 @@
 import * as Chunk from "effect/Chunk"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import { RequestId } from "../core/Id.js"
 import type { Interaction } from "../interaction/Interaction.js"
@@ -42,18 +43,20 @@ export type Dialog = Data.TaggedEnum<{
 export const { Opened, Closed, $is: is, $match: match } = Data.taggedEnum<Dialog>()
 
 /** What a waiting asker is resumed with. */
-export type Outcome = Effect.Effect<Interactor.Answered<Interaction>, InteractionError>
+export type Outcome = Exit.Exit<Interactor.Answered<Interaction>, InteractionError>
 
 export interface Entry {
   readonly request: InteractionRequest
-  readonly resume: (outcome: Outcome) => void
+  readonly resume: Interactor.Settle
   /** The dialog while it is in the lane; `"waiting"` before, `"shown"` after. */
   place: Dialog | "waiting" | "shown"
 }
 
 export interface DialogDesk {
   /** Opens a dialog and waits for its outcome. Interrupting it closes the dialog. */
-  readonly ask: (request: InteractionRequest) => Outcome
+  readonly ask: (request: InteractionRequest) => Effect.Effect<Interactor.Answered<Interaction>, InteractionError>
+  /** The same without waiting: `resume` is called with the outcome, unless what is returned was called and closed it. */
+  readonly post: (request: InteractionRequest, resume: Interactor.Settle) => () => void
   readonly take: Effect.Effect<Dialog>
   /** As many as there are, at least one; fails with none when all is over. */
   readonly takeAll: Effect.Effect<Chunk.Chunk<Dialog>, Option.Option<never>>
@@ -154,27 +157,34 @@ export const make = (id: string, capacity: number, left?: (request: InteractionR
     return closed ? Effect.fail(Option.none()) : Effect.zipRight(available, takeAll)
   })
 
+  const post: DialogDesk["post"] = (request, resume) => {
+    const { requestId } = request
+    if (closed || entries.has(requestId)) {
+      const reason = closed ? "it was closed" : "a request with this id is open there already"
+      resume(Exit.fail(new InteractorUnavailable({ requestId, by: id, reason })))
+      return () => undefined
+    }
+    const entry: Entry = { request, resume, place: "waiting" }
+    entries.set(requestId, entry)
+    winners.delete(requestId)
+    if (lined < room) {
+      admit(entry)
+      wake()
+    } else line.add(entry)
+    return () => {
+      if (entries.get(requestId) === entry) leave(entry, "cancelled")
+    }
+  }
+
   return {
     take,
     takeAll,
     ask: (request) =>
       Effect.async((resume) => {
-        const { requestId } = request
-        if (closed || entries.has(requestId)) {
-          const reason = closed ? "it was closed" : "a request with this id is open there already"
-          return resume(new InteractorUnavailable({ requestId, by: id, reason }))
-        }
-        const entry: Entry = { request, resume, place: "waiting" }
-        entries.set(requestId, entry)
-        winners.delete(requestId)
-        if (lined < room) {
-          admit(entry)
-          wake()
-        } else line.add(entry)
-        return Effect.sync(() => {
-          if (entries.get(requestId) === entry) leave(entry, "cancelled")
-        })
+        const withdraw = post(request, resume)
+        return Effect.sync(withdraw)
       }),
+    post,
     find: (requestId) => entries.get(requestId),
     rejection: (requestId) => {
       const winner = winners.get(requestId)
@@ -194,7 +204,7 @@ export const make = (id: string, capacity: number, left?: (request: InteractionR
       for (const entry of [...entries.values()]) {
         leave(entry, "cancelled", id)
         // Nobody decided that: others may still answer, so it names no author.
-        entry.resume(new InteractionCancelled({ requestId: entry.request.requestId }))
+        entry.resume(Exit.fail(new InteractionCancelled({ requestId: entry.request.requestId })))
       }
       wake()
     }

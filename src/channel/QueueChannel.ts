@@ -15,6 +15,7 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
@@ -87,7 +88,7 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Scope
       ({ desk }) => Effect.sync(desk.close)
     ),
     ({ deadlines, desk }): Service => {
-      const asking = makeInteractor(desk, deadlines, id, options.timeouts ?? ProgramChannel.defaultTimeouts)
+      const asking = new QueueInteractor(desk, deadlines, id, options.timeouts ?? ProgramChannel.defaultTimeouts)
       return {
         interactor: options.dialogs === "unbounded" ? asking : Interactor.serialized(asking),
         take: desk.take,
@@ -125,31 +126,39 @@ export const layer = (options?: Options): Layer.Layer<QueueChannel | Interactor.
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const makeInteractor = (
-  desk: DialogDesk.DialogDesk,
-  deadlines: Deadlines.Deadlines<InteractionRequest>,
-  id: string,
-  timeouts: Interactor.Timeouts
-): Interactor.Service => ({
-  id,
-  relay: false,
-  request: <I extends Interaction>(
+class QueueInteractor implements Interactor.Service {
+  readonly relay = false
+
+  constructor(
+    private readonly desk: DialogDesk.DialogDesk,
+    private readonly deadlines: Deadlines.Deadlines<InteractionRequest>,
+    readonly id: string,
+    private readonly timeouts: Interactor.Timeouts
+  ) {}
+
+  readonly request = <I extends Interaction>(
     request: InteractionRequest<I>,
     options?: Interactor.Options<I>
   ): Effect.Effect<Interactor.Answered<I>, InteractionError> => {
     // An entry is settled with an answer that was decoded by its own request's kind.
-    const asked = desk.ask(request) as Effect.Effect<Interactor.Answered<I>, InteractionError>
-    const wait = Option.match(Interactor.timeoutOf(request.interaction, timeouts), {
-      onNone: () => asked,
-      onSome: (limit) =>
-        Effect.zipRight(
-          deadlines.set(request, limit, () => expire(desk, id, request, limit, timeouts.onTimeout)),
-          asked
-        )
-    })
-    return Interactor.rechecked(options, wait)
+    const asked = this.desk.ask(request) as Effect.Effect<Interactor.Answered<I>, InteractionError>
+    const limited = this.limited(request)
+    return Interactor.rechecked(options, limited === Effect.void ? asked : Effect.zipRight(limited, asked))
   }
-})
+
+  // Not a field, as `request` is: a copy of this interactor that asks in another way must not have it.
+  post(request: InteractionRequest, settle: Interactor.Settle): Effect.Effect<() => void> {
+    return Effect.map(this.limited(request), () => this.desk.post(request, settle))
+  }
+
+  private limited(request: InteractionRequest): Effect.Effect<void> {
+    const { deadlines, desk, id, timeouts } = this
+    return Option.match(Interactor.timeoutOf(request.interaction, timeouts), {
+      onNone: () => Effect.void,
+      onSome: (limit) => deadlines.set(request, limit, () => expire(desk, id, request, limit, timeouts.onTimeout))
+    })
+  }
+}
 
 /** Settles the request when its time is up. An answer that came first has removed the entry, and then this does nothing. */
 const expire = (
@@ -167,8 +176,8 @@ const expire = (
     "timed_out",
     id,
     allow
-      ? Effect.succeed({ answer: { decision: "allow", scope: "once" }, by: id, how: "timeout" })
-      : new InteractionTimedOut({ requestId: request.requestId, by: id, after: Duration.toMillis(limit) })
+      ? Exit.succeed({ answer: { decision: "allow", scope: "once" }, by: id, how: "timeout" } as const)
+      : Exit.fail(new InteractionTimedOut({ requestId: request.requestId, by: id, after: Duration.toMillis(limit) }))
   )
 }
 
@@ -191,11 +200,16 @@ const settle = (
 ): Effect.Effect<void, MalformedAnswer> => {
   const { interaction, requestId } = entry.request
   if (Either.isLeft(parsed)) return new MalformedAnswer({ requestId, kind: interaction._tag, reason: parsed.left })
-  desk.settle(entry, "answered", id, Effect.succeed({ answer: parsed.right, by: id, how: "answered" }))
+  desk.settle(entry, "answered", id, Exit.succeed({ answer: parsed.right, by: id, how: "answered" }))
   return Effect.void
 }
 
 const withdraw = (desk: DialogDesk.DialogDesk, id: string, entry: DialogDesk.Entry): Effect.Effect<void> => {
-  desk.settle(entry, "cancelled", id, new InteractionCancelled({ requestId: entry.request.requestId, by: id }))
+  desk.settle(
+    entry,
+    "cancelled",
+    id,
+    Exit.fail(new InteractionCancelled({ requestId: entry.request.requestId, by: id }))
+  )
   return Effect.void
 }

@@ -34,7 +34,8 @@ export const resolveModel = (
   ref: string
 ): Effect.Effect<Model.Service, ConfigurationInvalid.ConfigurationInvalid, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
-    if (ref === "offline") {
+    // Chosen by the one name, written down by the other.
+    if (ref === "offline" || ref === "offline/offline") {
       const offline = yield* Effect.promise(() => import("../model/OfflineModel.js"))
       return offline.make()
     }

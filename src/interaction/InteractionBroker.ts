@@ -18,9 +18,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as FiberId from "effect/FiberId"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import type { RequestId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
@@ -35,7 +33,6 @@ import * as Interaction from "./Interaction.js"
 import {
   InteractionAlreadyAnswered,
   InteractionCancelled,
-  InteractorUnavailable,
   MalformedAnswer,
   NoInteractor,
   UnknownRequest,
@@ -48,6 +45,7 @@ import * as InteractionRecord from "./InteractionRecord.js"
 import type { InteractionRequest } from "./InteractionRequest.js"
 import * as Interactor from "./Interactor.js"
 import * as Pending from "./Pending.js"
+import { checked, dismiss, failureOf, Raised, type Attachment, type By } from "./Raised.js"
 
 export interface Service {
   /** The broker as the interactor it is. */
@@ -112,32 +110,20 @@ export const layer = (
 
 type AnyAnswered = Interactor.Answered<Interaction.Interaction>
 
-interface Raised {
-  readonly request: InteractionRequest
-  readonly options: Interactor.Options<Interaction.Interaction> | undefined
-  /** Who is showing it, and in which fiber; no fiber yet for one that is about to. */
-  readonly shown: Map<Attachment, Fiber.RuntimeFiber<void> | undefined>
-  /** The last failure of those who left, timeouts before others. */
-  lastError: InteractionError | undefined
-}
-
-interface Attachment {
-  readonly interactor: Interactor.Service
-}
-
 class Broker implements Service {
   private readonly pending = Pending.make<InteractionRequest, AnyAnswered, InteractionError>()
   private readonly raised = new Map<RequestId, Raised>()
-  private readonly attached = new Set<Attachment>()
+  private attached: ReadonlyArray<Attachment> = []
   private readonly slot = DialogQueue.make()
-  private readonly redactor: Redaction.Redactor
   private closed = false
 
   constructor(
     private readonly options: Options,
     private readonly scope: Scope.Scope
-  ) {
-    this.redactor = options.redactor ?? Redaction.shapesOnly
+  ) {}
+
+  private get redactor(): Redaction.Redactor {
+    return this.options.redactor ?? Redaction.shapesOnly
   }
 
   readonly interactor: Interactor.Service = {
@@ -157,12 +143,12 @@ class Broker implements Service {
     }
   }
 
-  readonly attach = (interactor: Interactor.Service): Effect.Effect<void, never, Scope.Scope> =>
-    Effect.asVoid(
+  attach(interactor: Interactor.Service): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.asVoid(
       Effect.acquireRelease(
         Effect.suspend(() => {
           const attachment: Attachment = { interactor }
-          this.attached.add(attachment)
+          this.attached = [...this.attached, attachment]
           return Effect.as(
             Effect.forEach([...this.raised.values()], (raised) => this.show(attachment, raised), { discard: true }),
             attachment
@@ -170,10 +156,15 @@ class Broker implements Service {
         }),
         (attachment) =>
           Effect.suspend(() => {
-            this.attached.delete(attachment)
-            const showing = [...this.raised.values()].flatMap((raised) => raised.shown.get(attachment) ?? [])
+            this.attached = this.attached.filter((other) => other !== attachment)
+            const fibers: Array<Fiber.RuntimeFiber<void>> = []
+            for (const raised of this.raised.values()) {
+              const by = raised.shownBy(attachment)
+              if (typeof by === "function") by()
+              else if (by !== undefined) fibers.push(by)
+            }
             return Effect.zipRight(
-              Fiber.interruptAll(showing),
+              Fiber.interruptAll(fibers),
               Effect.sync(() => {
                 for (const raised of this.raised.values()) this.leave(attachment, raised)
               })
@@ -181,9 +172,10 @@ class Broker implements Service {
           })
       )
     )
+  }
 
-  readonly answer = (requestId: string, by: string, input: unknown): Effect.Effect<void, AnswerRejected> =>
-    Effect.suspend(() => {
+  answer(requestId: string, by: string, input: unknown): Effect.Effect<void, AnswerRejected> {
+    return Effect.suspend(() => {
       const request = this.pending.get(requestId)
       if (request === undefined) return this.reject(requestId, by)
       const decoded = Interaction.decodeAnswer(request.interaction, input)
@@ -193,35 +185,38 @@ class Broker implements Service {
       this.pending.settle(requestId, Exit.succeed({ answer: decoded.right, by, how: "answered" }), by)
       return Effect.void
     })
+  }
 
-  readonly cancel = (requestId: string, by: string): Effect.Effect<boolean> =>
-    Effect.sync(() => {
+  cancel(requestId: string, by: string): Effect.Effect<boolean> {
+    return Effect.sync(() => {
       const request = this.pending.get(requestId)
       if (request === undefined) return false
       const exit = Exit.fail(new InteractionCancelled({ requestId: request.requestId, by }))
       return this.pending.settle(requestId, exit, by)
     })
+  }
 
-  readonly open: Effect.Effect<ReadonlyArray<InteractionRequest>> = Effect.sync(() => this.pending.list())
+  get open(): Effect.Effect<ReadonlyArray<InteractionRequest>> {
+    return Effect.sync(() => this.pending.list())
+  }
 
-  readonly close: Effect.Effect<void> = Effect.sync(() => {
-    this.closed = true
-    for (const { requestId } of this.pending.list()) {
-      this.pending.settle(requestId, Exit.fail(new InteractionCancelled({ requestId })), "the end of the broker")
-    }
-  })
+  get close(): Effect.Effect<void> {
+    return Effect.sync(() => {
+      this.closed = true
+      for (const { requestId } of this.pending.list()) {
+        this.pending.settle(requestId, Exit.fail(new InteractionCancelled({ requestId })), "the end of the broker")
+      }
+    })
+  }
 
   private reject(requestId: string, by: string): Effect.Effect<never, AnswerRejected> {
     const winner = this.pending.settledBy(requestId)
     return winner === undefined
       ? new UnknownRequest({ requestId })
-      : Effect.zipRight(
-          Effect.map(Clock.currentTimeMillis, (at) => {
-            const { sessionId, agent } = this.options.origin ?? Origin.outside
-            this.options.bus.unsafePublish({ _tag: "LateAnswer", at, sessionId, agent, requestId, by, winner })
-          }),
-          new InteractionAlreadyAnswered({ requestId: requestId as RequestId, winner })
-        )
+      : Effect.clockWith((clock) => {
+          this.tellLate(clock, requestId, by)
+          return new InteractionAlreadyAnswered({ requestId: requestId as RequestId, winner })
+        })
   }
 
   private raise(request: InteractionRequest, options: Raised["options"]): Effect.Effect<AnyAnswered, InteractionError> {
@@ -229,55 +224,53 @@ class Broker implements Service {
       Effect.clockWith((clock) => {
         if (this.closed) return new InteractionCancelled({ requestId: request.requestId })
         const entry = this.pending.open(request)
-        const raised: Raised = { request, options, shown: new Map(), lastError: undefined }
+        const everybody = this.attached
+        const raised = new Raised(request, options, clock, everybody)
         this.raised.set(request.requestId, raised)
-        // All are counted in before the first is asked, so that one which leaves at once does not look like the last.
-        const everybody = [...this.attached]
-        for (const attachment of everybody) raised.shown.set(attachment, undefined)
-        const over = (exit: Exit.Exit<AnyAnswered, InteractionError>) => {
-          this.tell(clock, request, InteractionEvent.settled(request, exit, this.redactor))
-          dismiss(raised.shown.values())
-          return exit
-        }
-        const ended = (awaited: Exit.Exit<AnyAnswered, InteractionError>) => {
-          let exit = awaited
-          // Interrupted while waiting: whoever asked does not want the answer any more.
-          if (Exit.isFailure(awaited) && Cause.isInterrupted(awaited.cause)) {
-            const why = options?.withdrawn?.()
-            if (why !== undefined) exit = Exit.fail(why)
-            this.pending.settle(request.requestId, exit, "the asker")
-          }
-          this.raised.delete(request.requestId)
-          const { audit, journal } = this.options
-          const nothingToWrite = audit === undefined && journal === undefined
-          return nothingToWrite
-            ? over(exit)
-            : Effect.flatMap(InteractionRecord.settled(this.options, request, exit), over)
-        }
         const wait = () =>
           Effect.matchCauseEffect(restore(entry.await), {
-            onFailure: (cause) => ended(Exit.failCause(cause)),
-            onSuccess: (answered) => ended(Exit.succeed(answered))
+            onFailure: (cause) => this.ended(raised, Exit.failCause(cause)),
+            onSuccess: (answered) => this.ended(raised, Exit.succeed(answered))
           })
-        const ask = () =>
-          Effect.flatMap(this.showAll(everybody, raised), () => {
-            this.endIfNobodyIsLeft(raised)
-            return wait()
-          })
-        const tell = () => this.tell(clock, request, InteractionEvent.requested(request, this.redactor))
         if (this.options.journal !== undefined) {
-          return Effect.flatMap(this.begun(request, tell), (isSettled) => (isSettled ? wait() : ask()))
+          return Effect.flatMap(this.begun(clock, request), (isSettled) =>
+            isSettled ? wait() : Effect.flatMap(this.showAll(everybody, raised), wait)
+          )
         }
-        tell()
-        return ask()
+        this.tellRaised(clock, request)
+        return Effect.flatMap(this.showAll(everybody, raised), wait)
       })
     )
   }
 
+  /** Settled, or the asker does not wait any more: writes it down, tells it, and closes the dialogs that are left. */
+  private ended(
+    raised: Raised,
+    awaited: Exit.Exit<AnyAnswered, InteractionError>
+  ): Effect.Effect<AnyAnswered, InteractionError> {
+    const { clock, options, request } = raised
+    let exit = awaited
+    // Interrupted while waiting: whoever asked does not want the answer any more.
+    if (Exit.isFailure(awaited) && Cause.isInterrupted(awaited.cause)) {
+      const why = options?.withdrawn?.()
+      if (why !== undefined) exit = Exit.fail(why)
+      this.pending.settle(request.requestId, exit, "the asker")
+    }
+    this.raised.delete(request.requestId)
+    const over = (exit: Exit.Exit<AnyAnswered, InteractionError>) => {
+      this.tell(clock, request, InteractionEvent.settled(request, exit, this.redactor))
+      raised.dismissAll()
+      return exit
+    }
+    const { audit, journal } = this.options
+    const nothingToWrite = audit === undefined && journal === undefined
+    return nothingToWrite ? over(exit) : Effect.flatMap(InteractionRecord.settled(this.options, request, exit), over)
+  }
+
   /** Writes down that the request is raised, and tells it. True: it has its end already, and nobody is asked. */
-  private begun(request: InteractionRequest, tell: () => void): Effect.Effect<boolean> {
+  private begun(clock: Clock.Clock, request: InteractionRequest): Effect.Effect<boolean> {
     return Effect.map(InteractionRecord.raised(this.options, request), (end) => {
-      tell()
+      this.tellRaised(clock, request)
       if (end === undefined) return false
       this.pending.settle(request.requestId, end, Exit.isSuccess(end) ? end.value.by : "the journal")
       return true
@@ -286,80 +279,103 @@ class Broker implements Service {
 
   private showAll(everybody: ReadonlyArray<Attachment>, raised: Raised): Effect.Effect<void> {
     const [first] = everybody
-    return first !== undefined && everybody.length === 1
-      ? this.show(first, raised)
-      : Effect.forEach(everybody, (attachment) => this.show(attachment, raised), { discard: true })
+    const shown =
+      first !== undefined && everybody.length === 1
+        ? this.post(first, raised)
+        : Effect.forEach(everybody, (attachment) => this.post(attachment, raised), { discard: true })
+    return Effect.map(shown, () => this.endIfNobodyIsLeft(raised))
+  }
+
+  /** Shows a request that was just raised: without a fiber to an interactor that needs none. */
+  private post(attachment: Attachment, raised: Raised): Effect.Effect<void> {
+    const { interactor } = attachment
+    const { options, request } = raised
+    // Whoever comes for the prompt slot was rechecked as it got it.
+    const isRechecked = options?.recheck === undefined || Interaction.takesPromptSlot(request.interaction._tag)
+    if (interactor.post === undefined || !isRechecked) return this.show(attachment, raised)
+    if (!this.isToShow(attachment, raised)) return Effect.void
+    const came = (exit: Exit.Exit<AnyAnswered, InteractionError>) =>
+      this.came(raised.clock, attachment, raised, checked(request, interactor.id, exit))
+    return Effect.matchCause(interactor.post(request, came), {
+      onFailure: (cause) => came(Exit.failCause(cause)),
+      onSuccess: (withdraw) => this.shows(attachment, raised, withdraw)
+    })
   }
 
   /** Starts one interactor on one request, in a fiber that ends with the request, the attachment or the broker. */
   private show(attachment: Attachment, raised: Raised): Effect.Effect<void> {
+    if (!this.isToShow(attachment, raised)) return Effect.void
     const { request, options } = raised
-    const { requestId } = request
-    // Between any two steps the attachment may have left, or the request may have ended.
-    if (!this.attached.has(attachment) || this.raised.get(requestId) !== raised) return Effect.void
     const by = attachment.interactor.id
     // An interactor is foreign code: it may throw before it is an effect, or hand back what is no answer.
     const asking = Effect.flatMap(
       Effect.suspend(() => attachment.interactor.request(request, options)),
-      (answered) => {
-        const misfit = Interaction.misfit(request.interaction, answered.answer)
-        return misfit === undefined
-          ? Effect.succeed(answered)
-          : new InteractorUnavailable({ requestId, by, reason: misfit })
-      }
+      (answered) => checked(request, by, Exit.succeed(answered))
     )
     const watched =
       request.interaction._tag === "Clarify"
         ? Effect.provideService(asking, FormProgress, (progress) =>
-            this.publish(request, InteractionEvent.progressed(request, progress, this.redactor))
+            Effect.clockWith((clock) => {
+              this.tell(clock, request, InteractionEvent.progressed(request, progress, this.redactor))
+              return Effect.void
+            })
           )
         : asking
-    const run = Effect.exit(watched).pipe(
-      Effect.flatMap((exit) => {
-        if (Exit.isSuccess(exit)) {
-          return this.pending.settle(requestId, exit, exit.value.by)
-            ? Effect.void
-            : Effect.ignore(this.reject(requestId, by))
-        }
-        // Being dismissed ends this fiber before it gets here; an interruption that does get here is its own.
-        const reason = Cause.isInterruptedOnly(exit.cause) ? "it was interrupted" : "it crashed"
-        const error = Option.getOrElse(
-          Cause.failureOption(exit.cause),
-          () => new InteractorUnavailable({ requestId, by, reason })
-        )
-        // Somebody's decision to withdraw the question ends it for all.
-        if (error._tag === "InteractionCancelled" && error.by !== undefined) {
-          this.pending.settle(requestId, Exit.fail(error), error.by)
-          return Effect.void
-        }
-        if (raised.lastError?._tag !== "InteractionTimedOut") raised.lastError = error
-        return Effect.map(
-          this.publish(request, {
-            _tag: "InteractorFailed",
-            requestId,
-            interactor: by,
-            reason: this.redactor.text(error.message)
-          }),
-          () => this.leave(attachment, raised)
-        )
+    const run = Effect.flatMap(Effect.exit(watched), (exit) =>
+      Effect.clockWith((clock) => {
+        this.came(clock, attachment, raised, exit)
+        return Effect.void
       })
     )
-    raised.shown.set(attachment, undefined)
-    return Effect.flatMap(Effect.forkIn(Effect.interruptible(run), this.scope), (fiber) => {
-      // Nobody who ended the request or detached meanwhile could know of this fiber.
-      if (!raised.shown.has(attachment) || this.raised.get(requestId) !== raised) dismiss([fiber])
-      else raised.shown.set(attachment, fiber)
-      return Effect.void
-    })
+    raised.join(attachment)
+    return Effect.map(Effect.forkIn(Effect.interruptible(run), this.scope), (fiber) =>
+      this.shows(attachment, raised, fiber)
+    )
+  }
+
+  /** Between any two steps the attachment may have left, or the request may have ended. */
+  private isToShow(attachment: Attachment, raised: Raised): boolean {
+    return this.attached.includes(attachment) && this.raised.get(raised.request.requestId) === raised
+  }
+
+  private shows(attachment: Attachment, raised: Raised, by: By): void {
+    // Nobody who ended the request or detached meanwhile could know of this.
+    if (!this.isToShow(attachment, raised) || !raised.showBy(attachment, by)) dismiss(by)
+  }
+
+  /** What one interactor says. */
+  private came(
+    clock: Clock.Clock,
+    attachment: Attachment,
+    raised: Raised,
+    exit: Exit.Exit<AnyAnswered, InteractionError>
+  ): void {
+    const { request } = raised
+    const { requestId } = request
+    const by = attachment.interactor.id
+    if (Exit.isSuccess(exit)) {
+      if (!this.pending.settle(requestId, exit, exit.value.by)) this.tellLate(clock, requestId, by)
+      return
+    }
+    const error = failureOf(request, by, exit.cause)
+    // Somebody's decision to withdraw the question ends it for all.
+    if (error._tag === "InteractionCancelled" && error.by !== undefined) {
+      this.pending.settle(requestId, Exit.fail(error), error.by)
+      return
+    }
+    raised.fail(error)
+    const told = this.redactor.text(error.message)
+    this.tell(clock, request, { _tag: "InteractorFailed", requestId, interactor: by, reason: told })
+    this.leave(attachment, raised)
   }
 
   private leave(attachment: Attachment, raised: Raised): void {
-    raised.shown.delete(attachment)
+    raised.leave(attachment)
     this.endIfNobodyIsLeft(raised)
   }
 
   private endIfNobodyIsLeft(raised: Raised): void {
-    if (raised.shown.size > 0) return
+    if (raised.hasShowing()) return
     const { requestId } = raised.request
     if (raised.lastError === undefined) {
       if (this.options.whenNobody === "wait") return
@@ -369,11 +385,16 @@ class Broker implements Service {
     }
   }
 
-  private publish(request: InteractionRequest, body: AgentEvent.Body): Effect.Effect<void> {
-    return Effect.clockWith((clock) => {
-      this.tell(clock, request, body)
-      return Effect.void
-    })
+  private tellRaised(clock: Clock.Clock, request: InteractionRequest): void {
+    this.tell(clock, request, InteractionEvent.requested(request, this.redactor))
+  }
+
+  private tellLate(clock: Clock.Clock, requestId: string, by: string): void {
+    const winner = this.pending.settledBy(requestId)
+    if (winner === undefined) return
+    const { sessionId, agent } = this.options.origin ?? Origin.outside
+    const at = clock.unsafeCurrentTimeMillis()
+    this.options.bus.unsafePublish({ _tag: "LateAnswer", at, sessionId, agent, requestId, by, winner })
   }
 
   private tell(clock: Clock.Clock, { agentPath, correlationId, sessionId }: InteractionRequest, body: AgentEvent.Body) {
@@ -386,10 +407,4 @@ class Broker implements Service {
     }
     this.options.bus.unsafePublish(AgentEvent.make(stamp, body))
   }
-}
-
-/** Interrupts without waiting: an interactor that is slow to close its dialog must not hold up the answer. */
-const dismiss = (fibers: Iterable<Fiber.RuntimeFiber<void> | undefined>): void => {
-  // Who answered has ended by now, mostly, and need not be woken for that.
-  for (const fiber of fibers) if (fiber?.unsafePoll() === null) fiber.unsafeInterruptAsFork(FiberId.none)
 }

@@ -1,7 +1,7 @@
 /** The envelope around an interaction: who asks, under which id, since when. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { CorrelationId, IdGenerator, RequestId, SessionId } from "../core/Id.js"
+import { CorrelationId, IdGenerator, RequestId, SessionId, type ToolCallId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import { Interaction } from "./Interaction.js"
 import { Reopened } from "./Reopened.js"
@@ -42,7 +42,7 @@ export const make = <I extends Interaction>(interaction: I): Effect.Effect<Inter
       Effect.flatMap(Reopened, (reopened) =>
         Effect.clockWith((clock) => {
           const open = reopened?.take(interaction, toolCallId)
-          return Effect.succeed({
+          const request = {
             requestId: open?.requestId ?? (ids.unsafeNext("req") as RequestId),
             correlationId: correlationId ?? ("none" as CorrelationId),
             sessionId,
@@ -51,11 +51,23 @@ export const make = <I extends Interaction>(interaction: I): Effect.Effect<Inter
             ...(parentSessionId === undefined ? {} : { parentSessionId }),
             ...(subagentId === undefined ? {} : { subagentId }),
             interaction
-          })
+          }
+          return Effect.succeed(askedBy(request, toolCallId))
         })
       )
     )
   )
+
+/** The call that asks, when one does. It is nobody's business but the journal's, and so not in the envelope. */
+export const callOf = (request: InteractionRequest): ToolCallId | undefined => calls.get(request)
+
+/** The same request, as that of this call. */
+export const askedBy = <R extends InteractionRequest>(request: R, toolCallId: ToolCallId | undefined): R => {
+  if (toolCallId !== undefined) calls.set(request, toolCallId)
+  return request
+}
+
+const calls = new WeakMap<InteractionRequest, ToolCallId>()
 
 const encodeRequest = Schema.encodeSync(InteractionRequest)
 

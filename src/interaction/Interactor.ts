@@ -13,6 +13,7 @@
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
 import * as FiberRef from "effect/FiberRef"
 import { globalValue } from "effect/GlobalValue"
 import * as Layer from "effect/Layer"
@@ -57,7 +58,17 @@ export interface Service {
     request: InteractionRequest.InteractionRequest<I>,
     options?: Options<I>
   ) => Effect.Effect<Answered<I>, InteractionError>
+  /**
+   * As {@link request}, for an interactor that would only park the fiber that waits: files the question, without a recheck,
+   * and yields how it is withdrawn. `settle` is called once, in the step in which the question ends, or never once it was
+   * withdrawn; it must not throw. Whoever wraps an interactor leaves this out, or the wrapper is passed by.
+   */
+  readonly post?:
+    ((request: InteractionRequest.InteractionRequest, settle: Settle) => Effect.Effect<() => void>) | undefined
 }
+
+/** Takes how a question that was posted has ended. */
+export type Settle = (exit: Exit.Exit<Answered<Interaction>, InteractionError>) => void
 
 /** The interactor that is asked where no fiber-local one was set. */
 export class Interactor extends Context.Tag("assent/interaction/Interactor")<Interactor, Service>() {}
@@ -160,8 +171,10 @@ export const layer = (service: Service): Layer.Layer<Interactor> => Layer.succee
  */
 export const serialized = (service: Service): Service => {
   const line = DialogQueue.make()
+  const { id, relay } = service
   return {
-    ...service,
+    id,
+    relay,
     request: (request, options) => line.hold(rechecked(options, service.request(request, options)))
   }
 }
@@ -202,7 +215,8 @@ export const timeoutOf = (interaction: Interaction, timeouts: Timeouts): Option.
 
 /** Ends requests that nobody answers in time. The clock starts when the wrapped interactor is asked. */
 export const withTimeout = (service: Service, timeouts: Timeouts): Service => ({
-  ...service,
+  id: service.id,
+  relay: service.relay,
   request: <I extends Interaction>(request: InteractionRequest.InteractionRequest<I>, options?: Options<I>) =>
     Option.match(timeoutOf(request.interaction, timeouts), {
       onNone: () => service.request(request, options),

@@ -79,7 +79,7 @@ const clausesOf = (line: string): ReadonlyArray<string> => {
   const spans = protectedSpans(line)
   const clauses: Array<string> = []
   let start = 0
-  for (const match of line.matchAll(/(?:\s*,)?\s+(?:and\s+then|and|then)\s+/gi)) {
+  for (const match of line.matchAll(/(?<=\S)(?:\s*,)?\s+(?:and\s+then|and|then)\s+/gi)) {
     const end = match.index + match[0].length
     if (match.index < start || spans.some(([from, to]) => match.index >= from && match.index < to)) continue
     const verbs = taskVerb.test(plainly(line.slice(start, match.index))) ? taskVerb : anyVerb
@@ -157,7 +157,7 @@ const rules: ReadonlyArray<Rule> = [
     toRequest: ({ content = "", path = "" }) => writing(path, unquoted(content))
   },
   {
-    pattern: /^ask\s+me:?\s+(?<question>[^]+?)(?:\s*\[(?<choices>[^\]]*)\])?$/i,
+    pattern: /^ask\s+me:?\s+(?<question>[^]+?)(?:\[(?<choices>[^\][]*)\])?$/i,
     toRequest: ({ choices = "", question = "" }) => {
       const offered = choices
         .split("|")
@@ -169,8 +169,8 @@ const rules: ReadonlyArray<Rule> = [
           context: "You asked to be asked.",
           questions: [
             offered.length === 0
-              ? { text: question, question_type: "free_text" }
-              : { text: question, question_type: "single_choice", choices: offered }
+              ? { text: question.trim(), question_type: "free_text" }
+              : { text: question.trim(), question_type: "single_choice", choices: offered }
           ]
         },
         intent: "ask you"

@@ -167,7 +167,11 @@ export const JournalEntry = Schema.Union(
   /** The batch is complete: what was proposed and all its results entered the history. */
   Schema.TaggedStruct("ResultsAppended", { correlationId: CorrelationId }),
   // interactions
-  Schema.TaggedStruct("InteractionRaised", { request: InteractionRequest }),
+  Schema.TaggedStruct("InteractionRaised", {
+    request: InteractionRequest,
+    /** The call that asks, when one does. */
+    toolCallId: Schema.optional(ToolCallId)
+  }),
   Schema.TaggedStruct("InteractionSettled", {
     requestId: RequestId,
     status: Schema.Literal("answered", "cancelled", "timed_out", "unavailable"),

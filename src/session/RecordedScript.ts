@@ -14,6 +14,7 @@ import type { SessionId } from "../core/Id.js"
 import * as Redaction from "../core/Redaction.js"
 import type { Usage } from "../event/AgentEvent.js"
 import { visible } from "../event/AuditReport.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import type * as ScriptedModel from "../model/ScriptedModel.js"
 import type { End, EntryOf, JournalEntry, SessionOpened } from "./JournalEntry.js"
 import type { Loaded } from "./SessionStore.js"
@@ -136,6 +137,7 @@ class Recording {
   private comments: Array<string> = []
   private usage: EntryOf<"UsageRecorded"> | undefined
   private readonly ids = new Set<string>()
+  private readonly asked = new Set<string>()
   private readonly tools = new Map<string, string>()
 
   constructor(
@@ -172,7 +174,7 @@ class Recording {
           ? undefined
           : this.comment(`${this.toolOf(entry.toolCallId)} ${entry.outcome}: ${brief(entry.result)}`)
       case "InteractionRaised":
-        return this.comment(`Asked: ${entry.request.interaction._tag} (${oneLine(entry.request.requestId)})`)
+        return this.ask(entry.request)
       case "InteractionSettled":
         return this.settle(entry)
       case "HistoryReplaced":
@@ -246,6 +248,13 @@ class Recording {
   private decide({ granted, method, reason, toolCallId }: EntryOf<"CallDecided">): void {
     const how = granted ? "allowed" : "denied"
     this.comment(`${this.toolOf(toolCallId)} ${how}, ${method}: ${oneLine(reason)}`)
+  }
+
+  /** Who goes on with a session asks again what was open. */
+  private ask({ interaction, requestId }: InteractionRequest): void {
+    if (this.asked.has(requestId)) return
+    this.asked.add(requestId)
+    this.comment(`Asked: ${interaction._tag} (${oneLine(requestId)})`)
   }
 
   private settle({ answer, by, requestId, status }: EntryOf<"InteractionSettled">): void {

@@ -4,7 +4,7 @@
  */
 import type { ToolCallId } from "../core/Id.js"
 import type * as Interaction from "../interaction/Interaction.js"
-import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import type { Service } from "../interaction/Reopened.js"
 import type { RestoredSession } from "./Restored.js"
 
@@ -13,16 +13,16 @@ export interface Reopening extends Service {
    * Hands out nothing any more, so that a question of a later step is not taken for one of those. Yields those that were
    * open and that nobody has asked again, because something else decided meanwhile.
    */
-  readonly end: () => ReadonlyArray<InteractionRequest>
+  readonly end: () => ReadonlyArray<InteractionRequest.InteractionRequest>
 }
 
-/** Each is handed out once: an approval to its call, any other question to whoever asks the same. */
+/** Each is handed out once, to the call that asked it; an approval may show other things by now, a question may not. */
 export const make = ({ answered, open }: Pick<RestoredSession, "answered" | "open">): Reopening => {
   const left = [...answered.map(({ request }) => request), ...open]
   return {
     take: (interaction, toolCallId) => {
       const asked = JSON.stringify(interaction)
-      const at = left.findIndex((request) => isAsked(request.interaction, interaction, asked, toolCallId))
+      const at = left.findIndex((request) => isAsked(request, interaction, asked, toolCallId))
       const [request] = at < 0 ? [] : left.splice(at, 1)
       return request
     },
@@ -38,11 +38,12 @@ export const make = ({ answered, open }: Pick<RestoredSession, "answered" | "ope
 // -----------------------------------------------------------------------------------------------------------------
 
 const isAsked = (
-  before: Interaction.Interaction,
+  before: InteractionRequest.InteractionRequest,
   now: Interaction.Interaction,
   asked: string,
   toolCallId: ToolCallId | undefined
-): boolean =>
-  before._tag === "Approve"
-    ? now._tag === "Approve" && before.toolCallId === toolCallId
-    : JSON.stringify(before) === asked
+): boolean => {
+  const { interaction } = before
+  if (interaction._tag === "Approve") return now._tag === "Approve" && interaction.toolCallId === toolCallId
+  return InteractionRequest.callOf(before) === toolCallId && JSON.stringify(interaction) === asked
+}

@@ -9,7 +9,7 @@ import type * as Redaction from "../core/Redaction.js"
 import type { Usage } from "../event/AgentEvent.js"
 import type { Message } from "../inbox/Message.js"
 import type { Kept } from "../interaction/InteractionJournal.js"
-import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
 import type { End, EntryOf, JournalEntry, Permissions, SessionOpened, Written } from "./JournalEntry.js"
 import * as History from "./History.js"
@@ -46,7 +46,7 @@ export interface RestoredSession {
   /** Calls whose results are not in the history yet. */
   readonly batch: Batch | undefined
   /** Asked and not settled, oldest first. */
-  readonly open: ReadonlyArray<InteractionRequest>
+  readonly open: ReadonlyArray<InteractionRequest.InteractionRequest>
   /** Answered or withdrawn in the running turn since its last batch: who asks again is told the same. */
   readonly answered: ReadonlyArray<Answered>
   /** What its parent gave it to do and was not told the end of, in that order. */
@@ -67,7 +67,7 @@ export interface RestoredTurn {
 
 /** A question that somebody has ended, though perhaps nothing came of it yet. */
 export interface Answered extends Kept {
-  readonly request: InteractionRequest
+  readonly request: InteractionRequest.InteractionRequest
 }
 
 export interface Task {
@@ -162,7 +162,7 @@ export const permissionsOf = ({ permissions, sessions }: Restored): Permissions 
 
 /** An open request, and the answer that came while nobody ran the session. */
 export interface OpenRequest {
-  readonly request: InteractionRequest
+  readonly request: InteractionRequest.InteractionRequest
   readonly answer: StoredAnswer | undefined
 }
 
@@ -216,7 +216,7 @@ class Folding {
   private turn: RestoredTurn | undefined
   private lastEnd: End | undefined
   private batch: Batch | undefined
-  private readonly open: Map<RequestId, InteractionRequest>
+  private readonly open: Map<RequestId, InteractionRequest.InteractionRequest>
   private answered: ReadonlyArray<Answered>
   private readonly tasks: Map<MessageId, Task>
   private usage: RestoredSession["usage"]
@@ -310,7 +310,7 @@ class Folding {
         this.lastEnd = entry.end
         return
       case "InteractionRaised":
-        this.open.set(entry.request.requestId, entry.request)
+        this.open.set(entry.request.requestId, InteractionRequest.askedBy(entry.request, entry.toolCallId))
         return
       case "InteractionSettled":
         return this.settle(entry)

@@ -23,6 +23,8 @@ export class Retelling {
   /** As the provider counted the last prompt. */
   private tokens = 0
   private permissions = ""
+  /** Calls were proposed whose results are not in the history yet. */
+  private isWorking = false
   /** A model call whose words follow, if it said any: its usage is written first. */
   private called: EntryOf<"UsageRecorded"> | undefined
   private readonly received = new Map<MessageId, EntryOf<"MessageReceived">["message"]>()
@@ -54,6 +56,7 @@ export class Retelling {
         this.called = entry
         return
       case "AssistantAppended":
+        if (entry.content.length > 0) this.messages++
         return this.modelCall(entry.content, entry.partial === true ? "interrupted" : "stop")
       case "CallsProposed":
         return this.propose(entry)
@@ -156,7 +159,6 @@ export class Retelling {
     }
     const stopped = ended.finishReason === "interrupted" ? { interrupted: true } : {}
     this.tell({ _tag: "ModelCallEnded", model, step, usage, finishReason: ended.finishReason, ...stopped })
-    if (content.length > 0) this.messages++
   }
 
   /** The call before this entry said nothing that was kept. */
@@ -167,6 +169,7 @@ export class Retelling {
   private propose({ calls, content }: EntryOf<"CallsProposed">): void {
     this.endBatch()
     this.modelCall(content, "tool-calls")
+    this.isWorking = true
     this.setStatus("executing")
     for (const { id, name, params } of calls) {
       if (this.calls.has(id)) continue
@@ -217,7 +220,9 @@ export class Retelling {
   }
 
   private endBatch(): void {
-    if (this.status === "executing") this.messages++
+    // What was proposed enters the history with its results.
+    if (this.isWorking) this.messages += 2
+    this.isWorking = false
     for (const id of this.calls.keys()) this.end(id, "interrupted", noResult)
     if (this.status === "executing") this.setStatus("thinking")
   }

@@ -15,7 +15,7 @@ import type { Usage } from "../event/AgentEvent.js"
 import type { Message } from "../inbox/Message.js"
 import * as Interaction from "../interaction/Interaction.js"
 import type { InteractionJournal } from "../interaction/InteractionJournal.js"
-import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import type { Resolution } from "../permission/PermissionGate.js"
 import type { Snapshot } from "../permission/PermissionState.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
@@ -155,7 +155,7 @@ export class SessionJournal {
   }
 
   /** Questions that nobody asks again. */
-  dropped(requests: ReadonlyArray<InteractionRequest>): void {
+  dropped(requests: ReadonlyArray<InteractionRequest.InteractionRequest>): void {
     for (const { requestId } of requests)
       this.journal.note({ _tag: "InteractionSettled", requestId, status: "cancelled" })
   }
@@ -178,7 +178,11 @@ export const interactions = (
     Effect.mapError(journal.of(sessionId).write([entry]), ({ message }) => message)
   return {
     kept,
-    raised: (request) => write(request.sessionId, { _tag: "InteractionRaised", request }),
+    raised: (request) => {
+      const toolCallId = InteractionRequest.callOf(request)
+      const call = toolCallId === undefined ? {} : { toolCallId }
+      return write(request.sessionId, { _tag: "InteractionRaised", request, ...call })
+    },
     settled: (request, end) => {
       const { requestId, sessionId, interaction } = request
       if (Exit.isSuccess(end)) {

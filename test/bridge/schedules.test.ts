@@ -36,7 +36,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 3, arbitrary: tick },
   { weight: 3, arbitrary: interrupt },
   { weight: 1, arbitrary: close },
-  { weight: 2, arbitrary: turn },
+  { weight: 4, arbitrary: turn },
   { weight: 1, arbitrary: end }
 )
 

@@ -81,8 +81,9 @@ describe.concurrent("assent run", () => {
       const result = yield* at.run(["run", "run touch made"])
       assert.strictEqual(result.code, 3)
       assert.strictEqual(result.stdout, "")
-      const [line = "", ...others] = Program.linesOf(result.stderr)
+      const [line = "", hint = "", ...others] = Program.linesOf(result.stderr)
       assert.deepStrictEqual(others, [])
+      assert.match(hint, /^assent: go on with: assent run --resume ses_\S+$/)
       const halted = Schema.decodeUnknownSync(Halted)(JSON.parse(line), { onExcessProperty: "error" })
       assert.strictEqual(halted.kind, "Approve")
       assert.match(halted.requestId, /^req_/)
@@ -92,12 +93,35 @@ describe.concurrent("assent run", () => {
     })
   )
 
+  it.scopedLive("says how to go on with what halted, which then is asked again and done", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const store = at.path("config", "my sessions.db")
+      const halted = yield* at.run(["run", "--store", store, "run touch made"])
+      const [, command = ""] = /go on with: assent (.*)\n$/.exec(halted.stderr) ?? []
+      assert.match(command, /^run --store '.*my sessions\.db' --resume ses_\S+$/)
+      const args = Array.from(command.matchAll(/'([^']*)'|(\S+)/g), ([, quoted, bare]) => quoted ?? bare ?? "")
+      const done = yield* at.run([...args, "--yolo"])
+      assert.strictEqual(done.code, 0, done.stderr)
+      assert.isTrue(yield* at.exists("workspace/made"))
+    })
+  )
+
+  it.scopedLive("says nothing of going on where nothing is kept", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const halted = yield* at.run(["run", "--store", ":memory:", "run touch made"])
+      assert.strictEqual(halted.code, 3)
+      assert.lengthOf(Program.linesOf(halted.stderr), 1)
+    })
+  )
+
   it.scopedLive("halts on a question too, and takes its default with --channel auto", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
       const halted = yield* at.run(["run", "ask me which? [red | green]"])
       assert.strictEqual(halted.code, 3)
-      assert.strictEqual(JSON.parse(halted.stderr).kind, "Clarify")
+      assert.strictEqual(JSON.parse(Program.linesOf(halted.stderr)[0] ?? "").kind, "Clarify")
       const auto = yield* at.run(["run", "--channel", "auto", "ask me which? [red | green]"])
       assert.deepStrictEqual(auto, { code: 0, stdout: "You answered: red\n", stderr: "" })
     })
@@ -155,7 +179,11 @@ describe.concurrent("assent run", () => {
       const pids = pidsOf(yield* at.appears("workspace/pids"))
       assert.deepStrictEqual(pids.map(Program.isAlive), [true, true])
       const result = yield* program.exit
-      assert.deepStrictEqual(result, { code: 130, stdout: "", stderr: "assent: cancelled (timeout).\n" })
+      assert.deepStrictEqual({ code: result.code, stdout: result.stdout }, { code: 130, stdout: "" })
+      assert.match(
+        result.stderr,
+        /^assent: cancelled \(timeout\)\.\nassent: go on with: assent run --resume ses_\S+\n$/
+      )
       assert.deepStrictEqual(pids.map(Program.isAlive), [false, false])
     })
   )
@@ -172,7 +200,7 @@ describe.concurrent("assent run", () => {
         const { code, stdout, stderr } = yield* program.exit
         assert.strictEqual(code, 130)
         assert.strictEqual(stdout, "")
-        assert.notMatch(stderr, /\n\s+at /)
+        assert.match(stderr, /^(?:● .*\n)?assent: go on with: assent run --resume ses_\S+\n$/)
         assert.deepStrictEqual(pids.map(Program.isAlive), [false, false])
         assert.deepStrictEqual(yield* at.list("tmp"), [])
       })

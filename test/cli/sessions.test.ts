@@ -3,10 +3,15 @@ import * as NodeContext from "@effect/platform-node/NodeContext"
 import { afterEach, assert, describe, it, vi } from "@effect/vitest"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import type * as Arguments from "../../src/cli/Arguments.js"
 import * as Sessions from "../../src/cli/command/Sessions.js"
 import * as StorePlace from "../../src/cli/StorePlace.js"
 import type { SessionId, ToolCallId } from "../../src/core/Id.js"
+import * as AgentEvent from "../../src/event/AgentEvent.js"
+import * as ScriptFile from "../../src/model/ScriptFile.js"
 import type { Draft } from "../../src/session/JournalEntry.js"
 import * as JournalSample from "../kit/JournalSample.js"
 
@@ -14,8 +19,22 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-const { decided, draft, ended, opened, proposed, raised, received, results, root, said, started, taken, turnEnded } =
-  JournalSample
+const {
+  decided,
+  draft,
+  ended,
+  opened,
+  proposed,
+  raised,
+  received,
+  results,
+  root,
+  said,
+  settled,
+  started,
+  taken,
+  turnEnded
+} = JournalSample
 
 const place = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
@@ -40,7 +59,7 @@ const place = Effect.gen(function* () {
 const sessions = (
   { base, workspace }: { readonly base: string; readonly workspace: string },
   words: ReadonlyArray<string>,
-  flags: { readonly store?: string; readonly json?: boolean } = {}
+  flags: Omit<Arguments.Flags, "workspace"> = {}
 ) =>
   Effect.gen(function* () {
     const printed = { stdout: "", stderr: "" }
@@ -156,6 +175,79 @@ describe("assent sessions", () => {
       assert.lengthOf(all.entries, story.length)
       assert.deepInclude(all.entries[3], { seq: 4, sessionId: root })
       assert.deepStrictEqual(all.entries[3].entry.calls[0], { id: "call_1", name: "look", params: { at: "call_1" } })
+    })
+  )
+
+  live(
+    "replays one as it was shown: what was said and asked, a child's under its name, and nobody waits for a pipe",
+    Effect.gen(function* () {
+      const at = yield* place
+      yield* at.seed({
+        [root]: [...story, draft(settled("req_1", 1)), draft(said("Done.")), draft(turnEnded("turn_1"))]
+      })
+      const { code, stdout } = yield* sessions(at, ["replay", root])
+      assert.strictEqual(code, 0)
+      assert.deepStrictEqual(stdout.split("\n"), [
+        "› Fix the",
+        "  tests",
+        "I will.",
+        "● look call_1",
+        "│ explore ▸ Looked around.",
+        "  ↳ from you: Be quick",
+        "  ✓ explore · works in the background",
+        "  ✗ look denied · call_2",
+        "  ? Select: Which?",
+        "  ! person: 1",
+        "Done.",
+        ""
+      ])
+    })
+  )
+
+  live(
+    "replays one as events, a line each",
+    Effect.gen(function* () {
+      const at = yield* place
+      yield* at.seed({ [root]: story })
+      const { code, stdout } = yield* sessions(at, ["replay", root], { json: true })
+      assert.strictEqual(code, 0)
+      const events = stdout
+        .trim()
+        .split("\n")
+        .map((line) => Schema.decodeUnknownSync(AgentEvent.AgentEvent)(JSON.parse(line)))
+      assert.strictEqual(events[0]?._tag, "AgentCreated")
+      assert.includeMembers(
+        events.map((event) => event._tag),
+        ["TurnStarted", "ToolCallStarted", "UserInterjected", "InteractionRequested"]
+      )
+    })
+  )
+
+  live(
+    "replays one at the pace that is asked for, and explains what a pace is",
+    Effect.gen(function* () {
+      const at = yield* place
+      yield* at.seed({ [root]: story })
+      for (const flags of [{ speed: "max" }, { speed: "1000x" }, { speed: "0.5", pause: "1ms" }]) {
+        assert.strictEqual((yield* sessions(at, ["replay", root], flags)).code, 0)
+      }
+      for (const speed of ["0", "-1", "fast", "", "x"])
+        assert.include(String((yield* sessions(at, ["replay", root], { speed })).code), "is no speed")
+      assert.include(String((yield* sessions(at, ["replay", root], { pause: "long" })).code), "Give one such as 90s")
+    })
+  )
+
+  live(
+    "prints one as a script that plays it again",
+    Effect.gen(function* () {
+      const at = yield* place
+      yield* at.seed({ [root]: story })
+      const { code, stdout } = yield* sessions(at, ["script", root])
+      assert.strictEqual(code, 0)
+      const script = Either.getOrThrow(ScriptFile.parse(stdout))
+      assert.deepStrictEqual(Object.keys(script.agents), ["main", "explore"])
+      assert.deepStrictEqual(script.agents["explore"], [{ text: "Looked around.\u001b[2J" }])
+      assert.notInclude(stdout, "\u001b")
     })
   )
 

@@ -1,5 +1,7 @@
+import * as FileSystem from "@effect/platform/FileSystem"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
 import { Interaction, InteractionRequest, Interactor, QueueChannel } from "assent"
@@ -7,7 +9,10 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import { reviewerInteractor } from "./custom-interactor.js"
+import * as Durable from "./durable.js"
+import * as Family from "./family.js"
 import * as HttpAgent from "./http-agent.js"
 import * as OwnToolkit from "./own-toolkit.js"
 import * as StageExample from "./stage.js"
@@ -75,6 +80,40 @@ describe("examples", () => {
         [[], ["fetch approve"]]
       )
     }).pipe(Effect.provide(StageExample.live), Effect.provide(QueueChannel.layer()))
+  )
+
+  it.scoped("family: a subagent's question reaches the person under its own name", () =>
+    Effect.gen(function* () {
+      const channel = yield* QueueChannel.QueueChannel
+      const running = yield* Effect.fork(Family.program)
+      const dialog = yield* channel.take
+      assert(dialog._tag === "Opened" && dialog.request.interaction._tag === "Approve")
+      assert.strictEqual(dialog.request.agentPath, "main/reviewer")
+      assert.strictEqual(dialog.request.interaction.tool, "diff")
+      yield* channel.answerText(dialog.request.requestId, "y")
+      const { end, tokens } = yield* Fiber.join(running)
+      assert.deepStrictEqual({ ...end }, { _tag: "Completed", text: "Yes.", steps: 2 })
+      assert.deepStrictEqual(tokens, ["main 200", "main/reviewer 100"])
+    }).pipe(Effect.provide(Family.live), Effect.provide(QueueChannel.layer()))
+  )
+
+  it.scopedLive("durable: what halted is asked again by another process, and done once", () =>
+    Effect.gen(function* () {
+      const fileSystem = yield* FileSystem.FileSystem
+      const file = `${yield* fileSystem.makeTempDirectoryScoped()}/sessions.db`
+      const paid: Array<number> = []
+      const first = yield* Effect.provide(Durable.begin("pay the bill"), Durable.live(file, paid))
+      assert.deepStrictEqual(paid, [])
+
+      const channel = yield* QueueChannel.QueueChannel
+      const running = yield* Effect.fork(Effect.provide(Durable.goOn(first), Durable.live(file, paid)))
+      const dialog = yield* channel.take
+      assert(dialog._tag === "Opened")
+      yield* channel.answerText(dialog.request.requestId, "y")
+      const end = Option.getOrThrow(yield* Fiber.join(running))
+      assert.deepStrictEqual({ ...end }, { _tag: "Completed", text: "Paid.", steps: 2 })
+      assert.deepStrictEqual(paid, [20])
+    }).pipe(Effect.provide(QueueChannel.layer()), Effect.provide(NodeContext.layer))
   )
 
   it.scopedLive("agent inside an HTTP handler: a task waits for the answer that comes by another request", () =>

@@ -14,6 +14,7 @@ import type { InteractionRequest } from "../../src/interaction/InteractionReques
 import type * as Agent from "../../src/runtime/Agent.js"
 import type * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
 import * as Persistence from "../../src/runtime/Persistence.js"
+import type { AgentUnknown } from "../../src/session/Interjection.js"
 import * as SessionStore from "../../src/session/SessionStore.js"
 import * as TestAgent from "../../src/testing/TestAgent.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
@@ -58,7 +59,10 @@ export interface Life {
 export const live = (
   world: World,
   { person, runtime }: Options,
-  drive: (agent: Agent.Agent, restored: Persistence.Persistence["restored"]) => Effect.Effect<unknown, Agent.NotTaken>,
+  drive: (
+    agent: Agent.Agent,
+    restored: Persistence.Persistence["restored"]
+  ) => Effect.Effect<unknown, Agent.NotTaken | AgentUnknown>,
   death?: Death
 ): Effect.Effect<Life> =>
   Effect.gen(function* () {

@@ -224,6 +224,10 @@ describe("a replay", () => {
     )
     assert.deepStrictEqual(EventRules.familyViolations(events), [])
     assert.deepStrictEqual(
+      events.flatMap((event) => (event._tag === "SessionRestored" ? [event.messages] : [])),
+      [1, 1]
+    )
+    assert.deepStrictEqual(
       tags(events).filter((tag) => ["SessionRestored", "InteractionRequested", "ToolCallStarted"].includes(tag)),
       ["InteractionRequested", "SessionRestored", "ToolCallStarted", "SessionRestored"]
     )

@@ -96,9 +96,11 @@ const replay = (loaded: SessionStore.Loaded, pace: Replay.Options, json: boolean
     const events = Replay.stream(loaded.entries, pace)
     if (json) return yield* Stream.runForEach(events, (event) => Output.writeJson(process.stdout, event))
     const transcript = Transcript.make({ color: yield* Screen.wantsColor("stdout"), retold: true })
+    // Some terminals tell no width, or none at all.
+    const columns = process.stdout.columns > 0 ? process.stdout.columns : undefined
     let isLineOpen = false
     yield* Stream.runForEach(events, (event) => {
-      const text = transcript.show(event, process.stdout.columns).map((piece) => {
+      const text = transcript.show(event, columns).map((piece) => {
         const before = piece.whole && isLineOpen ? "\n" : ""
         isLineOpen = !piece.whole && !piece.text.endsWith("\n")
         return `${before}${piece.text}${piece.whole ? "\n" : ""}`
