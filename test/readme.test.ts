@@ -1,10 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
+import * as SchemaAST from "effect/SchemaAST"
 import { readFileSync } from "node:fs"
+import * as Yaml from "yaml"
 import * as Arguments from "../src/cli/Arguments.js"
+import * as ConfigFile from "../src/cli/ConfigFile.js"
 import * as JsonCommand from "../src/cli/JsonCommand.js"
 import * as ScriptFile from "../src/model/ScriptFile.js"
 import * as PermissionFile from "../src/permission/PermissionFile.js"
+import * as CompactionConfig from "../src/session/CompactionConfig.js"
+import * as SubagentProfile from "../src/subagent/SubagentProfile.js"
 
 interface Block {
   readonly language: string
@@ -39,15 +44,38 @@ describe("the README", () => {
     }
   })
 
-  it("shows a permission file, a script and JSON commands that are accepted", () => {
-    const json = blocks.filter((block) => block.language === "json").map((block) => block.text)
-    const [policy = "", commands = ""] = json
-    assert.strictEqual(json.length, 2)
-    assert.isTrue(Either.isRight(PermissionFile.decode(policy, "README.md")))
-    for (const line of commands.trim().split("\n")) assert.isTrue(Either.isRight(JsonCommand.parse(line)), line)
-    const scripts = blocks.filter((block) => block.language === "yaml")
-    assert.strictEqual(scripts.length, 1)
-    for (const { text } of scripts) assert.isTrue(Either.isRight(ScriptFile.parse(text)))
+  it("shows files and JSON commands that are accepted", () => {
+    const readers: { readonly [language: string]: { readonly [format: string]: (text: string) => boolean } } = {
+      json: {
+        policy: (text) => Either.isRight(PermissionFile.decode(text, "README.md")),
+        config: (text) => Either.isRight(ConfigFile.decode(text, "README.md")),
+        commands: (text) =>
+          text
+            .trim()
+            .split("\n")
+            .every((line) => Either.isRight(JsonCommand.parse(line)))
+      },
+      yaml: {
+        script: (text) => Either.isRight(ScriptFile.parse(text)),
+        profile: (text) =>
+          Either.isRight(SubagentProfile.decode(Yaml.parse(text), { name: "readme", source: "README.md" }))
+      }
+    }
+    for (const [language, formats] of Object.entries(readers)) {
+      const found = blocks
+        .filter((block) => block.language === language)
+        .map(({ text }) => Object.entries(formats).flatMap(([format, accepts]) => (accepts(text) ? [format] : [])))
+      assert.deepStrictEqual(found.map((formats) => formats.join(" and ")).sort(), Object.keys(formats).sort())
+    }
+  })
+
+  it("names every field of the files it explains", () => {
+    const files = { ConfigFile: ConfigFile.ConfigFile, CompactionFile: CompactionConfig.CompactionFile }
+    for (const [name, { ast }] of Object.entries(files)) {
+      assert.isAtLeast(SchemaAST.getPropertySignatures(ast).length, 8)
+      for (const { name: field } of SchemaAST.getPropertySignatures(ast))
+        assert.match(readme, new RegExp(`\\| [^|]*\`(?:\\w+\\.)?${String(field)}[.\`]`), `${name}.${String(field)}`)
+    }
   })
 
   it("shows commands and flags that exist", () => {

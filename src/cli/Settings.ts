@@ -28,7 +28,7 @@ export interface Limits {
   readonly identicalErrors?: number
   /** How deep subagents may nest; the root is at depth 0. */
   readonly maxDepth?: number
-  /** Open subagents of one session. */
+  /** Subagents alive in one tree. */
   readonly maxChildren?: number
   /** Of one session. */
   readonly maxTokens?: number

@@ -6,9 +6,14 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"
 
+/** Makes a part interruptible again. */
+export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
 export interface DialogQueue {
   /** Runs the effect when all that came before have ended. Interrupting it gives up its place, or its turn. */
   readonly hold: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /** The same for an effect that says itself where it may be interrupted: the rest of it may not. */
+  readonly holdMask: <A, E, R>(self: (restore: Restore) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** How many are in it: the one whose turn it is, and those in line. */
   readonly size: () => number
 }
@@ -29,9 +34,13 @@ class Line implements DialogQueue {
   private busy = false
 
   hold<A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return this.holdMask((restore) => restore(self))
+  }
+
+  holdMask<A, E, R>(self: (restore: Restore) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.uninterruptibleMask((restore) => {
       // Leaving is a plain call: it costs nothing to the many that find nobody before them.
-      const held = Effect.matchCauseEffect(restore(self), {
+      const held = Effect.matchCauseEffect(self(restore), {
         onFailure: (cause) => {
           this.leave()
           return Effect.failCause(cause)
@@ -52,7 +61,7 @@ class Line implements DialogQueue {
   }
 
   // Only the wait itself is interruptible: whoever has the turn is past every point where it could be lost.
-  private enter(restore: <A>(effect: Effect.Effect<A>) => Effect.Effect<A>): Effect.Effect<void> {
+  private enter(restore: Restore): Effect.Effect<void> {
     const turn = Deferred.unsafeMake<void>(FiberId.none)
     const line = (this.line ??= new Set())
     line.add(turn)

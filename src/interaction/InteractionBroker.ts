@@ -134,12 +134,19 @@ class Broker implements Service {
       options?: Interactor.Options<I>
     ): Effect.Effect<Interactor.Answered<I>, InteractionError> => {
       const { spans = Spans.off } = this.options
-      const raise = spans.within(
-        () => InteractionEvent.spanOf(request, spans),
-        this.raise(request, options as Raised["options"]) as Effect.Effect<Interactor.Answered<I>, InteractionError>
+      const raise = (restore: DialogQueue.Restore) =>
+        spans.within(
+          () => InteractionEvent.spanOf(request, spans),
+          this.raise(restore, request, options as Raised["options"]) as Effect.Effect<
+            Interactor.Answered<I>,
+            InteractionError
+          >
+        )
+      if (!Interaction.takesPromptSlot(request.interaction._tag)) return Effect.uninterruptibleMask(raise)
+      const { recheck } = options ?? {}
+      return this.slot.holdMask((restore) =>
+        Interactor.rechecked(recheck && { recheck: restore(recheck) }, raise(restore))
       )
-      if (!Interaction.takesPromptSlot(request.interaction._tag)) return raise
-      return this.slot.hold(Interactor.rechecked(options, raise))
     }
   }
 
@@ -219,28 +226,30 @@ class Broker implements Service {
         })
   }
 
-  private raise(request: InteractionRequest, options: Raised["options"]): Effect.Effect<AnyAnswered, InteractionError> {
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.clockWith((clock) => {
-        if (this.closed) return new InteractionCancelled({ requestId: request.requestId })
-        const entry = this.pending.open(request)
-        const everybody = this.attached
-        const raised = new Raised(request, options, clock, everybody)
-        this.raised.set(request.requestId, raised)
-        const wait = () =>
-          Effect.matchCauseEffect(restore(entry.await), {
-            onFailure: (cause) => this.ended(raised, Exit.failCause(cause)),
-            onSuccess: (answered) => this.ended(raised, Exit.succeed(answered))
-          })
-        if (this.options.journal !== undefined) {
-          return Effect.flatMap(this.begun(clock, request), (isSettled) =>
-            isSettled ? wait() : Effect.flatMap(this.showAll(everybody, raised), wait)
-          )
-        }
-        this.tellRaised(clock, request)
-        return Effect.flatMap(this.showAll(everybody, raised), wait)
-      })
-    )
+  private raise(
+    restore: DialogQueue.Restore,
+    request: InteractionRequest,
+    options: Raised["options"]
+  ): Effect.Effect<AnyAnswered, InteractionError> {
+    return Effect.clockWith((clock) => {
+      if (this.closed) return new InteractionCancelled({ requestId: request.requestId })
+      const entry = this.pending.open(request)
+      const everybody = this.attached
+      const raised = new Raised(request, options, clock, everybody)
+      this.raised.set(request.requestId, raised)
+      const wait = () =>
+        Effect.matchCauseEffect(restore(entry.await), {
+          onFailure: (cause) => this.ended(raised, Exit.failCause(cause)),
+          onSuccess: (answered) => this.ended(raised, Exit.succeed(answered))
+        })
+      if (this.options.journal !== undefined) {
+        return Effect.flatMap(this.begun(clock, request), (isSettled) =>
+          isSettled ? wait() : Effect.flatMap(this.showAll(everybody, raised), wait)
+        )
+      }
+      this.tellRaised(clock, request)
+      return Effect.flatMap(this.showAll(everybody, raised), wait)
+    })
   }
 
   /** Settled, or the asker does not wait any more: writes it down, tells it, and closes the dialogs that are left. */
@@ -295,7 +304,7 @@ class Broker implements Service {
     if (interactor.post === undefined || !isRechecked) return this.show(attachment, raised)
     if (!this.isToShow(attachment, raised)) return Effect.void
     const came = (exit: Exit.Exit<AnyAnswered, InteractionError>) =>
-      this.came(raised.clock, attachment, raised, checked(request, interactor.id, exit))
+      this.came(attachment, raised, checked(request, interactor.id, exit))
     return Effect.matchCause(interactor.post(request, came), {
       onFailure: (cause) => came(Exit.failCause(cause)),
       onSuccess: (withdraw) => this.shows(attachment, raised, withdraw)
@@ -315,18 +324,12 @@ class Broker implements Service {
     const watched =
       request.interaction._tag === "Clarify"
         ? Effect.provideService(asking, FormProgress, (progress) =>
-            Effect.clockWith((clock) => {
-              this.tell(clock, request, InteractionEvent.progressed(request, progress, this.redactor))
-              return Effect.void
-            })
+            Effect.sync(() =>
+              this.tell(raised.clock, request, InteractionEvent.progressed(request, progress, this.redactor))
+            )
           )
         : asking
-    const run = Effect.flatMap(Effect.exit(watched), (exit) =>
-      Effect.clockWith((clock) => {
-        this.came(clock, attachment, raised, exit)
-        return Effect.void
-      })
-    )
+    const run = Effect.map(Effect.exit(watched), (exit) => this.came(attachment, raised, exit))
     raised.join(attachment)
     return Effect.map(Effect.forkIn(Effect.interruptible(run), this.scope), (fiber) =>
       this.shows(attachment, raised, fiber)
@@ -344,13 +347,8 @@ class Broker implements Service {
   }
 
   /** What one interactor says. */
-  private came(
-    clock: Clock.Clock,
-    attachment: Attachment,
-    raised: Raised,
-    exit: Exit.Exit<AnyAnswered, InteractionError>
-  ): void {
-    const { request } = raised
+  private came(attachment: Attachment, raised: Raised, exit: Exit.Exit<AnyAnswered, InteractionError>): void {
+    const { clock, request } = raised
     const { requestId } = request
     const by = attachment.interactor.id
     if (Exit.isSuccess(exit)) {

@@ -252,33 +252,52 @@ class Gate {
       known = found
       return Option.some({ decision: found.decision, scope: "once" })
     })
-    return Effect.gen(this, function* () {
-      const interaction = yield* ApprovalForm.make(now, key, this.options.redactor)
-      const interactor = yield* Interactor.current
-      const request = yield* InteractionRequest.make(interaction)
-      const exit = yield* Effect.exit(interactor.request(request, { recheck }))
-      const asked = { requestId: request.requestId, askedAt: request.issuedAt }
-      if (Exit.isFailure(exit)) {
-        const failure = Cause.failureOption(exit.cause)
-        if (Option.isNone(failure)) return yield* Effect.failCause(Cause.stripFailures(exit.cause))
-        const reason = this.options.redactor.text(failure.value.message)
-        return yield* this.deny(now, { method: unanswered(failure.value), reason, ...asked })
-      }
-      const { answer, by, how } = exit.value
-      if (how === "recheck") return yield* this.byRule(now, known ?? evaluate())
-      if (answer.decision === "edit") return yield* this.withEdits(now, answer.editedArguments, { ...asked, by, how })
-      this.remember(now, answer, key)
-      if (answer.decision === "allow") {
-        const method = how === "timeout" || how === "yolo" ? how : "user_approved"
-        const reason = method === "user_approved" ? `allowed (${answer.scope}) by ${by}` : `allowed by ${method}`
-        return yield* this.allow(now, { method, reason, ...asked, by, how })
-      }
-      if (answer.comment === undefined) {
-        const who = by === "console" ? "the user" : by
-        return yield* this.deny(now, { method: "user_denied", reason: `${who} said no`, ...asked, by, how })
-      }
-      return yield* this.deny(now, { method: "user_comment", reason: answer.comment, ...asked, by, how })
-    })
+    // Flat, and nothing of it is left on the stack but what goes on with the answer: many may wait here for long.
+    return Effect.flatMap(ApprovalForm.make(now, key, this.options.redactor), (interaction) =>
+      Effect.flatMap(InteractionRequest.make(interaction), (request) =>
+        Effect.flatMap(Interactor.current, (interactor) =>
+          Effect.matchCauseEffect(interactor.request(request, { recheck }), {
+            onFailure: (cause) => this.unanswered(now, request, cause),
+            onSuccess: (answered) =>
+              answered.how === "recheck"
+                ? this.byRule(now, known ?? evaluate())
+                : this.answered(now, key, request, answered)
+          })
+        )
+      )
+    )
+  }
+
+  private unanswered(
+    now: Case,
+    { issuedAt: askedAt, requestId }: InteractionRequest.InteractionRequest,
+    cause: Cause.Cause<InteractionError>
+  ): Effect.Effect<Verdict> {
+    const failure = Cause.failureOption(cause)
+    if (Option.isNone(failure)) return Effect.failCause(Cause.stripFailures(cause))
+    const reason = this.options.redactor.text(failure.value.message)
+    return this.deny(now, { method: unanswered(failure.value), reason, requestId, askedAt })
+  }
+
+  private answered(
+    now: Case,
+    key: string,
+    { issuedAt: askedAt, requestId }: InteractionRequest.InteractionRequest,
+    { answer, by, how }: Interactor.Answered<Approve>
+  ): Effect.Effect<Verdict, never, Interactor.Interactor> {
+    const asked = { requestId, askedAt, by, how }
+    if (answer.decision === "edit") return this.withEdits(now, answer.editedArguments, asked)
+    this.remember(now, answer, key)
+    if (answer.decision === "allow") {
+      const method = how === "timeout" || how === "yolo" ? how : "user_approved"
+      const reason = method === "user_approved" ? `allowed (${answer.scope}) by ${by}` : `allowed by ${method}`
+      return this.allow(now, { method, reason, ...asked })
+    }
+    if (answer.comment === undefined) {
+      const who = by === "console" ? "the user" : by
+      return this.deny(now, { method: "user_denied", reason: `${who} said no`, ...asked })
+    }
+    return this.deny(now, { method: "user_comment", reason: answer.comment, ...asked })
   }
 
   private remember(now: Case, answer: ApproveAnswer, key: string): void {

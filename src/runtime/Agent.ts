@@ -103,7 +103,10 @@ export interface Agent {
   readonly turn: (text: string, options?: Session.TurnOptions) => Effect.Effect<TurnEnd, AgentStopped>
   /** Cancels the running turn and waits for its end; nothing when idle. The agent stays usable. */
   readonly cancel: (reason?: CancelReason) => Effect.Effect<Option.Option<TurnEnd>>
-  /** Ends the running turn as halted: nobody is there who could answer. */
+  /**
+   * Ends the running turn as halted: nobody is there who could answer. With {@link Options.persistence} it takes nothing
+   * more, and whoever resumes the session finds it as it stood.
+   */
   readonly halt: (detail: string) => Effect.Effect<void>
   /** Makes the history as short as the configuration allows: at once when idle, else before the next model call. */
   readonly compact: Session.Service["compact"]
@@ -158,7 +161,10 @@ export interface Options {
   readonly shutdownWithin?: Duration.DurationInput | undefined
   /** With no interactor attached any more: fail the request, or wait for the next. Default: `fail`. */
   readonly whenNobody?: "fail" | "wait" | undefined
-  /** Where the agent is kept, so that another process can go on with it. Default: nowhere. */
+  /**
+   * Where the agent is kept, so that another process can go on with it; also with a turn that was running when the scope
+   * closed. Default: nowhere.
+   */
   readonly persistence?: Persistence.Persistence | undefined
   /** Agent path. Default: `main`. */
   readonly name?: string | undefined
@@ -303,7 +309,7 @@ export const startWith = (
     let stopped = false
     const admitted = <A, E = never>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | AgentStopped> =>
       Effect.suspend((): Effect.Effect<A, E | AgentStopped> =>
-        stopped ? new AgentStopped({ agent: origin.agent }) : effect
+        stopped || journal.isFrozen() ? new AgentStopped({ agent: origin.agent }) : effect
       )
 
     /** What was handed in is on the disk before anybody is told that it was taken. */
@@ -339,7 +345,8 @@ export const startWith = (
     const shutdown = Effect.uninterruptible(
       Effect.suspend(() => (stopped ? Effect.asVoid(Deferred.await(done)) : stop))
     )
-    yield* Scope.addFinalizer(outer, shutdown)
+    // Nobody decided anything about a turn whose process is told to stop: it is gone on with.
+    yield* Scope.addFinalizer(outer, Effect.zipRight(Effect.ignore(journal.freeze), shutdown))
 
     return {
       id,
@@ -359,8 +366,11 @@ export const startWith = (
           Option.getOrElse(() => Cancelled({ reason: "shutdown", steps: 0 }))
         ),
       cancel: (reason = "user") => session.cancel(reason),
-      // What halted is to be gone on with as it stood, its question open.
-      halt: (detail) => Effect.zipRight(Effect.ignore(journal.freeze), session.halt(detail)),
+      // What is kept is gone on with as it stands, its question open and what is queued still queued.
+      halt: (detail) =>
+        journal.enabled
+          ? Effect.all([Effect.ignore(journal.freeze), session.halt(detail), Fiber.interrupt(loop)], { discard: true })
+          : session.halt(detail),
       compact: session.compact,
       isIdle: session.isIdle,
       awaitIdle: session.awaitIdle,

@@ -37,6 +37,8 @@ export interface Service {
    * that nobody could answer.
    */
   readonly freeze: Effect.Effect<void, JournalFailure>
+  /** Nothing that begins from now on would be known to whoever goes on. */
+  readonly isFrozen: () => boolean
   /** The same journal for another session of the tree. */
   readonly of: (sessionId: SessionId) => Service
 }
@@ -52,6 +54,7 @@ export const noop: Service = {
   flush: Effect.void,
   write: () => Effect.void,
   freeze: Effect.void,
+  isFrozen: () => false,
   of: () => noop
 }
 
@@ -102,6 +105,7 @@ export const make = (lease: Lease): Effect.Effect<Service, never, Scope.Scope> =
         frozen = true
         return flush
       }),
+      isFrozen: () => frozen,
       of
     })
     yield* Effect.addFinalizer(() => Effect.ignore(flush))

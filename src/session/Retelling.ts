@@ -23,14 +23,14 @@ export class Retelling {
   /** As the provider counted the last prompt. */
   private tokens = 0
   private permissions = ""
-  /** Calls were proposed whose results are not in the history yet. */
-  private isWorking = false
+  /** Calls whose results are not in the history yet. */
+  private batch: ReadonlyArray<ToolCallId> = []
   /** A model call whose words follow, if it said any: its usage is written first. */
   private called: EntryOf<"UsageRecorded"> | undefined
   private readonly received = new Map<MessageId, EntryOf<"MessageReceived">["message"]>()
   /** In the history, and not seen by a model call yet. */
   private unseen: Array<MessageId> = []
-  /** Of the running batch; ids stay taken afterwards, for a process that went on tells some of them again. */
+  /** By id, all there ever were: a process that went on tells some of them again. */
   private readonly calls = new Map<ToolCallId, Call>()
   private readonly requests = new Map<RequestId, Request>()
 
@@ -169,7 +169,7 @@ export class Retelling {
   private propose({ calls, content }: EntryOf<"CallsProposed">): void {
     this.endBatch()
     this.modelCall(content, "tool-calls")
-    this.isWorking = true
+    this.batch = calls.map(({ id }) => id)
     this.setStatus("executing")
     for (const { id, name, params } of calls) {
       if (this.calls.has(id)) continue
@@ -221,19 +221,15 @@ export class Retelling {
 
   private endBatch(): void {
     // What was proposed enters the history with its results.
-    if (this.isWorking) this.messages += 2
-    this.isWorking = false
-    for (const id of this.calls.keys()) this.end(id, "interrupted", noResult)
+    if (this.batch.length > 0) this.messages += 2
+    for (const id of this.batch) this.end(id, "interrupted", noResult)
+    this.batch = []
     if (this.status === "executing") this.setStatus("thinking")
   }
 
   private endTurn(end: End): void {
     this.endBatch()
-    for (const known of this.requests.values()) {
-      const { interaction, requestId } = known.request
-      if (known.open) this.tell({ _tag: "InteractionCancelled", requestId, kind: interaction._tag })
-      known.open = false
-    }
+    for (const requestId of [...this.open]) this.close(requestId, (common) => ({ _tag: "InteractionCancelled", ...common }))
     const report = TurnEnd.report(end)
     const { detail, reason, steps } = report
     this.tell({ _tag: "TurnEnded", ...report })

@@ -178,6 +178,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       idleWaiters.wake(lastEnd)
     }
 
+    const isHalted = () => Option.exists(lastEnd, Turn.is("Halted"))
     const isIdle = () => !busy && retained === 0 && inbox.isEmpty()
 
     const tellPermissions = () => {
@@ -217,12 +218,14 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       turnWaiters.wake(Option.none())
     }
 
-    /** In a fiber of its own, which can be cancelled alone. */
-    const cancellable = (work: Effect.Effect<void>, restore: Tidying.Restore): Effect.Effect<unknown> =>
-      Effect.flatMap(Effect.fork(work), (started) => {
-        fiber = started
-        if (stop.reason !== undefined) started.unsafeInterruptAsFork(FiberId.none)
-        return Effect.onInterrupt(restore(Fiber.await(started)), () => Fiber.interrupt(started))
+    /** Waits for work in a fiber of its own, which can be cancelled alone. Not interruptible but where it waits. */
+    const cancellable = (started: Effect.Effect<Fiber.RuntimeFiber<void>>, restore: Tidying.Restore) =>
+      Effect.flatMap(started, (work) => {
+        fiber = work
+        if (stop.reason !== undefined) work.unsafeInterruptAsFork(FiberId.none)
+        return Effect.catchAllCause(restore(Turn.exitOf(work)), (cause) =>
+          Effect.zipRight(Fiber.interrupt(work), Effect.failCause(cause))
+        )
       })
 
     const tidying = Tidying.make(compaction, {
@@ -230,7 +233,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
         busy = true
         setStatus(session, "thinking")
       },
-      cancellable,
+      cancellable: (work, restore) => cancellable(Effect.fork(work), restore),
       isStopped: () => stop.reason !== undefined || ended,
       isQuiet: () => inbox.isEmpty() && !ended,
       ended: () => {
@@ -257,10 +260,15 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     ) => {
       const work = Turn.run(session, input, stop, begun).pipe(
         SessionSpan.turn(session, { input, parent: order?.span, ended: () => Turn.report(Turn.endOf(stop)) }),
+        Effect.fork,
+        // Around the fork: the fiber has them from its start, and holds nothing to put them back at its end.
         Interactor.withInteractor(session.interactor),
         Origin.withOrigin(Object.assign({}, origin, { correlationId }))
       )
-      return Effect.ensuring(cancellable(work, restore), close)
+      return Effect.matchCauseEffect(cancellable(work, restore), {
+        onFailure: (cause) => Effect.zipRight(close, Effect.failCause(cause)),
+        onSuccess: () => close
+      })
     }
 
     /** The end is on the disk when others hear of it, or it is another end. */
@@ -317,7 +325,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
         Effect.sync(() => {
           ended = true
           giveBack()
-          if (!inbox.isEmpty()) lastEnd = Option.some(Turn.neverBegun)
+          if (!inbox.isEmpty() && !isHalted()) lastEnd = Option.some(Turn.neverBegun)
           turnWaiters.wake(lastEnd)
           busy = false
           rest()
@@ -361,10 +369,15 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       order: placeOrder,
       rejoin: (id) => placed({ id, authority: undefined, span: undefined }, "parent"),
       cancel: (reason) => stopTurn({ cancel: reason }),
-      halt: (detail) => Effect.asVoid(stopTurn({ halt: detail })),
+      halt: (detail) =>
+        Effect.suspend(() => {
+          // A child asks that nobody waits for.
+          if (!busy && !ended) lastEnd = Option.some(Turn.Halted({ detail, steps: 0 }))
+          return Effect.asVoid(stopTurn({ halt: detail }))
+        }),
       isIdle: Effect.sync(isIdle),
       awaitIdle: Effect.suspend(() => {
-        if (ended) return Effect.succeed(inbox.isEmpty() ? lastEnd : Option.some(Turn.neverBegun))
+        if (ended) return Effect.succeed(inbox.isEmpty() || isHalted() ? lastEnd : Option.some(Turn.neverBegun))
         return isIdle() ? Effect.succeed(lastEnd) : idleWaiters.wait()
       }),
       retain: () => {

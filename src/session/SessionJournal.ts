@@ -115,6 +115,8 @@ export class SessionJournal {
   /** Returns when it is on the disk: only then may the tool begin. */
   started(toolCallId: ToolCallId, tool: string, params: unknown): Effect.Effect<void, string> {
     return Effect.suspend(() => {
+      if (this.journal.isFrozen())
+        return Effect.fail("the session was stopped as it stands, and goes on when it is resumed.")
       this.journal.note({ _tag: "ToolStarted", toolCallId, tool, params: this.redactor.value(params) })
       return this.flush
     })

@@ -82,6 +82,15 @@ export interface Begun {
 /** How the turn ended, once its fiber has. */
 export const endOf = (stop: StopSignal): TurnEnd => stop.end ?? stopped(stop, 0)
 
+/**
+ * `Fiber.await` for a fiber that whoever gives up waiting interrupts: what observes it need not be taken away again, which
+ * is most of what awaiting costs.
+ */
+export const exitOf = <A, E>(fiber: Fiber.RuntimeFiber<A, E>): Effect.Effect<Exit.Exit<A, E>> =>
+  Effect.async((resume) => {
+    fiber.addObserver((exit) => resume(Effect.succeed(exit)))
+  })
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
@@ -347,12 +356,3 @@ class Turn {
 }
 
 const interrupted = "interrupted"
-
-/**
- * `Fiber.await` for a fiber that whoever gives up waiting interrupts: what observes it need not be taken away again, which
- * is most of what awaiting costs.
- */
-const exitOf = <A, E>(fiber: Fiber.RuntimeFiber<A, E>): Effect.Effect<Exit.Exit<A, E>> =>
-  Effect.async((resume) => {
-    fiber.addObserver((exit) => resume(Effect.succeed(exit)))
-  })

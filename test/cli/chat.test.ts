@@ -37,6 +37,21 @@ describe.concurrent("assent chat at a pipe", () => {
     })
   )
 
+  it.scopedLive("lists the last sessions with their first words, and says how to go on with one", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      yield* at.run(["run", "read notes.txt"])
+      const { code, stdout } = yield* at.run(["chat"], { stdin: "list the files\n/sessions\n" })
+      assert.strictEqual(code, 0)
+      assert.match(
+        stdout,
+        /\nses_\S+ {2}\d{4}-\S+ \S+Z {2}\(this one\) {2}list the files\nses_\S+ {2}\S+ \S+Z {2}read notes\.txt\nTo go on with one: assent chat --resume ID\n/
+      )
+      const nothing = yield* at.run(["chat", "--store", ":memory:"], { stdin: "list\n/sessions\n" })
+      assert.include(nothing.stdout, "No sessions are kept.")
+    })
+  )
+
   it.scopedLive("is what runs without a command, and ends at once without input", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
