@@ -108,6 +108,7 @@ export const layer = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+type Asked<I extends Interaction.Interaction> = Effect.Effect<Interactor.Answered<I>, InteractionError>
 type AnyAnswered = Interactor.Answered<Interaction.Interaction>
 
 class Broker implements Service {
@@ -132,15 +133,12 @@ class Broker implements Service {
     request: <I extends Interaction.Interaction>(
       request: InteractionRequest<I>,
       options?: Interactor.Options<I>
-    ): Effect.Effect<Interactor.Answered<I>, InteractionError> => {
+    ): Asked<I> => {
       const { spans = Spans.off } = this.options
       const raise = (restore: DialogQueue.Restore) =>
         spans.within(
           () => InteractionEvent.spanOf(request, spans),
-          this.raise(restore, request, options as Raised["options"]) as Effect.Effect<
-            Interactor.Answered<I>,
-            InteractionError
-          >
+          this.raise(restore, request, options as Raised["options"]) as Asked<I>
         )
       if (!Interaction.takesPromptSlot(request.interaction._tag)) return Effect.uninterruptibleMask(raise)
       const { recheck } = options ?? {}
@@ -247,7 +245,7 @@ class Broker implements Service {
           isSettled ? wait() : Effect.flatMap(this.showAll(everybody, raised), wait)
         )
       }
-      this.tellRaised(clock, request)
+      this.tell(clock, request, InteractionEvent.requested(request, this.redactor))
       return Effect.flatMap(this.showAll(everybody, raised), wait)
     })
   }
@@ -279,7 +277,7 @@ class Broker implements Service {
   /** Writes down that the request is raised, and tells it. True: it has its end already, and nobody is asked. */
   private begun(clock: Clock.Clock, request: InteractionRequest): Effect.Effect<boolean> {
     return Effect.map(InteractionRecord.raised(this.options, request), (end) => {
-      this.tellRaised(clock, request)
+      this.tell(clock, request, InteractionEvent.requested(request, this.redactor))
       if (end === undefined) return false
       this.pending.settle(request.requestId, end, Exit.isSuccess(end) ? end.value.by : "the journal")
       return true
@@ -375,16 +373,9 @@ class Broker implements Service {
   private endIfNobodyIsLeft(raised: Raised): void {
     if (raised.hasShowing()) return
     const { requestId } = raised.request
-    if (raised.lastError === undefined) {
-      if (this.options.whenNobody === "wait") return
-      this.pending.settle(requestId, Exit.fail(new NoInteractor({ requestId })), "nobody")
-    } else {
-      this.pending.settle(requestId, Exit.fail(raised.lastError), "nobody")
-    }
-  }
-
-  private tellRaised(clock: Clock.Clock, request: InteractionRequest): void {
-    this.tell(clock, request, InteractionEvent.requested(request, this.redactor))
+    if (raised.lastError === undefined && this.options.whenNobody === "wait") return
+    const error = raised.lastError ?? new NoInteractor({ requestId })
+    this.pending.settle(requestId, Exit.fail(error), "nobody")
   }
 
   private tellLate(clock: Clock.Clock, requestId: string, by: string): void {

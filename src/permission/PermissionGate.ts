@@ -15,7 +15,6 @@ import type * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
@@ -35,7 +34,7 @@ import * as Guard from "./Guard.js"
 import type * as PermissionFile from "./PermissionFile.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { Decision, PermissionState } from "./PermissionState.js"
-import { denied, spanOf, type Resolution, type Verdict } from "./Verdict.js"
+import { answered, denied, spanOf, type Resolution, type Verdict } from "./Verdict.js"
 
 export type { Allowed, Denied, Resolution, Verdict } from "./Verdict.js"
 
@@ -90,10 +89,7 @@ export interface Service {
   readonly guard: (entry: ToolRegistry.Entry, encoded: unknown) => Effect.Effect<string | undefined>
 }
 
-export const make = (options: Options): Service => {
-  const gate = new Gate(options)
-  return { check: gate.check, guard: gate.guard }
-}
+export const make = (options: Options): Service => new Gate(options)
 
 /** The method to report when a question about a call ended without an answer. */
 export const unanswered = (error: InteractionError): "cancelled" | "timeout" | "unavailable" => {
@@ -139,14 +135,14 @@ interface Case extends Proposal {
   readonly clock: Clock.Clock
 }
 
-class Gate {
+/** Whom a call was put to, and when. */
+type Asked = Pick<Resolution, "requestId" | "askedAt" | "by" | "how">
+
+class Gate implements Service {
   constructor(private readonly options: Options) {}
 
-  readonly check = (
-    proposal: Proposal,
-    authority = this.options.authority
-  ): Effect.Effect<Verdict, never, Interactor.Interactor> =>
-    Effect.flatMap(Origin.current, (origin) =>
+  check(proposal: Proposal, authority = this.options.authority): Effect.Effect<Verdict, never, Interactor.Interactor> {
+    return Effect.flatMap(Origin.current, (origin) =>
       Effect.clockWith((clock) => {
         const { call, context, entry, params } = proposal
         const once: Case["once"] = { resolved: undefined }
@@ -178,9 +174,11 @@ class Gate {
         return (this.options.spans ?? Spans.off).within(() => spanOf(call, () => once.resolved), checked)
       })
     )
+  }
 
-  readonly guard = (entry: ToolRegistry.Entry, encoded: unknown): Effect.Effect<string | undefined> =>
-    this.violation(entry, encoded, subjectOf(entry, encoded))
+  guard(entry: ToolRegistry.Entry, encoded: unknown): Effect.Effect<string | undefined> {
+    return this.violation(entry, encoded, subjectOf(entry, encoded))
+  }
 
   private validated(now: Case): Effect.Effect<Verdict, never, Interactor.Interactor> {
     const { validate } = now.entry
@@ -253,51 +251,33 @@ class Gate {
       return Option.some({ decision: found.decision, scope: "once" })
     })
     // Flat, and nothing of it is left on the stack but what goes on with the answer: many may wait here for long.
-    return Effect.flatMap(ApprovalForm.make(now, key, this.options.redactor), (interaction) =>
-      Effect.flatMap(InteractionRequest.make(interaction), (request) =>
-        Effect.flatMap(Interactor.current, (interactor) =>
-          Effect.matchCauseEffect(interactor.request(request, { recheck }), {
-            onFailure: (cause) => this.unanswered(now, request, cause),
-            onSuccess: (answered) =>
-              answered.how === "recheck"
-                ? this.byRule(now, known ?? evaluate())
-                : this.answered(now, key, request, answered)
-          })
-        )
-      )
+    const form = Effect.flatMap(ApprovalForm.make(now, key, this.options.redactor), InteractionRequest.make)
+    return Effect.flatMap(form, (request) =>
+      Effect.flatMap(Interactor.current, (interactor) => {
+        const asked = { requestId: request.requestId, askedAt: request.issuedAt }
+        return Effect.matchCauseEffect(interactor.request(request, { recheck }), {
+          onFailure: (cause) => this.unanswered(now, asked, cause),
+          onSuccess: ({ answer, by, how }) => {
+            if (how === "recheck") return this.byRule(now, known ?? evaluate())
+            return this.answered(now, key, { ...asked, by, how }, answer)
+          }
+        })
+      })
     )
   }
 
-  private unanswered(
-    now: Case,
-    { issuedAt: askedAt, requestId }: InteractionRequest.InteractionRequest,
-    cause: Cause.Cause<InteractionError>
-  ): Effect.Effect<Verdict> {
+  private unanswered(now: Case, asked: Asked, cause: Cause.Cause<InteractionError>): Effect.Effect<Verdict> {
     const failure = Cause.failureOption(cause)
     if (Option.isNone(failure)) return Effect.failCause(Cause.stripFailures(cause))
     const reason = this.options.redactor.text(failure.value.message)
-    return this.deny(now, { method: unanswered(failure.value), reason, requestId, askedAt })
+    return this.deny(now, { method: unanswered(failure.value), reason, ...asked })
   }
 
-  private answered(
-    now: Case,
-    key: string,
-    { issuedAt: askedAt, requestId }: InteractionRequest.InteractionRequest,
-    { answer, by, how }: Interactor.Answered<Approve>
-  ): Effect.Effect<Verdict, never, Interactor.Interactor> {
-    const asked = { requestId, askedAt, by, how }
+  private answered(now: Case, key: string, asked: Required<Asked>, answer: ApproveAnswer) {
     if (answer.decision === "edit") return this.withEdits(now, answer.editedArguments, asked)
     this.remember(now, answer, key)
-    if (answer.decision === "allow") {
-      const method = how === "timeout" || how === "yolo" ? how : "user_approved"
-      const reason = method === "user_approved" ? `allowed (${answer.scope}) by ${by}` : `allowed by ${method}`
-      return this.allow(now, { method, reason, ...asked })
-    }
-    if (answer.comment === undefined) {
-      const who = by === "console" ? "the user" : by
-      return this.deny(now, { method: "user_denied", reason: `${who} said no`, ...asked })
-    }
-    return this.deny(now, { method: "user_comment", reason: answer.comment, ...asked })
+    const { granted, ...why } = answered(answer, asked.by, asked.how)
+    return granted ? this.allow(now, { ...why, ...asked }) : this.deny(now, { ...why, ...asked })
   }
 
   private remember(now: Case, answer: ApproveAnswer, key: string): void {
@@ -315,7 +295,7 @@ class Gate {
   private withEdits(
     now: Case,
     changes: { readonly [name: string]: unknown },
-    asked: Pick<Resolution, "requestId" | "askedAt" | "by" | "how">
+    asked: Asked
   ): Effect.Effect<Verdict, never, Interactor.Interactor> {
     const { call, entry } = now
     const edits = now.edits + 1

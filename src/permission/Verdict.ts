@@ -2,6 +2,7 @@
 import type { RequestId } from "../core/Id.js"
 import type * as Spans from "../core/Spans.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
+import type { ApproveAnswer } from "../interaction/Interaction.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 
@@ -38,6 +39,21 @@ export interface Resolution {
   readonly how?: Interactor.How
   /** Milliseconds since the epoch, when somebody was asked; for the record. */
   readonly askedAt?: number
+}
+
+/** What a yes or no comes to. */
+export const answered = (
+  answer: Exclude<ApproveAnswer, { readonly decision: "edit" }>,
+  by: string,
+  how: Interactor.How
+): Pick<Resolution, "granted" | "method" | "reason"> => {
+  if (answer.decision === "allow") {
+    const method = how === "timeout" || how === "yolo" ? how : "user_approved"
+    const reason = method === "user_approved" ? `allowed (${answer.scope}) by ${by}` : `allowed by ${method}`
+    return { granted: true, method, reason }
+  }
+  if (answer.comment !== undefined) return { granted: false, method: "user_comment", reason: answer.comment }
+  return { granted: false, method: "user_denied", reason: `${by === "console" ? "the user" : by} said no` }
 }
 
 /** What the model is told of a denial. */

@@ -46,6 +46,7 @@ import type * as AgentTree from "../subagent/AgentTree.js"
 import type * as Subagent from "../subagent/Subagent.js"
 import * as Steering from "../subagent/Steering.js"
 import type { SubagentProfile } from "../subagent/SubagentProfile.js"
+import * as SubagentOrder from "../subagent/SubagentOrder.js"
 import * as Subagents from "../subagent/Subagents.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import { AgentRuntime } from "./AgentRuntime.js"
@@ -103,10 +104,7 @@ export interface Agent {
   readonly turn: (text: string, options?: Session.TurnOptions) => Effect.Effect<TurnEnd, AgentStopped>
   /** Cancels the running turn and waits for its end; nothing when idle. The agent stays usable. */
   readonly cancel: (reason?: CancelReason) => Effect.Effect<Option.Option<TurnEnd>>
-  /**
-   * Ends the running turn as halted: nobody is there who could answer. With {@link Options.persistence} it takes nothing
-   * more, and whoever resumes the session finds it as it stood.
-   */
+  /** Ends the running turn as halted: nobody is there who could answer. One that is kept takes nothing more. */
   readonly halt: (detail: string) => Effect.Effect<void>
   /** Makes the history as short as the configuration allows: at once when idle, else before the next model call. */
   readonly compact: Session.Service["compact"]
@@ -161,10 +159,7 @@ export interface Options {
   readonly shutdownWithin?: Duration.DurationInput | undefined
   /** With no interactor attached any more: fail the request, or wait for the next. Default: `fail`. */
   readonly whenNobody?: "fail" | "wait" | undefined
-  /**
-   * Where the agent is kept, so that another process can go on with it; also with a turn that was running when the scope
-   * closed. Default: nowhere.
-   */
+  /** Where it is kept, so that others go on with it, also with a turn that its scope was closed in. Default: nowhere. */
   readonly persistence?: Persistence.Persistence | undefined
   /** Agent path. Default: `main`. */
   readonly name?: string | undefined
@@ -207,11 +202,9 @@ export const startWith = (
     // Its scope is never closed: it ends with the bus, after the last event.
     const events = yield* Scope.extend(bus.subscribe(options.events), yield* Scope.make())
     const permissions = new PermissionState()
-    const told = tree0 && Restored.permissionsOf(tree0)
-    if (told !== undefined) permissions.restore(told)
     const { redactor, policy } = runtime
     const ledger = TokenLedger.make(runtime.tokens)
-    for (const entry of persistence?.spent ?? []) ledger.record(entry)
+    if (persistence !== undefined) Persistence.restore(persistence, permissions, ledger)
     let subagents = Persistence.lastSubagent(tree0)
     const tree: AgentTree.AgentTree = {
       ...runtime.subagents,
@@ -276,7 +269,7 @@ export const startWith = (
         restored,
         compaction: options.compaction ?? runtime.compaction,
         interactor,
-        insteadOfAsking: (proposal, gate) => wire(session).insteadOfAsking(proposal, gate),
+        insteadOfAsking: SubagentOrder.aboutOrders(() => wire(session).insteadOfAsking),
         ambient: (own) => wire(own).ambient
       })
       const node: AgentTree.Node = { origin, session, profile: options.profile }

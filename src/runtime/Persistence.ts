@@ -16,6 +16,7 @@ import type * as EventBus from "../event/EventBus.js"
 import type { Kept } from "../interaction/InteractionJournal.js"
 import type * as Model from "../model/Model.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
+import type { PermissionState } from "../permission/PermissionState.js"
 import * as Journal from "../session/Journal.js"
 import * as JournalEntry from "../session/JournalEntry.js"
 import * as Restored from "../session/Restored.js"
@@ -70,6 +71,17 @@ export const resume = (
 // -----------------------------------------------------------------------------------------------------------------
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Brings back what the tree was told at prompts, and what it used. */
+export const restore = (
+  { restored, spent }: Persistence,
+  permissions: PermissionState,
+  ledger: TokenLedger.Service
+): void => {
+  const told = restored && Restored.permissionsOf(restored)
+  if (told !== undefined) permissions.restore(told)
+  for (const entry of spent) ledger.record(entry)
+}
 
 /** The number of the last subagent that the tree made, so that ids stay unique over its whole life. */
 export const lastSubagent = (tree: Restored.Restored | undefined): number =>

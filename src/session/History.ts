@@ -57,74 +57,7 @@ export const make = (
   initial: ReadonlyArray<Prompt.Message> = [],
   redactor: Redaction.Redactor = Redaction.shapesOnly,
   cleared: () => void = () => {}
-): History => {
-  const messages = numbered(initial)
-  const calls = new Set(messages.flatMap(callsIn))
-  const prompt = Prompt.fromMessages(messages)
-  let turns = (metadata(messages.findLast(beginsTurn)).turn ?? -1) + 1
-  let revision = 0
-  const hasSystem = () => messages[0]?.role === "system"
-  return {
-    messages,
-    prompt,
-    setSystem: (text) => {
-      if (text === "") return
-      messages.splice(0, hasSystem() ? 1 : 0, Prompt.systemMessage({ content: redactor.text(text) }))
-      revision++
-    },
-    appendInput: (inputs, options) => {
-      let turn = options?.beginsTurn === true && inputs.length > 0 ? turns++ : undefined
-      for (const input of inputs) {
-        messages.push(userMessage(input, redactor, turn))
-        turn = undefined
-      }
-    },
-    appendAssistant: (parts, options) => {
-      const content = masked(parts, redactor)
-      if (content.length === 0) return
-      const message = Prompt.assistantMessage({
-        content,
-        ...(options?.partial === true ? { options: partialOptions } : {})
-      })
-      messages.push(message)
-      for (const id of callsIn(message)) calls.add(id)
-    },
-    appendResults: (results) => {
-      if (results.length === 0) return
-      messages.push(
-        Prompt.toolMessage({
-          content: results.map((result) =>
-            Prompt.toolResultPart({
-              id: result.id,
-              name: result.name,
-              isFailure: result.outcome !== "succeeded",
-              providerExecuted: false,
-              result: redactor.value(result.result)
-            })
-          )
-        })
-      )
-    },
-    hasCall: (id) => calls.has(id),
-    replace: (next) => {
-      const replacement = [...next]
-      messages.length = 0
-      for (const message of replacement) {
-        messages.push(message)
-        for (const id of callsIn(message)) calls.add(id)
-      }
-      revision++
-    },
-    clear: () => {
-      messages.splice(hasSystem() ? 1 : 0)
-      calls.clear()
-      turns = 0
-      revision++
-      cleared()
-    },
-    revision: () => revision
-  }
-}
+): History => new SessionHistory(numbered(initial), redactor, cleared)
 
 /** What was said as it may be kept: secrets masked, and what cannot be changed left out where it holds one. */
 export const masked = (
@@ -153,6 +86,104 @@ export const textOf = (message: Prompt.Message | undefined): string => {
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+class SessionHistory implements History {
+  readonly prompt: Prompt.Prompt
+  /** Ids that are taken; made with the first call. */
+  private calls: Set<string> | undefined
+  private turns: number
+  private changes = 0
+
+  constructor(
+    readonly messages: Array<Prompt.Message>,
+    private readonly redactor: Redaction.Redactor,
+    private readonly cleared: () => void
+  ) {
+    this.prompt = Prompt.fromMessages(messages)
+    this.turns = (metadata(messages.findLast(beginsTurn)).turn ?? -1) + 1
+    for (const message of messages) this.take(message)
+  }
+
+  setSystem(text: string): void {
+    if (text === "") return
+    this.messages.splice(0, this.hasSystem() ? 1 : 0, Prompt.systemMessage({ content: this.redactor.text(text) }))
+    this.changes++
+  }
+
+  appendInput(inputs: ReadonlyArray<Message>, options?: { readonly beginsTurn?: boolean }): void {
+    let turn = options?.beginsTurn === true && inputs.length > 0 ? this.turns++ : undefined
+    for (const input of inputs) {
+      this.messages.push(userMessage(input, this.redactor, turn))
+      turn = undefined
+    }
+  }
+
+  appendAssistant(parts: ReadonlyArray<Prompt.AssistantMessagePart>, options?: { readonly partial?: boolean }): void {
+    const content = masked(parts, this.redactor)
+    if (content.length === 0) return
+    const message = Prompt.assistantMessage({
+      content,
+      ...(options?.partial === true ? { options: partialOptions } : {})
+    })
+    this.messages.push(message)
+    this.take(message)
+  }
+
+  appendResults(results: ReadonlyArray<ToolResult>): void {
+    if (results.length === 0) return
+    this.messages.push(
+      Prompt.toolMessage({
+        content: results.map((result) =>
+          Prompt.toolResultPart({
+            id: result.id,
+            name: result.name,
+            isFailure: result.outcome !== "succeeded",
+            providerExecuted: false,
+            result: this.redactor.value(result.result)
+          })
+        )
+      })
+    )
+  }
+
+  hasCall(id: string): boolean {
+    return this.calls?.has(id) === true
+  }
+
+  replace(next: ReadonlyArray<Prompt.Message>): void {
+    const replacement = [...next]
+    this.messages.length = 0
+    for (const message of replacement) {
+      this.messages.push(message)
+      this.take(message)
+    }
+    this.changes++
+  }
+
+  clear(): void {
+    this.messages.splice(this.hasSystem() ? 1 : 0)
+    this.calls = undefined
+    this.turns = 0
+    this.changes++
+    this.cleared()
+  }
+
+  revision(): number {
+    return this.changes
+  }
+
+  private hasSystem(): boolean {
+    return this.messages[0]?.role === "system"
+  }
+
+  /** Notes the ids of the message's calls. */
+  private take(message: Prompt.Message): void {
+    for (const id of callsIn(message)) {
+      this.calls ??= new Set()
+      this.calls.add(id)
+    }
+  }
+}
 
 const partialOptions = { assent: { partial: true } }
 

@@ -33,6 +33,8 @@ export class Retelling {
   /** By id, all there ever were: a process that went on tells some of them again. */
   private readonly calls = new Map<ToolCallId, Call>()
   private readonly requests = new Map<RequestId, Request>()
+  /** Of them, those nobody has settled. */
+  private readonly open = new Set<RequestId>()
 
   constructor(
     private readonly opened: SessionOpened,
@@ -229,7 +231,7 @@ export class Retelling {
 
   private endTurn(end: End): void {
     this.endBatch()
-    for (const requestId of [...this.open]) this.close(requestId, (common) => ({ _tag: "InteractionCancelled", ...common }))
+    for (const requestId of [...this.open]) this.settle({ _tag: "InteractionSettled", requestId, status: "cancelled" })
     const report = TurnEnd.report(end)
     const { detail, reason, steps } = report
     this.tell({ _tag: "TurnEnded", ...report })
@@ -242,14 +244,14 @@ export class Retelling {
 
   private raise(request: InteractionRequest): void {
     if (this.requests.has(request.requestId)) return
-    this.requests.set(request.requestId, { request, open: true, by: undefined })
+    this.requests.set(request.requestId, { request, by: undefined })
+    this.open.add(request.requestId)
     this.tell(InteractionEvent.requested(request, redactor))
   }
 
   private settle({ answer, by, requestId, status }: EntryOf<"InteractionSettled">): void {
     const known = this.requests.get(requestId)
-    if (known === undefined || !known.open) return
-    known.open = false
+    if (known === undefined || !this.open.delete(requestId)) return
     known.by = by
     const { interaction } = known.request
     const common = { requestId, kind: interaction._tag }
@@ -322,7 +324,6 @@ interface Call {
 
 interface Request {
   readonly request: InteractionRequest
-  open: boolean
   by: string | undefined
 }
 

@@ -8,7 +8,6 @@
  * Everything the session starts lives in the scope it was made in. One turn runs at a time.
  */
 import * as Context from "effect/Context"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
@@ -29,7 +28,7 @@ import { Delegations } from "./Delegation.js"
 import * as History from "./History.js"
 import * as Reopening from "./Reopening.js"
 import * as Restored from "./Restored.js"
-import { defaultLimits, emit, printed, setStatus, type SessionContext } from "./SessionContext.js"
+import { defaultLimits, emit, idle, printed, setStatus, type SessionContext } from "./SessionContext.js"
 import type { Options, Service } from "./SessionService.js"
 import { RunningCalls } from "./RunningCalls.js"
 import * as SessionSpan from "./SessionSpan.js"
@@ -117,14 +116,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
         ambient: () => Context.merge(options.ambient?.(service) ?? Context.empty(), reopened)
       }),
       now: () => clock.unsafeCurrentTimeMillis(),
-      state: {
-        correlationId: undefined,
-        generation: undefined,
-        unseen: [],
-        output: new Map(),
-        status: "idle",
-        authority: undefined
-      }
+      state: idle()
     }
     history.setSystem(options.instructions)
     const reopening = restored === undefined ? undefined : Reopening.make(restored)
@@ -178,7 +170,6 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       idleWaiters.wake(lastEnd)
     }
 
-    const isHalted = () => Option.exists(lastEnd, Turn.is("Halted"))
     const isIdle = () => !busy && retained === 0 && inbox.isEmpty()
 
     const tellPermissions = () => {
@@ -204,12 +195,8 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     }
 
     const placed = (wanted: Omit<TurnOrder.TurnOrder, "end">, reason: CancelReason) => {
-      const own = orders.place(wanted)
-      const giveUp = Effect.suspend(() => {
-        if (inbox.withdraw(own.id)) return Effect.sync(() => orders.drop(own))
-        return orders.isOpen(own) ? Effect.asVoid(stopTurn({ cancel: reason })) : Effect.void
-      })
-      return { end: Deferred.await(own.end), giveUp }
+      const stop = Effect.suspend(() => stopTurn({ cancel: reason }))
+      return orders.handle(orders.place(wanted), (id) => inbox.withdraw(id), stop)
     }
 
     const skip = () => {
@@ -258,14 +245,20 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       restore: Tidying.Restore,
       begun?: Turn.Begun
     ) => {
-      const work = Turn.run(session, input, stop, begun).pipe(
-        SessionSpan.turn(session, { input, parent: order?.span, ended: () => Turn.report(Turn.endOf(stop)) }),
-        Effect.fork,
-        // Around the fork: the fiber has them from its start, and holds nothing to put them back at its end.
-        Interactor.withInteractor(session.interactor),
-        Origin.withOrigin(Object.assign({}, origin, { correlationId }))
+      // Made as it begins: whoever waits for the turn need not hold what it was begun with.
+      const taken = Effect.suspend(() =>
+        cancellable(
+          Turn.run(session, input, stop, begun).pipe(
+            SessionSpan.turn(session, { input, parent: order?.span, ended: () => Turn.report(Turn.endOf(stop)) }),
+            Effect.fork,
+            // Around the fork: the fiber has them from its start, and holds nothing to put them back at its end.
+            Interactor.withInteractor(session.interactor),
+            Origin.withOrigin(Object.assign({}, origin, { correlationId }))
+          ),
+          restore
+        )
       )
-      return Effect.matchCauseEffect(cancellable(work, restore), {
+      return Effect.matchCauseEffect(taken, {
         onFailure: (cause) => Effect.zipRight(close, Effect.failCause(cause)),
         onSuccess: () => close
       })
@@ -278,11 +271,10 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
         : Effect.suspend(() => {
             const { correlationId } = session.state
             if (correlationId !== undefined) journal.turnEnded(correlationId, Turn.endOf(stop))
-            const unsaved = (error: string) =>
+            const unsaved = (message: string) =>
               Effect.sync(() => {
-                const end = Turn.endOf(stop)
-                emit(session, { _tag: "AgentError", message: error })
-                if (end._tag === "Completed") stop.end = Turn.Failed({ error, steps: end.steps })
+                emit(session, { _tag: "AgentError", message })
+                stop.end = Turn.unsaved(Turn.endOf(stop), message)
               })
             return Effect.zipRight(Effect.catchAll(journal.flush, unsaved), Effect.sync(finish))
           })
@@ -293,11 +285,10 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     /** The turn that another process began. */
     const resumed = Effect.uninterruptibleMask((restore) =>
       Effect.suspend(() => {
-        const begun = restored?.turn
-        if (restored === undefined || begun === undefined) return Effect.sync(reopeningOver)
-        const { correlationId, step } = begun
+        if (restored?.turn === undefined) return Effect.sync(reopeningOver)
+        const { correlationId, input, step } = restored.turn
         session.state.correlationId = correlationId
-        order = orders.of(begun.input.map((id) => ({ id })))
+        order = orders.of(input.map((id) => ({ id })))
         emit(session, { _tag: "TurnStarted", input: Restored.inputOf(restored) })
         const work = take([], correlationId, restore, { step, batch: restored.batch, caughtUp: reopeningOver })
         return Effect.zipRight(Effect.provideService(work, Reopened.Reopened, reopening), Effect.sync(reopeningOver))
@@ -325,7 +316,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
         Effect.sync(() => {
           ended = true
           giveBack()
-          if (!inbox.isEmpty() && !isHalted()) lastEnd = Option.some(Turn.neverBegun)
+          if (!inbox.isEmpty()) lastEnd = Turn.unread(lastEnd)
           turnWaiters.wake(lastEnd)
           busy = false
           rest()
@@ -377,7 +368,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
         }),
       isIdle: Effect.sync(isIdle),
       awaitIdle: Effect.suspend(() => {
-        if (ended) return Effect.succeed(inbox.isEmpty() || isHalted() ? lastEnd : Option.some(Turn.neverBegun))
+        if (ended) return Effect.succeed(inbox.isEmpty() ? lastEnd : Turn.unread(lastEnd))
         return isIdle() ? Effect.succeed(lastEnd) : idleWaiters.wait()
       }),
       retain: () => {

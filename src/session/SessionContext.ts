@@ -101,6 +101,16 @@ export interface SessionState {
   authority: PermissionGate.Authority | undefined
 }
 
+/** The state of a session that was not spoken to yet. */
+export const idle = (): SessionState => ({
+  correlationId: undefined,
+  generation: undefined,
+  unseen: [],
+  output: new Map(),
+  status: "idle",
+  authority: undefined
+})
+
 /** Publishes an event as this session. False: the bus is full, and the caller should wait for room. */
 export const emit = (session: SessionContext, body: AgentEvent.Body): boolean => {
   const { agent, sessionId } = session.origin

@@ -22,7 +22,7 @@ export interface Tidying {
 }
 
 /** Makes waiting interruptible again. */
-export type Restore = <A>(effect: Effect.Effect<A>) => Effect.Effect<A>
+export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /** What of a session this needs. */
 export interface Loop {

@@ -25,13 +25,15 @@ import { denied } from "../permission/Verdict.js"
 import * as Restored from "./Restored.js"
 import type { RunningCall } from "./RunningCalls.js"
 import * as SessionSpan from "./SessionSpan.js"
+import type { Restore } from "./Tidying.js"
 import { emit, flushOutput, setStatus, type SessionContext } from "./SessionContext.js"
 
 /** The results of a batch, complete at any moment: calls without an end so far count as cancelled. */
 export interface Batch {
   /** Tells that the calls were proposed. Once, before `run`. */
   readonly propose: () => void
-  readonly run: Effect.Effect<void, never, Interactor>
+  /** Says itself where it may be interrupted; the rest of it may not. */
+  readonly run: (restore: Restore) => Effect.Effect<void, never, Interactor>
   /** In proposal order. Call it after `run` ended, however it ended. */
   readonly results: () => ReadonlyArray<ToolResult>
 }
@@ -42,8 +44,9 @@ export const make = (
   calls: ReadonlyArray<ToolCall>,
   before?: ReadonlyMap<string, Restored.RestoredCall>
 ): Batch => {
-  const known = new Map<number, ToolResult>()
-  const startedAt = new Map<number, number>()
+  // By the call's index; arrays, because a batch is mostly one call, and thousands of them may wait to be approved.
+  const known: Array<ToolResult | undefined> = []
+  const startedAt: Array<number | undefined> = []
   let room = true
   // Told when a call is proposed and when it starts, mostly with the same arguments.
   const summaries = new Map<unknown, string>()
@@ -54,7 +57,7 @@ export const make = (
   }
   /** False: the bus is full. */
   const end = (index: number, call: ToolCall, outcome: ToolOutcome, result: unknown, startedAt?: number): boolean => {
-    if (known.has(index)) return true
+    if (known[index] !== undefined) return true
     const shown = presentable(session, result)
     const unusable = Either.isLeft(shown)
     const toolResult: ToolResult = {
@@ -63,7 +66,7 @@ export const make = (
       outcome: unusable ? "failed" : outcome,
       result: unusable ? `${call.name} returned something that cannot be written as JSON.` : shown.right
     }
-    known.set(index, toolResult)
+    known[index] = toolResult
     session.journal?.ended(toolResult)
     flushOutput(session, call.id)
     const summary = Redaction.summarize(toolResult.result, session.redactor)
@@ -96,7 +99,10 @@ export const make = (
         end(index, call, "invalid", `Invalid arguments for ${call.name}: ${decoded.left}`)
         return Effect.void
       }
-      const proposal = { call, entry, params: decoded.right, context: session.contextOf(entry) }
+      // Merged for the tools that look at their arguments; many a call is asked about, and waits, without it.
+      const looks = entry.validate !== undefined || entry.preview !== undefined
+      const context = looks ? session.contextOf(entry) : undefined
+      const proposal = { call, entry, params: decoded.right, context }
       return Effect.flatMap(session.gate.check(proposal, session.state.authority), (verdict) => {
         if (verdict._tag === "Allowed") return start(guarded(index, call, entry, verdict))
         end(index, call, verdict.outcome, verdict.text)
@@ -113,7 +119,7 @@ export const make = (
   ): Effect.Effect<void> => {
     const { call, decided, ended, started } = past
     if (ended !== undefined) {
-      known.set(index, Restored.resultOf(past))
+      known[index] = Restored.resultOf(past)
       return Effect.void
     }
     if (decided !== undefined && !decided.granted) {
@@ -163,7 +169,7 @@ export const make = (
 
   const begin = (index: number, call: ToolCall, entry: ToolRegistry.Entry, allowed: Allowed): Effect.Effect<void> => {
     const began = session.now()
-    startedAt.set(index, began)
+    startedAt[index] = began
     const summary = summaryOf(allowed.encoded)
     emit(session, { _tag: "ToolCallStarted", toolCallId: call.id, tool: call.name, summary })
     const over = (exit: Exit.Exit<unknown, unknown>) => {
@@ -193,37 +199,37 @@ export const make = (
   const start = (index: number, call: ToolCall, batch: Array<RunningCall>, run: Effect.Effect<void>) =>
     session.calls.start(call, contained(index, call, run), batch, ({ cancelled }) => {
       const why = cancelled ? "The user cancelled this call." : "The call was cancelled."
-      end(index, call, "cancelled", why, startedAt.get(index))
+      end(index, call, "cancelled", why, startedAt[index])
     })
 
-  const stoppable = <R>(batch: ReadonlyArray<RunningCall>, all: Effect.Effect<void, never, R>) =>
-    Effect.onInterrupt(
-      Effect.flatMap(all, () => session.calls.ended(batch)),
-      () => session.calls.stop(batch)
+  const stoppable = <R>(batch: ReadonlyArray<RunningCall>, restore: Restore, all: Effect.Effect<void, never, R>) =>
+    Effect.catchAllCause(restore(Effect.flatMap(all, () => session.calls.ended(batch))), (cause) =>
+      Effect.zipRight(session.calls.stop(batch), Effect.failCause(cause))
     )
 
-  const one = (call: ToolCall) => {
+  const one = (call: ToolCall, restore: Restore) => {
     const batch: Array<RunningCall> = []
     const prepared = prepare(0, call, (run) => start(0, call, batch, run))
-    return stoppable(batch, inCall(0, call, prepared))
+    return stoppable(batch, restore, inCall(0, call, prepared))
   }
 
-  const many = Effect.gen(function* () {
-    const { parallelTools } = session.limits
-    const permits = calls.length > parallelTools ? yield* Effect.makeSemaphore(parallelTools) : undefined
-    const admitted = (run: Effect.Effect<void>) => (permits === undefined ? run : permits.withPermits(1)(run))
-    const batch: Array<RunningCall> = []
-    const all = Effect.gen(function* () {
-      for (const [index, call] of calls.entries()) {
-        yield* inCall(
-          index,
-          call,
-          prepare(index, call, (run) => start(index, call, batch, admitted(run)))
-        )
-      }
+  const many = (restore: Restore) =>
+    Effect.gen(function* () {
+      const { parallelTools } = session.limits
+      const permits = calls.length > parallelTools ? yield* Effect.makeSemaphore(parallelTools) : undefined
+      const admitted = (run: Effect.Effect<void>) => (permits === undefined ? run : permits.withPermits(1)(run))
+      const batch: Array<RunningCall> = []
+      const all = Effect.gen(function* () {
+        for (const [index, call] of calls.entries()) {
+          yield* inCall(
+            index,
+            call,
+            prepare(index, call, (run) => start(index, call, batch, admitted(run)))
+          )
+        }
+      })
+      yield* stoppable(batch, restore, all)
     })
-    yield* stoppable(batch, all)
-  })
 
   return {
     propose: () => {
@@ -234,14 +240,14 @@ export const make = (
         room = emit(session, { _tag: "ToolCallProposed", toolCallId: call.id, tool: call.name, summary })
       }
     },
-    run: Effect.suspend(() => {
+    run: (restore) => {
       const [only] = calls
-      const all = calls.length === 1 && only !== undefined ? one(only) : many
-      return room ? all : Effect.zipRight(session.bus.awaitRoom, all)
-    }),
+      const all = calls.length === 1 && only !== undefined ? one(only, restore) : many(restore)
+      return room ? all : Effect.zipRight(restore(session.bus.awaitRoom), all)
+    },
     results: () => {
       for (const [index, call] of calls.entries()) end(index, call, "cancelled", "The call was cancelled.")
-      return calls.flatMap((_, index) => known.get(index) ?? [])
+      return calls.flatMap((_, index) => known[index] ?? [])
     }
   }
 }

@@ -297,7 +297,7 @@ class Turn {
         journal?.proposed(correlationId, this.steps, content, calls)
       }
       batch.propose()
-      return Effect.matchCauseEffect(restore(batch.run), {
+      return Effect.matchCauseEffect(batch.run(restore), {
         onFailure: (cause) => {
           settle()
           return Effect.failCause(cause)

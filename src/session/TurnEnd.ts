@@ -1,5 +1,6 @@
 /** How turns end, and how that is told. */
 import * as Data from "effect/Data"
+import * as Option from "effect/Option"
 import type { CancelReason } from "../core/Interruption.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 
@@ -19,6 +20,14 @@ export const { Completed, Cancelled, TurnLimit, Halted, Failed, $is: is, $match:
 
 /** What became of words that were handed in but never began a turn. */
 export const neverBegun: TurnEnd = Cancelled({ reason: "shutdown", steps: 0 })
+
+/** The end of a session with words that no turn read, after this end of its last turn. That it halted stays its end. */
+export const unread = (last: Option.Option<TurnEnd>): Option.Option<TurnEnd> =>
+  Option.orElseSome(Option.filter(last, is("Halted")), () => neverBegun)
+
+/** An end that could not be written down: what nobody will find again is not told as done. */
+export const unsaved = (end: TurnEnd, error: string): TurnEnd =>
+  is("Completed")(end) ? Failed({ error, steps: end.steps }) : end
 
 /** How a turn ended, as it is told. */
 export interface Report {

@@ -28,9 +28,15 @@ export interface TurnOrders {
   readonly place: (order: Omit<TurnOrder, "end">) => TurnOrder
   /** The order that this input begins. Such words are queued, and each queued message begins a turn of its own. */
   readonly of: (input: ReadonlyArray<Pick<Message, "id">>) => TurnOrder | undefined
-  readonly isOpen: (order: TurnOrder) => boolean
-  /** Whoever placed it does not wait any more. */
-  readonly drop: (order: TurnOrder) => void
+  /**
+   * What whoever placed it holds. Giving up withdraws the words with `withdraw`, or when a turn has taken them, stops it
+   * with `stop`.
+   */
+  readonly handle: (
+    order: TurnOrder,
+    withdraw: (id: MessageId) => boolean,
+    stop: Effect.Effect<unknown>
+  ) => { readonly end: Effect.Effect<TurnEnd>; readonly giveUp: Effect.Effect<void> }
   readonly fulfil: (order: TurnOrder, end: TurnEnd) => void
   /** Ends all that are left. */
   readonly close: (end: TurnEnd) => void
@@ -57,12 +63,15 @@ class SessionOrders implements TurnOrders {
     return first === undefined ? undefined : this.orders?.get(first.id)
   }
 
-  isOpen({ id }: TurnOrder): boolean {
-    return this.orders?.has(id) === true
-  }
-
-  drop({ id }: TurnOrder): void {
-    this.orders?.delete(id)
+  handle(order: TurnOrder, withdraw: (id: MessageId) => boolean, stop: Effect.Effect<unknown>) {
+    const { end, id } = order
+    return {
+      end: Deferred.await(end),
+      giveUp: Effect.suspend(() => {
+        if (withdraw(id)) return Effect.sync(() => this.orders?.delete(id))
+        return this.orders?.has(id) === true ? stop : Effect.void
+      }).pipe(Effect.asVoid)
+    }
   }
 
   fulfil(order: TurnOrder, end: TurnEnd): void {

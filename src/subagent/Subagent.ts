@@ -32,13 +32,13 @@ import { defaultLimits } from "../session/SessionContext.js"
 import { SessionJournal } from "../session/SessionJournal.js"
 import * as Turn from "../session/Turn.js"
 import type { AgentTree } from "./AgentTree.js"
-import type { Recipe } from "./SubagentOrder.js"
+import * as SubagentOrder from "./SubagentOrder.js"
 import * as SubagentResult from "./SubagentResult.js"
 
 export interface Options {
   readonly tree: AgentTree
   readonly id: string
-  readonly recipe: Recipe
+  readonly recipe: SubagentOrder.Recipe
   readonly model: Model.Service
   readonly parent: Session.Service
   /** Of the child; told apart from its siblings of the same name. */
@@ -68,7 +68,7 @@ export interface Wiring {
 
 export interface Subagent {
   readonly id: string
-  readonly recipe: Recipe
+  readonly recipe: SubagentOrder.Recipe
   readonly session: Session.Service
   readonly scope: Scope.CloseableScope
   /** Gives it a task and waits for the end. Interrupting it cancels the task. */
@@ -138,7 +138,7 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
       instructions,
       interactor: bridge,
       authority: options.allowed && Grant.envelope({ tools: options.allowed, subagentId: id }),
-      insteadOfAsking: (proposal, gate) => wire(session).insteadOfAsking(proposal, gate),
+      insteadOfAsking: SubagentOrder.aboutOrders(() => wire(session).insteadOfAsking),
       limits: {
         ...shared.limits,
         maxSteps: recipe.maxTurns,

@@ -1,9 +1,11 @@
 /** What a model asks for when it delegates: the parameters of the delegating tools, and what they come to. */
+import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import type * as CompactionConfig from "../session/CompactionConfig.js"
+import type { Authority } from "../permission/PermissionGate.js"
 import type { AgentTree } from "./AgentTree.js"
 import * as SubagentProfile from "./SubagentProfile.js"
 
@@ -104,6 +106,15 @@ export const instruction = ({ context, task }: SubagentOrder): string =>
 
 /** The parameters of a proposed call as an order; none for what is no order. */
 export const decode = (params: unknown): Option.Option<SubagentOrder> => decodeParameters(params)
+
+/** The tools whose calls may be orders that name tools. */
+export const ordering: ReadonlySet<string> = new Set(["delegate", "spawn_subagent"])
+
+/** Has an authority made for the first order only, which most agents never give. */
+export const aboutOrders =
+  (authority: () => Authority): Authority =>
+  (proposal, gate) =>
+    ordering.has(proposal.call.name) ? authority()(proposal, gate) : Effect.succeedNone
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -84,9 +84,6 @@ export const wired = (options: Options, settings: SubagentProfile.PluginConfigs 
   }
 }
 
-/** The tools whose calls may be orders that name tools. */
-export const ordering: ReadonlySet<string> = new Set(["delegate", "spawn_subagent"])
-
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
@@ -193,7 +190,7 @@ class Children implements Service {
   )
 
   readonly insteadOfAsking: Authority = ({ call }) => {
-    if (!ordering.has(call.name)) return Effect.succeedNone
+    if (!SubagentOrder.ordering.has(call.name)) return Effect.succeedNone
     return Option.match(SubagentOrder.decode(call.params), {
       onNone: () => Effect.succeedNone,
       onSome: (order) =>

@@ -198,6 +198,36 @@ export const plans = (quick: boolean): ReadonlyArray<Plan> => {
       ]
     },
     {
+      ...once,
+      workload: "day-of-events",
+      systems: ["ours"],
+      rows: [
+        { title: "1,000,000 events, 3 observers: heap", figure: "mb", unit: "MB", must: 16, aim: 2, scale: "none" }
+      ]
+    },
+    {
+      ...base,
+      workload: "turn-on-disk",
+      systems: ["ours"],
+      rows: [{ title: "a turn with the journal on disk", figure: "us", unit: "µs", scale: "time" }]
+    },
+    {
+      ...once,
+      workload: "resume-10000",
+      systems: ["ours"],
+      rows: [{ title: "resume 10,000 messages", figure: "us", unit: "ms", must: 800, aim: 300, scale: "time" }]
+    },
+    {
+      ...base,
+      workload: "append",
+      systems: ["ours"],
+      rows: [
+        { title: "append one message to a session of 10", figure: "few", unit: "µs", scale: "time" },
+        { title: "… to a session of 10,000", figure: "many", unit: "µs", scale: "time" },
+        { title: "… growth, 10 → 10,000 messages", figure: "growth", unit: "×", must: 2, aim: 1, scale: "none" }
+      ]
+    },
+    {
       ...base,
       workload: "delta",
       systems: all,

@@ -69,7 +69,11 @@ describe("a session on the disk", () => {
     "that waits for an answer halts, and is asked the same again",
     Effect.gen(function* () {
       const place = yield* Program.place
-      yield* place.write("config/profiles/asker.json", { name: "asker", description: "asks", plugins: ["clarification"] })
+      yield* place.write("config/profiles/asker.json", {
+        name: "asker",
+        description: "asks",
+        plugins: ["clarification"]
+      })
       const agents = {
         main: [
           { tools: [{ name: "spawn_subagent", id: "spawning", params: { task: "ask", profile: "asker" } }] },

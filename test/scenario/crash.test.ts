@@ -18,6 +18,7 @@ import * as SubagentControl from "../../src/builtin/SubagentControl.js"
 import * as Origin from "../../src/core/Origin.js"
 import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
 import * as ScriptedModel from "../../src/model/ScriptedModel.js"
+import * as PermissionFile from "../../src/permission/PermissionFile.js"
 import type * as Agent from "../../src/runtime/Agent.js"
 import * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
 import * as History from "../../src/session/History.js"
@@ -56,6 +57,11 @@ const script: ScriptedModel.Script["agents"] = {
   main: [
     step(use("work", "yes"), use("look", "seen"), use("work", "always"), use("work", "after_always")),
     step(
+      use("delegate", "helping", { task: "help", profile: "helper" }),
+      use("spawn_subagent", "spawning", { task: "nest", profile: "nested" }),
+      use("delegate", "inline", { task: "toil", plugins: ["work"], max_turns: 3 })
+    ),
+    step(
       use("request_clarification", "form", form),
       use("ask_user", "asked", { prompt: "Which one?" }),
       use("ask_user", "asked_again", { prompt: "Which one?" }),
@@ -65,11 +71,6 @@ const script: ScriptedModel.Script["agents"] = {
       use("push", "after_turn"),
       use("nothing", "unknown"),
       use("work", "malformed", {})
-    ),
-    step(
-      use("delegate", "helping", { task: "help", profile: "helper" }),
-      use("spawn_subagent", "spawning", { task: "nest", profile: "nested" }),
-      use("delegate", "inline", { task: "toil", plugins: ["work"], max_turns: 3 })
     ),
     step(use("look", "knock")),
     step(use("agent_ask", "asking", { subagent_id: "subagent_1", question: "and?" })),
@@ -138,7 +139,7 @@ const run = (deaths: ReadonlyArray<Mortal.Death>) =>
     const runtime: Mortal.Options["runtime"] = (ids) =>
       AgentRuntime.layer({
         toolkit,
-        policy: Family.delegationAllowed,
+        policy: PermissionFile.policy({ whitelist: { tools: ["spawn_subagent"] } }),
         subagents: {
           profiles: [Family.profile("helper"), Family.profile("nested")],
           inline: { allowed: true, plugins: ["work"] }
@@ -282,7 +283,10 @@ describe("a session whose process dies", () => {
       const reference = yield* run([])
       assert.deepStrictEqual(wrongIn(reference, reference), [])
       const writes = reference.lives[0]?.writes ?? 0
-      assert.isAbove(writes, 20)
+      assert.isAbove(writes, 80)
+      // The story has all of them in it.
+      const kinds = new Set(reference.lives[0]?.shown.map(({ interaction }) => interaction._tag))
+      assert.deepStrictEqual([...kinds].sort(), ["Approve", "Ask", "Clarify", "approveSubagentEnvelope"])
       const wrong: Array<string> = []
       for (let at = 1; at <= writes; at++) {
         const cut = yield* run([{ at, written: at % 2 === 0 }])

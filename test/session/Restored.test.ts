@@ -185,6 +185,35 @@ describe("a restored session", () => {
     assert.deepStrictEqual(restored.permissions, permissions)
   })
 
+  it("may do nothing more without asking than what it was told for longer than its turn", () => {
+    const permissions = { allow: ["look"], deny: [], all: false, turn: [root], idle: [root] }
+    const told: JournalEntry = { _tag: "PermissionsChanged", permissions }
+    const during = fold(opened(), ...words, told)
+    assert.deepStrictEqual(Restored.permissionsOf(during), permissions)
+    const after = fold(opened(), ...words, told, turnEnded("turn_1"))
+    assert.deepStrictEqual(Restored.permissionsOf(after), { ...permissions, turn: [], idle: [] })
+    const more = fold(opened(), ...words, told, turnEnded("turn_1"), received("msg_2", "and that"))
+    assert.deepStrictEqual(Restored.permissionsOf(more), { ...permissions, turn: [] })
+  })
+
+  it("knows the tasks whose ends nobody was told", () => {
+    const given = (id: string, call?: string): JournalEntry => ({
+      _tag: "TaskGiven",
+      messageId: id as MessageId,
+      ...(call === undefined ? {} : { toolCallId: call as ToolCallId })
+    })
+    const tasks = (...entries: ReadonlyArray<JournalEntry>) =>
+      after(...entries).tasks.map(({ end, messageId, toolCallId }) => [messageId as string, toolCallId, end?._tag])
+    const begun = [received("msg_1", "Fix it"), given("msg_1"), taken("turn_1", 1, "msg_1")]
+    assert.deepStrictEqual(tasks(...begun), [["msg_1", undefined, undefined]])
+    assert.deepStrictEqual(tasks(...begun, turnEnded("turn_1")), [["msg_1", undefined, "Completed"]])
+    const told: JournalEntry = { _tag: "TaskTold", messageId: "msg_1" as MessageId }
+    const next = [received("msg_2", "And?"), given("msg_2", "call_1")]
+    assert.deepStrictEqual(tasks(...begun, turnEnded("turn_1"), told, ...next), [["msg_2", "call_1", undefined]])
+    const withdrawn: JournalEntry = { _tag: "MessageWithdrawn", messageId: "msg_2" as MessageId }
+    assert.deepStrictEqual(tasks(...begun, ...next, withdrawn), [["msg_1", undefined, undefined]])
+  })
+
   it("has its children, each with a state of its own", () => {
     const child = "ses_child" as SessionId
     const made = { parentSessionId: root, parentToolCallId: "call_1" as ToolCallId, agent: "main/explore", depth: 1 }

@@ -206,7 +206,15 @@ class Saga {
         const text = words[sent++]
         return text === undefined ? program.endInput : program.tell({ _tag: "Send", text })
       })
-      const told: Array<string> = []
+      /** By agent: what it has seen, and what it was told while it worked, by id. */
+      const seen = new Map<string, Array<string>>()
+      const told = new Map<string, string>()
+      const acknowledge = (agent: string) => {
+        for (const text of seen.get(agent) ?? []) this.acknowledged.add(text)
+        seen.delete(agent)
+      }
+      const see = (agent: string, ...texts: ReadonlyArray<string>) =>
+        seen.set(agent, [...(seen.get(agent) ?? []), ...texts])
       let begun = false
       for (;;) {
         const line = yield* Effect.exit(program.line(() => true))
@@ -221,15 +229,18 @@ class Saga {
             }
             break
           case "TurnStarted":
-            if (event.agent === "main") told.push(...event.input.split("\n\n"))
+            see(event.agent, ...event.input.split("\n\n"))
             break
           case "UserInterjected":
-            told.push(event.message)
+            told.set(event.messageId, event.message)
+            break
+          case "InterjectionAcknowledged":
+            see(event.agent, told.get(event.messageId) ?? "")
             break
           case "ToolCallStarted":
           case "TurnEnded":
-            // Whatever came before it is on the disk.
-            for (const text of told.splice(0)) this.acknowledged.add(text)
+            // What its agent had seen before it is on the disk.
+            acknowledge(event.agent)
             break
           case "PermissionResolved":
             this.decisions.add(event.toolCallId)
@@ -316,15 +327,16 @@ class Saga {
     return fs.existsSync(file) ? Program.linesOf(fs.readFileSync(file, "utf8")) : []
   }
 
-  private judge({ isQuiet, open, sessions, texts }: Kept): Effect.Effect<void> {
+  private judge({ isQuiet, open, sessions }: Kept): Effect.Effect<void> {
     return Effect.gen(this, function* () {
       const { violations } = this
       if (!isQuiet) violations.push("something is still going on")
       for (const id of open) violations.push(`${id} is open`)
       for (const { history, opened } of sessions)
         violations.push(...HistoryRules.violations(history).map((problem) => `${opened.agent}: ${problem}`))
+      const said = sessions.flatMap(({ history }) => history.map(History.textOf))
       for (const text of this.acknowledged) {
-        const times = texts.filter((one) => one === text).length
+        const times = said.filter((one) => one === text).length
         if (times !== 1 && [...words, "hurry"].includes(text)) violations.push(`${text} is in history ${times} times`)
       }
       const effects = this.effects()

@@ -28,6 +28,7 @@ import * as Cpu from "../Cpu.js"
 import * as Kit from "../Kit.js"
 import * as Script from "../Script.js"
 import * as Workload from "../Workload.js"
+import * as Durable from "./Durable.js"
 import * as Children from "./Children.js"
 
 interface Options {
@@ -387,6 +388,35 @@ const events = Effect.sync(() => {
   )
 })
 
+/** A million events to three observers that read as they can: how much more heap than before is in use on the way. */
+const dayOfEvents = Effect.sync((): Workload.Workload => ({
+  sample: () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const size = 1_000_000
+        const bus = yield* EventBus.make
+        let seen = 0
+        for (let i = 0; i < 3; i++) {
+          const { takeAll } = yield* bus.subscribe({ capacity: 256 })
+          const read = Effect.map(takeAll, (batch) => {
+            seen += Option.isNone(batch) ? 0 : batch.value.length
+            return Option.isSome(batch)
+          })
+          yield* Effect.forkScoped(Effect.repeat(read, { while: (more) => more }))
+        }
+        const before = Cpu.heapInUse()
+        let most = 0
+        for (let i = 1; i <= size; i++) {
+          bus.unsafePublish({ ...event, at: i })
+          if (i % 200 === 0) yield* Effect.yieldNow()
+          if (i % 250_000 === 0) most = Math.max(most, Cpu.heapInUse() - before)
+        }
+        yield* Workload.expect("events to observers", seen > size, true)
+        return { mb: most / 1_048_576 }
+      })
+    )
+}))
+
 const event: AgentEvent = { _tag: "TextDelta", text: "word", at: 0, sessionId: "ses_1" as SessionId, agent: "main" }
 
 const delta = Effect.gen(function* () {
@@ -458,6 +488,27 @@ const fanOut = (size: number) =>
     )
   })
 
+/** Runs a script in agents that are kept on the disk. */
+const durable = (script: Script.Script) =>
+  Effect.map(
+    Effect.suspend(() => {
+      const count = Workload.tally()
+      return Effect.map(runtime({ model: mock(script, count), count }), (layer) => ({ count, layer }))
+    }),
+    ({ count, layer }): Durable.Bench => ({
+      layer,
+      interactor: nobody,
+      reset: reset(count),
+      completes: (agent) =>
+        Effect.zipRight(
+          completes(agent, "go"),
+          Effect.suspend(() => Workload.expect("model calls", count.modelCalls, script.length))
+        )
+    })
+  )
+
+const answer = Script.turns(0)
+
 export const workloads: Workload.Workloads = {
   turn,
   chat,
@@ -471,6 +522,12 @@ export const workloads: Workload.Workloads = {
   match,
   "match-channel": matchChannel,
   events,
+  "day-of-events": dayOfEvents,
+  "turn-on-disk": Effect.flatMap(durable(Script.turns(50)), (bench) => Durable.turns(50, bench)),
+  "resume-10000": Effect.flatMap(durable(answer), (bench) => Durable.resume(10_000, bench)),
+  append: Effect.flatMap(durable(answer), (bench) =>
+    Effect.zipWith(Durable.append(10, bench), Durable.append(10_000, bench), Workload.growing)
+  ),
   delta,
   "fan-out-1": fanOut(1),
   "fan-out-3": fanOut(3),
