@@ -313,7 +313,7 @@ export const follow = (
       })
       for (const event of batch.value) {
         pieces.push(...transcript.show(event, columns))
-        const isEnd = event._tag === "TurnEnded" && event.sessionId === transcript.outline.nodes()[0]?.sessionId
+        const isEnd = event._tag === "TurnEnded" && Option.exists(transcript.outline.of(event.sessionId), isMain)
         if (isEnd) yield* Effect.zipRight(print, afterTurn)
       }
       yield* print
@@ -339,6 +339,9 @@ type Words = Omit<Margin.Line, "changes">
 
 /** Lines of others that wait for the main agent to end one of its own. */
 const patience = 200
+
+/** Not the first one that was heard of: who goes on with a session hears of its subagents before. */
+const isMain = ({ depth }: Outline.Node): boolean => depth === 0
 
 const isAlone = (outline: Outline.Outline, node: Outline.Node): boolean =>
   outline.working().every((other) => other === node)

@@ -198,12 +198,16 @@ class Ring implements Subscription {
   }
 
   get takeAll(): Effect.Effect<Batch> {
+    return this.next()
+  }
+
+  private next(): Effect.Effect<Batch> {
     return Effect.suspend(() => {
       if (this.events.length > 0) return Effect.succeed(this.take())
       if (this.closed) return Effect.succeedNone
       return Effect.async<Batch>((resume) => {
         // Other fibers may have run since the look above.
-        if (this.events.length > 0 || this.closed) return resume(this.takeAll)
+        if (this.events.length > 0 || this.closed) return resume(this.next())
         // Not taken back when the reader is interrupted: waking who is gone takes nothing and loses nothing, and a way to
         // take it back would cost every wait three times as much.
         this.reader = resume
@@ -219,7 +223,7 @@ class Ring implements Subscription {
     const resume = this.reader
     this.reader = undefined
     // The reader takes when it runs: one that is interrupted before that loses nothing.
-    resume?.(this.takeAll)
+    resume?.(this.next())
   }
 
   private take(): Batch {

@@ -231,14 +231,13 @@ export const startWith = (
 
     const { broker, node, session } = yield* Effect.gen(function* () {
       const { spans } = runtime
-      const { whenNobody } = options
       const questions = journal.enabled ? SessionJournal.interactions(journal, persistence?.kept) : undefined
       const broker = yield* InteractionBroker.make({
         bus,
         redactor,
         origin,
         audit,
-        whenNobody,
+        whenNobody: options.whenNobody,
         spans,
         journal: questions
       })

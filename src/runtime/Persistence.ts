@@ -84,11 +84,16 @@ export const restore = (
 }
 
 /** The number of the last subagent that the tree made, so that ids stay unique over its whole life. */
-export const lastSubagent = (tree: Restored.Restored | undefined): number =>
-  (tree?.sessions ?? []).reduce((last, { opened }) => {
-    const number = Number(/^subagent_(\d+)$/.exec(opened.subagentId ?? "")?.[1])
-    return number > last ? number : last
-  }, 0)
+export const lastSubagent = (tree: Restored.Restored | undefined): number => {
+  const ids = (tree?.sessions ?? []).flatMap((session) => [
+    session.opened.subagentId ?? "",
+    // Asked for, and not made yet.
+    ...Restored.requestsOf(session).map(({ interaction }) =>
+      interaction._tag === "approveSubagentEnvelope" ? interaction.subagentId : ""
+    )
+  ])
+  return ids.reduce((last, id) => Math.max(last, Number(/^subagent_(\d+)$/.exec(id)?.[1] ?? 0)), 0)
+}
 
 /** The first entry of a new root session. */
 export const opening = (

@@ -6,7 +6,7 @@ import type { ToolCallId } from "../core/Id.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import type { Service } from "../interaction/Reopened.js"
-import type { RestoredSession } from "./Restored.js"
+import * as Restored from "./Restored.js"
 
 export interface Reopening extends Service {
   /**
@@ -17,8 +17,8 @@ export interface Reopening extends Service {
 }
 
 /** Each is handed out once, to the call that asked it; an approval may show other things by now, a question may not. */
-export const make = ({ answered, open }: Pick<RestoredSession, "answered" | "open">): Reopening => {
-  const left = [...answered.map(({ request }) => request), ...open]
+export const make = (session: Pick<Restored.RestoredSession, "answered" | "open">): Reopening => {
+  const left = [...Restored.requestsOf(session)]
   return {
     take: (interaction, toolCallId) => {
       const asked = JSON.stringify(interaction)
@@ -28,7 +28,7 @@ export const make = ({ answered, open }: Pick<RestoredSession, "answered" | "ope
     },
     end: () => {
       const unasked = left.splice(0)
-      return open.filter((request) => unasked.includes(request))
+      return session.open.filter((request) => unasked.includes(request))
     }
   }
 }

@@ -142,6 +142,12 @@ export const resultOf = ({ call, ended }: RestoredCall): ToolResult => ({
   result: ended?.result ?? noResult
 })
 
+/** What it asked and nothing came of yet, ended or not. */
+export const requestsOf = (
+  session: Pick<RestoredSession, "answered" | "open"> | undefined
+): ReadonlyArray<InteractionRequest.InteractionRequest> =>
+  session === undefined ? [] : [...session.answered.map(({ request }) => request), ...session.open]
+
 /** What the running turn began with, as far as it was not compacted away. */
 export const inputOf = ({ history, turn }: RestoredSession): string =>
   history

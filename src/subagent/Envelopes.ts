@@ -8,6 +8,7 @@ import * as Digest from "../core/Digest.js"
 import type { ToolCallId } from "../core/Id.js"
 import * as Redaction from "../core/Redaction.js"
 import { EventBus } from "../event/EventBus.js"
+import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import type { Interactor } from "../interaction/Interactor.js"
 import * as Grant from "../permission/Grant.js"
 import type { Resolution } from "../permission/PermissionGate.js"
@@ -33,6 +34,8 @@ export interface Options {
 export class Envelopes {
   /** By the call that asked. */
   private readonly granted = new Map<ToolCallId, Granted>()
+  /** Of children that were asked for before a restart and not made. */
+  private readonly ids = new Map<ToolCallId, string>()
 
   constructor(private readonly options: Options) {}
 
@@ -46,7 +49,7 @@ export class Envelopes {
     const { session, tree } = this.options
     const { bus, redactor } = tree.shared
     return Effect.flatMap(session.model, (own) => {
-      const id = tree.nextSubagentId()
+      const id = this.idOf(callId)
       const [providerId = "", ...rest] = (model ?? own.id).split("/")
       return Grant.requestEnvelope({
         subagentId: id,
@@ -75,10 +78,19 @@ export class Envelopes {
     })
   }
 
+  /** A question from before a restart names the child that this call is to make. */
+  remember(request: InteractionRequest.InteractionRequest): void {
+    const callId = InteractionRequest.callOf(request)
+    const { interaction } = request
+    if (callId !== undefined && interaction._tag === "approveSubagentEnvelope") {
+      this.ids.set(callId, interaction.subagentId)
+    }
+  }
+
   /** Grants what somebody allowed this order before a restart. */
   grant(callId: ToolCallId, order: SubagentOrder.SubagentOrder, { envelope: tools }: SubagentOrder.Recipe): void {
     if (tools === undefined) return
-    this.granted.set(callId, { id: this.options.tree.nextSubagentId(), tools, order: Digest.digest(order) })
+    this.granted.set(callId, { id: this.idOf(callId), tools, order: Digest.digest(order) })
   }
 
   /** What was granted to exactly this order of this call, once. */
@@ -87,6 +99,10 @@ export class Envelopes {
     if (callId === undefined || granted === undefined) return undefined
     this.granted.delete(callId)
     return granted.order === Digest.digest(order) ? granted : undefined
+  }
+
+  private idOf(callId: ToolCallId): string {
+    return this.ids.get(callId) ?? this.options.tree.nextSubagentId()
   }
 }
 

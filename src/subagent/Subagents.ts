@@ -275,6 +275,7 @@ class Children implements Service {
       const own = Restored.get(all, session.origin.sessionId)
       const waiting = (own?.batch?.calls ?? []).filter(({ ended }) => ended === undefined)
       const isWaiting = (id: ToolCallId | undefined) => waiting.some(({ call }) => call.id === id)
+      for (const request of Restored.requestsOf(own)) this.envelopes.remember(request)
       yield* this.regrant(waiting)
       for (const restored of all.sessions) {
         const { opened } = restored

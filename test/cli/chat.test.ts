@@ -52,6 +52,16 @@ describe.concurrent("assent chat at a pipe", () => {
     })
   )
 
+  it.scopedLive("goes on with a session that has a subagent, and quits at the end of input", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      yield* at.run(["run", "--yolo", "explore list"])
+      const { code, stdout } = yield* at.run(["chat", "--continue"], { stdin: "list\nlist\n" })
+      assert.strictEqual(code, 0)
+      assert.lengthOf(stdout.match(/I will list the files here/g) ?? [], 2)
+    })
+  )
+
   it.scopedLive("is what runs without a command, and ends at once without input", () =>
     Effect.gen(function* () {
       const at = yield* Program.place

@@ -118,7 +118,7 @@ describe("a door", () => {
   it.effect("does nothing about replies to what is not open", () =>
     Effect.gen(function* () {
       const { door: own, late } = door()
-      yield* open(own, "Approve", "r1")
+      yield* Effect.asVoid(open(own, "Approve", "r1"))
       assert.isFalse(own.replyPort.reply(response("r2", "yes"), "main"))
       assert.isFalse(own.replyPort.reply('<interaction_cancelled request_id="r2"/>', "main"))
       assert.isFalse(own.replyPort.reply('<permission_response request_id="r2"><decision>y', "main"))

@@ -73,7 +73,7 @@ const script: ScriptedModel.Script["agents"] = {
       use("work", "malformed", {})
     ),
     step(use("look", "knock")),
-    step(use("agent_ask", "asking", { subagent_id: "subagent_1", question: "and?" })),
+    step(use("agent_ask", "asking", { subagent_id: "subagent_2", question: "and?" })),
     { text: "done" },
     { text: "heard" },
     step(use("drop", "all"), use("drop", "after_all")),
