@@ -337,7 +337,6 @@ export const startWith = (
     const shutdown = Effect.uninterruptible(
       Effect.suspend(() => (stopped ? Effect.asVoid(Deferred.await(done)) : stop))
     )
-    // Nobody decided anything about a turn whose process is told to stop: it is gone on with.
     yield* Scope.addFinalizer(outer, Effect.zipRight(Effect.ignore(journal.freeze), shutdown))
 
     return {

@@ -289,7 +289,7 @@ describe("a session whose process dies", () => {
       assert.deepStrictEqual([...kinds].sort(), ["Approve", "Ask", "Clarify", "approveSubagentEnvelope"])
       const wrong: Array<string> = []
       for (let at = 1; at <= writes; at++) {
-        const cut = yield* run([{ at, written: at % 2 === 0 }])
+        const cut = yield* run([{ at, written: at % 5 === 0 }])
         wrong.push(...wrongIn(cut, reference).map((problem) => `${at}: ${problem}`))
       }
       assert.deepStrictEqual(wrong, [])

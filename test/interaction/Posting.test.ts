@@ -1,0 +1,164 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
+import * as TestClock from "effect/TestClock"
+import * as QueueChannel from "../../src/channel/QueueChannel.js"
+import type { Interaction } from "../../src/interaction/Interaction.js"
+import * as InteractionBroker from "../../src/interaction/InteractionBroker.js"
+import {
+  InteractionCancelled,
+  InteractionTimedOut,
+  InteractorUnavailable
+} from "../../src/interaction/InteractionError.js"
+import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
+import type * as Interactor from "../../src/interaction/Interactor.js"
+import * as InteractionSample from "../kit/InteractionSample.js"
+import * as Recorder from "../kit/Recorder.js"
+
+const approve = InteractionSample.samples.Approve.interaction
+const yes = { decision: "allow", scope: "once" } as const
+
+const setup = (options: QueueChannel.Options = {}) =>
+  Effect.gen(function* () {
+    const recorder = yield* Recorder.make()
+    const broker = yield* InteractionBroker.make({ bus: recorder.bus })
+    const open = (id: string) => QueueChannel.make({ id, dialogs: "unbounded", timeouts: {}, ...options })
+    return { ...recorder, broker, open }
+  })
+
+const ask = (
+  broker: InteractionBroker.Service,
+  request: InteractionRequest<Interaction>,
+  options?: Interactor.Options<Interaction>
+) => Effect.fork(Effect.exit(broker.interactor.request(request, options)))
+
+const tags = (events: ReadonlyArray<{ readonly _tag: string }>) => events.map(({ _tag }) => _tag)
+
+describe("a question that is posted", () => {
+  it.scoped("is answered in the step in which the channel is, and closed for the others", () =>
+    Effect.gen(function* () {
+      const { broker, events, open } = yield* setup()
+      const [first, second] = [yield* open("first"), yield* open("second")]
+      yield* broker.attach(first.interactor)
+      yield* broker.attach(second.interactor)
+      const request = yield* InteractionSample.request(approve)
+      const asking = yield* ask(broker, request)
+      assert.deepStrictEqual(yield* first.take, QueueChannel.Opened({ request }))
+      assert.deepStrictEqual(yield* second.take, QueueChannel.Opened({ request }))
+      yield* first.answer(request.requestId, yes)
+      assert.deepStrictEqual(yield* broker.open, [], "nothing has to run for the answer to count")
+      // In the same moment, before the other dialog is closed.
+      yield* second.answer(request.requestId, yes)
+      assert.deepStrictEqual(
+        yield* Fiber.join(asking),
+        Exit.succeed({ answer: yes, by: "first", how: "answered" as const })
+      )
+      yield* Recorder.settle
+      assert.deepStrictEqual(tags(events), ["InteractionRequested", "LateAnswer", "InteractionAnswered"])
+      assert.deepStrictEqual([yield* first.open, yield* second.open], [[], []])
+    })
+  )
+
+  it.scoped("is closed in every channel when whoever asked goes away", () =>
+    Effect.gen(function* () {
+      const { broker, open } = yield* setup()
+      const channel = yield* open("queue")
+      yield* broker.attach(channel.interactor)
+      const request = yield* InteractionSample.request(approve)
+      const asking = yield* ask(broker, request)
+      yield* channel.take
+      yield* Fiber.interrupt(asking)
+      const { requestId } = request
+      assert.deepStrictEqual(yield* channel.take, QueueChannel.Closed({ requestId, status: "cancelled" }))
+      assert.deepStrictEqual([yield* channel.open, yield* broker.open], [[], []])
+    })
+  )
+
+  it.scoped("is left to the others when a channel is detached, and ends with the last one", () =>
+    Effect.gen(function* () {
+      const { broker, open } = yield* setup()
+      const [scope, channel, other] = [yield* Scope.make(), yield* open("gone"), yield* open("other")]
+      yield* Scope.extend(broker.attach(channel.interactor), scope)
+      yield* broker.attach(other.interactor)
+      const request = yield* InteractionSample.request(approve)
+      const asking = yield* ask(broker, request)
+      yield* other.take
+      yield* Scope.close(scope, Exit.void)
+      assert.deepStrictEqual(yield* channel.open, [])
+      assert.deepStrictEqual(yield* broker.open, [request])
+      yield* other.cancel(request.requestId)
+      const cancelled = new InteractionCancelled({ requestId: request.requestId, by: "other" })
+      assert.deepStrictEqual(yield* Fiber.join(asking), Exit.fail(cancelled))
+    })
+  )
+
+  it.scoped("fails when its time is up, and tells who let it", () =>
+    Effect.gen(function* () {
+      const { broker, events, open } = yield* setup({ timeouts: { permission: "30 seconds" } })
+      yield* broker.attach((yield* open("queue")).interactor)
+      const request = yield* InteractionSample.request(approve)
+      const asking = yield* ask(broker, request)
+      yield* Recorder.settle
+      yield* TestClock.adjust("30 seconds")
+      const late = new InteractionTimedOut({ requestId: request.requestId, by: "queue", after: 30_000 })
+      assert.deepStrictEqual(yield* Fiber.join(asking), Exit.fail(late))
+      assert.include(tags(events), "InteractorFailed")
+    })
+  )
+
+  it.scoped("fails when the only channel is closed before it, or crashes", () =>
+    Effect.gen(function* () {
+      const { broker, open } = yield* setup()
+      const scope = yield* Scope.make()
+      const closed = yield* Scope.extend(open("closed"), scope)
+      yield* Scope.close(scope, Exit.void)
+      const broken: Interactor.Service = {
+        ...closed.interactor,
+        id: "broken",
+        post: () => Effect.dieMessage("broken")
+      }
+      const request = yield* InteractionSample.request(approve)
+      const { requestId } = request
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* broker.attach(closed.interactor)
+          const failure = new InteractorUnavailable({ requestId, by: "closed", reason: "it was closed" })
+          assert.deepStrictEqual(yield* Effect.exit(broker.interactor.request(request)), Exit.fail(failure))
+        })
+      )
+      yield* broker.attach(broken)
+      const crashed = new InteractorUnavailable({ requestId, by: "broken", reason: "it crashed" })
+      assert.deepStrictEqual(yield* Effect.exit(broker.interactor.request(request)), Exit.fail(crashed))
+    })
+  )
+
+  it.scoped("is put to a copy of the channel that asks in its own way, never past it", () =>
+    Effect.gen(function* () {
+      const { broker, open } = yield* setup()
+      const channel = yield* open("queue")
+      const refuses: Interactor.Service["request"] = ({ requestId }) =>
+        new InteractorUnavailable({ requestId, by: "queue", reason: "it refuses" })
+      yield* broker.attach({ ...channel.interactor, request: refuses })
+      const request = yield* InteractionSample.request(approve)
+      const exit = yield* Effect.exit(broker.interactor.request(request))
+      assert.isTrue(Exit.isFailure(exit))
+      assert.deepStrictEqual(yield* channel.open, [])
+    })
+  )
+
+  it.scoped("is not shown when the answer is known by the time it has the slot", () =>
+    Effect.gen(function* () {
+      const { broker, open } = yield* setup()
+      const channel = yield* open("queue")
+      yield* broker.attach(channel.interactor)
+      const request = yield* InteractionSample.request(approve)
+      const recheck = Effect.succeed(Option.some(yes))
+      const exit = yield* Effect.exit(broker.interactor.request(request, { recheck }))
+      assert.deepStrictEqual(exit, Exit.succeed({ answer: yes, by: "policy", how: "recheck" }))
+      assert.deepStrictEqual(yield* channel.open, [])
+    })
+  )
+})
