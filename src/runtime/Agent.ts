@@ -229,6 +229,20 @@ export const startWith = (
     }
     const tools = options.tools === undefined ? runtime.tools : ToolRegistry.subset(runtime.tools, options.tools).tools
 
+    const publish = (body: AgentEvent.Body) =>
+      Effect.map(Effect.clock, (clock) => {
+        const stamp = { at: clock.unsafeCurrentTimeMillis(), sessionId: id, agent: origin.agent }
+        return bus.unsafePublish(AgentEvent.make(stamp, body))
+      })
+
+    // Before its children, which are there already when it goes on with a session.
+    yield* publish({
+      _tag: "AgentCreated",
+      depth: origin.depth,
+      model: (options.model ?? runtime.model).id,
+      ...(options.profile === undefined ? {} : { profile: options.profile })
+    })
+
     const { broker, node, session } = yield* Effect.gen(function* () {
       const { spans } = runtime
       const questions = journal.enabled ? SessionJournal.interactions(journal, persistence?.kept) : undefined
@@ -280,20 +294,6 @@ export const startWith = (
       return { broker, session, node }
     }).pipe(Scope.extend(scope))
 
-    const stamp = Effect.map(Effect.clock, (clock) => ({
-      at: clock.unsafeCurrentTimeMillis(),
-      sessionId: id,
-      agent: origin.agent
-    }))
-    const publish = (body: AgentEvent.Body) =>
-      Effect.map(stamp, (stamp) => bus.unsafePublish(AgentEvent.make(stamp, body)))
-
-    yield* publish({
-      _tag: "AgentCreated",
-      depth: origin.depth,
-      model: (options.model ?? runtime.model).id,
-      ...(options.profile === undefined ? {} : { profile: options.profile })
-    })
     if (tree0 !== undefined) yield* Effect.forEach(tree0.sessions, Persistence.retell(bus), { discard: true })
     const loop = yield* Effect.forkIn(session.run, scope)
     const done = yield* Deferred.make<Option.Option<TurnEnd>>()
