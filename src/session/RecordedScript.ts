@@ -92,6 +92,12 @@ export const toScript = ({ agents }: RecordedScript): ScriptedModel.Script => ({
 /** The script as a file in YAML, with its comments; what `ScriptFile.parse` reads. */
 export const print = (self: RecordedScript): string => {
   const document = new Yaml.Document({ version: 1, ...toScript(self) }, { aliasDuplicateObjects: false })
+  // As a block, what begins with blanks alone would come back without them.
+  Yaml.visit(document, {
+    Scalar: (_, node) => {
+      if (typeof node.value === "string" && /^\s+\n|^\s+$/.test(node.value)) node.type = "QUOTE_DOUBLE"
+    }
+  })
   document.commentBefore = commented(heading(self))
   for (const { after, name, steps } of self.agents) {
     const sequence = document.getIn(["agents", name], true)
