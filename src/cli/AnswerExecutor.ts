@@ -112,6 +112,7 @@ export const read = (options: {
     // Written by the stream, read here, ended with the stream; the stream waits while 16 lines are unread.
     const lines = yield* Mailbox.fromStream(options.lines)
     const passed = new Set<string>()
+    const answered = new Set<string>()
     let failed = false
     for (;;) {
       const next = yield* Effect.raceFirst(
@@ -133,12 +134,14 @@ export const read = (options: {
         onRight: (answer) =>
           Effect.map(respond(directory, request.requestId, answer), (there) => (there ? undefined : tooLate))
       })
-      if (problem !== undefined) {
+      if (problem === undefined) answered.add(request.requestId)
+      else {
         failed = true
         yield* say(problem)
       }
     }
-    const open = (yield* unanswered(directory)).length
+    // Whoever asked takes an answer away in its own time.
+    const open = (yield* unanswered(directory)).filter(({ requestId }) => !answered.has(requestId)).length
     if (open > 0) yield* say(open === 1 ? "1 request is still open." : `${open} requests are still open.`)
     return failed ? ExitCode.failed : ExitCode.completed
   }).pipe(Effect.scoped)
