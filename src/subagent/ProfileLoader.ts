@@ -3,7 +3,7 @@
  *
  * ```ts
  * const { profiles, problems, warnings } = yield* ProfileLoader.load({
- *   directories: [{ path: "/work/.assent/profiles", trusted: false }, { path: "/home/me/.config/assent/profiles", trusted: true }],
+ *   directories: [{ path: "/home/me/shop/.assent/profiles", trusted: false }, { path: "/home/me/.config/assent/profiles", trusted: true }],
  *   variables: (name) => known[name],
  *   tools: ToolRegistry
  * })
