@@ -11,6 +11,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as RealPath from "../permission/RealPath.js"
 
 export interface Options {
   /** The workspace, absolute. */
@@ -92,13 +93,13 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
     }
 
     const names = [".assent", ".jaato", ...(options.protectedPaths ?? [])].map((name) => path.resolve(root, name))
-    const protection = Effect.map(
-      Effect.forEach(names, (name) => Effect.orElseSucceed(real(name), () => name)),
-      (found) => {
+    // One look per part of a path, shared by all of them: most of what is protected lies in one directory.
+    const protection = Effect.suspend(() =>
+      Effect.map(Effect.forEach(new Set(names), RealPath.make(fileSystem, path).real), (found) => {
         // Whatever the case: on some file systems `.ASSENT` is `.assent`.
         const all = [...new Set([...names, ...found])].map((name) => name.toLowerCase())
         return (absolute: string) => all.some((name) => within(path, name, absolute.toLowerCase()))
-      }
+      })
     )
 
     const locate = (text: string): Effect.Effect<Target, string> =>

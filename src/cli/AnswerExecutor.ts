@@ -14,13 +14,13 @@ import * as Mailbox from "effect/Mailbox"
 import * as Option from "effect/Option"
 import type * as Stream from "effect/Stream"
 import * as ConsoleChannel from "../channel/ConsoleChannel.js"
-import * as ConsolePrompt from "../channel/ConsolePrompt.js"
 import * as ConsoleScreen from "../channel/ConsoleScreen.js"
 import * as FileExchange from "../channel/FileExchange.js"
 import * as Interaction from "../interaction/Interaction.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as TypedAnswer from "../interaction/TypedAnswer.js"
 import * as ExitCode from "./ExitCode.js"
+import * as PlainDialog from "./PlainDialog.js"
 
 type Platform = FileSystem.FileSystem | Path.Path
 type Answering<A> = Effect.Effect<A, PlatformError.PlatformError, Platform>
@@ -207,30 +207,15 @@ const rejection = (directory: string, requestId: string): Answering<Option.Optio
     Effect.option(Effect.map(fs.readFileString(exchange.files(requestId).reason), (text) => text.trim()))
   )
 
-/** What a line stands for in a response: a JSON object for itself, anything else for what a person types. */
-const meant = (interaction: Interaction.Interaction, line: string): Either.Either<unknown, string> => {
-  if (TypedAnswer.isCancel(interaction, line)) return Either.right(cancelWord)
-  const object = interaction._tag === "Approve" && line.trim().startsWith("{")
-  const answer = object ? Either.try((): unknown => JSON.parse(line)) : Either.right(line)
-  if (Either.isLeft(answer)) return Either.left("that is not JSON.")
-  return Either.map(TypedAnswer.decodeOrParse(interaction, answer.right), () => answer.right)
-}
+/** What a line stands for in a response. */
+const meant = (interaction: Interaction.Interaction, line: string): Either.Either<unknown, string> =>
+  TypedAnswer.isCancel(interaction, line)
+    ? Either.right(cancelWord)
+    : Either.map(PlainDialog.parse(interaction, line), ({ input }) => input)
 
 /** The dialog as on plain lines, up to where the answer is typed. */
 const shown = (request: InteractionRequest): Effect.Effect<string> =>
   Effect.map(Clock.currentTimeMillis, (now) => {
-    const { title, lines, label } = ConsolePrompt.render(request, { color: false, now })
-    const { interaction } = request
-    const questions = interaction._tag === "Clarify" ? interaction.questions : []
-    const form = [
-      ...lines,
-      ...questions.flatMap((question, index) =>
-        ConsolePrompt.renderQuestion(question, index + 1, questions.length, { color: false })
-      ),
-      ...(questions.length > 1 ? ['all on one line: {"1": "…", "2": "…"}'] : [])
-    ]
-    return `${title}\n${form
-      .flatMap((text) => text.split("\n"))
-      .map((line) => `│ ${line}\n`)
-      .join("")}${label}`
+    const { label, lines } = PlainDialog.render(request, now)
+    return [...lines, label].join("\n")
   })

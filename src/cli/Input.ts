@@ -6,11 +6,49 @@ import * as Stream from "effect/Stream"
  * The lines, without their ends. Reading begins when the stream runs and stops with it, at once also while nothing comes;
  * the input is closed then, so that the process can end although the other side keeps the pipe open. A read error ends it.
  */
-export const lines: Stream.Stream<string> = NodeStream.fromReadable<"unreadable", Uint8Array>(
+export const lines: Stream.Stream<string> = Stream.suspend(() => Stream.splitLines(text))
+
+/**
+ * The same for whoever takes no line of more than `longest` characters: such a line is cut off one character later, and
+ * comes as soon as so much of it is there.
+ */
+export const linesUpTo = (longest: number): Stream.Stream<string> => Stream.suspend(() => splitUpTo(text, longest))
+
+/** The lines of a text in pieces, none held beyond one character more than `longest`: what follows is passed over. */
+export const splitUpTo = <E, R>(text: Stream.Stream<string, E, R>, longest: number): Stream.Stream<string, E, R> =>
+  Stream.suspend(() => {
+    let held = ""
+    let isCut = false
+    const linesIn = (piece: string): ReadonlyArray<string> => {
+      const found: Array<string> = []
+      for (let from = 0; ;) {
+        const end = piece.indexOf("\n", from)
+        if (!isCut) {
+          const room = from + longest + 1 - held.length
+          held += piece.slice(from, end < 0 ? room : Math.min(end, room))
+          isCut = held.length > longest
+          if (isCut || end >= 0) {
+            found.push(held.endsWith("\r") ? held.slice(0, -1) : held)
+            held = ""
+          }
+        }
+        if (end < 0) return found
+        isCut = false
+        from = end + 1
+      }
+    }
+    const rest = Stream.suspend(() => (held === "" ? Stream.empty : Stream.succeed(held)))
+    return Stream.concat(Stream.mapConcat(text, linesIn), rest)
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const text: Stream.Stream<string> = NodeStream.fromReadable<"unreadable", Uint8Array>(
   () => process.stdin,
   () => "unreadable"
 ).pipe(
   Stream.decodeText(),
-  Stream.splitLines,
   Stream.catchAll(() => Stream.empty)
 )

@@ -6,12 +6,17 @@ import * as Schema from "effect/Schema"
 /** An agent: its path, its session's id or its subagent id. */
 const Target = Schema.NonEmptyString
 
+/** Names words for the whole life of a session; becomes the message's id. */
+const Name = Schema.NonEmptyString.pipe(Schema.maxLength(200))
+
 /**
  * Words for an agent: now (a turn when idle, an interjection when busy), or as a turn of the root's when that is idle.
- * Without a target, for whoever hears a user's words; several targets hear the same.
+ * Without a target, for whoever hears a user's words; several targets hear the same. What comes again under an `id` is not
+ * taken again.
  */
 export const Send = Schema.TaggedStruct("Send", {
   text: Schema.NonEmptyString,
+  id: Schema.optional(Name),
   target: Schema.optional(Schema.Union(Target, Schema.NonEmptyArray(Target))),
   when: Schema.optional(Schema.Literal("now", "idle"))
 })
@@ -48,8 +53,17 @@ export class TargetNotQueued extends Schema.TaggedError<TargetNotQueued>("assent
   }
 }
 
+/** One message has one id. */
+export class IdForSeveral extends Schema.TaggedError<IdForSeveral>("assent/cli/IdForSeveral")("IdForSeveral", {
+  id: Schema.String
+}) {
+  override get message(): string {
+    return `The id ${JSON.stringify(this.id)} is for one message; send to each target alone, under an id of its own.`
+  }
+}
+
 /** The longest line that is read, in characters. */
-export const maxLine = 10_000_000
+export const maxLine = 1_048_576
 
 /** Parses one line; a left says what is wrong with it. */
 export const parse = (line: string): Either.Either<JsonCommand, string> =>

@@ -3,6 +3,7 @@
  *
  * The peer is an interactor like any other: what it is asked comes as `InteractionRequest`, what closed as
  * `InteractionClosed`, what it said in vain as `AnswerRejected`. Events stay projections; only these lines carry requests.
+ * That its words are taken, and on the disk where the session is kept, it is told by `SendTaken`.
  */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -15,6 +16,7 @@ import * as Stream from "effect/Stream"
 import type { Halted } from "../channel/HaltChannel.js"
 import * as HaltChannel from "../channel/HaltChannel.js"
 import * as QueueChannel from "../channel/QueueChannel.js"
+import type { Message } from "../inbox/Message.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as Agent from "../runtime/Agent.js"
@@ -124,7 +126,13 @@ const obey = (
       Effect.catchAll(effect, ({ message }) => complain(agent, `Line ${number}: ${message}`))
     switch (command._tag) {
       case "Send":
-        yield* complainOf(send(agent, command))
+        yield* complainOf(
+          Effect.flatMap(send(agent, command), (taken) =>
+            taken === undefined
+              ? Effect.void
+              : Output.writeJson(process.stdout, { _tag: "SendTaken", line: number, id: command.id, ...taken })
+          )
+        )
         return false
       case "Answer": {
         const { requestId, answer } = command
@@ -153,18 +161,35 @@ const obey = (
     }
   })
 
-/** Words after the end are nobody's; the peer knows of the end. */
-const send = (agent: Agent.Agent, { target, text, when }: typeof JsonCommand.Send.Type) => {
-  const hand = (): Effect.Effect<unknown, Agent.NotTaken | AgentUnknown | JsonCommand.TargetNotQueued> => {
+/** How words were taken. */
+interface Taken {
+  /** One for each target. */
+  readonly messageIds: ReadonlyArray<string>
+  /** Words were taken under this id before, and these were not. */
+  readonly again?: true
+}
+
+/** Words after the end are nobody's, and have no receipt; the peer knows of the end. */
+const send = (agent: Agent.Agent, { id, target, text, when }: typeof JsonCommand.Send.Type) => {
+  type Refused = Agent.NotTaken | AgentUnknown | JsonCommand.TargetNotQueued | JsonCommand.IdForSeveral
+  const hand = (): Effect.Effect<ReadonlyArray<Message>, Refused> => {
     if (when === "idle") {
       const isRoot = target === undefined || target === agent.origin.agent
-      return isRoot ? agent.enqueue(text) : new JsonCommand.TargetNotQueued({ root: agent.origin.agent })
+      return isRoot
+        ? Effect.map(agent.enqueue(text, { id }), Array.of)
+        : new JsonCommand.TargetNotQueued({ root: agent.origin.agent })
     }
-    return target === undefined || typeof target === "string"
-      ? agent.send(text, { target })
-      : agent.broadcast(text, target)
+    if (target === undefined || typeof target === "string")
+      return Effect.map(agent.send(text, { id, target }), Array.of)
+    return id === undefined ? agent.broadcast(text, target) : new JsonCommand.IdForSeveral({ id })
   }
-  return Effect.catchTag(Effect.suspend(hand), "AgentStopped", () => Effect.void)
+  return Effect.suspend(hand).pipe(
+    Effect.map((messages): Taken => ({ messageIds: messages.map(({ id }) => id) })),
+    Effect.catchTags({
+      AgentStopped: () => Effect.succeed(undefined),
+      MessageAlreadyTaken: ({ messageId }) => Effect.succeed<Taken>({ messageIds: [messageId], again: true })
+    })
+  )
 }
 
 const complain = (agent: Agent.Agent, message: string): Effect.Effect<void> => agent.report(message)

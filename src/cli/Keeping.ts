@@ -78,13 +78,7 @@ const afterwards = (
   { rootSessionId }: Persistence.Persistence
 ): Pick<Kept, "sessions" | "goOn"> => {
   const sessions = flags.store === StorePlace.memory ? Effect.succeed([]) : store.list
-  const places = (
-    [
-      ["--workspace", flags.workspace],
-      ["--store", flags.store]
-    ] as const
-  ).flatMap(([flag, value]) => (value === undefined ? [] : [`${flag} ${quoted(value)}`]))
-  const command = ["assent run", ...places, `--resume ${rootSessionId}`].join(" ")
+  const command = StorePlace.command(flags, "run", `--resume ${rootSessionId}`)
   return {
     sessions,
     goOn: Effect.orElseSucceed(
@@ -93,10 +87,6 @@ const afterwards = (
     )
   }
 }
-
-/** As a shell takes it for one word. */
-const quoted = (text: string): string =>
-  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${visible(text).replaceAll("'", `'\\''`)}'`
 
 /** The database with what SQLite keeps beside it. */
 const filesOf = (place: string): ReadonlyArray<string> =>

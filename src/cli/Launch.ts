@@ -8,7 +8,6 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as ParentBridgedChannel from "../bridge/ParentBridgedChannel.js"
-import * as Display from "../channel/Display.js"
 import * as Redaction from "../core/Redaction.js"
 import * as AuditFile from "../event/AuditFile.js"
 import type * as Interactor from "../interaction/Interactor.js"
@@ -17,6 +16,7 @@ import * as ModelRegistry from "../model/ModelRegistry.js"
 import type * as PermissionFile from "../permission/PermissionFile.js"
 import * as Agent from "../runtime/Agent.js"
 import * as AgentRuntime from "../runtime/AgentRuntime.js"
+import type * as ProfileLoader from "../subagent/ProfileLoader.js"
 import * as SubagentProfile from "../subagent/SubagentProfile.js"
 import type * as Channels from "./Channels.js"
 import * as AuditPlace from "./AuditPlace.js"
@@ -69,10 +69,7 @@ export const profiles = (
         `There is no profile ${JSON.stringify(settings.profile)}. Profiles: ${[...all.keys()].join(", ")}.`
       )
     }
-    const remarks = [...problems, ...warnings].map(({ file, message, path }) =>
-      Display.oneLine(`${file}: ${path}: ${message}`)
-    )
-    return { all, chosen, remarks, wantTrust: warnings.length > 0 }
+    return { all, chosen, remarks: yield* remarks([...problems, ...warnings]), wantTrust: warnings.length > 0 }
   })
 
 /** What was opened, with more that the agent must not touch. */
@@ -152,6 +149,15 @@ export const startAgent = (
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** What shows foreign text is loaded when there is any. */
+const remarks = (found: ReadonlyArray<ProfileLoader.Remark>): Effect.Effect<ReadonlyArray<string>> =>
+  found.length === 0
+    ? Effect.succeed([])
+    : Effect.map(
+        Effect.promise(() => import("../channel/Display.js")),
+        (Display) => found.map(({ file, message, path }) => Display.oneLine(`${file}: ${path}: ${message}`))
+      )
 
 const within = (path: Path.Path, directory: string, file: string): boolean =>
   !/^\.\.(?:[/\\]|$)/.test(path.relative(directory, file)) && !path.isAbsolute(path.relative(directory, file))

@@ -9,7 +9,6 @@ import type * as Agent from "../runtime/Agent.js"
 import { Cancelled, Failed, type TurnEnd } from "../session/Turn.js"
 import * as ExitCode from "./ExitCode.js"
 import * as Output from "./Output.js"
-import * as Transcript from "./Transcript.js"
 
 export interface Options {
   readonly agent: Agent.Agent
@@ -37,10 +36,7 @@ export const run = ({
   goOn
 }: Options): Effect.Effect<Effect.Effect<number>, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const shown =
-      screen === undefined
-        ? undefined
-        : yield* Effect.forkScoped(Transcript.follow(agent.events, screen, progress(screen), { interactive }))
+    const shown = screen === undefined ? undefined : yield* Effect.forkScoped(follow(agent, screen, interactive))
     if (screen !== undefined && interactive) yield* Effect.forkScoped(listen(screen, agent))
     const halt = yield* haltWith(agent, halted)
     const end = yield* ending(agent, task)
@@ -90,7 +86,13 @@ const ending = (agent: Agent.Agent, task: string | undefined): Effect.Effect<Tur
       )
 
 /** Tool calls, notices and what subagents say; the answer itself goes to standard output once, at the end. */
-const progress = (screen: Screen): Transcript.Transcript => Transcript.make({ color: screen.color, quiet: true })
+const follow = (agent: Agent.Agent, screen: Screen, interactive: boolean): Effect.Effect<void> =>
+  Effect.flatMap(
+    // On demand, as the screen.
+    Effect.promise(() => import("./Transcript.js")),
+    (Transcript) =>
+      Transcript.follow(agent.events, screen, Transcript.make({ color: screen.color, quiet: true }), { interactive })
+  )
 
 /** A person who watches may interject and cancel. */
 const listen = (screen: Screen, agent: Agent.Agent): Effect.Effect<void> =>

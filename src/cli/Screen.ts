@@ -3,19 +3,20 @@ import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as ConsoleChannel from "../channel/ConsoleChannel.js"
 import * as ConsolePlain from "../channel/ConsolePlain.js"
 import * as ConsoleScreen from "../channel/ConsoleScreen.js"
+import type * as Interactor from "../interaction/Interactor.js"
+import { isInteractive } from "./Attendance.js"
 import * as NodeTerminal from "./NodeTerminal.js"
+
+export { isInteractive }
 
 export interface Options {
   /** Where the screen is drawn. */
   readonly output: "stdout" | "stderr"
   readonly history?: ReadonlyArray<string> | undefined
 }
-
-/** Whether a person can be asked at this output: both it and standard input are terminals. */
-export const isInteractive = (output: Options["output"]): boolean =>
-  process.stdin.isTTY === true && process[output].isTTY === true
 
 /** Colours unless `NO_COLOR` is set, the terminal is dumb, or the output is none. */
 export const wantsColor = (output: Options["output"]): Effect.Effect<boolean> =>
@@ -32,3 +33,15 @@ export const layer = ({ output, history }: Options): Layer.Layer<ConsoleScreen.C
         : ConsolePlain.layer({ color, echoes: process.stdin.isTTY === true })
     )
   ).pipe(Layer.provide(NodeTerminal.layer({ output: process[output] })))
+
+/** Takes the terminal over for as long as `use` runs, with the interactor that asks a person there. */
+export const withConsole = <A, E, R>(
+  options: Options,
+  use: (screen: ConsoleScreen.Service, console: Interactor.Service) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, Exclude<R, ConsoleScreen.ConsoleScreen>> =>
+  Effect.provide(
+    Effect.flatMap(Effect.all([ConsoleScreen.ConsoleScreen, ConsoleChannel.make()]), ([screen, console]) =>
+      use(screen, console)
+    ),
+    layer(options)
+  )

@@ -4,6 +4,7 @@ import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { hostname } from "node:os"
+import { visible } from "../event/AuditReport.js"
 import type { Process } from "../session/SessionLock.js"
 import * as SessionStore from "../session/SessionStore.js"
 import type * as Arguments from "./Arguments.js"
@@ -58,6 +59,15 @@ export const openExisting = (
     return found === "absent" ? undefined : yield* open(store)
   })
 
+/** A command with the flags that lead to the same store, such as `assent run --store FILE --resume SESSION`. */
+export const command = (flags: Pick<Arguments.Flags, "store" | "workspace">, name: string, words: string): string => {
+  const places = (["workspace", "store"] as const).flatMap((flag) => {
+    const value = flags[flag]
+    return value === undefined ? [] : [`--${flag} ${quoted(value)}`]
+  })
+  return ["assent", name, ...places, words].join(" ")
+}
+
 const refuse = (error: { readonly message: string }) => ConfigurationInvalid.make(error.message)
 
 /** For `Effect.catchTags`: what is wrong with a store, or with a session in it, as a mistake to tell. */
@@ -86,6 +96,10 @@ export const self: Process = {
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** As a shell takes it for one word. */
+const quoted = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${visible(text).replaceAll("'", `'\\''`)}'`
 
 /** On demand: who keeps no sessions need not have the packages. */
 const load = Effect.tryPromise({

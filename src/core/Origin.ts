@@ -5,7 +5,10 @@
  * through a queue carries its origin in its envelope.
  */
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import type * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
+import * as FiberRefs from "effect/FiberRefs"
 import { globalValue } from "effect/GlobalValue"
 import type { CorrelationId, SessionId, ToolCallId } from "./Id.js"
 
@@ -36,9 +39,11 @@ export const outside: Origin = {
 }
 
 /** The origin of the running fiber. */
-export const current: Effect.Effect<Origin> = Effect.withFiberRuntime((fiber) =>
-  Effect.succeed(fiber.getFiberRef(currentRef))
-)
+export const current: Effect.Effect<Origin> = Effect.withFiberRuntime((fiber) => Effect.succeed(of(fiber)))
+
+/** The origin of a fiber, for whoever holds it. */
+export const of = (fiber: Fiber.RuntimeFiber<unknown, unknown>): Origin => fiber.getFiberRef(currentRef)
+
 
 /** Runs an effect, and everything it forks, as `origin`. */
 export const withOrigin =
@@ -51,6 +56,17 @@ export const inToolCall =
   (toolCallId: ToolCallId) =>
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.locallyWith(self, currentRef, (origin) => ({ ...origin, toolCallId }))
+
+/** The same for who holds a fiber's local values: as part of the call from then on, and nothing is put back. */
+export const enterToolCall =
+  (toolCallId: ToolCallId) =>
+  (id: FiberId.Single, refs: FiberRefs.FiberRefs): FiberRefs.FiberRefs => {
+    const origin = FiberRefs.getOrDefault(refs, currentRef)
+    return FiberRefs.updateAs(refs, { fiberId: id, fiberRef: currentRef, value: { ...origin, toolCallId } })
+  }
+
+/** The origin as it is kept with the fiber of this id, to be set together with other local values. */
+export const local = (origin: Origin, id: FiberId.Single) => [currentRef, [[id, origin]]] as const
 
 /** How an origin is shown to a person: `[subagent:code_reviewer]` for a child, nothing for a root. */
 export const chip = (origin: { readonly agentPath: string; readonly subagentId?: string | undefined }): string =>

@@ -44,10 +44,12 @@ export interface Attributes {
 /** How a span begins and what is known of it at its end. */
 export interface Opening<A, E> {
   readonly name: Name
-  /** Who acts is added from the running fiber's origin. */
+  /** Who acts is added to them. */
   readonly attributes: Attributes
   /** Where the work was asked for, if that is another fiber. Default: the running fiber's span. */
   readonly parent?: Tracer.AnySpan | undefined
+  /** Who acts, if that is not the running fiber's origin. */
+  readonly origin?: Origin.Origin | undefined
   /** Called once, when the work has ended however. A failure gives `error.type` by itself unless it is given here. */
   readonly ended?: ((exit: Exit.Exit<A, E>) => Attributes) | undefined
 }
@@ -87,8 +89,8 @@ export const make = (options: Options = {}): Service => {
   const current = currentOf(tracer === undefined ? (span) => span : external)
   const through = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     tracer === undefined ? effect : Effect.withTracer(effect, tracer)
-  const begin = ({ attributes, name, parent }: Opening<never, never>) =>
-    Effect.flatMap(Origin.current, (origin) =>
+  const begin = ({ attributes, name, origin: actor, parent }: Opening<never, never>) =>
+    Effect.flatMap(actor === undefined ? Origin.current : Effect.succeed(actor), (origin) =>
       Effect.flatMap(parent === undefined ? current : Effect.succeed(parent), (above) =>
         through(
           Effect.makeSpan(name, {

@@ -25,6 +25,8 @@ export interface SendOptions {
   /** Default: {@link defaultDelivery} of the source. */
   readonly delivery?: Delivery | undefined
   readonly interjection?: Message["interjection"]
+  /** Unlike that of any other message of the tree. Default: a fresh one. */
+  readonly id?: MessageId | undefined
 }
 
 /** A child's end of its parent's inbox. */
@@ -102,7 +104,7 @@ class SessionInbox implements Service {
   port(source: Source): Port {
     const unsafeSend: Port["unsafeSend"] = (text, options) =>
       this.file({
-        id: this.ids.unsafeNext("msg") as MessageId,
+        id: options?.id ?? (this.ids.unsafeNext("msg") as MessageId),
         source,
         delivery: options?.delivery ?? defaultDelivery(source),
         text,

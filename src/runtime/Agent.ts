@@ -18,7 +18,6 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
-import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import { IdGenerator, type SessionId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
@@ -50,26 +49,19 @@ import * as SubagentOrder from "../subagent/SubagentOrder.js"
 import * as Subagents from "../subagent/Subagents.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import { AgentRuntime } from "./AgentRuntime.js"
+import { Intake, type AgentStopped, type NotTaken } from "./Intake.js"
 import * as Persistence from "./Persistence.js"
 
-/** The agent was shut down and takes nothing more. */
-export class AgentStopped extends Schema.TaggedError<AgentStopped>("assent/runtime/AgentStopped")("AgentStopped", {
-  agent: Schema.String
-}) {
-  override get message(): string {
-    return `Agent ${this.agent} was shut down; start another one.`
-  }
-}
-
-/** Why words were not taken: the agent is stopped, or they could not be written down where they are kept. */
-export type NotTaken = AgentStopped | Journal.JournalFailure
+export { AgentStopped, MessageAlreadyTaken } from "./Intake.js"
+export type { NotTaken } from "./Intake.js"
 
 export interface Agent {
   readonly id: SessionId
   readonly origin: Origin.Origin
   /**
    * Hands in words for whoever hears them; see {@link receiver}. A turn for an idle agent, an interjection for one that
-   * works. Returns once they are filed. A `target` is an agent's path, its session's id or its subagent id.
+   * works. Returns once they are filed and, where the agent is kept, written down: they are heard also when the process is
+   * killed now.
    */
   readonly send: (text: string, options?: SendOptions) => Effect.Effect<Message, NotTaken | Interjection.AgentUnknown>
   /** Hands the same words to several agents; to nobody when one of them is unknown. */
@@ -94,7 +86,7 @@ export interface Agent {
    */
   readonly takeBack: Steering.Service["takeBack"]
   /** Hands in words for a turn of their own, after the running one. */
-  readonly enqueue: (text: string) => Effect.Effect<Message, NotTaken>
+  readonly enqueue: (text: string, options?: Pick<SendOptions, "id">) => Effect.Effect<Message, NotTaken>
   /** Sends words, waits until the agent is idle, and yields how its last turn ended. */
   readonly run: (text: string) => Effect.Effect<TurnEnd, NotTaken>
   /**
@@ -117,7 +109,7 @@ export interface Agent {
   readonly subscribe: (policy?: EventBus.Policy) => Effect.Effect<EventBus.Subscription, never, Scope.Scope>
   /** Who answers: attach more interactors, answer or withdraw open requests. */
   readonly broker: InteractionBroker.Service
-  /** Runs a `permissions` command line, such as `allow git *`. */
+  /** Runs a `permissions` command line, such as `allow git *`. What it changes is kept once this returns. */
   readonly permissions: (line: string) => Effect.Effect<Either.Either<PermissionCommand.Outcome, string>>
   /** Tells whoever listens that something went wrong around the agent. */
   readonly report: (message: string) => Effect.Effect<void>
@@ -140,8 +132,13 @@ export interface Agent {
 }
 
 export interface SendOptions {
-  /** Names one agent; see {@link Agent.send}. */
+  /** One agent: its path, its session's id or its subagent id. */
   readonly target?: string | undefined
+  /**
+   * Becomes the message's id. Of all words that are handed in under one id the first are taken, also by a process that goes
+   * on with the session; the others fail as `MessageAlreadyTaken`.
+   */
+  readonly id?: string | undefined
 }
 
 export interface Options {
@@ -298,16 +295,7 @@ export const startWith = (
     const loop = yield* Effect.forkIn(session.run, scope)
     const done = yield* Deferred.make<Option.Option<TurnEnd>>()
     const { shutdownWithin: within = "10 seconds" } = options
-    let stopped = false
-    const admitted = <A, E = never>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | AgentStopped> =>
-      Effect.suspend((): Effect.Effect<A, E | AgentStopped> =>
-        stopped || journal.isFrozen() ? new AgentStopped({ agent: origin.agent }) : effect
-      )
-
-    /** What was handed in is on the disk before anybody is told that it was taken. */
-    const keeping = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | Journal.JournalFailure> =>
-      journal.enabled ? Effect.zipLeft(effect, journal.flush) : effect
-
+    const intake = new Intake(origin.agent, journal, persistence?.taken)
     const steering = Steering.make(tree, node)
     const { interrupt, receiver, select, selected, takeBack } = steering
 
@@ -317,7 +305,7 @@ export const startWith = (
       yield* Scope.close(scope, Exit.void)
     })
     const stop = Effect.gen(function* () {
-      stopped = true
+      intake.close()
       // In a fiber of its own: what does not let itself be interrupted is left behind, and the end is told all the same.
       const closing = yield* Effect.forkDaemon(close)
       const closed = yield* Effect.timeoutOption(Effect.interruptible(Fiber.await(closing)), within)
@@ -335,25 +323,28 @@ export const startWith = (
       yield* Option.getOrElse(closed, () => Exit.void)
     })
     const shutdown = Effect.uninterruptible(
-      Effect.suspend(() => (stopped ? Effect.asVoid(Deferred.await(done)) : stop))
+      Effect.suspend(() => (intake.isClosed ? Effect.asVoid(Deferred.await(done)) : stop))
     )
     yield* Scope.addFinalizer(outer, Effect.zipRight(Effect.ignore(journal.freeze), shutdown))
 
     return {
       id,
       origin,
-      send: (text, { target } = {}) => admitted(keeping(steering.send(text, target))),
-      broadcast: (text, targets) => admitted(keeping(steering.broadcast(text, targets))),
+      send: (text, { id, target } = {}) => intake.take((id) => steering.send(text, { id, target }), id),
+      broadcast: (text, targets) => intake.take(() => steering.broadcast(text, targets)),
       receiver,
       select,
       selected,
       interrupt,
       takeBack,
-      enqueue: (text) => admitted(keeping(session.enqueue(text))),
-      turn: (text, options) => admitted(session.turn(text, options)),
+      enqueue: (text, { id } = {}) => intake.take((id) => session.enqueue(text, id), id),
+      turn: (text, options) => intake.admit(session.turn(text, options)),
       run: (text) =>
         Effect.map(
-          Effect.zipRight(admitted(keeping(session.send(text))), session.awaitIdle),
+          Effect.zipRight(
+            intake.take(() => session.send(text)),
+            session.awaitIdle
+          ),
           Option.getOrElse(() => Cancelled({ reason: "shutdown", steps: 0 }))
         ),
       cancel: (reason = "user") => session.cancel(reason),
@@ -377,14 +368,17 @@ export const startWith = (
           })
           if (Either.isLeft(outcome) || !outcome.right.changed) return Effect.succeed(outcome)
           const status = permissions.status(policy, id)
-          return Effect.as(
-            publish({
-              _tag: "PermissionStatusChanged",
-              default: status.default,
-              ...(status.suspension === undefined ? {} : { suspension: status.suspension })
-            }),
-            outcome
-          )
+          const told = publish({
+            _tag: "PermissionStatusChanged",
+            default: status.default,
+            ...(status.suspension === undefined ? {} : { suspension: status.suspension })
+          })
+          // A process that goes on must not forget what somebody was told here.
+          const kept = Effect.match(journal.flush, {
+            onFailure: ({ message }) => Either.left(`It counts until this process ends, but is not kept: ${message}`),
+            onSuccess: () => outcome
+          })
+          return Effect.zipRight(told, kept)
         }),
       report: (message) => Effect.asVoid(publish({ _tag: "AgentError", message: redactor.text(message) })),
       history: session.history,
@@ -392,7 +386,7 @@ export const startWith = (
       agents: Effect.sync(() => [...tree.nodes.values()]),
       tools,
       model: session.model,
-      setModel: session.setModel,
+      setModel: (next) => session.setModel(next),
       shutdown,
       done: Deferred.await(done)
     } satisfies Agent

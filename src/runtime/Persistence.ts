@@ -32,6 +32,8 @@ export interface Persistence {
   readonly kept: (requestId: string) => Kept | undefined
   /** What its model calls used so far. */
   readonly spent: ReadonlyArray<TokenLedger.Entry>
+  /** Ids of what users said to it and its children. */
+  readonly taken: ReadonlySet<string>
 }
 
 export type BeginFailure = StoreError.SessionLocked | StoreError.StoreUnwritable | StoreError.StoreUnusable
@@ -42,7 +44,14 @@ export const begin = (store: SessionStore.Service): Effect.Effect<Persistence, B
     const ids = yield* IdGenerator
     const rootSessionId = ids.unsafeNext("ses") as SessionId
     const lease = yield* store.lock(rootSessionId)
-    return { rootSessionId, journal: yield* Journal.make(lease), restored: undefined, kept: () => undefined, spent: [] }
+    return {
+      rootSessionId,
+      journal: yield* Journal.make(lease),
+      restored: undefined,
+      kept: () => undefined,
+      spent: [],
+      taken: nothing
+    }
   })
 
 /** Goes on with a session that no other process runs. */
@@ -64,7 +73,8 @@ export const resume = (
       journal: yield* Journal.make(lease),
       restored,
       kept: (id) => kept.get(id),
-      spent: spentIn(entries)
+      spent: spentIn(entries),
+      taken: takenIn(entries)
     }
   })
 
@@ -131,6 +141,16 @@ export const retell =
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const nothing: ReadonlySet<string> = new Set()
+
+/** Words that were withdrawn were taken all the same. */
+const takenIn = (entries: ReadonlyArray<JournalEntry.Written>): ReadonlySet<string> =>
+  new Set(
+    entries.flatMap(({ entry }) =>
+      entry._tag === "MessageReceived" && entry.message.source === "user" ? [entry.message.id] : []
+    )
+  )
 
 const spentIn = (entries: ReadonlyArray<JournalEntry.Written>): ReadonlyArray<TokenLedger.Entry> => {
   const agents = new Map<SessionId, string>()

@@ -9,7 +9,6 @@
  *
  * Deciding and filing are one synchronous step, so words are never filed into a turn that does not read any more.
  */
-import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import type { MessageId } from "../core/Id.js"
 import type * as Inbox from "../inbox/Inbox.js"
@@ -39,33 +38,37 @@ export class Admission {
   constructor(private readonly host: Host) {}
 
   /** Whether words would be an interjection now. */
-  readonly isReceiving = (): boolean => {
-    const { isBusy, session, stop } = this.host
-    const { end, reason } = stop()
-    if (!isBusy() || end !== undefined || reason !== undefined) return false
-    return this.isBegun() || !session.inbox.isEmpty()
+  isReceiving(): boolean {
+    const { host } = this
+    const { end, reason } = host.stop()
+    if (!host.isBusy() || end !== undefined || reason !== undefined) return false
+    return this.isBegun() || !host.session.inbox.isEmpty()
   }
 
   /** Files what somebody says. */
-  send(text: string, parentId: string): Message {
-    return this.admit((options) => this.host.session.inbox.port("user").unsafeSend(text, options), parentId)
+  send(text: string, parentId: string, id?: MessageId): Message {
+    return this.admit((options) => {
+      const named = id === undefined ? options : { ...options, id }
+      return this.host.session.inbox.port("user").unsafeSend(text, named)
+    }, parentId)
   }
 
   /** Files words for a turn of their own. */
-  enqueue(text: string): Message {
+  enqueue(text: string, id?: MessageId): Message {
     this.host.wake()
-    return this.host.session.inbox.port("user").unsafeSend(text, { delivery: "queue" })
+    return this.host.session.inbox.port("user").unsafeSend(text, { delivery: "queue", id })
   }
 
-  readonly interject = (text: string, parentId: string): Option.Option<Message> =>
-    this.isReceiving() ? Option.some(this.send(text, parentId)) : Option.none()
+  interject(text: string, parentId: string, id?: MessageId): Option.Option<Message> {
+    return this.isReceiving() ? Option.some(this.send(text, parentId, id)) : Option.none()
+  }
 
   /** Files what was said to another session and not read there. */
-  readonly forward = (message: Message): void => {
+  forward(message: Message): void {
     this.admit((options) => this.host.session.inbox.unsafeRefile(message, options), "root")
   }
 
-  readonly takeBack = (): ReadonlyArray<Message> => {
+  takeBack(): ReadonlyArray<Message> {
     const { inbox } = this.host.session
     return inbox
       .peek()
@@ -85,14 +88,15 @@ export class Admission {
   }
 
   private admit(send: (options: Inbox.SendOptions) => Message, parentId: string): Message {
-    const { isBusy, isTidying, session, stop, wake } = this.host
+    const { host } = this
+    const { session } = host
     const { inbox, origin, redactor, state } = session
     if (!this.isReceiving()) {
-      const isLate = isBusy() && stop().reason !== undefined && !this.isBegun()
-      wake()
+      const isLate = host.isBusy() && host.stop().reason !== undefined && !this.isBegun()
+      host.wake()
       const message = send({})
       if (isLate) (this.later ??= new Set()).add(message.id)
-      if (isTidying()) state.generation?.unsafeInterruptAsFork(FiberId.none)
+      if (host.isTidying()) state.cut?.()
       return message
     }
     if (!this.isBegun() && !inbox.hasSteering()) this.lead = inbox.peek()[0]?.id
@@ -104,7 +108,7 @@ export class Admission {
       targetAgent: origin.agent,
       parentId
     })
-    state.generation?.unsafeInterruptAsFork(FiberId.none)
+    state.cut?.()
     return message
   }
 }

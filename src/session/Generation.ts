@@ -32,43 +32,62 @@ export interface Generated {
   readonly usage: AgentEvent.Usage
 }
 
-/** A model call that has begun; `partial` reads what has arrived so far. */
-export interface Generation {
-  readonly run: Effect.Effect<Generated, Model.ModelError>
-  /** The text so far, and nothing else: unfinished calls and reasoning leave no trace. Closes the open block. */
-  readonly partial: (finishReason: "interrupted" | "error") => Generated
-}
+/** A model call: one attempt after the other until one succeeds. */
+export class Generation {
+  private collector: Collector
 
-export const make = (session: SessionContext, model: Model.Service, newCallId: () => string): Generation => {
-  let collector = new Collector(session, model.id, newCallId)
-  const attempt = Effect.suspend(() => {
-    collector = new Collector(session, model.id, newCallId)
+  constructor(
+    private readonly session: SessionContext,
+    private readonly model: Model.Service,
+    private readonly newCallId: () => string
+  ) {
+    this.collector = new Collector(session, model.id, newCallId)
+  }
+
+  get run(): Effect.Effect<Generated, Model.ModelError> {
+    return this.attempt(1)
+  }
+
+  /** The text so far, and nothing else: unfinished calls and reasoning leave no trace. Closes the open block. */
+  partial(finishReason: "interrupted" | "error"): Generated {
+    return this.collector.partial(finishReason)
+  }
+
+  private attempt(number: number): Effect.Effect<Generated, Model.ModelError> {
+    return Effect.catchAll(
+      Effect.suspend(() => this.generated(number)),
+      (error) => this.again(error, number)
+    )
+  }
+
+  private generated(number: number): Effect.Effect<Generated, Model.ModelError> {
+    const { model, newCallId, session } = this
+    if (number > 1) this.collector = new Collector(session, model.id, newCallId)
+    const { collector } = this
     setStatus(session, "thinking")
-    const parts = model.stream(session.history.prompt, session.tools.tools, {
-      agent: session.origin.agent,
-      sessionId: session.origin.sessionId
-    })
+    const { agent, sessionId } = session.origin
+    const parts = model.stream(session.history.prompt, session.tools.tools, { agent, sessionId })
     return Effect.flatMap(
       drain(parts, (chunk) => collector.take(chunk)),
       () => collector.finish()
     )
-  })
-  const { limits } = session
-  const retrying = (number: number): Effect.Effect<Generated, Model.ModelError> =>
-    Effect.catchAll(attempt, (error) => {
-      collector.closeBlock()
-      if (!Model.isTransient(error) || number >= limits.modelAttempts) return Effect.fail(error)
-      return Effect.flatMap(Random.nextRange(0.5, 1), (jitter) => {
-        const asked = error._tag === "Network" ? undefined : error.retryAfter
-        const doubled = Duration.toMillis(limits.retryDelay) * 2 ** (number - 1) * jitter
-        const delay = Math.round(Math.min(asked ?? doubled, Duration.toMillis(limits.maxRetryDelay)))
-        const reason = session.redactor.text(error.message)
-        emit(session, { _tag: "ModelRetried", model: model.id, attempt: number + 1, reason, delay })
-        TokenBudget.spend(session, { model: model.id, usage: {}, kind: "retry" })
-        return Effect.zipRight(Effect.sleep(delay), retrying(number + 1))
-      })
+  }
+
+  private again(error: Model.ModelError, number: number): Effect.Effect<Generated, Model.ModelError> {
+    const { collector, model, session } = this
+    const { limits } = session
+    collector.closeBlock()
+    if (!Model.isTransient(error) || number >= limits.modelAttempts) return Effect.fail(error)
+    return Effect.flatMap(Random.nextRange(0.5, 1), (jitter) => {
+      const asked = error._tag === "Network" ? undefined : error.retryAfter
+      const doubled = Duration.toMillis(limits.retryDelay) * 2 ** (number - 1) * jitter
+      const delay = Math.round(Math.min(asked ?? doubled, Duration.toMillis(limits.maxRetryDelay)))
+      const reason = session.redactor.text(error.message)
+      emit(session, { _tag: "ModelRetried", model: model.id, attempt: number + 1, reason, delay })
+      TokenBudget.spend(session, { model: model.id, usage: {}, kind: "retry" })
+      return Effect.zipRight(Effect.sleep(delay), this.attempt(number + 1))
     })
-  return { run: retrying(1), partial: (finishReason) => collector.partial(finishReason) }
+  }
 }
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import type { MessageId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
 import type { Message } from "../inbox/Message.js"
 import type { Delegations } from "./Delegation.js"
@@ -29,7 +30,7 @@ export interface Agent {
    * Of a child: interjects after all, or gives it a turn of its own, whose end its parent is told. Nothing when it has
    * ended. Absent for the root.
    */
-  readonly begin?: ((text: string) => Effect.Effect<Option.Option<Message>>) | undefined
+  readonly begin?: ((text: string, id?: MessageId) => Effect.Effect<Option.Option<Message>>) | undefined
 }
 
 /** Who would hear. */
@@ -104,12 +105,12 @@ export const find = <A extends Agent>(agents: Iterable<A>, target: string): Eith
   return Either.left(new AgentUnknown({ target, agents: paths }))
 }
 
-/** Hands the words to whom they are meant for, or up from there. Yields once they are filed. */
-export const deliver = (scene: Scene, text: string): Effect.Effect<Message> =>
+/** Hands the words to whom they are meant for, or up from there. Yields once they are filed, under this id if it is given. */
+export const deliver = (scene: Scene, text: string, id?: MessageId): Effect.Effect<Message> =>
   Effect.uninterruptible(
     Effect.suspend(() => {
       const { agent, chosen, parentId } = receiver(scene)
-      return handIn(scene, agent, text, parentId, chosen)
+      return handIn(scene, agent, { text, id }, parentId, chosen)
     })
   )
 
@@ -135,23 +136,29 @@ const parentOf = (agents: ReadonlyArray<Agent>, { origin }: Agent): Agent | unde
 const callOver = (agents: ReadonlyArray<Agent>, agent: Agent): string =>
   parentOf(agents, agent)?.session.delegations.of(agent.origin.sessionId)?.toolCallId ?? "root"
 
+interface Words {
+  readonly text: string
+  readonly id: MessageId | undefined
+}
+
 const handIn = (
   scene: Scene,
   agent: Agent,
-  text: string,
+  words: Words,
   parentId: string,
   mayBegin: boolean
 ): Effect.Effect<Message> => {
   const { begin, origin, session } = agent
+  const { id, text } = words
   const isRoot = origin.sessionId === scene.root.origin.sessionId
-  if (isRoot || begin === undefined) return scene.root.session.send(text)
+  if (isRoot || begin === undefined) return scene.root.session.send(text, "root", id)
   const up = Effect.suspend(() => {
     const parent = parentOf(scene.agents, agent) ?? scene.root
-    return handIn(scene, parent, text, callOver(scene.agents, parent), false)
+    return handIn(scene, parent, words, callOver(scene.agents, parent), false)
   })
-  return Option.match(session.interject(text, parentId), {
+  return Option.match(session.interject(text, parentId, id), {
     onSome: Effect.succeed,
     onNone: () =>
-      mayBegin ? Effect.flatMap(begin(text), Option.match({ onNone: () => up, onSome: Effect.succeed })) : up
+      mayBegin ? Effect.flatMap(begin(text, id), Option.match({ onNone: () => up, onSome: Effect.succeed })) : up
   })
 }

@@ -1,9 +1,9 @@
 /**
- * The calls of a session whose tools run right now, each in a fiber of its own: so that one can be cancelled alone, and one
- * that does not stop holds nothing up.
+ * The calls of a session whose tools run right now: so that one can be cancelled alone, and one that does not stop holds
+ * nothing up.
  *
  * ```
- *  start ──► running ──(its fiber ends)─────────────────────────► over
+ *  begin ──► running ──(its tool ends)──────────────────────────► over
  *               └─ stop ─► interrupted ──(within the patience)──► over
  *                                      └─(else) left behind ────► over, and told
  * ```
@@ -18,6 +18,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { ToolCallId } from "../core/Id.js"
 import type { ToolCall } from "../tool/ToolCall.js"
+import { Legs } from "./Legs.js"
 
 /** No tool runs for this call: it never did, waits for an answer, or has ended. */
 export class ToolCallNotRunning extends Schema.TaggedError<ToolCallNotRunning>("assent/session/ToolCallNotRunning")(
@@ -34,21 +35,51 @@ export class ToolCallNotRunning extends Schema.TaggedError<ToolCallNotRunning>("
   }
 }
 
+/** What runs a call: a fiber of its own, or the leg of the turn when it is the only one. */
+export type By = Fiber.RuntimeFiber<void> | Legs
+
 /** One call whose tool runs. */
-export interface RunningCall {
-  readonly call: ToolCall
-  readonly fiber: Fiber.RuntimeFiber<void>
+export class RunningCall {
   /** The user cancelled this call alone. */
-  cancelled: boolean
-  over: boolean
+  cancelled = false
+  over = false
+  private waiting: Array<() => void> | undefined
+
+  constructor(
+    readonly call: ToolCall,
+    private readonly by: By,
+    /** Told once, when the call has ended or was left behind. */
+    private readonly ended: (call: RunningCall) => void
+  ) {}
+
+  interrupt(): void {
+    if (this.by instanceof Legs) this.by.cut()
+    else this.by.unsafeInterruptAsFork(FiberId.none)
+  }
+
+  /** What waits for it goes on. */
+  leave(): void {
+    if (this.by instanceof Legs) this.by.leave()
+  }
+
+  whenOver(then: () => void): void {
+    const waiting = (this.waiting ??= [])
+    waiting.push(then)
+  }
+
+  end(): void {
+    this.over = true
+    this.ended(this)
+    for (const tell of this.waiting ?? []) tell()
+  }
 }
 
 export class RunningCalls {
-  private running: Map<ToolCallId, Entry> | undefined
+  private running: Map<ToolCallId, RunningCall> | undefined
 
   /** `patience`: how long a call may take to stop. `leftBehind` is told, in a sentence, of one that took longer. */
   constructor(
-    private readonly patience: Duration.DurationInput,
+    readonly patience: Duration.DurationInput,
     private readonly leftBehind: (sentence: string) => void
   ) {}
 
@@ -60,42 +91,19 @@ export class RunningCalls {
     return this.running?.has(id) === true
   }
 
-  /**
-   * Starts a call and adds it to `batch`, in one step; whoever holds the batch {@link stop}s it when interrupted. `over` is
-   * called once, when the call has ended or was left behind.
-   */
-  start(
-    call: ToolCall,
-    run: Effect.Effect<void>,
-    batch: Array<RunningCall>,
-    over: (call: RunningCall) => void
-  ): Effect.Effect<void> {
-    return Effect.uninterruptible(
-      Effect.map(Effect.forkDaemon(Effect.interruptible(run)), (fiber) => {
-        const entry: Entry = { call, fiber, cancelled: false, over: false, waiting: [over] }
-        this.running ??= new Map()
-        this.running.set(call.id, entry)
-        batch.push(entry)
-        fiber.addObserver(() => this.release(entry))
-      })
-    )
+  /** A call runs from now on, until it is {@link release}d. */
+  begin(call: ToolCall, by: By, ended: (call: RunningCall) => void): RunningCall {
+    const entry = new RunningCall(call, by, ended)
+    this.running ??= new Map()
+    this.running.set(call.id, entry)
+    return entry
   }
 
-  /** Waits until all of them are over. */
-  ended(batch: ReadonlyArray<RunningCall>): Effect.Effect<void> {
-    return Effect.async((resume) => {
-      let left = 0
-      const one = () => {
-        if (--left === 0) resume(Effect.void)
-      }
-      for (const { call, over } of batch) {
-        const entry = over ? undefined : this.running?.get(call.id)
-        if (entry === undefined) continue
-        left++
-        entry.waiting.push(one)
-      }
-      if (left === 0) resume(Effect.void)
-    })
+  /** The call's tool has ended. Doing it again does nothing. */
+  release(entry: RunningCall): void {
+    if (entry.over) return
+    this.running?.delete(entry.call.id)
+    entry.end()
   }
 
   /** Interrupts them and waits until all are over, which is not for ever: what does not stop is left behind. */
@@ -103,9 +111,9 @@ export class RunningCalls {
     return Effect.suspend(() => {
       const open = batch.filter(({ over }) => !over)
       if (open.length === 0) return Effect.void
-      for (const { fiber } of open) fiber.unsafeInterruptAsFork(FiberId.none)
-      return Effect.map(Effect.timeoutOption(Effect.interruptible(this.ended(open)), this.patience), (ended) => {
-        if (Option.isNone(ended)) this.abandon(open)
+      for (const entry of open) entry.interrupt()
+      return Effect.map(Effect.timeoutOption(Effect.interruptible(allOver(open)), this.patience), (ended) => {
+        if (Option.isNone(ended)) for (const entry of open) this.abandon(entry)
       })
     })
   }
@@ -122,24 +130,16 @@ export class RunningCalls {
     )
   }
 
-  private abandon(batch: ReadonlyArray<RunningCall>): void {
-    for (const { call } of batch) {
-      const entry = this.running?.get(call.id)
-      if (entry === undefined) continue
-      const patience = Duration.format(this.patience)
-      this.leftBehind(
-        `${call.name} (${call.id}) did not stop within ${patience} and was left behind. What it still does is not seen; ` +
-          `make its handler interruptible.`
-      )
-      this.release(entry)
-    }
-  }
-
-  private release(entry: Entry): void {
+  /** Leaves a call behind, and tells it. */
+  abandon(entry: RunningCall): void {
     if (entry.over) return
-    entry.over = true
-    this.running?.delete(entry.call.id)
-    for (const tell of entry.waiting) tell(entry)
+    const { call } = entry
+    this.leftBehind(
+      `${call.name} (${call.id}) did not stop within ${Duration.format(this.patience)} and was left behind. What it still ` +
+        `does is not seen; make its handler interruptible.`
+    )
+    this.release(entry)
+    entry.leave()
   }
 }
 
@@ -147,6 +147,16 @@ export class RunningCalls {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-interface Entry extends RunningCall {
-  readonly waiting: Array<(call: RunningCall) => void>
-}
+const allOver = (batch: ReadonlyArray<RunningCall>): Effect.Effect<void> =>
+  Effect.async((resume) => {
+    let left = 0
+    const one = () => {
+      if (--left === 0) resume(Effect.void)
+    }
+    for (const entry of batch) {
+      if (entry.over) continue
+      left++
+      entry.whenOver(one)
+    }
+    if (left === 0) resume(Effect.void)
+  })

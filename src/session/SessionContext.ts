@@ -2,7 +2,6 @@
 import type * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as Fiber from "effect/Fiber"
 import type { CorrelationId, MessageId, ToolCallId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
@@ -58,6 +57,10 @@ export const defaultLimits: Limits = {
   stopWithin: "5 seconds"
 }
 
+/** These limits, and the defaults of what they leave open. */
+export const limitsOf = (limits: Partial<Limits> | undefined): Limits =>
+  limits === undefined ? defaultLimits : { ...defaultLimits, ...limits }
+
 export interface SessionContext {
   readonly origin: Origin.Origin
   readonly history: History.History
@@ -88,25 +91,28 @@ export interface SessionContext {
 type Stream = Chunk["stream"]
 
 export interface SessionState {
+  /** Of the next model call. */
+  model: Model.Service
   /** The running turn; undefined while idle. */
   correlationId: CorrelationId | undefined
-  /** The running generation, or the call that writes a summary: what an interjection interrupts. */
-  generation: Fiber.RuntimeFiber<unknown, unknown> | undefined
+  /** Stops what the model says right now, an answer or a summary: called by an interjection. */
+  cut: (() => void) | undefined
   /** Interjections that were read and no model call has seen yet; outlives a turn that is cancelled in between. */
   readonly unseen: Array<MessageId>
   /** What running calls print, on its way to events: one flow for each call and stream. */
-  readonly output: Map<ToolCallId, { readonly [S in Stream]: Redaction.Flow }>
+  output: Map<ToolCallId, { readonly [S in Stream]: Redaction.Flow }> | undefined
   status: AgentEvent.AgentStatus
   /** Of the running turn, where it has one of its own. */
   authority: PermissionGate.Authority | undefined
 }
 
 /** The state of a session that was not spoken to yet. */
-export const idle = (): SessionState => ({
+export const idle = (model: Model.Service): SessionState => ({
+  model,
   correlationId: undefined,
-  generation: undefined,
+  cut: undefined,
   unseen: [],
-  output: new Map(),
+  output: undefined,
   status: "idle",
   authority: undefined
 })
@@ -133,20 +139,21 @@ export const printed = (session: SessionContext, { stream, text }: Chunk): Effec
   Effect.flatMap(Origin.current, ({ toolCallId }) => {
     // A call that was left behind, or has ended, has nothing more to say.
     if (toolCallId === undefined || !session.calls.has(toolCallId)) return Effect.void
-    const flows = session.state.output.get(toolCallId) ?? {
+    const output = (session.state.output ??= new Map())
+    const flows = output.get(toolCallId) ?? {
       stdout: session.redactor.flow(),
       stderr: session.redactor.flow()
     }
-    session.state.output.set(toolCallId, flows)
+    output.set(toolCallId, flows)
     const shown = flows[stream].push(text)
     return shown === "" ? Effect.void : tell(session, { _tag: "ToolOutput", toolCallId, stream, text: shown })
   })
 
 /** Tells what of a call's output was held back; its last words before its end. */
 export const flushOutput = (session: SessionContext, toolCallId: ToolCallId): void => {
-  const flows = session.state.output.get(toolCallId)
+  const flows = session.state.output?.get(toolCallId)
   if (flows === undefined) return
-  session.state.output.delete(toolCallId)
+  session.state.output?.delete(toolCallId)
   for (const stream of ["stdout", "stderr"] as const) {
     const text = flows[stream].end()
     if (text !== "") emit(session, { _tag: "ToolOutput", toolCallId, stream, text })

@@ -100,14 +100,14 @@ export interface Service {
   readonly run: Effect.Effect<never>
   /**
    * Hands in a user's words: a turn when idle, an interjection when busy, which stops the running generation. Deciding and
-   * filing are one step.
+   * filing are one step. Without an `id` the message gets a fresh one.
    */
-  readonly send: (text: string, parentId?: string) => Effect.Effect<Message>
+  readonly send: (text: string, parentId?: string, id?: MessageId) => Effect.Effect<Message>
   /**
    * Interjects if a turn runs, or is about to; nothing when none does, or when it has decided to end. At once: deciding and
    * filing are one step.
    */
-  readonly interject: (text: string, parentId: string) => Option.Option<Message>
+  readonly interject: (text: string, parentId: string, id?: MessageId) => Option.Option<Message>
   /** Whether {@link interject} would, now. */
   readonly isReceiving: () => boolean
   /** As {@link send}, at once, for words that were handed to another session and not read there. They keep their id. */
@@ -115,7 +115,7 @@ export interface Service {
   /** Takes back the words that the user sent and no turn has read yet, oldest first. Queued words stay. */
   readonly takeBack: () => ReadonlyArray<Message>
   /** Hands in words for the next turn. */
-  readonly enqueue: (text: string) => Effect.Effect<Message>
+  readonly enqueue: (text: string, id?: MessageId) => Effect.Effect<Message>
   /**
    * Hands in words for a turn of their own and waits for its end. Interrupting it withdraws the words, or cancels the turn
    * when that has begun. One turn runs at a time, so a tool that waits for a turn of its own session waits for ever.
@@ -124,7 +124,7 @@ export interface Service {
   /** As {@link turn}, for whoever has to decide and file in one step; nothing once the session has ended. */
   readonly order: (
     text: string,
-    options?: TurnOptions & { readonly span?: AnySpan | undefined }
+    options?: TurnOptions & { readonly span?: AnySpan | undefined; readonly id?: MessageId | undefined }
   ) => Option.Option<Order>
   /** As {@link order}, for words that another process filed and whose turn has no end yet. Before {@link run}. */
   readonly rejoin: (id: MessageId) => Pick<Order, "end" | "giveUp">

@@ -2,6 +2,7 @@
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { AnySpan } from "effect/Tracer"
+import type * as Origin from "../core/Origin.js"
 import type { EndReason } from "../event/AgentEvent.js"
 import type { Message } from "../inbox/Message.js"
 import type * as Model from "../model/Model.js"
@@ -11,6 +12,8 @@ import type { SessionContext } from "./SessionContext.js"
 
 export interface TurnOptions {
   readonly input: ReadonlyArray<Message>
+  /** As whom the turn's fibers act. */
+  readonly origin: Origin.Origin
   /** Where the turn was ordered, if that is known. */
   readonly parent: AnySpan | undefined
   /** Asked once the turn has ended. */
@@ -19,12 +22,13 @@ export interface TurnOptions {
 
 /** Around a whole turn. */
 export const turn =
-  (session: SessionContext, { ended, input, parent }: TurnOptions) =>
+  (session: SessionContext, { ended, input, origin, parent }: TurnOptions) =>
   <R>(effect: Effect.Effect<void, never, R>): Effect.Effect<void, never, R> =>
     session.spans.within(
       () => ({
         name: "assent.turn",
         parent,
+        origin,
         attributes: {
           "gen_ai.operation.name": "invoke_agent",
           "gen_ai.request.model": session.model().id,

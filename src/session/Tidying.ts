@@ -9,7 +9,6 @@ import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as Compaction from "./Compaction.js"
-import type { History } from "./History.js"
 import { emit, type SessionContext } from "./SessionContext.js"
 import * as TokenBudget from "./TokenBudget.js"
 
@@ -40,9 +39,8 @@ export interface Loop {
 
 export const make = (compaction: Compaction.Service, loop: Loop): Tidying => new SessionTidying(compaction, loop)
 
-/** What compaction needs of a session that is being made. */
-export const hostOf = (history: History, session: () => SessionContext): Compaction.Host =>
-  new SessionHost(history, session)
+/** What compaction needs of a session. */
+export const hostOf = (session: SessionContext): Compaction.Host => new SessionHost(session)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -96,44 +94,45 @@ class SessionTidying implements Tidying {
 
 // An object with getters is a table of its own to the engine, 1.5 KB for each session; a class has them once.
 class SessionHost implements Compaction.Host {
-  constructor(
-    readonly history: History,
-    private readonly session: () => SessionContext
-  ) {}
+  constructor(private readonly session: SessionContext) {}
+
+  get history() {
+    return this.session.history
+  }
 
   get origin() {
-    return this.session().origin
+    return this.session.origin
   }
 
   get spans() {
-    return this.session().spans
+    return this.session.spans
   }
 
   get redactor() {
-    return this.session().redactor
+    return this.session.redactor
   }
 
   get inbox() {
-    return this.session().inbox
+    return this.session.inbox
   }
 
   model() {
-    return this.session().model()
+    return this.session.model()
   }
 
   emit(body: AgentEvent.Body): void {
-    emit(this.session(), body)
+    emit(this.session, body)
   }
 
   hold(fiber: Fiber.RuntimeFiber<unknown, unknown> | undefined): void {
-    this.session().state.generation = fiber
+    this.session.state.cut = fiber && (() => fiber.unsafeInterruptAsFork(FiberId.none))
   }
 
   replaced(reason: Compaction.Reason, messages: ReadonlyArray<Prompt.Message>): void {
-    this.session().journal?.replaced(reason, messages)
+    this.session.journal?.replaced(reason, messages)
   }
 
   spent(model: string, usage: AgentEvent.Usage): void {
-    TokenBudget.spend(this.session(), { model, usage, kind: "summary" })
+    TokenBudget.spend(this.session, { model, usage, kind: "summary" })
   }
 }

@@ -15,23 +15,22 @@ export interface Options {
   readonly ambient: () => Context.Context<never>
 }
 
-export const make = ({
-  ambient,
-  interactor,
-  sink
-}: Options): ((entry: ToolRegistry.Entry) => Context.Context<never>) => {
-  let shared: Context.Context<never> | undefined
-  let merged: Map<ToolRegistry.Entry, Context.Context<never>> | undefined
-  return (entry) => {
-    const known = merged?.get(entry)
+export class ToolContexts {
+  private shared: Context.Context<never> | undefined
+  private readonly merged = new Map<ToolRegistry.Entry, Context.Context<never>>()
+
+  constructor(private readonly options: Options) {}
+
+  of(entry: ToolRegistry.Entry): Context.Context<never> {
+    const known = this.merged.get(entry)
     if (known !== undefined) return known
-    shared ??= Context.merge(
+    const { ambient, interactor, sink } = this.options
+    this.shared ??= Context.merge(
       ambient(),
       Context.make(InteractorTag, interactor).pipe(Context.add(ToolOutput, sink))
     ) as Context.Context<never>
-    const context = Context.merge(entry.context, shared)
-    merged ??= new Map()
-    merged.set(entry, context)
+    const context = Context.merge(entry.context, this.shared)
+    this.merged.set(entry, context)
     return context
   }
 }

@@ -4,13 +4,15 @@
  * Calls are prepared one after the other in proposal order, which is where approvals are asked; each starts as soon as it
  * is allowed, a bounded number at once; results are reported in proposal order. Whatever happens, every proposed call has
  * exactly one result.
+ *
+ * A lone call runs in the fiber of its turn, which spares it a fiber of its own: see `Legs`.
  */
 import * as Cause from "effect/Cause"
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as FiberRef from "effect/FiberRef"
+import * as FiberRefs from "effect/FiberRefs"
 import * as Option from "effect/Option"
 import * as Origin from "../core/Origin.js"
 import { canonicalJson } from "../core/Digest.js"
@@ -22,42 +24,161 @@ import type { ToolOutcome } from "../core/ToolOutcome.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import { denied } from "../permission/Verdict.js"
+import type { Legs, Work } from "./Legs.js"
 import * as Restored from "./Restored.js"
 import type { RunningCall } from "./RunningCalls.js"
 import * as SessionSpan from "./SessionSpan.js"
-import type { Restore } from "./Tidying.js"
 import { emit, flushOutput, setStatus, type SessionContext } from "./SessionContext.js"
 
-/** The results of a batch, complete at any moment: calls without an end so far count as cancelled. */
-export interface Batch {
-  /** Tells that the calls were proposed. Once, before `run`. */
-  readonly propose: () => void
-  /** Says itself where it may be interrupted; the rest of it may not. */
-  readonly run: (restore: Restore) => Effect.Effect<void, never, Interactor>
-  /** In proposal order. Call it after `run` ended, however it ended. */
-  readonly results: () => ReadonlyArray<ToolResult>
-}
+/** What runs a call that may run; nothing when its result is known without. */
+export type Prepared = Effect.Effect<void> | undefined
 
-/** `before` is how far each call had come when the process stopped that ran them first. */
-export const make = (
-  session: SessionContext,
-  calls: ReadonlyArray<ToolCall>,
-  before?: ReadonlyMap<string, Restored.RestoredCall>
-): Batch => {
+export class Batch {
   // By the call's index; arrays, because a batch is mostly one call, and thousands of them may wait to be approved.
-  const known: Array<ToolResult | undefined> = []
-  const startedAt: Array<number | undefined> = []
-  let room = true
-  // Told when a call is proposed and when it starts, mostly with the same arguments.
-  const summaries = new Map<unknown, string>()
-  const summaryOf = (params: unknown): string => {
-    const known = summaries.get(params) ?? Redaction.summarize(params, session.redactor)
-    summaries.set(params, known)
-    return known
+  private readonly known: Array<ToolResult | undefined> = []
+  private readonly startedAt: Array<number | undefined> = []
+  /** Of the proposed arguments, by call: a call mostly starts with them. */
+  private readonly summaries: Array<string> = []
+  private room = true
+  /** Of the fiber that prepares the calls, to be put back when they are done with. */
+  private outer: FiberRefs.FiberRefs | undefined
+  private readonly running: Array<RunningCall> = []
+  /** Calls that were started, or are about to, and are not over. */
+  private open = 0
+  private isStopped = false
+  private notify: (() => void) | undefined
+
+  /** `before` is how far each call had come when the process stopped that ran them first. */
+  constructor(
+    private readonly session: SessionContext,
+    private readonly calls: ReadonlyArray<ToolCall>,
+    private readonly before: ReadonlyMap<string, Restored.RestoredCall> | undefined
+  ) {}
+
+  /** Tells that the calls were proposed. Once, before anything runs. */
+  propose(): void {
+    const { session } = this
+    setStatus(session, "executing")
+    for (const [index, call] of this.calls.entries()) {
+      if (this.before?.get(call.id)?.ended !== undefined) continue
+      const summary = Redaction.summarize(call.params, session.redactor)
+      this.summaries[index] = summary
+      this.room = emit(session, { _tag: "ToolCallProposed", toolCallId: call.id, tool: call.name, summary })
+    }
   }
+
+  /** Decides about the call of a batch of one. */
+  prepareOnly(call: ToolCall): Effect.Effect<Prepared, never, Interactor> {
+    return this.whenRoom(this.inCall(call, 0))
+  }
+
+  /** Runs it as a section of its turn, and goes on. */
+  runOnly(call: ToolCall, run: Effect.Effect<void>, legs: Legs, then: () => Work): Work {
+    const { calls } = this.session
+    const entry = calls.begin(call, legs, ({ cancelled }) => this.over(0, call, cancelled))
+    return legs.section(
+      Effect.flatMap(run, () => this.back()),
+      (exit) => {
+        if (Exit.isFailure(exit)) this.crashed(0, call, exit.cause)
+        calls.release(entry)
+        return then()
+      },
+      () => calls.abandon(entry)
+    )
+  }
+
+  /** Prepares all calls and runs them side by side, each in a fiber of its own. Whoever is interrupted in it {@link stop}s. */
+  runAll(): Work {
+    return this.whenRoom(this.all())
+  }
+
+  /** Stops what runs; nothing is started any more. */
+  stop(): Effect.Effect<void> {
+    this.isStopped = true
+    return this.session.calls.stop(this.running)
+  }
+
+  /** In proposal order; calls without an end so far count as cancelled. Call it when nothing runs any more. */
+  results(): ReadonlyArray<ToolResult> {
+    for (const [index, call] of this.calls.entries()) this.over(index, call, false)
+    return this.calls.flatMap((_, index) => this.known[index] ?? [])
+  }
+
+  /** Notes that preparing the call went wrong: that is the call's failure, not the turn's. */
+  crashed(index: number, call: ToolCall, cause: Cause.Cause<never>): void {
+    if (Cause.isInterruptedOnly(cause)) return
+    this.end(index, call, "failed", `${call.name} crashed: ${messageOf(Cause.squash(cause))}`)
+  }
+
+  /** Puts back what was set for the calls. */
+  back(): Effect.Effect<void> {
+    const { outer } = this
+    if (outer === undefined) return Effect.void
+    this.outer = undefined
+    return Effect.updateFiberRefs(() => outer)
+  }
+
+  private whenRoom<A, R>(effect: Effect.Effect<A, never, R>): Effect.Effect<A, never, R> {
+    return this.room ? effect : Effect.zipRight(this.session.bus.awaitRoom, effect)
+  }
+
+  private all(): Effect.Effect<void, never, Interactor> {
+    const { calls, session } = this
+    const { parallelTools } = session.limits
+    return Effect.gen(this, function* () {
+      const permits = calls.length > parallelTools ? yield* Effect.makeSemaphore(parallelTools) : undefined
+      for (const [index, call] of calls.entries()) {
+        const run = yield* Effect.catchAllCause(this.inCall(call, index), (cause) => {
+          if (Cause.isInterrupted(cause)) return Effect.failCause(cause)
+          this.crashed(index, call, cause)
+          return Effect.succeed<Prepared>(undefined)
+        })
+        if (run === undefined) continue
+        this.open++
+        yield* Effect.forkDaemon(this.started(index, call, permits === undefined ? run : permits.withPermits(1)(run)))
+      }
+      yield* this.back()
+      yield* this.allOver
+    })
+  }
+
+  /** In the call's own fiber: says that it runs, unless the batch was stopped before it came to that. */
+  private started(index: number, call: ToolCall, run: Effect.Effect<void>): Effect.Effect<void> {
+    return Effect.withFiberRuntime((fiber) => {
+      if (this.isStopped) return Effect.void
+      const { calls } = this.session
+      const entry = calls.begin(call, fiber, ({ cancelled }) => {
+        this.over(index, call, cancelled)
+        this.open--
+        if (this.open === 0) this.notify?.()
+      })
+      this.running.push(entry)
+      fiber.addObserver((exit) => {
+        if (Exit.isFailure(exit)) this.crashed(index, call, exit.cause)
+        calls.release(entry)
+      })
+      return run
+    })
+  }
+
+  private get allOver(): Effect.Effect<void> {
+    return Effect.async((resume) => {
+      if (this.open === 0) resume(Effect.void)
+      else this.notify = () => resume(Effect.void)
+    })
+  }
+
+  // Interrupted alone or with the batch, a call says nothing any more; this says it for it.
+  private over(index: number, call: ToolCall, cancelled: boolean): void {
+    if (this.known[index] !== undefined) return
+    const why = cancelled ? "The user cancelled this call." : "The call was cancelled."
+    this.end(index, call, "cancelled", why, this.startedAt[index])
+  }
+
   /** False: the bus is full. */
-  const end = (index: number, call: ToolCall, outcome: ToolOutcome, result: unknown, startedAt?: number): boolean => {
-    if (known[index] !== undefined) return true
+  private end(index: number, call: ToolCall, outcome: ToolOutcome, result: unknown, startedAt?: number): boolean {
+    if (this.known[index] !== undefined) return true
+    const { session } = this
     const shown = presentable(session, result)
     const unusable = Either.isLeft(shown)
     const toolResult: ToolResult = {
@@ -66,116 +187,115 @@ export const make = (
       outcome: unusable ? "failed" : outcome,
       result: unusable ? `${call.name} returned something that cannot be written as JSON.` : shown.right
     }
-    known[index] = toolResult
+    this.known[index] = toolResult
     session.journal?.ended(toolResult)
     flushOutput(session, call.id)
     const summary = Redaction.summarize(toolResult.result, session.redactor)
-    return emit(session, {
-      _tag: "ToolCallEnded",
-      toolCallId: call.id,
-      tool: call.name,
-      outcome: toolResult.outcome,
-      summary,
-      ...(startedAt === undefined ? {} : { duration: session.now() - startedAt })
+    const told = { _tag: "ToolCallEnded", toolCallId: call.id, tool: call.name, outcome: toolResult.outcome } as const
+    return startedAt === undefined
+      ? emit(session, { ...told, summary })
+      : emit(session, { ...told, summary, duration: session.now() - startedAt })
+  }
+
+  /** Decides about one call, as that call. */
+  private inCall(call: ToolCall, index: number): Effect.Effect<Prepared, never, Interactor> {
+    const enter = Effect.updateFiberRefs((id, refs) => {
+      this.outer ??= refs
+      return Origin.enterToolCall(call.id)(id, refs)
+    })
+    return Effect.flatMap(enter, () => this.prepare(index, call))
+  }
+
+  private prepare(index: number, call: ToolCall): Effect.Effect<Prepared, never, Interactor> {
+    const { session } = this
+    const entry = session.tools.get(call.name)
+    const past = this.before?.get(call.id)
+    if (past !== undefined && Restored.stateOf(past) !== "proposed")
+      return Effect.succeed(this.goOn(index, past, entry))
+    if (entry === undefined || entry.handler === undefined) {
+      this.end(index, call, "invalid", unknownTool(session.tools, call.name))
+      return nothing
+    }
+    const decoded = entry.decode(call.params)
+    if (Either.isLeft(decoded)) {
+      this.end(index, call, "invalid", `Invalid arguments for ${call.name}: ${decoded.left}`)
+      return nothing
+    }
+    // Merged for the tools that look at their arguments; many a call is asked about, and waits, without it.
+    const looks = entry.validate !== undefined || entry.preview !== undefined
+    const context = looks ? session.contextOf(entry) : undefined
+    const proposal = { call, entry, params: decoded.right, context }
+    return Effect.map(session.gate.check(proposal, session.state.authority), (verdict): Prepared => {
+      if (verdict._tag === "Allowed") return this.guarded(index, call, entry, verdict)
+      this.end(index, call, verdict.outcome, verdict.text)
+      return undefined
     })
   }
 
-  /** Decides about one call; `start` is given what runs it. */
-  const prepare = (
-    index: number,
-    call: ToolCall,
-    start: (run: Effect.Effect<void>) => Effect.Effect<void>
-  ): Effect.Effect<void, never, Interactor> =>
-    Effect.suspend(() => {
-      const entry = session.tools.get(call.name)
-      const past = before?.get(call.id)
-      if (past !== undefined && Restored.stateOf(past) !== "proposed") return goOn(index, past, entry, start)
-      if (entry === undefined || entry.handler === undefined) {
-        end(index, call, "invalid", unknownTool(session.tools, call.name))
-        return Effect.void
-      }
-      const decoded = entry.decode(call.params)
-      if (Either.isLeft(decoded)) {
-        end(index, call, "invalid", `Invalid arguments for ${call.name}: ${decoded.left}`)
-        return Effect.void
-      }
-      // Merged for the tools that look at their arguments; many a call is asked about, and waits, without it.
-      const looks = entry.validate !== undefined || entry.preview !== undefined
-      const context = looks ? session.contextOf(entry) : undefined
-      const proposal = { call, entry, params: decoded.right, context }
-      return Effect.flatMap(session.gate.check(proposal, session.state.authority), (verdict) => {
-        if (verdict._tag === "Allowed") return start(guarded(index, call, entry, verdict))
-        end(index, call, verdict.outcome, verdict.text)
-        return Effect.void
-      })
-    })
-
   /** What was decided stays decided, what has ended has its result, and what may have had its effect is not begun again. */
-  const goOn = (
-    index: number,
-    past: Restored.RestoredCall,
-    entry: ToolRegistry.Entry | undefined,
-    start: (run: Effect.Effect<void>) => Effect.Effect<void>
-  ): Effect.Effect<void> => {
+  private goOn(index: number, past: Restored.RestoredCall, entry: ToolRegistry.Entry | undefined): Prepared {
     const { call, decided, ended, started } = past
     if (ended !== undefined) {
-      known[index] = Restored.resultOf(past)
-      return Effect.void
+      this.known[index] = Restored.resultOf(past)
+      return undefined
     }
     if (decided !== undefined && !decided.granted) {
       const { granted, method, reason } = decided
-      if (method === "pre_validation") end(index, call, "invalid", reason)
-      else end(index, call, "denied", denied({ granted, method, reason }).text)
-      return Effect.void
+      if (method === "pre_validation") this.end(index, call, "invalid", reason)
+      else this.end(index, call, "denied", denied({ granted, method, reason }).text)
+      return undefined
     }
     const encoded = started?.params ?? decided?.params ?? call.params
     const params = entry?.decode(encoded)
     const mayRun = started === undefined || entry?.idempotent === true || entry?.resumable === true
     if (!mayRun || entry === undefined || params === undefined || Either.isLeft(params)) {
-      end(index, call, "interrupted", Restored.resultOf(past).result)
-      return Effect.void
+      this.end(index, call, "interrupted", Restored.resultOf(past).result)
+      return undefined
     }
     if (canonicalJson(encoded).includes(Redaction.mask)) {
-      end(index, call, "interrupted", "Its arguments held a secret, which is not kept. Propose the call again.")
-      return Effect.void
+      this.end(index, call, "interrupted", "Its arguments held a secret, which is not kept. Propose the call again.")
+      return undefined
     }
     const edited = decided?.params !== undefined
-    return start(guarded(index, call, entry, { _tag: "Allowed", params: params.right, encoded, edited }))
+    return this.guarded(index, call, entry, { _tag: "Allowed", params: params.right, encoded, edited })
   }
 
-  const guarded = (index: number, call: ToolCall, entry: ToolRegistry.Entry, allowed: Allowed): Effect.Effect<void> =>
-    Effect.suspend(() => {
-      const violation = session.gate.guard(entry, allowed.encoded)
-      if (violation === Guard.none) return execute(index, call, entry, allowed)
+  private guarded(index: number, call: ToolCall, entry: ToolRegistry.Entry, allowed: Allowed): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const violation = this.session.gate.guard(entry, allowed.encoded)
+      if (violation === Guard.none) return this.execute(index, call, entry, allowed)
       return Effect.flatMap(violation, (reason) => {
-        if (reason === undefined) return execute(index, call, entry, allowed)
-        end(index, call, "denied", `Permission denied: ${reason}`)
+        if (reason === undefined) return this.execute(index, call, entry, allowed)
+        this.end(index, call, "denied", `Permission denied: ${reason}`)
         return Effect.void
       })
     })
+  }
 
   /** Nothing begins that is not written down, so that a process which goes on later does not begin it again. */
-  const execute = (index: number, call: ToolCall, entry: ToolRegistry.Entry, allowed: Allowed): Effect.Effect<void> => {
-    const { journal } = session
-    if (journal === undefined) return begin(index, call, entry, allowed)
+  private execute(index: number, call: ToolCall, entry: ToolRegistry.Entry, allowed: Allowed): Effect.Effect<void> {
+    const { journal } = this.session
+    if (journal === undefined) return this.begin(index, call, entry, allowed)
     return Effect.matchEffect(journal.started(call.id, call.name, allowed.encoded), {
       onFailure: (reason) =>
         Effect.sync(() => {
-          end(index, call, "failed", `${call.name} was not run: ${reason}`)
+          this.end(index, call, "failed", `${call.name} was not run: ${reason}`)
         }),
-      onSuccess: () => Effect.zipRight(begin(index, call, entry, allowed), Effect.ignore(journal.flush))
+      onSuccess: () => Effect.zipRight(this.begin(index, call, entry, allowed), Effect.ignore(journal.flush))
     })
   }
 
-  const begin = (index: number, call: ToolCall, entry: ToolRegistry.Entry, allowed: Allowed): Effect.Effect<void> => {
+  private begin(index: number, call: ToolCall, entry: ToolRegistry.Entry, allowed: Allowed): Effect.Effect<void> {
+    const { session } = this
     const began = session.now()
-    startedAt[index] = began
-    const summary = summaryOf(allowed.encoded)
+    this.startedAt[index] = began
+    const proposed = allowed.encoded === call.params ? this.summaries[index] : undefined
+    const summary = proposed ?? Redaction.summarize(allowed.encoded, session.redactor)
     emit(session, { _tag: "ToolCallStarted", toolCallId: call.id, tool: call.name, summary })
     const over = (exit: Exit.Exit<unknown, unknown>) => {
       const { outcome, result } = resultOf(entry, exit)
       const told = allowed.edited ? editedResult(result, allowed.encoded) : result
-      return end(index, call, outcome, told, began) ? Effect.void : session.bus.awaitRoom
+      return this.end(index, call, outcome, told, began) ? Effect.void : session.bus.awaitRoom
     }
     const handled = handle(session, entry, allowed.params)
     const traced = SessionSpan.tool(session, call, allowed.encoded, (exit) => resultOf(entry, exit), handled)
@@ -184,78 +304,15 @@ export const make = (
       onSuccess: (value) => over(Exit.succeed(value))
     })
   }
-
-  // Whatever else goes wrong around a call is that call's failure, not the turn's.
-  const contained = <R>(index: number, call: ToolCall, effect: Effect.Effect<void, never, R>) =>
-    Effect.catchAllDefect(effect, (defect) =>
-      Effect.sync(() => end(index, call, "failed", `${call.name} crashed: ${messageOf(defect)}`))
-    )
-
-  // A fiber that runs the call has its origin from here too.
-  const inCall = <R>(index: number, call: ToolCall, effect: Effect.Effect<void, never, R>) =>
-    contained(index, call, Origin.inToolCall(call.id)(effect))
-
-  // Interrupted alone or with the batch, a call says nothing any more; this says it for it.
-  const start = (index: number, call: ToolCall, batch: Array<RunningCall>, run: Effect.Effect<void>) =>
-    session.calls.start(call, contained(index, call, run), batch, ({ cancelled }) => {
-      const why = cancelled ? "The user cancelled this call." : "The call was cancelled."
-      end(index, call, "cancelled", why, startedAt[index])
-    })
-
-  const stoppable = <R>(batch: ReadonlyArray<RunningCall>, restore: Restore, all: Effect.Effect<void, never, R>) =>
-    Effect.catchAllCause(restore(Effect.flatMap(all, () => session.calls.ended(batch))), (cause) =>
-      Effect.zipRight(session.calls.stop(batch), Effect.failCause(cause))
-    )
-
-  const one = (call: ToolCall, restore: Restore) => {
-    const batch: Array<RunningCall> = []
-    const prepared = prepare(0, call, (run) => start(0, call, batch, run))
-    return stoppable(batch, restore, inCall(0, call, prepared))
-  }
-
-  const many = (restore: Restore) =>
-    Effect.gen(function* () {
-      const { parallelTools } = session.limits
-      const permits = calls.length > parallelTools ? yield* Effect.makeSemaphore(parallelTools) : undefined
-      const admitted = (run: Effect.Effect<void>) => (permits === undefined ? run : permits.withPermits(1)(run))
-      const batch: Array<RunningCall> = []
-      const all = Effect.gen(function* () {
-        for (const [index, call] of calls.entries()) {
-          yield* inCall(
-            index,
-            call,
-            prepare(index, call, (run) => start(index, call, batch, admitted(run)))
-          )
-        }
-      })
-      yield* stoppable(batch, restore, all)
-    })
-
-  return {
-    propose: () => {
-      setStatus(session, "executing")
-      for (const call of calls) {
-        if (before?.get(call.id)?.ended !== undefined) continue
-        const summary = summaryOf(call.params)
-        room = emit(session, { _tag: "ToolCallProposed", toolCallId: call.id, tool: call.name, summary })
-      }
-    },
-    run: (restore) => {
-      const [only] = calls
-      const all = calls.length === 1 && only !== undefined ? one(only, restore) : many(restore)
-      return room ? all : Effect.zipRight(restore(session.bus.awaitRoom), all)
-    },
-    results: () => {
-      for (const [index, call] of calls.entries()) end(index, call, "cancelled", "The call was cancelled.")
-      return calls.flatMap((_, index) => known[index] ?? [])
-    }
-  }
 }
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+const nothing: Effect.Effect<Prepared> = Effect.succeed(undefined)
+
+/** The handler, in a context of its own until its fiber ends or whoever runs it puts back what was there. */
 const handle = (
   session: SessionContext,
   entry: ToolRegistry.Entry,
@@ -263,30 +320,14 @@ const handle = (
 ): Effect.Effect<unknown, unknown> => {
   const { handler, timeout } = entry
   if (handler === undefined) return Effect.dieMessage(`${entry.name} has no handler`)
-  const run = inContext(
-    (outer) => session.spans.keep(outer, session.contextOf(entry)),
-    Effect.suspend(() => handler(params))
-  )
+  const enter = Effect.updateFiberRefs((id, refs) => {
+    const outer = FiberRefs.getOrDefault(refs, FiberRef.currentContext)
+    const inner = session.spans.keep(outer, session.contextOf(entry))
+    return FiberRefs.updateAs(refs, { fiberId: id, fiberRef: FiberRef.currentContext, value: inner })
+  })
+  const run = Effect.flatMap(enter, () => handler(params))
   return timeout === undefined ? run : Effect.timeoutFail(run, { duration: timeout, onTimeout: () => tookTooLong })
 }
-
-/**
- * `Effect.mapInputContext` for a third of its price, which is that of a small fiber. The context is not put back when the
- * fiber is interrupted: then it has nothing more to do.
- */
-const inContext = <A, E>(
-  contextOf: (outer: Context.Context<never>) => Context.Context<never>,
-  self: Effect.Effect<A, E>
-): Effect.Effect<A, E> =>
-  Effect.withFiberRuntime((fiber) => {
-    const outer = fiber.getFiberRef(FiberRef.currentContext)
-    const back = FiberRef.set(FiberRef.currentContext, outer)
-    const inside = Effect.matchCauseEffect(self, {
-      onFailure: (cause) => Effect.zipRight(back, Effect.failCause(cause)),
-      onSuccess: (value) => Effect.as(back, value)
-    })
-    return Effect.zipRight(FiberRef.set(FiberRef.currentContext, contextOf(outer)), inside)
-  })
 
 /** Told apart from every failure of a handler. */
 const tookTooLong = Symbol("took too long")

@@ -4,13 +4,21 @@
  * By itself libsql opens a new connection after every transaction, and forgets what was set on the old one. Here
  * transactions run on the connection that there is. What several clients of this program do to one file takes turns: SQLite
  * makes whoever comes second wait in the thread that the first needs to go on.
+ *
+ * It is made of the part of libsql that reads files. `@effect/sql-libsql` is what brings that part along; its client would
+ * load those for servers too, HTTP and web sockets, which takes longer than opening a store.
  */
 import * as Reactivity from "@effect/experimental/Reactivity"
-import * as LibsqlClient from "@effect/sql-libsql/LibsqlClient"
-import type * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlClient from "@effect/sql/SqlClient"
+import type * as SqlConnection from "@effect/sql/SqlConnection"
+import { SqlError } from "@effect/sql/SqlError"
+import * as Statement from "@effect/sql/Statement"
+import { type Client, createClient, type InStatement, type InValue, type ResultSet } from "@libsql/client/sqlite3"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { globalValue } from "effect/GlobalValue"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import type { StoreUnusable } from "../session/StoreError.js"
 import * as SqlFailure from "./SqlFailure.js"
 
@@ -32,13 +40,14 @@ export const open = (
   { busyTimeout = 5_000 }: Options = {}
 ): Effect.Effect<SqlClient.SqlClient, StoreUnusable, Scope.Scope> =>
   Effect.gen(function* () {
-    const client = yield* LibsqlClient.make({ url: urlOf(file) })
-    // The client has it, its type does not say so; it is the only way to the connection that it opened and will close.
-    const { sdk } = client as unknown as { readonly sdk: Live }
+    const sdk = yield* Effect.acquireRelease(
+      Effect.sync(() => createClient({ url: urlOf(file) })),
+      (sdk) => Effect.sync(() => sdk.close())
+    )
     const settings = [`PRAGMA busy_timeout = ${busyTimeout}`, "PRAGMA synchronous = FULL"]
     const connection = new Connection(sdk, settings)
     yield* Effect.promise(() => connection.set())
-    return yield* LibsqlClient.make({ liveClient: onOneConnection(connection, turnsAt(file)) })
+    return yield* onOneConnection(connection, turnsAt(file))
   }).pipe(
     Effect.provide(Reactivity.layer),
     Effect.catchAllDefect((defect) => SqlFailure.unusable(file, defect))
@@ -48,40 +57,20 @@ export const open = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-type Live = LibsqlClient.LibsqlClientConfig.Live["liveClient"]
-type Transaction = Awaited<ReturnType<Live["transaction"]>>
-
 const urlOf = (file: string): string => `file:${file.split("/").map(encodeURIComponent).join("/")}`
 
-/** First come, first served; a turn lasts until it is given back. */
-class Turns {
-  private last: Promise<void> = Promise.resolve()
+/** First come, first served. Taken for one statement that is alone, or for a whole transaction. */
+const turns = globalValue("assent/store/LibsqlConnection/turns", () => new Map<string, Effect.Semaphore>())
 
-  take(): Promise<() => void> {
-    const before = this.last
-    let giveBack = () => {}
-    this.last = new Promise((resolve) => {
-      giveBack = resolve
-    })
-    return before.then(() => giveBack)
-  }
-
-  during<A>(work: () => Promise<A>): Promise<A> {
-    return this.take().then((giveBack) => work().finally(giveBack))
-  }
-}
-
-const turns = globalValue("assent/store/LibsqlConnection/turns", () => new Map<string, Turns>())
-
-const turnsAt = (file: string): Turns => {
-  const known = turns.get(file) ?? new Turns()
+const turnsAt = (file: string): Effect.Semaphore => {
+  const known = turns.get(file) ?? Effect.unsafeMakeSemaphore(1)
   turns.set(file, known)
   return known
 }
 
 class Connection {
   constructor(
-    readonly sdk: Live,
+    readonly sdk: Client,
     private readonly settings: ReadonlyArray<string>
   ) {}
 
@@ -90,10 +79,18 @@ class Connection {
   }
 
   /** A statement that found the file busy stays under way, and no transaction can be committed beside it. */
-  execute(statement: Statement): ReturnType<Live["execute"]> {
+  execute(statement: InStatement): Promise<ResultSet> {
     return this.sdk.execute(statement).catch((error: unknown) => {
       const fail = () => Promise.reject(error)
       return isBusy(error) ? this.renew().then(fail, fail) : fail()
+    })
+  }
+
+  /** What cannot be committed must not stay open: the next transaction could not begin. */
+  commit(): Promise<ResultSet> {
+    return this.sdk.execute("COMMIT").catch((error: unknown) => {
+      const fail = () => Promise.reject(error)
+      return this.sdk.execute("ROLLBACK").then(fail, fail)
     })
   }
 
@@ -106,71 +103,76 @@ class Connection {
   }
 }
 
-type Statement = Parameters<Live["execute"]>[0]
-
 const isBusy = (error: unknown): boolean =>
   error instanceof Error && "code" in error && String(error.code).startsWith("SQLITE_BUSY")
 
-const onOneConnection = (connection: Connection, turns: Turns): Live => {
-  const { sdk } = connection
-  return {
-    execute: (statement: Statement) => turns.during(() => connection.execute(statement)),
-    transaction: () =>
-      turns.take().then((giveBack) =>
-        connection.execute("BEGIN IMMEDIATE").then(
-          () => begun(sdk, giveBack),
-          (error: unknown) => {
-            giveBack()
-            return neverBegun(error)
-          }
+/** Not to be interrupted: what libsql has begun it ends. */
+const doing = (what: string, work: () => Promise<ResultSet>): Effect.Effect<ResultSet, SqlError> =>
+  Effect.uninterruptible(
+    Effect.tryPromise({ try: work, catch: (cause) => new SqlError({ cause, message: `Failed to ${what}` }) })
+  )
+
+const onOneConnection = (
+  connection: Connection,
+  turns: Effect.Semaphore
+): Effect.Effect<SqlClient.SqlClient, never, Reactivity.Reactivity> => {
+  const spanAttributes = [["db.system.name", "sqlite"]] as const
+  const takingTurns = turns.withPermits(1)
+  const alone = new Statements((statement) =>
+    takingTurns(doing("execute statement", () => connection.execute(statement)))
+  )
+  const within = new Statements((statement) => doing("execute statement", () => connection.sdk.execute(statement)))
+  const withTransaction = SqlClient.makeWithTransaction({
+    transactionTag: SqlClient.TransactionConnection,
+    spanAttributes,
+    // The turn goes with the scope, which is closed here when the transaction cannot begin: nobody else would.
+    acquireConnection: Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(Scope.make(), (scope) =>
+        restore(turns.take(1)).pipe(
+          Effect.zipRight(Scope.addFinalizer(scope, turns.release(1))),
+          Effect.zipRight(doing("begin transaction", () => connection.execute("BEGIN IMMEDIATE"))),
+          Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))),
+          Effect.as([scope, within] as const)
         )
-      ),
-    batch: (statements, mode) => turns.during(() => sdk.batch(statements, mode)),
-    migrate: (statements) => turns.during(() => sdk.migrate(statements)),
-    executeMultiple: (text) => turns.during(() => sdk.executeMultiple(text)),
-    sync: () => sdk.sync(),
-    close: () => sdk.close(),
-    closed: false,
-    protocol: sdk.protocol
-  }
+      )
+    ),
+    begin: () => Effect.void,
+    savepoint: (conn, id) => conn.executeRaw(`SAVEPOINT effect_sql_${id}`, []),
+    commit: () => Effect.asVoid(doing("commit transaction", () => connection.commit())),
+    rollback: (conn) => conn.executeRaw("ROLLBACK", []),
+    rollbackSavepoint: (conn, id) => conn.executeRaw(`ROLLBACK TO SAVEPOINT effect_sql_${id}`, [])
+  })
+  return Effect.map(
+    SqlClient.make({ acquirer: Effect.succeed(alone), compiler: Statement.makeCompilerSqlite(), spanAttributes }),
+    (client) => Object.assign(client, { withTransaction })
+  )
 }
 
-/** The SQL client ends every transaction that began, by one of the two ends, which give the turn back. */
-const begun = (sdk: Live, giveBack: () => void): Transaction => ({
-  execute: (statement) => sdk.execute(statement),
-  batch: (statements) => sdk.batch(statements),
-  executeMultiple: (text) => sdk.executeMultiple(text),
-  rollback: () =>
-    sdk
-      .execute("ROLLBACK")
-      .then(() => {})
-      .finally(giveBack),
-  commit: () =>
-    sdk
-      .execute("COMMIT")
-      .then(
-        () => {},
-        (error: unknown) => {
-          // What cannot be committed must not stay open: the next transaction could not begin.
-          const fail = () => Promise.reject(error)
-          return sdk.execute("ROLLBACK").then(fail, fail)
-        }
-      )
-      .finally(giveBack),
-  close: () => {},
-  closed: false
-})
+class Statements implements SqlConnection.Connection {
+  constructor(private readonly run: (statement: InStatement) => Effect.Effect<ResultSet, SqlError>) {}
 
-/** Fails when it is used: the SQL client waits for ever after a transaction that could not begin. */
-const neverBegun = (error: unknown): Transaction => {
-  const fail = () => Promise.reject(error)
-  return {
-    execute: fail,
-    batch: fail,
-    executeMultiple: fail,
-    rollback: () => Promise.resolve(),
-    commit: fail,
-    close: () => {},
-    closed: true
+  executeRaw(sql: string, params: ReadonlyArray<unknown>) {
+    // What is no value of SQLite libsql refuses by itself.
+    return this.run({ sql, args: params as Array<InValue> })
+  }
+
+  execute(
+    sql: string,
+    params: ReadonlyArray<unknown>,
+    transformRows: (<A extends object>(rows: ReadonlyArray<A>) => ReadonlyArray<A>) | undefined
+  ) {
+    return Effect.map(this.executeRaw(sql, params), ({ rows }) => transformRows?.(rows) ?? rows)
+  }
+
+  executeUnprepared(...[sql, params, transformRows]: Parameters<SqlConnection.Connection["execute"]>) {
+    return this.execute(sql, params, transformRows)
+  }
+
+  executeValues(sql: string, params: ReadonlyArray<unknown>) {
+    return Effect.map(this.executeRaw(sql, params), ({ rows }) => rows.map((row) => Array.from(row)))
+  }
+
+  executeStream() {
+    return Stream.dieMessage("A store is not read as a stream.")
   }
 }

@@ -9,7 +9,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { SessionId } from "../core/Id.js"
+import type { MessageId, SessionId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import type { Message } from "../inbox/Message.js"
 import * as Interjection from "../session/Interjection.js"
@@ -26,9 +26,16 @@ export interface InterruptOptions {
   readonly reason?: CancelReason | undefined
 }
 
+export interface SendOptions {
+  /** Default: whoever hears words that name nobody. */
+  readonly target?: string | undefined
+  /** Of the message. Default: a fresh one. */
+  readonly id?: MessageId | undefined
+}
+
 /** An agent is named by its path, its session's id or its subagent id. */
 export interface Service {
-  readonly send: (text: string, target?: string) => Effect.Effect<Message, Interjection.AgentUnknown>
+  readonly send: (text: string, options?: SendOptions) => Effect.Effect<Message, Interjection.AgentUnknown>
   /** To each of them once; to nobody when one of them is unknown. */
   readonly broadcast: (
     text: string,
@@ -53,11 +60,14 @@ export const make = (tree: AgentTree, root: Node): Service => {
     target === undefined ? Effect.sync(agents) : Effect.map(find(target), (found) => [found])
   const selectedNode = () => (selected === undefined ? undefined : tree.nodes.get(selected))
   const scene = (target?: Node): Interjection.Scene => ({ root, agents: agents(), target, selected: selectedNode() })
-  const deliver = (text: string, target?: Node) => Effect.suspend(() => Interjection.deliver(scene(target), text))
+  const deliver = (text: string, target?: Node, id?: MessageId) =>
+    Effect.suspend(() => Interjection.deliver(scene(target), text, id))
 
   return {
-    send: (text, target) =>
-      target === undefined ? deliver(text) : Effect.flatMap(find(target), (found) => deliver(text, found)),
+    send: (text, { id, target } = {}) =>
+      target === undefined
+        ? deliver(text, undefined, id)
+        : Effect.flatMap(find(target), (found) => deliver(text, found, id)),
     broadcast: (text, targets) =>
       Effect.flatMap(Effect.forEach(targets, find), (found) =>
         Effect.forEach(new Set(found), (target) => deliver(text, target))

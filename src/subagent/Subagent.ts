@@ -148,17 +148,17 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
       inbox,
       journal,
       restored,
-      unread: parent.forward,
+      unread: (message) => parent.forward(message),
       ambient: (child) => wire(child).ambient
     }).pipe(Scope.extend(scope))
     tree.nodes.set(sessionId, {
       origin,
       session,
       profile: recipe.profile?.name,
-      begin: (text) =>
+      begin: (text, id) =>
         Effect.suspend(() => {
-          const interjected = session.interject(text, "root")
-          return Option.isSome(interjected) ? Effect.succeed(interjected) : begin(text, "user")
+          const interjected = session.interject(text, "root", id)
+          return Option.isSome(interjected) ? Effect.succeed(interjected) : begin(text, "user", id)
         })
     })
     yield* Scope.addFinalizer(
@@ -230,11 +230,11 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
       return Effect.asVoid(Effect.forkIn(told, scope))
     }
 
-    const begin = (task: string, source: Source): Effect.Effect<Option.Option<Message>> =>
+    const begin = (task: string, source: Source, id?: MessageId): Effect.Effect<Option.Option<Message>> =>
       Effect.uninterruptible(
         Effect.suspend(() => {
           const filed = ({ id }: Message) => journal?.given(id)
-          const order = session.order(task, { source, reason: "parent", filed })
+          const order = session.order(task, { source, reason: "parent", filed, id })
           if (Option.isNone(order)) return Effect.succeedNone
           const { message } = order.value
           return Effect.as(alone(message.id, order.value), Option.some(message))

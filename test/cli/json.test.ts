@@ -196,6 +196,9 @@ describe.concurrent("assent run --jsonl", () => {
         '{"_tag":"Shutdown","now":true}',
         '{"_tag":"Send","text":"x","target":"main/nobody"}',
         '{"_tag":"Permissions","command":"frobnicate"}',
+        '{"_tag":"Send","text":"x","id":""}',
+        `{"_tag":"Send","text":"x","id":"${"x".repeat(201)}"}`,
+        '{"_tag":"Send","text":"x","id":"x","target":["main","main"]}',
         `{"_tag":"Send","text":"${"x".repeat(10_500_000)}"}`
       ]
       yield* program.write(lines.map((line) => `${line}\n`).join(""))
@@ -210,7 +213,8 @@ describe.concurrent("assent run --jsonl", () => {
       yield* program.endInput
       const { code, stdout } = yield* program.exit
       assert.strictEqual(code, 0)
-      assert.strictEqual(Program.events(stdout).filter((event) => event._tag === "TurnStarted").length, 1)
+      const events = Program.events(stdout, Program.protocol)
+      assert.strictEqual(events.filter((event) => event._tag === "TurnStarted").length, 1)
     })
   )
 
@@ -293,7 +297,8 @@ describe.concurrent("assent run --jsonl", () => {
         .join("")
       const { code, stdout } = yield* at.run(["run", "--jsonl", "--model", model], { stdin })
       assert.strictEqual(code, 0)
-      const inputs = Program.events(stdout).flatMap((event) => (event._tag === "TurnStarted" ? [event.input] : []))
+      const events = Program.events(stdout, Program.protocol)
+      const inputs = events.flatMap((event) => (event._tag === "TurnStarted" ? [event.input] : []))
       assert.strictEqual(inputs.join(), "one,two,three")
     })
   )

@@ -11,8 +11,11 @@ import * as Sessions from "../../src/cli/command/Sessions.js"
 import * as StorePlace from "../../src/cli/StorePlace.js"
 import type { SessionId, ToolCallId } from "../../src/core/Id.js"
 import * as AgentEvent from "../../src/event/AgentEvent.js"
+import * as Interaction from "../../src/interaction/Interaction.js"
 import * as ScriptFile from "../../src/model/ScriptFile.js"
+import type * as SessionStore from "../../src/session/SessionStore.js"
 import type { Draft } from "../../src/session/JournalEntry.js"
+import * as InteractionSample from "../kit/InteractionSample.js"
 import * as JournalSample from "../kit/JournalSample.js"
 
 afterEach(() => {
@@ -291,13 +294,231 @@ describe("assent sessions", () => {
     Effect.gen(function* () {
       const at = yield* place
       const told = (...words: ReadonlyArray<string>) => Effect.map(sessions(at, words), ({ code }) => String(code))
-      assert.include(yield* told("erase"), "list [--json]; show SESSION; export SESSION; delete SESSION")
+      assert.include(yield* told("erase"), "list [--json]; show SESSION; answer SESSION [REQUEST [ANSWER]] [--json]; ")
+      assert.include(yield* told("erase"), "export SESSION; delete SESSION")
+      assert.include(yield* told("show", "ses_a", "more"), "assent sessions takes")
+      assert.include(yield* told("answer"), "assent sessions answer needs a session.")
+      assert.include(yield* told("answer", "ses_a", "req_1", "y"), "There is no session ses_a in")
       assert.include(yield* told("toString"), "assent sessions takes")
       assert.include(yield* told("list", "ses_a"), "assent sessions takes")
       assert.include(yield* told("show", "ses_a"), "There is no session ses_a in")
       yield* at.seed({ [root]: story })
       assert.include(yield* told("show"), "assent sessions show needs a session. There are: ses_root.")
       assert.include(yield* told("delete", "ses_a\u001b"), "There is no session ses_a\\u{1b}")
+    })
+  )
+})
+
+describe("assent sessions answer", () => {
+  /** A session that waits for these, in a turn. */
+  const waiting = (questions: { readonly [requestId: string]: Interaction.Interaction }): ReadonlyArray<Draft> => [
+    ...story.slice(0, 3),
+    ...Object.entries(questions).map(([requestId, interaction]) => draft(raised(requestId, interaction)))
+  ]
+  const choice = new Interaction.Select({ prompt: "Which?", options: ["a", "b"] })
+  const question = new Interaction.Ask({ prompt: "Who?\u001b[2J" })
+
+  const stored = (file: string): Effect.Effect<SessionStore.Loaded["answers"], unknown, NodeContext.NodeContext> =>
+    Effect.scoped(
+      Effect.flatMap(StorePlace.open(file), (store) => Effect.map(store.load(root), ({ answers }) => answers))
+    )
+
+  live(
+    "shows what is open, all of it or one, and says how to answer",
+    Effect.gen(function* () {
+      const at = yield* place
+      yield* at.seed({ [root]: waiting({ req_1: choice, req_2: question }) })
+      const all = yield* sessions(at, ["answer", root])
+      assert.deepStrictEqual(all, {
+        code: 0,
+        stdout: ["req_1", "A choice", "│ Which?", "│ 1. a", "│ 2. b", "", "req_2", "A question", "│ Who?␛[2J", ""].join(
+          "\n"
+        ),
+        stderr: `assent: answer with: assent sessions --workspace ${at.workspace} answer ses_root REQUEST ANSWER\n`
+      })
+      const one = yield* sessions(at, ["answer", root, "req_2"])
+      assert.strictEqual(one.stdout, "req_2\nA question\n│ Who?␛[2J\n")
+      assert.deepStrictEqual(yield* stored(at.file), [])
+    })
+  )
+
+  live(
+    "shows them as lines of JSON, as a peer is asked",
+    Effect.gen(function* () {
+      const at = yield* place
+      yield* at.seed({ [root]: waiting({ req_1: choice, req_2: question }) })
+      yield* sessions(at, ["answer", root, "req_1", "2"])
+      const { code, stderr, stdout } = yield* sessions(at, ["answer", root], { json: true })
+      assert.deepStrictEqual([code, stderr], [0, ""])
+      const lines = stdout
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+      assert.deepStrictEqual(
+        lines.map(({ _tag, answeredBy, request }) => [_tag, request.requestId, request.interaction._tag, answeredBy]),
+        [
+          ["InteractionRequest", "req_1", "Select", "command line"],
+          ["InteractionRequest", "req_2", "Ask", undefined]
+        ]
+      )
+    })
+  )
+
+  live(
+    "keeps the first answer to each, as it is typed, and says what is left and how to go on",
+    Effect.gen(function* () {
+      const at = yield* place
+      yield* at.seed({ [root]: waiting({ req_1: choice, req_2: question }) })
+      const first = yield* sessions(at, ["answer", root, "req_2", "the", "left", "one"])
+      assert.deepStrictEqual(first, {
+        code: 0,
+        stdout: "",
+        stderr: `assent: the answer is kept, and counts when the session goes on; 1 more wait for one: assent run --workspace ${at.workspace} --resume ses_root\n`
+      })
+      const second = yield* sessions(at, ["answer", root, "req_1", "b"])
+      assert.notInclude(second.stderr, "more wait")
+      assert.include(String((yield* sessions(at, ["answer", root, "req_1", "a"])).code), "command line has answered it")
+      assert.deepStrictEqual(
+        (yield* stored(at.file)).map(({ answer, by, requestId }) => [requestId, answer, by]).sort(),
+        [
+          ["req_1", 1, "command line"],
+          ["req_2", "the left one", "command line"]
+        ]
+      )
+      const shown = yield* sessions(at, ["answer", root])
+      assert.include(shown.stdout, "req_1  (answered by command line; counts when the session goes on)")
+      assert.include(shown.stderr, "nothing waits for an answer; go on with: assent run")
+    })
+  )
+
+  live(
+    "understands of every kind what a person types, and keeps no secret",
+    Effect.gen(function* () {
+      const at = yield* place
+      const typed: { readonly [K in Interaction.Kind]: readonly [line: string, answer: unknown] } = {
+        Approve: ["c: not that one", { decision: "deny", scope: "once", comment: "not that one" }],
+        grantStageTool: ["deny: too early", { outcome: "deny", note: "too early" }],
+        approveSubagentEnvelope: ["y", { outcome: "approve" }],
+        Clarify: ["", undefined],
+        Ask: ["", ""],
+        Select: ["1", 0],
+        Confirm: ["no", false],
+        "Auth.DeviceCode": ["done", undefined],
+        "Auth.Password": [InteractionSample.password, undefined]
+      }
+      for (const kind of InteractionSample.kinds) {
+        const [line, answer] = typed[kind]
+        if (kind === "Clarify") continue
+        const id = `ses_${kind.replace(".", "_")}` as SessionId
+        const interaction = InteractionSample.samples[kind].interaction
+        const drafts = waiting({ [`req_${kind}`]: interaction }).map(({ entry }) => draft(entry, id))
+        yield* at.seed({ [id]: drafts })
+        const { code } = yield* sessions(at, ["answer", id, `req_${kind}`, line])
+        const answers = yield* Effect.scoped(
+          Effect.flatMap(StorePlace.open(at.file), (store) => Effect.map(store.load(id), (loaded) => loaded.answers))
+        )
+        if (Interaction.isSecret(kind)) {
+          assert.include(String(code), "is answered with a secret, and those are not kept. Answer it there: assent run")
+          assert.notInclude(String(code), InteractionSample.password)
+          assert.deepStrictEqual(answers, [])
+        } else {
+          assert.strictEqual(code, 0, kind)
+          assert.deepStrictEqual(answers[0]?.answer, answer, kind)
+        }
+      }
+    })
+  )
+
+  live(
+    "takes several answers on one line, and edited arguments",
+    Effect.gen(function* () {
+      const at = yield* place
+      const form = new Interaction.Clarify({
+        context: "two things",
+        questions: [
+          { text: "Which?", question_type: "single_choice", choices: ["a", "b"], required: true },
+          { text: "Why?", question_type: "free_text", choices: [], required: false }
+        ]
+      })
+      const { interaction } = InteractionSample.samples.Approve
+      yield* at.seed({ [root]: waiting({ req_1: form, req_2: interaction }) })
+      const told = (...words: ReadonlyArray<string>) =>
+        Effect.map(sessions(at, ["answer", root, ...words]), ({ code }) => String(code))
+      assert.match(yield* told("req_1", "c"), /Question 1: /)
+      assert.match(yield* told("req_1", "cancel"), /^Request req_1 \(Clarify\) cannot be cancelled here/)
+      assert.strictEqual(yield* told("req_1", '{"1": "b", "2": "because"}'), "0")
+      for (const line of ["{", '{"decision": "maybe"}', "{}"]) {
+        assert.match(
+          yield* told("req_2", line),
+          /^Request req_2 \(Approve\) does not take that answer: .*It stays open\.$/
+        )
+      }
+      assert.strictEqual(yield* told("req_2", '{"decision": "deny", "scope": "session"}'), "0")
+      assert.deepStrictEqual(
+        (yield* stored(at.file)).map(({ answer }) => answer),
+        [
+          { "1": { selected: 2, text: "b" }, "2": { value: "because" } },
+          { decision: "deny", scope: "session" }
+        ]
+      )
+    })
+  )
+
+  live(
+    "turns away what is no answer, or is for no open request, and changes nothing",
+    Effect.gen(function* () {
+      const at = yield* place
+      yield* at.seed({
+        [root]: [...waiting({ req_1: choice, req_2: question, req_3: question }), draft(settled("req_3", "me"))]
+      })
+      const told = (...words: ReadonlyArray<string>) =>
+        Effect.map(sessions(at, ["answer", root, ...words]), ({ code }) => code)
+      const others = "There are open: req_1, req_2."
+      for (const [words, message] of [
+        [
+          ["req_1", "3"],
+          "Request req_1 (Select) does not take that answer: Please type a number from 1 to 2, or one of the choices. It stays open."
+        ],
+        [["req_1", ""], "Request req_1 (Select) does not take that answer"],
+        [
+          ["req_1", "cancel"],
+          "Request req_1 (Select) cannot be cancelled here, only answered. Cancel it there: assent run"
+        ],
+        [["req_3", "you"], `Request req_3 was settled before (answered by person). ${others}`],
+        [["req_3"], `Request req_3 was settled before (answered by person). ${others}`],
+        [["req_4\u001b", "1"], `This session has no open request req_4\\u{1b}. ${others}`],
+        [["1"], `This session has no open request 1. ${others}`]
+      ] as const) {
+        assert.include(String(yield* told(...words)), message)
+      }
+      assert.deepStrictEqual(yield* stored(at.file), [])
+      yield* at.seed({ ses_b: [draft(opened("ses_b" as SessionId), "ses_b" as SessionId)] })
+      const none = yield* sessions(at, ["answer", "ses_b"])
+      assert.deepStrictEqual([none.code, none.stderr], [0, "assent: no request of this session is open.\n"])
+      const other = yield* sessions(at, ["answer", "ses_b", "req_1", "1"])
+      assert.strictEqual(other.code, "This session has no open request req_1. Nothing is open there.")
+    })
+  )
+
+  live(
+    "leaves a session alone that is run, and says by whom",
+    Effect.gen(function* () {
+      const at = yield* place
+      yield* at.seed({ [root]: waiting({ req_1: choice }) })
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const store = yield* StorePlace.open(at.file)
+          yield* store.lock(root)
+          const shown = yield* sessions(at, ["answer", root])
+          assert.include(shown.stdout, "req_1")
+          assert.include(shown.stderr, `this session is run by process ${process.pid} on `)
+          assert.include(shown.stderr, "answer it there")
+          const { code } = yield* sessions(at, ["answer", root, "req_1", "1"])
+          assert.include(String(code), `Session ses_root is run by process ${process.pid}`)
+        })
+      )
+      assert.deepStrictEqual(yield* stored(at.file), [])
+      assert.strictEqual((yield* sessions(at, ["answer", root, "req_1", "1"])).code, 0)
     })
   )
 })

@@ -162,13 +162,19 @@ export const events = (stdout: string, others: ReadonlyArray<string> = []): Read
   })
 
 /** What a peer is told beside events. */
-export const protocol = ["InteractionRequest", "InteractionClosed", "AnswerRejected", "Permissions"]
+export const protocol = ["InteractionRequest", "InteractionClosed", "AnswerRejected", "Permissions", "SendTaken"]
 
 /** The lines of a text that ends with a line break, or is empty. */
 export const linesOf = (text: string): ReadonlyArray<string> => {
   const lines = text.split("\n")
   const rest = lines.pop()
   return rest === "" ? lines : [...lines, `no line break after: ${rest}`]
+}
+
+/** The most memory that a process had at once; nothing where there is no `/proc`. */
+export const peakMegabytes = (pid: number): number | undefined => {
+  if (!fs.existsSync("/proc/self/status")) return undefined
+  return Number(/VmHWM:\s+(\d+) kB/.exec(fs.readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1_000
 }
 
 /** Whether there is such a process that still does something; one that merely was not collected does not. */

@@ -197,14 +197,14 @@ class Saga {
       if (interjects !== undefined) {
         const knock = Effect.suspend(() => {
           this.interjected = true
-          return program.tell({ _tag: "Send", text: "hurry" })
+          return program.tell({ _tag: "Send", text: "hurry", id: "hurry" })
         })
         yield* Effect.forkScoped(Effect.delay(knock, interjects))
       }
       let sent = words.filter((text) => before.texts.includes(text)).length
       const next = Effect.suspend(() => {
         const text = words[sent++]
-        return text === undefined ? program.endInput : program.tell({ _tag: "Send", text })
+        return text === undefined ? program.endInput : program.tell({ _tag: "Send", text, id: text })
       })
       /** By agent: what it has seen, and what it was told while it worked, by id. */
       const seen = new Map<string, Array<string>>()
@@ -227,6 +227,9 @@ class Saga {
               begun = true
               if (before.isQuiet) yield* next
             }
+            break
+          case "SendTaken":
+            this.acknowledged.add(event.id)
             break
           case "TurnStarted":
             see(event.agent, ...event.input.split("\n\n"))

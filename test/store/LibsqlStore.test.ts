@@ -8,6 +8,8 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import { createHash } from "node:crypto"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import type { RequestId } from "../../src/core/Id.js"
 import * as Restored from "../../src/session/Restored.js"
 import type { Draft } from "../../src/session/JournalEntry.js"
@@ -26,6 +28,13 @@ const me: Process = { pid: 1, host: "here", isAlive: () => true }
 const live = <E>(name: string, effect: Effect.Effect<void, E, NodeContext.NodeContext | Scope.Scope>) =>
   it.scopedLive(name, () => Effect.provide(effect, NodeContext.layer))
 
+/** A connection that was closed keeps its files open until the garbage of its statements is collected. */
+const reallyClosed = Effect.promise(async () => {
+  setFlagsFromString("--expose-gc")
+  runInNewContext("gc")()
+  await new Promise(setImmediate)
+})
+
 const place = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const directory = yield* fs.makeTempDirectoryScoped({ prefix: "assent-libsql-" })
@@ -34,7 +43,7 @@ const place = Effect.gen(function* () {
   const tamper = <A, E>(body: (sql: SqlClient.SqlClient) => Effect.Effect<A, E>, at = file) =>
     Effect.scoped(Effect.flatMap(LibsqlConnection.open(at), body))
   /** All that is there, byte by byte. */
-  const bytes = Effect.flatMap(fs.readDirectory(directory), (names) =>
+  const bytes = Effect.flatMap(Effect.zipRight(reallyClosed, fs.readDirectory(directory)), (names) =>
     Effect.forEach([...names].sort(), (name) =>
       Effect.map(
         fs.readFile(`${directory}/${name}`),

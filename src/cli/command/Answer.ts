@@ -4,6 +4,7 @@ import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as FileExchange from "../../channel/FileExchange.js"
 import { ConsoleScreen } from "../../channel/ConsoleScreen.js"
+import * as TypedAnswer from "../../interaction/TypedAnswer.js"
 import * as AnswerExecutor from "../AnswerExecutor.js"
 import * as Arguments from "../Arguments.js"
 import * as Input from "../Input.js"
@@ -18,7 +19,7 @@ export const run = ({ words }: Invocation) =>
     const directory = yield* directoryOf(words)
     if (!Screen.isInteractive("stdout")) {
       const print = (text: string) => Output.write(process.stdout, text)
-      return yield* AnswerExecutor.read({ directory, lines: Input.lines, print })
+      return yield* AnswerExecutor.read({ directory, lines: Input.linesUpTo(TypedAnswer.maxLength), print })
     }
     return yield* Effect.provide(
       Effect.flatMap(ConsoleScreen, (screen) => AnswerExecutor.attend({ directory, screen })),

@@ -2,17 +2,18 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import * as ConsoleChannel from "../../channel/ConsoleChannel.js"
-import { ConsoleScreen } from "../../channel/ConsoleScreen.js"
+import type { Service as Screen } from "../../channel/ConsoleScreen.js"
+import type * as Interactor from "../../interaction/Interactor.js"
 import * as Arguments from "../Arguments.js"
+import { isInteractive } from "../Attendance.js"
 import * as Channels from "../Channels.js"
 import * as Input from "../Input.js"
+import * as JsonCommand from "../JsonCommand.js"
 import * as JsonExecutor from "../JsonExecutor.js"
 import * as Keeping from "../Keeping.js"
 import * as Launch from "../Launch.js"
 import * as Output from "../Output.js"
 import * as RunExecutor from "../RunExecutor.js"
-import * as Screen from "../Screen.js"
 import * as Settings from "../Settings.js"
 
 export const run = (invocation: Arguments.Invocation) =>
@@ -21,7 +22,7 @@ export const run = (invocation: Arguments.Invocation) =>
     const loaded = yield* Settings.load(flags)
     const jsonl = flags.jsonl === true
     const json = jsonl || flags.json === true
-    const attended = !json && Screen.isInteractive("stderr")
+    const attended = !json && isInteractive("stderr")
     const fallback: ReadonlyArray<Channels.Plan> = attended ? [{ _tag: "Console" }] : jsonl ? [] : [{ _tag: "Halt" }]
     const plans = yield* Channels.plan(flags, loaded, fallback)
     const wantsConsole = plans.some((plan) => plan._tag === "Console")
@@ -33,12 +34,8 @@ export const run = (invocation: Arguments.Invocation) =>
       yield* Output.write(process.stderr, `assent: ${warning}\n`)
     if (settings.wantsTrust) yield* Output.write(process.stderr, `assent: ${Settings.untrustedNotice(settings)}\n`)
 
-    const body = (screen: Option.Option<ConsoleScreen["Type"]>) =>
+    const body = (console: Effect.Effect<Interactor.Service>, screen?: Screen) =>
       Effect.gen(function* () {
-        const console = Option.match(screen, {
-          onNone: () => Effect.dieMessage("a console was opened without a screen"),
-          onSome: (service) => Effect.provideService(ConsoleChannel.make(), ConsoleScreen, service)
-        })
         const opened = yield* Channels.open(plans, settings, console)
         const { halted } = opened
         const channel = jsonl ? Option.some(yield* JsonExecutor.makePeer(settings.timeouts)) : Option.none()
@@ -56,26 +53,25 @@ export const run = (invocation: Arguments.Invocation) =>
           return yield* RunExecutor.run({
             agent,
             task,
-            screen: Option.getOrUndefined(screen),
-            interactive: Screen.isInteractive("stderr"),
+            screen,
+            interactive: isInteractive("stderr"),
             halted,
             goOn
           })
         }
         const peer = Option.map(channel, (channel) => ({
           channel,
-          lines: Input.lines,
+          lines: Input.linesUpTo(JsonCommand.maxLine),
           alone: opened.interactors.length === 0
         }))
         return Effect.succeed(yield* JsonExecutor.run({ agent, task, halted, peer: Option.getOrUndefined(peer) }))
       })
 
     const finish = wantsConsole
-      ? Effect.provide(
-          Effect.flatMap(ConsoleScreen, (screen) => body(Option.some(screen))),
-          Screen.layer({ output: "stderr" })
+      ? Effect.flatMap(load, (Screen) =>
+          Screen.withConsole({ output: "stderr" }, (screen, console) => body(Effect.succeed(console), screen))
         )
-      : body(Option.none())
+      : body(Effect.dieMessage("a console was opened without a screen"))
     const working = Effect.flatten(Effect.scoped(finish))
     return yield* json ? working : Effect.onInterrupt(working, () => RunExecutor.hint(goOn))
   }).pipe(Effect.scoped)
@@ -83,6 +79,9 @@ export const run = (invocation: Arguments.Invocation) =>
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** On demand: most runs are watched by nobody, and what knows how wide every character is takes long to load. */
+const load = Effect.promise(() => import("../Screen.js"))
 
 /** The words, else standard input; a peer may send its task later, and a session that goes on may have one. */
 const taskOf = (words: ReadonlyArray<string>, mayLack: boolean, wantsConsole: boolean) =>

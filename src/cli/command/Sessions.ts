@@ -13,6 +13,7 @@ import * as ConfigurationInvalid from "../ConfigurationInvalid.js"
 import * as ExitCode from "../ExitCode.js"
 import * as Output from "../Output.js"
 import * as Screen from "../Screen.js"
+import * as SessionAnswer from "../SessionAnswer.js"
 import * as SessionReport from "../SessionReport.js"
 import * as Settings from "../Settings.js"
 import * as StorePlace from "../StorePlace.js"
@@ -21,7 +22,9 @@ import * as Transcript from "../Transcript.js"
 export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "words">) =>
   Effect.gen(function* () {
     const [verb = "list", id, ...rest] = words
-    if (!Object.hasOwn(verbs, verb) || rest.length > 0 || (verb === "list" && id !== undefined)) {
+    const [requestId, ...typed] = verb === "answer" ? rest : []
+    const tooMany = verb === "list" ? id !== undefined : verb !== "answer" && rest.length > 0
+    if (!Object.hasOwn(verbs, verb) || tooMany) {
       return yield* new Arguments.UsageError({ message: `assent sessions takes: ${Object.values(verbs).join("; ")}.` })
     }
     const pace = yield* paceOf(flags)
@@ -38,7 +41,17 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
       return yield* new Arguments.UsageError({ message: `${wrong} ${among(sessions, place)}` })
     }
     const { rootSessionId } = session
-    if (verb === "delete") yield* forget(store, rootSessionId)
+    if (verb === "answer") {
+      yield* SessionAnswer.run({
+        store,
+        session,
+        requestId,
+        answer: typed.length === 0 ? undefined : typed.join(" "),
+        json: flags.json === true,
+        goOn: StorePlace.command(flags, "run", `--resume ${rootSessionId}`),
+        howTo: StorePlace.command(flags, "sessions", `answer ${rootSessionId} REQUEST ANSWER`)
+      })
+    } else if (verb === "delete") yield* forget(store, rootSessionId)
     else if (verb === "show") yield* show(store, session)
     else if (verb === "replay") yield* replay(yield* store.load(rootSessionId), pace, flags.json === true)
     else if (verb === "script") yield* script(yield* store.load(rootSessionId))
@@ -53,6 +66,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
 const verbs = {
   list: "list [--json]",
   show: "show SESSION",
+  answer: "answer SESSION [REQUEST [ANSWER]] [--json]",
   export: "export SESSION",
   delete: "delete SESSION",
   replay: "replay SESSION [--speed N|max] [--pause DURATION] [--json]",

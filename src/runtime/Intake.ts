@@ -1,0 +1,102 @@
+/**
+ * How words get into an agent: while it takes any, under each id once, and written down before anybody is told that they
+ * were taken.
+ *
+ * ```
+ *  words ─► still taking? ─► id unknown? ─► filed ─► on the disk ─► whoever sent them is told
+ *                                 └─ known ─► those before are on the disk ─► MessageAlreadyTaken
+ * ```
+ *
+ * So whoever does not know whether its words arrived, because one of the two processes died, sends them again.
+ */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { MessageId } from "../core/Id.js"
+import type * as Journal from "../session/Journal.js"
+
+/** The agent was shut down and takes nothing more. */
+export class AgentStopped extends Schema.TaggedError<AgentStopped>("assent/runtime/AgentStopped")("AgentStopped", {
+  agent: Schema.String
+}) {
+  override get message(): string {
+    return `Agent ${this.agent} was shut down; start another one.`
+  }
+}
+
+/** Words were handed in under this id before, and are kept; these were not filed. */
+export class MessageAlreadyTaken extends Schema.TaggedError<MessageAlreadyTaken>("assent/runtime/MessageAlreadyTaken")(
+  "MessageAlreadyTaken",
+  { messageId: MessageId }
+) {
+  override get message(): string {
+    return `Message ${this.messageId} was taken before and is not taken again; give other words another id.`
+  }
+}
+
+/**
+ * Why words were not taken: the agent is stopped, they could not be written down where they are kept, or others were taken
+ * under their id.
+ */
+export type NotTaken = AgentStopped | MessageAlreadyTaken | Journal.JournalFailure
+
+export class Intake {
+  /** Ids that senders gave; as many as there are. */
+  private given: Set<string> | undefined
+  private closed = false
+
+  /** `before` are the ids that another process took. */
+  constructor(
+    private readonly agent: string,
+    private readonly journal: Journal.Service,
+    private readonly before?: ReadonlySet<string>
+  ) {}
+
+  get isClosed(): boolean {
+    return this.closed
+  }
+
+  /** Takes nothing from now on. */
+  close(): void {
+    this.closed = true
+  }
+
+  /** Runs it unless the agent is stopped. */
+  admit<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | AgentStopped> {
+    return Effect.suspend((): Effect.Effect<A, E | AgentStopped> => (this.isStopped() ? this.stopped() : effect))
+  }
+
+  /** Files words, and returns when they are on the disk. */
+  take<A, E>(file: (id: MessageId | undefined) => Effect.Effect<A, E>, id?: string): Effect.Effect<A, E | NotTaken> {
+    return Effect.suspend((): Effect.Effect<A, E | NotTaken> => {
+      if (this.isStopped()) return this.stopped()
+      if (id === undefined) return this.kept(file(undefined))
+      const messageId = MessageId.make(id, { disableValidation: true })
+      if (this.isKnown(id)) return Effect.zipRight(this.journal.flush, new MessageAlreadyTaken({ messageId }))
+      // In one step with the look: of two that come at once with one id, the second finds it.
+      this.given = (this.given ?? new Set()).add(id)
+      const forget = Effect.sync(() => this.given?.delete(id))
+      return this.kept(Effect.onError(file(messageId), () => forget))
+    })
+  }
+
+  private isKnown(id: string): boolean {
+    return this.given?.has(id) === true || this.before?.has(id) === true
+  }
+
+  private isStopped(): boolean {
+    return this.closed || this.journal.isFrozen()
+  }
+
+  private stopped(): AgentStopped {
+    return new AgentStopped({ agent: this.agent })
+  }
+
+  private kept<A, E>(file: Effect.Effect<A, E>): Effect.Effect<A, E | AgentStopped | Journal.JournalFailure> {
+    const { journal } = this
+    if (!journal.enabled) return file
+    return Effect.flatMap(file, (filed): Effect.Effect<A, AgentStopped | Journal.JournalFailure> =>
+      // What was filed after the journal was frozen is not in it.
+      journal.isFrozen() ? this.stopped() : Effect.as(journal.flush, filed)
+    )
+  }
+}

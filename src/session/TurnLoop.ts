@@ -1,0 +1,389 @@
+/**
+ * The loop of a session: takes turns out of the inbox, one at a time, and tells how they end.
+ *
+ * ```
+ *  idle ──message──► turn ──TurnEnd──► (more messages? ──► turn) ──► idle
+ * ```
+ *
+ * Its state is read and written in synchronous sections only, so deciding and acting are one step.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import type { CorrelationId, Generator } from "../core/Id.js"
+import type { CancelReason } from "../core/Interruption.js"
+import type { Message } from "../inbox/Message.js"
+import * as Interactor from "../interaction/Interactor.js"
+import * as Reopened from "../interaction/Reopened.js"
+import * as PermissionGate from "../permission/PermissionGate.js"
+import { Admission, type Host } from "./Admission.js"
+import { Legs, type Work } from "./Legs.js"
+import type * as Reopening from "./Reopening.js"
+import * as Restored from "./Restored.js"
+import { emit, setStatus, type SessionContext } from "./SessionContext.js"
+import type { Options, Order, Service } from "./SessionService.js"
+import * as SessionSpan from "./SessionSpan.js"
+import * as Tidying from "./Tidying.js"
+import * as TokenBudget from "./TokenBudget.js"
+import * as Turn from "./Turn.js"
+import * as TurnOrder from "./TurnOrder.js"
+import { Waiters } from "./Waiters.js"
+
+/** What the loop is given besides its session. */
+export interface Given {
+  readonly ids: Generator
+  /** Of the session: what runs beside the turns ends with it. */
+  readonly scope: Scope.Scope
+  /** Present for a session that another process began. */
+  readonly reopening: Reopening.Reopening | undefined
+}
+
+// A class, and little made before it is needed: thousands of sessions may wait side by side.
+export class TurnLoop implements Host, Tidying.Loop {
+  readonly admission: Admission
+  // Busy from the moment a message is filed, not from the moment its turn begins: admission must not race the loop.
+  private busy: boolean
+  private hasEnded = false
+  /** Turns begun so far. */
+  count: number
+  /** Of the running turn, else of the next: whoever cancels before a turn has begun cancels it. */
+  private signal = Turn.fresh()
+  /** What runs, to be stopped. */
+  private running: { readonly stop: () => void } | undefined
+  private lastEnd: Option.Option<Turn.TurnEnd>
+  /** Works beside the turns, such as a child in the background. */
+  private retained = 0
+  private readonly turnWaiters = new Waiters()
+  private readonly idleWaiters = new Waiters()
+  private readonly orders = TurnOrder.make()
+  /** Of the running turn, when somebody waits for it. */
+  private current: TurnOrder.TurnOrder | undefined
+  private readonly tidying: Tidying.Tidying
+
+  constructor(
+    private readonly options: Options,
+    readonly session: SessionContext,
+    private readonly given: Given
+  ) {
+    const { restored } = options
+    this.busy = restored?.turn !== undefined
+    this.count = restored?.turns ?? 0
+    this.lastEnd = Option.fromNullable(restored?.lastEnd)
+    this.admission = new Admission(this)
+    this.tidying = Tidying.make(session.compaction, this)
+  }
+
+  get run(): Effect.Effect<never> {
+    return Effect.ensuring(
+      Effect.zipRight(this.resumed, Effect.forever(this.next)),
+      Effect.sync(() => this.over())
+    )
+  }
+
+  order(
+    text: string,
+    { authority, filed, id, reason = "user", source = "user", span }: Parameters<Service["order"]>[1] = {}
+  ): Option.Option<Order> {
+    if (this.hasEnded) return Option.none()
+    this.busy = true
+    const message = this.session.inbox.port(source).unsafeSend(text, { delivery: "queue", id })
+    filed?.(message)
+    const own = authority && PermissionGate.orElse(this.options.authority)(authority)
+    return Option.some({ message, ...this.placed({ id: message.id, authority: own, span }, reason) })
+  }
+
+  halt(detail: string): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      // A child asks that nobody waits for.
+      if (!this.busy && !this.hasEnded) this.lastEnd = Option.some(Turn.Halted({ detail, steps: 0 }))
+      return Effect.asVoid(this.stopTurn({ halt: detail }))
+    })
+  }
+
+  get awaitIdle(): Effect.Effect<Option.Option<Turn.TurnEnd>> {
+    return Effect.suspend(() => {
+      if (this.hasEnded) return Effect.succeed(this.session.inbox.isEmpty() ? this.lastEnd : Turn.unread(this.lastEnd))
+      return this.rests() ? Effect.succeed(this.lastEnd) : this.idleWaiters.wait()
+    })
+  }
+
+  retain(): () => void {
+    this.retained++
+    let released = false
+    return () => {
+      if (released) return
+      released = true
+      this.retained--
+      if (!this.hasEnded && this.rests()) this.rest()
+    }
+  }
+
+  get compact(): Service["compact"] {
+    return Effect.suspend(() => {
+      const compacted = this.session.compaction.request()
+      if (this.busy || this.hasEnded) return compacted
+      return Effect.zipRight(Effect.forkIn(this.tidying.begin(), this.given.scope), compacted)
+    })
+  }
+
+  // What its parts ask of it: see `Admission.Host` and `Tidying.Loop`.
+
+  isBusy(): boolean {
+    return this.busy && !this.hasEnded
+  }
+
+  wake(): void {
+    this.busy = true
+  }
+
+  stop(): Turn.StopSignal {
+    return this.signal
+  }
+
+  isTidying(): boolean {
+    return this.tidying.isRunning()
+  }
+
+  begun(): void {
+    this.busy = true
+    setStatus(this.session, "thinking")
+  }
+
+  cancellable(work: Work, restore: Tidying.Restore): Effect.Effect<void> {
+    const patience = this.session.limits.stopWithin
+    return this.stoppable(new Legs({ fork: (leg) => this.fork(leg), patience, failed: () => {} }), (legs) =>
+      legs.run(work, restore)
+    )
+  }
+
+  isStopped(): boolean {
+    return this.signal.reason !== undefined || this.hasEnded
+  }
+
+  isQuiet(): boolean {
+    return this.session.inbox.isEmpty() && !this.hasEnded
+  }
+
+  ended(): void {
+    this.running = undefined
+    if (this.isQuiet()) this.skip()
+  }
+
+  /** Takes the next turn. What was asked for in a turn and not done in it is done before. */
+  private get next(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (this.session.compaction.isRequested() && !this.tidying.isRunning()) {
+        return Effect.flatMap(this.tidying.begin(), () => this.taken)
+      }
+      return Effect.flatMap(this.session.inbox.awaitWork, () => Effect.flatMap(this.tidying.settled, () => this.taken))
+    })
+  }
+
+  /** Only waiting is interruptible: a turn that has begun ends, and says so, also when the session does. */
+  private get taken(): Effect.Effect<void> {
+    return Effect.uninterruptibleMask((restore) => {
+      // Words may have been withdrawn since they woke the session.
+      if (this.session.inbox.isEmpty()) {
+        if (!this.tidying.isRunning()) this.skip()
+        return Effect.void
+      }
+      const input = this.admission.takeTurn()
+      if (input.length > 0) return this.work(input, this.begin(input), restore, undefined)
+      this.skip()
+      return Effect.void
+    })
+  }
+
+  /** The turn that another process began. */
+  private get resumed(): Effect.Effect<void> {
+    const { restored } = this.options
+    if (restored === undefined) return Effect.void
+    return Effect.uninterruptibleMask((restore) => {
+      if (restored.turn === undefined) {
+        this.reopeningOver()
+        return Effect.void
+      }
+      const { correlationId, input, step } = restored.turn
+      this.session.state.correlationId = correlationId
+      this.current = this.orders.of(input.map((id) => ({ id })))
+      emit(this.session, { _tag: "TurnStarted", input: Restored.inputOf(restored) })
+      const begun = { step, batch: restored.batch, caughtUp: () => this.reopeningOver() }
+      const work = this.work([], correlationId, restore, begun)
+      return Effect.map(Effect.provideService(work, Reopened.Reopened, this.given.reopening), () =>
+        this.reopeningOver()
+      )
+    })
+  }
+
+  /** What was open and is asked by nobody is not open any more. */
+  private reopeningOver(): void {
+    this.session.journal?.dropped(this.given.reopening?.end() ?? [])
+  }
+
+  private begin(input: ReadonlyArray<Message>): CorrelationId {
+    const { session } = this
+    this.busy = true
+    this.count++
+    const correlationId = this.given.ids.unsafeNext("turn") as CorrelationId
+    session.state.correlationId = correlationId
+    this.current = this.orders.of(input)
+    session.state.authority = this.current?.authority
+    session.history.appendInput(input, { beginsTurn: true })
+    session.journal?.taken(input, correlationId, 1)
+    TokenBudget.begin(session, input)
+    const text = session.redactor.text(input.map((message) => message.text).join("\n\n"))
+    emit(session, { _tag: "TurnStarted", input: text })
+    return correlationId
+  }
+
+  private work(
+    input: ReadonlyArray<Message>,
+    correlationId: CorrelationId,
+    restore: Tidying.Restore,
+    begun: Turn.Begun | undefined
+  ): Effect.Effect<void> {
+    const { session, signal } = this
+    const origin = { ...session.origin, correlationId }
+    const turn = new Turn.Turn({
+      session,
+      input,
+      stop: signal,
+      newCallId: () => this.given.ids.unsafeNext("call"),
+      begun,
+      fork: (leg) => this.fork(leg, origin)
+    })
+    const ended = () => Turn.report(Turn.endOf(signal))
+    const run = SessionSpan.turn(session, { input, origin, parent: this.current?.span, ended })(
+      this.stoppable(turn, () => turn.run(restore))
+    )
+    return Effect.matchCauseEffect(run, {
+      onFailure: (cause) => Effect.flatMap(this.close(), () => Effect.failCause(cause)),
+      onSuccess: () => this.close()
+    })
+  }
+
+  /** A fiber of its own for work of this session: it asks whom the session asks, as this origin. */
+  private fork(work: Work, origin = this.session.origin) {
+    return Effect.forkDaemon(Interactor.inFiber(this.session.interactor, origin)(work))
+  }
+
+  /** Runs what may be cancelled, perhaps before it has begun. */
+  private stoppable<Running extends { readonly stop: () => void }>(
+    running: Running,
+    run: (running: Running) => Effect.Effect<void>
+  ): Effect.Effect<void> {
+    this.running = running
+    if (this.signal.reason !== undefined) running.stop()
+    return run(running)
+  }
+
+  /** The end is on the disk when others hear of it, or it is another end. */
+  private close(): Effect.Effect<void> {
+    const { session } = this
+    const { journal, state } = session
+    if (journal === undefined) {
+      this.finish()
+      return Effect.void
+    }
+    const { signal } = this
+    if (state.correlationId !== undefined) journal.turnEnded(state.correlationId, Turn.endOf(signal))
+    return Effect.matchEffect(journal.flush, {
+      onFailure: (message) => {
+        emit(session, { _tag: "AgentError", message })
+        signal.end = Turn.unsaved(Turn.endOf(signal), message)
+        this.finish()
+        return Effect.void
+      },
+      onSuccess: () => {
+        this.finish()
+        return Effect.void
+      }
+    })
+  }
+
+  private finish(): void {
+    const { compaction, inbox, origin, redactor, state } = this.session
+    const end = Turn.endOf(this.signal)
+    this.lastEnd = Option.some(end)
+    this.signal = Turn.fresh()
+    this.running = undefined
+    state.output = undefined
+    const suspended = this.options.permissions.endTurn(origin.sessionId)
+    const { detail, ...told } = Turn.report(end)
+    emit(this.session, {
+      _tag: "TurnEnded",
+      ...told,
+      ...(detail === undefined ? {} : { detail: redactor.text(detail) })
+    })
+    state.correlationId = undefined
+    this.giveBack()
+    if (suspended) this.tellPermissions()
+    if (inbox.isEmpty() && !compaction.isRequested()) this.becomeIdle()
+    this.turnWaiters.wake(this.lastEnd)
+    if (this.current !== undefined) this.orders.fulfil(this.current, end)
+  }
+
+  /** Nothing begins after all. */
+  private skip(): void {
+    this.signal = Turn.fresh()
+    this.becomeIdle()
+    this.turnWaiters.wake(Option.none())
+  }
+
+  private becomeIdle(): void {
+    this.busy = false
+    if (this.retained === 0) this.rest()
+    else setStatus(this.session, "waiting")
+  }
+
+  private rest(): void {
+    if (this.options.permissions.becomeIdle(this.session.origin.sessionId)) this.tellPermissions()
+    setStatus(this.session, "idle")
+    this.idleWaiters.wake(this.lastEnd)
+  }
+
+  rests(): boolean {
+    return !this.busy && this.retained === 0 && this.session.inbox.isEmpty()
+  }
+
+  private tellPermissions(): void {
+    const { permissions, policy } = this.options
+    const { default: fallback, suspension } = permissions.status(policy, this.session.origin.sessionId)
+    emit(this.session, {
+      _tag: "PermissionStatusChanged",
+      default: fallback,
+      ...(suspension === undefined ? {} : { suspension })
+    })
+  }
+
+  private giveBack(): void {
+    const { unread } = this.options
+    if (unread !== undefined) this.admission.takeBack().forEach(unread)
+  }
+
+  placed(wanted: Omit<TurnOrder.TurnOrder, "end">, reason: CancelReason): Pick<Order, "end" | "giveUp"> {
+    const stop = Effect.suspend(() => this.stopTurn({ cancel: reason }))
+    return this.orders.handle(this.orders.place(wanted), (id) => this.session.inbox.withdraw(id), stop)
+  }
+
+  stopTurn(reason: NonNullable<Turn.StopSignal["reason"]>): Effect.Effect<Option.Option<Turn.TurnEnd>> {
+    return Effect.suspend(() => {
+      if (!this.busy || this.hasEnded) return Effect.succeed(Option.none<Turn.TurnEnd>())
+      this.signal.reason ??= reason
+      this.running?.stop()
+      return this.turnWaiters.wait()
+    })
+  }
+
+  /** No turn comes any more. */
+  private over(): void {
+    this.hasEnded = true
+    this.giveBack()
+    if (!this.session.inbox.isEmpty()) this.lastEnd = Turn.unread(this.lastEnd)
+    this.turnWaiters.wake(this.lastEnd)
+    this.busy = false
+    this.rest()
+    this.orders.close(Turn.neverBegun)
+    this.session.compaction.close()
+  }
+}

@@ -1,0 +1,129 @@
+/** Questions of a session that no process runs, answered from the command line: the session goes on with the answers. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Program from "../kit/Program.js"
+
+const ask = (id: string) => ({ name: "ask_user", id, params: { prompt: `What of ${id}?` } })
+const run = (id: string, command: string) => ({ name: "run_command", id, params: { command } })
+
+/** The requests that a session waits for, by what is asked. */
+const open = (at: Program.Place, sessionId: string) =>
+  Effect.map(at.run(["sessions", "answer", sessionId, "--json"]), ({ code, stdout }) => {
+    assert.strictEqual(code, 0)
+    const requests = Program.linesOf(stdout).map((line) => JSON.parse(line).request)
+    return new Map<string, string>(
+      requests.map(({ interaction, requestId }) => [interaction.prompt ?? interaction.argumentsSummary, requestId])
+    )
+  })
+
+/** Answers, and expects it to be kept. */
+const answer = (at: Program.Place, ...words: ReadonlyArray<string>) =>
+  Effect.map(at.run(["sessions", "answer", ...words]), ({ code, stderr, stdout }) => {
+    assert.deepStrictEqual([code, stdout], [0, ""], stderr)
+    return stderr
+  })
+
+const sessionOf = (at: Program.Place) =>
+  Effect.map(at.run(["sessions", "list", "--json"]), ({ stdout }): string => JSON.parse(stdout).rootSessionId)
+
+describe.concurrent("a session that nobody runs", () => {
+  it.scopedLive("halts, is answered, and does what was allowed once", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const model = yield* at.script(
+        { tools: [run("one", "echo one >> effects"), run("two", "echo two >> effects")] },
+        { expect: { contains: "User comment: not that one" }, text: "One of two." }
+      )
+      assert.strictEqual((yield* at.run(["run", "--model", model, "go"])).code, 3)
+      const id = yield* sessionOf(at)
+      const [[first = "", request = ""] = []] = yield* open(at, id)
+      assert.include(first, "echo one")
+      assert.include(yield* answer(at, id, request, "y"), `assent run --resume ${id}`)
+      // Goes on to the next question, which the other answer is for.
+      assert.strictEqual((yield* at.run(["run", "--resume", id])).code, 3)
+      assert.strictEqual(yield* at.read("workspace/effects"), "one\n")
+      const [[second = "", next = ""] = []] = yield* open(at, id)
+      assert.include(second, "echo two")
+      yield* answer(at, id, next, "c: not that one")
+      const end = yield* at.run(["run", "--resume", id])
+      assert.deepStrictEqual([end.code, end.stdout], [0, "One of two.\n"])
+      assert.strictEqual(yield* at.read("workspace/effects"), "one\n")
+      const audit = yield* at.run(["audit", "show", id])
+      assert.strictEqual(audit.code, 0)
+      assert.match(audit.stdout, /granted .* by command line/)
+      assert.match(audit.stdout, /denied .* by command line/)
+      assert.strictEqual((yield* at.run(["sessions", "answer", id, next, "y"])).code, 2)
+    })
+  )
+
+  it.scopedLive("is killed with questions of its own and of a child's open, and hears an answer to each", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      yield* at.write("config/profiles/asker.json", { name: "asker", description: "asks", plugins: ["clarification"] })
+      const agents = {
+        main: [
+          { tools: [{ name: "spawn_subagent", id: "spawning", params: { task: "ask", profile: "asker" } }] },
+          { tools: [ask("a"), ask("b")] },
+          { expect: { contains: "for b" }, text: "Heard." },
+          { text: "All told." }
+        ],
+        asker: [{ tools: [ask("c")] }, { expect: { contains: "for c" }, text: "Thanks." }]
+      }
+      const model = `script:${yield* at.write("family.json", { version: 1, agents })}`
+      const policy = yield* at.write("policy.json", { version: 1, whitelist: { tools: ["spawn_subagent"] } })
+      const first = yield* at.start(["run", "--jsonl", "--model", model, "--policy", policy, "go"])
+      // A peer is shown one dialog at a time; the events tell of all.
+      for (let raised = 0; raised < 3; raised++) yield* first.json("InteractionRequested")
+      const id = yield* sessionOf(at)
+      const refused = yield* at.run(["sessions", "answer", id, "req_any", "x"])
+      assert.strictEqual(refused.code, 2)
+      const requests = yield* open(at, id)
+      assert.deepStrictEqual([...requests.keys()].sort(), ["What of a?", "What of b?", "What of c?"])
+      const early = yield* at.run(["sessions", "answer", id, requests.get("What of a?") ?? "", "x"])
+      assert.strictEqual(early.code, 2)
+      assert.include(early.stderr, `is run by process ${first.pid}`)
+      yield* first.signal("SIGKILL")
+      yield* first.exit
+      for (const [prompt, requestId] of requests) {
+        yield* answer(at, id, requestId, `for ${prompt.replace("What of ", "").replace("?", "")}`)
+      }
+      const again = yield* at.run(["sessions", "answer", id, requests.get("What of a?") ?? "", "other"])
+      assert.strictEqual(again.code, 2)
+      assert.include(again.stderr, "command line has answered it")
+      const end = yield* at.run(["run", "--json", "--policy", policy, "--resume", id])
+      assert.strictEqual(end.code, 0, end.stderr)
+      const answers = Program.events(end.stdout).flatMap((event) =>
+        event._tag === "InteractionAnswered" ? [[event.value, event.by]] : []
+      )
+      assert.deepStrictEqual(
+        answers.sort(),
+        ["a", "b", "c"].map((name) => [`for ${name}`, "command line"])
+      )
+      assert.strictEqual((yield* at.run(["audit", "verify"])).code, 0)
+    })
+  )
+
+  it.scopedLive("is refused what is no answer, with exit code 2 and one sentence", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const model = yield* at.script({ tools: [run("one", "touch made")] }, { text: "Done." })
+      yield* at.run(["run", "--model", model, "go"])
+      const id = yield* sessionOf(at)
+      const [[, request = ""] = []] = yield* open(at, id)
+      for (const words of [
+        ["ses_nobody", request, "y"],
+        [id, "req_nobody", "y"],
+        [id, request, "maybe"],
+        [id, request, ""],
+        [id, request, "--yes"],
+        [id, "y"]
+      ]) {
+        const { code, stderr, stdout } = yield* at.run(["sessions", "answer", ...words])
+        assert.deepStrictEqual([code, stdout], [2, ""], words.join(" "))
+        assert.match(stderr, /^assent: \S/)
+      }
+      assert.strictEqual((yield* at.run(["run", "--resume", id])).code, 3)
+      assert.isFalse(yield* at.exists("workspace/made"))
+    })
+  )
+})

@@ -1,0 +1,143 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Fiber from "effect/Fiber"
+import * as Intake from "../../src/runtime/Intake.js"
+import * as Journal from "../../src/session/Journal.js"
+import { StoreUnwritable } from "../../src/session/StoreError.js"
+
+/** An intake whose words are on the disk when the test says so. */
+const make = (before?: ReadonlySet<string>) =>
+  Effect.gen(function* () {
+    const filed: Array<string> = []
+    const disk = { kept: 0, frozen: false, full: false, gate: yield* Deferred.make<void>() }
+    yield* Deferred.succeed(disk.gate, undefined)
+    const journal: Journal.Service = {
+      ...Journal.noop,
+      enabled: true,
+      isFrozen: () => disk.frozen,
+      flush: Effect.suspend(() => {
+        const { length } = filed
+        if (disk.full) return new StoreUnwritable({ store: "here", reason: "the disk is full" })
+        return Effect.map(Deferred.await(disk.gate), () => {
+          disk.kept = Math.max(disk.kept, length)
+        })
+      })
+    }
+    const intake = new Intake.Intake("main", journal, before)
+    const say = (text: string, id?: string) =>
+      intake.take(
+        (id) =>
+          Effect.sync(() => {
+            filed.push(text)
+            return id
+          }),
+        id
+      )
+    return { disk, filed, intake, say }
+  })
+
+const tag = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
+  Effect.map(Effect.either(effect), (either) => (Either.isLeft(either) ? either.left._tag : either.right))
+
+describe("the intake of an agent", () => {
+  it.effect("files words under the id they have, once", () =>
+    Effect.gen(function* () {
+      const { filed, say } = yield* make()
+      assert.strictEqual(yield* say("one", "a"), "a")
+      const again = yield* Effect.flip(say("other words", "a"))
+      assert(again._tag === "MessageAlreadyTaken")
+      assert.strictEqual(again.messageId, "a")
+      assert.include(again.message, "another id")
+      assert.strictEqual(yield* say("two", "b"), "b")
+      assert.isUndefined(yield* say("three"))
+      assert.isUndefined(yield* say("three"))
+      assert.deepStrictEqual(filed, ["one", "two", "three", "three"])
+    })
+  )
+
+  it.effect("knows what another process took", () =>
+    Effect.gen(function* () {
+      const { filed, say } = yield* make(new Set(["a"]))
+      assert.strictEqual(yield* tag(say("one", "a")), "MessageAlreadyTaken")
+      assert.strictEqual(yield* tag(say("two", "b")), "b")
+      assert.deepStrictEqual(filed, ["two"])
+    })
+  )
+
+  it.effect("returns only when the words are on the disk, also for those that come again", () =>
+    Effect.gen(function* () {
+      const { disk, filed, say } = yield* make()
+      disk.gate = yield* Deferred.make<void>()
+      const first = yield* Effect.fork(tag(say("one", "a")))
+      const second = yield* Effect.fork(tag(say("one", "a")))
+      yield* Effect.yieldNow()
+      yield* Effect.yieldNow()
+      assert.deepStrictEqual(filed, ["one"])
+      assert.isNull(first.unsafePoll())
+      assert.isNull(second.unsafePoll())
+      yield* Deferred.succeed(disk.gate, undefined)
+      assert.deepStrictEqual(
+        [yield* Fiber.join(first), yield* Fiber.join(second)].sort(),
+        ["MessageAlreadyTaken", "a"].sort()
+      )
+      assert.strictEqual(disk.kept, 1)
+    })
+  )
+
+  it.effect("says that they are not kept when they are not, as often as they come", () =>
+    Effect.gen(function* () {
+      const { disk, filed, say } = yield* make()
+      disk.full = true
+      assert.strictEqual(yield* tag(say("one", "a")), "StoreUnwritable")
+      assert.strictEqual(yield* tag(say("one", "a")), "StoreUnwritable")
+      disk.full = false
+      assert.strictEqual(yield* tag(say("one", "a")), "MessageAlreadyTaken")
+      assert.deepStrictEqual(filed, ["one"])
+    })
+  )
+
+  it.effect("forgets the id of words that nobody was there for", () =>
+    Effect.gen(function* () {
+      const { intake, say } = yield* make()
+      assert.strictEqual(yield* Effect.flip(intake.take(() => Effect.fail("nobody"), "a")), "nobody")
+      assert.strictEqual(yield* tag(say("one", "a")), "a")
+      // Neither has whoever gave up before the words were filed.
+      const waiting = yield* Effect.fork(intake.take(() => Effect.never, "b"))
+      yield* Effect.yieldNow()
+      assert.strictEqual(yield* tag(say("two", "b")), "MessageAlreadyTaken")
+      yield* Fiber.interrupt(waiting)
+      assert.strictEqual(yield* tag(say("two", "b")), "b")
+    })
+  )
+
+  it.effect("takes nothing once it is closed, or the journal is frozen, not even in the middle of it", () =>
+    Effect.gen(function* () {
+      const { disk, filed, intake, say } = yield* make()
+      const late = intake.take(() =>
+        Effect.sync(() => {
+          disk.frozen = true
+        })
+      )
+      assert.strictEqual(yield* tag(late), "AgentStopped")
+      assert.strictEqual(yield* tag(say("one", "a")), "AgentStopped")
+      assert.strictEqual(yield* tag(intake.admit(Effect.succeed(1))), "AgentStopped")
+      disk.frozen = false
+      assert.strictEqual(yield* tag(intake.admit(Effect.succeed(1))), 1)
+      assert.isFalse(intake.isClosed)
+      intake.close()
+      assert.isTrue(intake.isClosed)
+      assert.strictEqual(yield* tag(say("one", "a")), "AgentStopped")
+      assert.deepStrictEqual(filed, [])
+    })
+  )
+
+  it.effect("does without a disk where nothing is kept", () =>
+    Effect.gen(function* () {
+      const intake = new Intake.Intake("main", Journal.noop)
+      assert.strictEqual(yield* tag(intake.take((id) => Effect.succeed(id), "a")), "a")
+      assert.strictEqual(yield* tag(intake.take((id) => Effect.succeed(id), "a")), "MessageAlreadyTaken")
+    })
+  )
+})
