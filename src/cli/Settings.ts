@@ -10,7 +10,6 @@ import * as Either from "effect/Either"
 import * as LogLevel from "effect/LogLevel"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
-import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import type * as AuditChain from "../event/AuditChain.js"
 import type * as Interactor from "../interaction/Interactor.js"
@@ -20,6 +19,7 @@ import * as Arguments from "./Arguments.js"
 import * as AuditPlace from "./AuditPlace.js"
 import * as ConfigFile from "./ConfigFile.js"
 import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
+import * as Trust from "./Trust.js"
 
 /** How much is allowed; what is not set has the runtime's default, or no limit. */
 export interface Limits {
@@ -79,8 +79,9 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
     const workspace = yield* workspaceOf(flags.workspace)
     const configDirectory = yield* configDirectoryOf
     const own = path.join(workspace, ".assent")
-    if (flags.trust === true) yield* trust(configDirectory, workspace)
-    const trusted = yield* isTrusted(configDirectory, workspace)
+    const place: Trust.Place = { workspace, configDirectory, auditKey: yield* AuditPlace.readKey(flags.key) }
+    if (flags.trust === true) yield* Trust.decide(place, Trust.byFlag)
+    const trusted = yield* Trust.isTrusted(place)
 
     const userConfig = yield* readConfig(path.join(configDirectory, "config.json"))
     const workspaceConfig = yield* readConfig(path.join(own, "config.json"))
@@ -99,9 +100,8 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
     const model = flags.model ?? (yield* variable("ASSENT_MODEL")) ?? configs.findLast((file) => file.model)?.model
     const ref = model ?? "offline"
     return {
-      workspace,
+      ...place,
       home: yield* variable("HOME"),
-      configDirectory,
       model: ref,
       keys: yield* keys,
       baseUrls: yield* baseUrls(config, ref, flags["base-url"]),
@@ -119,7 +119,6 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
       prices: config.price_table ?? {},
       currency: config.currency,
       inline: { allowed: config.allow_inline ?? false, plugins: config.inline_allowed_plugins ?? [] },
-      auditKey: yield* AuditPlace.readKey(flags.key),
       auditKeyFile: flags.key,
       logLevel: yield* logLevelOf(flags["log-level"]),
       timeout: flags.timeout === undefined ? undefined : yield* Arguments.parseLimit(flags.timeout),
@@ -134,27 +133,6 @@ export const secretNames = (): ReadonlyArray<string> => [...Object.values(keyNam
 export const hideKeys: Effect.Effect<void> = Effect.sync(() => {
   for (const name of secretNames()) delete process.env[name]
 })
-
-/** Remembers, outside the workspace, that its files may allow things. */
-export const trust = (
-  configDirectory: string,
-  workspace: string
-): Effect.Effect<void, ConfigurationInvalid, FileSystem.FileSystem | Path.Path> =>
-  Effect.gen(function* () {
-    if (yield* isTrusted(configDirectory, workspace)) return
-    const fileSystem = yield* FileSystem.FileSystem
-    const path = yield* Path.Path
-    const known = yield* readTrust(configDirectory)
-    const file = path.join(configDirectory, "trust.json")
-    yield* fileSystem.makeDirectory(configDirectory, { recursive: true })
-    yield* fileSystem.writeFileString(`${file}.new`, JSON.stringify([...known, workspace], null, 2), { mode: 0o600 })
-    yield* fileSystem.rename(`${file}.new`, file)
-  }).pipe(
-    Effect.catchTags({
-      BadArgument: (error) => invalid(`Trust cannot be remembered: ${error.message}`),
-      SystemError: (error) => invalid(`Trust cannot be remembered: ${error.message}`)
-    })
-  )
 
 /** Why something in the workspace has no effect yet, and what to do. */
 export const untrustedNotice = (settings: Settings): string =>
@@ -234,18 +212,6 @@ const configDirectoryOf = Effect.gen(function* () {
   const home = (yield* variable("HOME")) ?? (yield* variable("USERPROFILE")) ?? "."
   return path.join(xdg ?? path.join(home, ".config"), "assent")
 })
-
-const readTrust = (configDirectory: string) =>
-  Effect.gen(function* () {
-    const path = yield* Path.Path
-    const text = yield* readIfThere(path.join(configDirectory, "trust.json"))
-    if (Option.isNone(text)) return []
-    const parsed = Schema.decodeUnknownOption(Schema.parseJson(Schema.Array(Schema.String)))(text.value)
-    return Option.getOrElse(parsed, (): ReadonlyArray<string> => [])
-  })
-
-const isTrusted = (configDirectory: string, workspace: string) =>
-  Effect.map(readTrust(configDirectory), (known) => known.includes(workspace))
 
 /** Nothing when there is no such file; a file that cannot be read is an error, never the same as none. */
 const readIfThere = (file: string) =>

@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 /** The program: runs the command line in one fiber, turns signals into interruption, and ends with its exit code. */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

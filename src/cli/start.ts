@@ -1,14 +1,15 @@
 #!/usr/bin/env node
 /**
- * What is started: loads the program with what V8 made of its text the last time, which takes a third off its start.
+ * What is started: loads the program together with what V8 made of its text before, which takes a third off the time until
+ * the first model call.
  *
  * ```
  *  dist/bin/assent.js               this
  *  dist/bin/program/main.cjs, …     the program, in pieces that are loaded when they are asked for
- *  dist/bin/program/compiled/…      what V8 made of each piece, by version of V8; written when a run that had none ends
+ *  dist/bin/program/compiled/…      what V8 made of each piece, by its version; written by the first run that ends
  * ```
  *
- * V8 refuses what another version of it made, and a piece has its text's hash in its name. Whoever could write something
+ * V8 refuses what another version of it made, and a piece has the hash of its text in its name. Who could write something
  * false there could as well change the program.
  */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
@@ -17,39 +18,42 @@ import { basename, dirname, join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Script } from "node:vm"
 
-type Require = (id: string) => unknown
+/** A piece as a function of what CommonJS gives it. */
 type Piece = (
-  exports: unknown,
-  require: Require,
-  module: { exports: unknown },
-  __filename: string,
-  __dirname: string
+  exports: object,
+  require: (id: string) => unknown,
+  module: { exports: object },
+  filename: string,
+  directory: string
 ) => void
 
 const program = join(dirname(fileURLToPath(import.meta.url)), "program")
 const compiled = join(program, "compiled", `${process.versions.v8}-${process.arch}`)
-const loaded = new Map<string, { exports: unknown }>()
-/** Pieces that V8 had to read itself, and where what it made of them goes. */
+const loaded = new Map<string, { exports: object }>()
+/** What V8 had to read itself, by where the result is to be kept. */
 const fresh = new Map<string, Script>()
 const outside = createRequire(import.meta.url)
 
-const load = (file: string): unknown => {
+const load = (file: string): object => {
   const known = loaded.get(file)
   if (known !== undefined) return known.exports
   const module = { exports: {} }
   loaded.set(file, module)
-  const text = readFileSync(file, "utf8").replace(/^#!.*/, "")
-  const kept = join(compiled, basename(file))
-  const cachedData = readIfThere(kept)
-  const script = new Script(`(function(exports,require,module,__filename,__dirname){${text}\n})`, {
-    filename: file,
-    cachedData
-  })
-  if (cachedData === undefined) fresh.set(kept, script)
-  const piece = script.runInThisContext() as Piece
-  const here = dirname(file)
-  piece(module.exports, (id) => (id.startsWith(".") ? load(resolve(here, id)) : outside(id)), module, file, here)
+  const directory = dirname(file)
+  const source = `(function(exports,require,module,__filename,__dirname){${readFileSync(file, "utf8")}\n})`
+  const require = (id: string) => (id.startsWith(".") ? load(resolve(directory, id)) : outside(id))
+  // A script's value has no type; this one is the function above.
+  const piece = compile(file, source).runInThisContext() as Piece
+  piece(module.exports, require, module, file, directory)
   return module.exports
+}
+
+const compile = (file: string, source: string): Script => {
+  const place = join(compiled, basename(file))
+  const cachedData = readIfThere(place)
+  const script = new Script(source, { filename: file, cachedData })
+  if (cachedData === undefined) fresh.set(place, script)
+  return script
 }
 
 const readIfThere = (file: string): Buffer | undefined => {
@@ -60,18 +64,18 @@ const readIfThere = (file: string): Buffer | undefined => {
   }
 }
 
-/** At the end, when most of what a run needs has been compiled. */
+/** Only what runs agents has had most of the program compiled by its end; what other commands leave would be little. */
 const keep = (): void => {
-  if (fresh.size === 0) return
+  if (fresh.size === 0 || ![...loaded.keys()].some((file) => /^(?:Run|Chat)-/.test(basename(file)))) return
   try {
     mkdirSync(compiled, { recursive: true })
-    for (const [file, script] of fresh) {
-      const half = `${file}.${process.pid}`
+    for (const [place, script] of fresh) {
+      const half = `${place}.${process.pid}`
       writeFileSync(half, script.createCachedData())
-      renameSync(half, file)
+      renameSync(half, place)
     }
   } catch {
-    // Not a place where this user may write: every start takes as long as the first.
+    // This user may not write here: every start takes as long as the first.
   }
 }
 

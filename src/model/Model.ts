@@ -42,6 +42,18 @@ export interface Service {
     tools: ReadonlyArray<Tool.Any>,
     options: Options
   ) => Stream.Stream<Part, ModelError>
+  /**
+   * As {@link stream}, for a model that has its whole answer at once, such as one that plays a script: taken instead of it,
+   * because a stream costs more than the rest of a turn. Undefined: this answer comes as a stream. Whoever wraps a model
+   * leaves this out, or the wrapper is passed by.
+   */
+  readonly answer?:
+    | ((
+        prompt: Prompt.Prompt,
+        tools: ReadonlyArray<Tool.Any>,
+        options: Options
+      ) => Effect.Effect<Iterable<Part>, ModelError> | undefined)
+    | undefined
 }
 
 /** The model of a session. */

@@ -19,6 +19,7 @@ import type * as Prompt from "@effect/ai/Prompt"
 import * as Chunk from "effect/Chunk"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { constant } from "effect/Function"
 import type * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as Id from "../core/Id.js"
@@ -66,39 +67,8 @@ export interface Script {
 // -----------------------------------------------------------------------------------------------------------------
 
 /** Plays a script. After the last step of an agent it says so, in a reply without tool calls. */
-export const make = (script: Script, options: { readonly id?: string | undefined } = {}): Model.Service => {
-  const id = options.id ?? "script/script"
-  const ids = Id.random()
-  const attempts = new Map<string, number>()
-  const reels = new Map(
-    Object.entries(script.agents).map(([agent, steps]) => [agent, toReel(agent, steps, ids)] as const)
-  )
-  return {
-    id,
-    stream: (prompt, _tools, { agent: path, sessionId }) => {
-      const agent = path.slice(path.lastIndexOf("/") + 1)
-      // Siblings of one name are numbered, and play the same steps.
-      const reel = reels.get(agent) ?? reels.get(agent.replace(/-\d+$/, ""))
-      if (reel === undefined) return toPlay({ text: `The script has no steps for ${agent}.` }, ids)()
-      const index = Math.min(repliesIn(prompt), reel.length - 1)
-      const scene = reel[index]
-      if (scene === undefined) return Stream.empty
-      if (scene.expected !== undefined) {
-        const input = lastInput(prompt)
-        if (!input.includes(scene.expected)) return Stream.fail(unexpected(id, scene, scene.expected, input))
-      }
-      if (scene.failures.length === 0) return scene.play()
-      return Stream.suspend(() => {
-        const key = `${sessionId}\n${agent}\n${index}`
-        const attempt = attempts.get(key) ?? 0
-        const failure = scene.failures[attempt]
-        if (failure === undefined) return scene.play()
-        attempts.set(key, attempt + 1)
-        return Stream.fail(failed(id, scene, failure))
-      })
-    }
-  }
-}
+export const make = (script: Script, options: { readonly id?: string | undefined } = {}): Model.Service =>
+  new Player(script, options.id ?? "script/script")
 
 // -----------------------------------------------------------------------------------------------------------------
 // layers
@@ -111,6 +81,69 @@ export const layer = (script: Script, options?: { readonly id?: string | undefin
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+class Player implements Model.Service {
+  private readonly ids = Id.random()
+  /** Failures of a step so far, by session, agent and step. */
+  private readonly attempts = new Map<string, number>()
+  private readonly reels: ReadonlyMap<string, ReadonlyArray<Scene>>
+
+  constructor(
+    script: Script,
+    readonly id: string
+  ) {
+    this.reels = new Map(
+      Object.entries(script.agents).map(([agent, steps]) => [agent, toReel(agent, steps, this.ids)] as const)
+    )
+  }
+
+  stream(prompt: Prompt.Prompt, _tools: unknown, options: Model.Options): Stream.Stream<Model.Part, Model.ModelError> {
+    const { at, scene } = this.next(prompt, options.agent)
+    if (scene.expected === undefined && scene.failures.length === 0) return scene.play()
+    return Stream.suspend(() => {
+      const wrong = this.wrong(scene, prompt, `${options.sessionId}\n${at}`)
+      return wrong === undefined ? scene.play() : Stream.fail(wrong)
+    })
+  }
+
+  // Not a field, as `make` could give it: a copy of this model that streams in another way must not have it.
+  answer(
+    prompt: Prompt.Prompt,
+    _tools: unknown,
+    options: Model.Options
+  ): Effect.Effect<ReadonlyArray<Model.Part>, Model.ModelError> | undefined {
+    const { at, scene } = this.next(prompt, options.agent)
+    const { whole } = scene
+    if (whole === undefined) return undefined
+    if (scene.expected === undefined && scene.failures.length === 0) return whole()
+    return Effect.suspend(() => {
+      const wrong = this.wrong(scene, prompt, `${options.sessionId}\n${at}`)
+      return wrong === undefined ? whole() : Effect.fail(wrong)
+    })
+  }
+
+  private next(prompt: Prompt.Prompt, path: string): { readonly scene: Scene; readonly at: string } {
+    const agent = path.slice(path.lastIndexOf("/") + 1)
+    // Siblings of one name are numbered, and play the same steps.
+    const reel = this.reels.get(agent) ?? this.reels.get(agent.replace(/-\d+$/, "")) ?? []
+    const index = Math.max(0, Math.min(repliesIn(prompt), reel.length - 1))
+    const scene = reel[index] ?? toScene(agent, 1, { text: `The script has no steps for ${agent}.` }, [], this.ids)
+    return { scene, at: `${agent}\n${index}` }
+  }
+
+  /** What goes wrong this time, if anything does. */
+  private wrong(scene: Scene, prompt: Prompt.Prompt, key: string): Model.ModelError | undefined {
+    if (scene.expected !== undefined) {
+      const input = lastInput(prompt)
+      if (!input.includes(scene.expected)) return unexpected(this.id, scene, scene.expected, input)
+    }
+    const attempt = this.attempts.get(key) ?? 0
+    const failure = scene.failures[attempt]
+    if (failure === undefined) return undefined
+    this.attempts.set(key, attempt + 1)
+    return failed(this.id, scene, failure)
+  }
+}
+
 /** A reply, made ready once: what must go wrong before it, and what it then says. */
 interface Scene {
   readonly agent: string
@@ -120,6 +153,8 @@ interface Scene {
   readonly expected: string | undefined
   /** Called for each generation, so that calls get ids of their own; a reply that needs none is always the same stream. */
   readonly play: () => Stream.Stream<Model.Part>
+  /** The same at once, for one that is not told in pieces. */
+  readonly whole: (() => Effect.Effect<ReadonlyArray<Model.Part>>) | undefined
 }
 
 /** Steps that only fail are no replies: they become failures of the reply after them. The last scene is the end. */
@@ -127,7 +162,7 @@ const toReel = (agent: string, steps: ReadonlyArray<Step>, ids: Id.Generator): R
   const reel: Array<Scene> = []
   let failures: Array<ErrorKind> = []
   const push = (number: number, step: Step) => {
-    reel.push({ agent, number, failures, expected: step.expect?.contains, play: toPlay(step, ids) })
+    reel.push(toScene(agent, number, step, failures, ids))
     failures = []
   }
   for (const [index, step] of steps.entries()) {
@@ -195,19 +230,35 @@ const failed = (id: string, scene: Scene, kind: ErrorKind): Model.ModelError => 
 /** One piece of a reply: what arrives together. */
 type Piece = Array<Model.Part>
 
-const toPlay = (step: Step, ids: Id.Generator): (() => Stream.Stream<Model.Part>) => {
+const toScene = (
+  agent: string,
+  number: number,
+  step: Step,
+  failures: ReadonlyArray<ErrorKind>,
+  ids: Id.Generator
+): Scene => {
   const tools = step.tools ?? []
-  const make = () => {
-    const pieces = toPieces(step, tools, ids)
-    const stream =
-      step.chunks === undefined && step.chunkDelay === undefined
-        ? Stream.fromChunk(Chunk.unsafeFromArray(pieces.flat()))
-        : inPieces(pieces, step.chunkDelay)
-    return step.delay === undefined ? stream : Stream.unwrap(Effect.as(Effect.sleep(step.delay), stream))
+  const isWhole = step.chunks === undefined && step.chunkDelay === undefined
+  const make = () => toPieces(step, tools, ids)
+  const pieces = tools.some(({ id }) => id === undefined) ? make : constant(make())
+  return {
+    agent,
+    number,
+    failures,
+    expected: step.expect?.contains,
+    play: () => {
+      const stream = isWhole
+        ? Stream.fromChunk(Chunk.unsafeFromArray(pieces().flat()))
+        : inPieces(pieces(), step.chunkDelay)
+      return step.delay === undefined ? stream : Stream.unwrap(Effect.as(Effect.sleep(step.delay), stream))
+    },
+    whole: isWhole
+      ? () => {
+          const all = Effect.sync(() => pieces().flat())
+          return step.delay === undefined ? all : Effect.zipRight(Effect.sleep(step.delay), all)
+        }
+      : undefined
   }
-  if (tools.some(({ id }) => id === undefined)) return make
-  const stream = make()
-  return () => stream
 }
 
 const inPieces = (

@@ -66,11 +66,14 @@ export class Generation {
     const { collector } = this
     setStatus(session, "thinking")
     const { agent, sessionId } = session.origin
-    const parts = model.stream(session.history.prompt, session.tools.tools, { agent, sessionId })
-    return Effect.flatMap(
-      drain(parts, (chunk) => collector.take(chunk)),
-      () => collector.finish()
-    )
+    const { prompt } = session.history
+    const { tools } = session.tools
+    const whole = model.answer?.(prompt, tools, { agent, sessionId })
+    const taken =
+      whole === undefined
+        ? drain(model.stream(prompt, tools, { agent, sessionId }), (parts) => collector.take(parts))
+        : Effect.flatMap(whole, (parts) => collector.take(parts))
+    return Effect.flatMap(taken, () => collector.finish())
   }
 
   private again(error: Model.ModelError, number: number): Effect.Effect<Generated, Model.ModelError> {

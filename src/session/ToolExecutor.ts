@@ -30,8 +30,8 @@ import type { RunningCall } from "./RunningCalls.js"
 import * as SessionSpan from "./SessionSpan.js"
 import { emit, flushOutput, setStatus, type SessionContext } from "./SessionContext.js"
 
-/** What runs a call that may run; nothing when its result is known without. */
-export type Prepared = Effect.Effect<void> | undefined
+/** What runs a call that may run, from the moment it is called; nothing when its result is known without. */
+export type Prepared = (() => Effect.Effect<void>) | undefined
 
 export class Batch {
   // By the call's index; arrays, because a batch is mostly one call, and thousands of them may wait to be approved.
@@ -73,11 +73,11 @@ export class Batch {
   }
 
   /** Runs it as a section of its turn, and goes on. */
-  runOnly(call: ToolCall, run: Effect.Effect<void>, legs: Legs, then: () => Work): Work {
+  runOnly(call: ToolCall, run: () => Effect.Effect<void>, legs: Legs, then: () => Work): Work {
     const { calls } = this.session
     const entry = calls.begin(call, legs, ({ cancelled }) => this.over(0, call, cancelled))
     return legs.section(
-      Effect.flatMap(run, () => this.back()),
+      Effect.suspend(run),
       (exit) => {
         if (Exit.isFailure(exit)) this.crashed(0, call, exit.cause)
         calls.release(entry)
@@ -131,11 +131,12 @@ export class Batch {
         const run = yield* Effect.catchAllCause(this.inCall(call, index), (cause) => {
           if (Cause.isInterrupted(cause)) return Effect.failCause(cause)
           this.crashed(index, call, cause)
-          return Effect.succeed<Prepared>(undefined)
+          return nothing
         })
         if (run === undefined) continue
         this.open++
-        yield* Effect.forkDaemon(this.started(index, call, permits === undefined ? run : permits.withPermits(1)(run)))
+        const admitted = permits === undefined ? run : () => permits.withPermits(1)(Effect.suspend(run))
+        yield* Effect.forkDaemon(this.started(index, call, admitted))
       }
       yield* this.back()
       yield* this.allOver
@@ -143,7 +144,7 @@ export class Batch {
   }
 
   /** In the call's own fiber: says that it runs, unless the batch was stopped before it came to that. */
-  private started(index: number, call: ToolCall, run: Effect.Effect<void>): Effect.Effect<void> {
+  private started(index: number, call: ToolCall, run: () => Effect.Effect<void>): Effect.Effect<void> {
     return Effect.withFiberRuntime((fiber) => {
       if (this.isStopped) return Effect.void
       const { calls } = this.session
@@ -157,7 +158,7 @@ export class Batch {
         if (Exit.isFailure(exit)) this.crashed(index, call, exit.cause)
         calls.release(entry)
       })
-      return run
+      return run()
     })
   }
 
@@ -225,10 +226,10 @@ export class Batch {
     const looks = entry.validate !== undefined || entry.preview !== undefined
     const context = looks ? session.contextOf(entry) : undefined
     const proposal = { call, entry, params: decoded.right, context }
-    return Effect.map(session.gate.check(proposal, session.state.authority), (verdict): Prepared => {
-      if (verdict._tag === "Allowed") return this.guarded(index, call, entry, verdict)
+    return Effect.flatMap(session.gate.check(proposal, session.state.authority), (verdict) => {
+      if (verdict._tag === "Allowed") return Effect.succeed(() => this.guarded(index, call, entry, verdict))
       this.end(index, call, verdict.outcome, verdict.text)
-      return undefined
+      return nothing
     })
   }
 
@@ -257,18 +258,16 @@ export class Batch {
       return undefined
     }
     const edited = decided?.params !== undefined
-    return this.guarded(index, call, entry, { _tag: "Allowed", params: params.right, encoded, edited })
+    return () => this.guarded(index, call, entry, { _tag: "Allowed", params: params.right, encoded, edited })
   }
 
   private guarded(index: number, call: ToolCall, entry: ToolRegistry.Entry, allowed: Allowed): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      const violation = this.session.gate.guard(entry, allowed.encoded)
-      if (violation === Guard.none) return this.execute(index, call, entry, allowed)
-      return Effect.flatMap(violation, (reason) => {
-        if (reason === undefined) return this.execute(index, call, entry, allowed)
-        this.end(index, call, "denied", `Permission denied: ${reason}`)
-        return Effect.void
-      })
+    const violation = this.session.gate.guard(entry, allowed.encoded)
+    if (violation === Guard.none) return this.execute(index, call, entry, allowed)
+    return Effect.flatMap(violation, (reason) => {
+      if (reason === undefined) return this.execute(index, call, entry, allowed)
+      this.end(index, call, "denied", `Permission denied: ${reason}`)
+      return Effect.void
     })
   }
 
@@ -295,7 +294,9 @@ export class Batch {
     const over = (exit: Exit.Exit<unknown, unknown>) => {
       const { outcome, result } = resultOf(entry, exit)
       const told = allowed.edited ? editedResult(result, allowed.encoded) : result
-      return this.end(index, call, outcome, told, began) ? Effect.void : session.bus.awaitRoom
+      const room = this.end(index, call, outcome, told, began)
+      const back = this.calls.length === 1 ? this.back() : Effect.void
+      return room ? back : Effect.zipRight(session.bus.awaitRoom, back)
     }
     const handled = handle(session, entry, allowed.params)
     const traced = SessionSpan.tool(session, call, allowed.encoded, (exit) => resultOf(entry, exit), handled)

@@ -52,6 +52,12 @@ export const plans = (quick: boolean): ReadonlyArray<Plan> => {
     },
     {
       ...base,
+      workload: "turn-streamed",
+      systems: ["ours"],
+      rows: [{ title: "… its answers streamed", figure: "us", unit: "µs", scale: "time" }]
+    },
+    {
+      ...base,
       workload: "chat",
       systems: ["ours"],
       rows: [{ title: "a message, one call, an answer", figure: "us", unit: "µs", scale: "time" }]

@@ -2,6 +2,7 @@
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as ConsoleChannel from "../../channel/ConsoleChannel.js"
 import { ConsoleScreen } from "../../channel/ConsoleScreen.js"
 import * as Interaction from "../../interaction/Interaction.js"
@@ -14,6 +15,7 @@ import * as Keeping from "../Keeping.js"
 import * as Launch from "../Launch.js"
 import * as Screen from "../Screen.js"
 import * as Settings from "../Settings.js"
+import * as Trust from "../Trust.js"
 
 export const run = (invocation: Arguments.Invocation) =>
   Effect.gen(function* () {
@@ -31,7 +33,7 @@ export const run = (invocation: Arguments.Invocation) =>
       const wantsTrust = settings.wantsTrust || known.wantTrust
       const trusted = wantsTrust && interactive ? yield* askForTrust(settings, console) : false
       const { model, profile } = settings
-      const current = trusted ? { ...(yield* Settings.load({ ...flags, trust: true })), model, profile } : settings
+      const current = trusted ? { ...(yield* Settings.load(flags)), model, profile } : settings
       const profiles = trusted ? yield* Launch.profiles(current) : known
       for (const warning of [...current.warnings, ...profiles.remarks]) yield* screen.printLine(warning)
       if (current.wantsTrust) yield* screen.printLine(Settings.untrustedNotice(current))
@@ -65,5 +67,10 @@ const askForTrust = (settings: Settings.Settings, console: Interactor.Service) =
         default: false
       })
     )
-    return (yield* console.request(request)).answer
-  }).pipe(Effect.orElseSucceed(() => false))
+    const answered = yield* Effect.option(console.request(request))
+    if (Option.isNone(answered)) return false
+    const { answer: trusted, by, how } = answered.value
+    const { issuedAt: askedAt, requestId } = request
+    yield* Trust.decide(settings, { trusted, by, how, requestId, askedAt })
+    return trusted
+  })

@@ -55,15 +55,18 @@ const runtime = ({ model, count, before, policy = byRule, tools = 1 }: Options) 
     Effect.map((service) => Layer.succeed(AgentRuntime.AgentRuntime, service))
   )
 
-/** A model that answers asynchronously. It counts its own steps, so that the mock costs the same after any history. */
+/**
+ * A model that answers asynchronously and at once, as those of the other systems do. It counts its own steps, so that the
+ * mock costs the same after any history.
+ */
 const mock = (script: Script.Script, count: Workload.Tally): Model.Service => {
   const replies = script.map((reply) => Chunk.unsafeFromArray(Kit.streamed(reply)))
-  return {
-    id: "bench/mock",
-    stream: () =>
-      answered(Effect.promise(async () => replies[count.modelCalls++] ?? Promise.reject(new Error("No more steps."))))
-  }
+  const answer = Effect.promise(async () => replies[count.modelCalls++] ?? Promise.reject(new Error("No more steps.")))
+  return { id: "bench/mock", stream: () => answered(answer), answer: () => answer }
 }
+
+/** The same through a stream. */
+const streaming = (model: Model.Service): Model.Service => ({ id: model.id, stream: model.stream })
 
 /** The whole answer at once, by the cheapest stream there is. */
 const answered = (answer: Effect.Effect<Chunk.Chunk<Model.Part>>): Stream.Stream<Model.Part> =>
@@ -127,12 +130,19 @@ const nobody = Interactor.make({
   }
 })
 
-const runOf = (script: Script.Script, options: { readonly tools?: number; readonly crowd?: number } = {}) =>
+interface Run {
+  readonly tools?: number
+  readonly crowd?: number
+  readonly streaming?: boolean
+}
+
+const runOf = (script: Script.Script, options: Run = {}) =>
   Effect.gen(function* () {
     const count = Workload.tally()
     let crowd = new Script.Crowd(options.crowd ?? 1)
+    const model = mock(script, count)
     const layer = yield* runtime({
-      model: mock(script, count),
+      model: options.streaming === true ? streaming(model) : model,
       count,
       tools: options.tools,
       before: options.crowd === undefined ? undefined : Effect.promise(() => crowd.join())
@@ -144,6 +154,8 @@ const runOf = (script: Script.Script, options: { readonly tools?: number; readon
   })
 
 const turn = Effect.map(runOf(Script.turns(50)), (run) => Workload.timed(50, run))
+
+const streamedTurn = Effect.map(runOf(Script.turns(50), { streaming: true }), (run) => Workload.timed(50, run))
 
 /** Fifty messages of a person, each answered after one call: what a chat does, where `turn` is one task. */
 const chat = Effect.gen(function* () {
@@ -235,16 +247,12 @@ const blocked = (size: number) =>
         Effect.gen(function* () {
           const count = Workload.tally()
           const [call, words] = Script.turns(1).map((reply) => Chunk.unsafeFromArray(Kit.streamed(reply)))
-          const model: Model.Service = {
-            id: "bench/mock",
-            stream: ({ content }) =>
-              answered(
-                Effect.promise(async () => {
-                  count.modelCalls++
-                  return (content.at(-1)?.role === "tool" ? words : call) ?? Chunk.empty<Model.Part>()
-                })
-              )
-          }
+          const answer: NonNullable<Model.Service["answer"]> = ({ content }) =>
+            Effect.promise(async () => {
+              count.modelCalls++
+              return (content.at(-1)?.role === "tool" ? words : call) ?? Chunk.empty<Model.Part>()
+            })
+          const model: Model.Service = { id: "bench/mock", stream: () => Stream.empty, answer }
           const layer = yield* runtime({ model, count, policy: PermissionFile.defaults })
           const channel = yield* QueueChannel.make({ capacity: size, dialogs: "unbounded", timeouts: {} })
           const before = Cpu.heapInUse()
@@ -511,6 +519,7 @@ const answer = Script.turns(0)
 
 export const workloads: Workload.Workloads = {
   turn,
+  "turn-streamed": streamedTurn,
   chat,
   history,
   tools,
