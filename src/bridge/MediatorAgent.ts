@@ -15,6 +15,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as Codec from "../core/Codec.js"
 import { IdGenerator } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
@@ -173,7 +174,9 @@ interface Call {
   readonly params: unknown
 }
 
-const decode = Schema.decodeUnknownEither(RespondToRequest.parametersSchema, { onExcessProperty: "error" })
+const decode = Codec.lazy(() =>
+  Schema.decodeUnknownEither(RespondToRequest.parametersSchema, { onExcessProperty: "error" })
+)
 
 const answerOf = (
   interaction: Approve | Confirm,

@@ -10,6 +10,7 @@
  * The watcher runs while there is a deadline, and ends with the scope. It is forked by whoever sets the first one, so it
  * goes by that fiber's clock.
  */
+import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
@@ -18,7 +19,14 @@ import type * as Scope from "effect/Scope"
 
 export interface Deadlines<Key> {
   /** Calls `expire` once, when the time is up, unless the key was cleared by then. Setting a key again replaces it. */
-  readonly set: (key: Key, limit: Duration.Duration, expire: () => void) => Effect.Effect<void>
+  readonly set: (key: Key, limit: Duration.DurationInput, expire: () => void) => Effect.Effect<void>
+  /** The same by this clock and at once, but for the watcher it may take: yields `Effect.void` itself when it takes none. */
+  readonly unsafeSet: (
+    key: Key,
+    limit: Duration.DurationInput,
+    expire: () => void,
+    clock: Clock.Clock
+  ) => Effect.Effect<void>
   readonly clear: (key: Key) => void
 }
 
@@ -53,21 +61,23 @@ export const make = <Key>(scope: Scope.Scope): Deadlines<Key> => {
     return { look, until: () => until }
   }
 
+  const unsafeSet: Deadlines<Key>["unsafeSet"] = (key, limit, expire, clock) => {
+    const at = clock.unsafeCurrentTimeNanos() + BigInt(Math.ceil(Duration.toMillis(limit))) * 1_000_000n
+    deadlines.set(key, { at, expire })
+    const late = watcher
+    if (late !== undefined && late.until() <= at) return Effect.void
+    const { look, until } = watch(at)
+    return Effect.uninterruptible(
+      Effect.map(Effect.forkIn(Effect.interruptible(look), scope), (fiber) => {
+        late?.fiber.unsafeInterruptAsFork(FiberId.none)
+        watcher = { fiber, until }
+      })
+    )
+  }
+
   return {
-    set: (key, limit, expire) =>
-      Effect.uninterruptible(
-        Effect.clockWith((clock) => {
-          const at = clock.unsafeCurrentTimeNanos() + BigInt(Math.ceil(Duration.toMillis(limit))) * 1_000_000n
-          deadlines.set(key, { at, expire })
-          const late = watcher
-          if (late !== undefined && late.until() <= at) return Effect.void
-          const { look, until } = watch(at)
-          return Effect.map(Effect.forkIn(Effect.interruptible(look), scope), (fiber) => {
-            late?.fiber.unsafeInterruptAsFork(FiberId.none)
-            watcher = { fiber, until }
-          })
-        })
-      ),
+    set: (key, limit, expire) => Effect.clockWith((clock) => unsafeSet(key, limit, expire, clock)),
+    unsafeSet,
     clear: (key) => {
       deadlines.delete(key)
     }

@@ -26,6 +26,7 @@ import {
 } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import type * as Interactor from "../interaction/Interactor.js"
+import { Winners } from "../interaction/Pending.js"
 
 /** How a dialog ended. */
 export type Status = "answered" | "cancelled" | "timed_out"
@@ -48,8 +49,8 @@ export type Outcome = Exit.Exit<Interactor.Answered<Interaction>, InteractionErr
 export interface Entry {
   readonly request: InteractionRequest
   readonly resume: Interactor.Settle
-  /** The dialog while it is in the lane; `"waiting"` before, `"shown"` after. */
-  place: Dialog | "waiting" | "shown"
+  /** Waits for room in the lane, is in it, or was taken out of it by a reader. */
+  place: "waiting" | "lined" | "shown"
 }
 
 export interface DialogDesk {
@@ -84,24 +85,26 @@ export const make = (id: string, capacity: number, left?: (request: InteractionR
   const room = Math.max(1, capacity)
   const entries = new Map<string, Entry>()
   const line = new Set<Entry>()
-  const lane = new Map<Dialog, Entry | undefined>()
+  // A request becomes a dialog when it is taken: many end before that.
+  const lane = new Set<Entry | Ended>()
   const readers = new Set<() => void>()
-  const winners = new Map<string, string>()
+  const winners = new Winners()
   let lined = 0
   let closed = false
 
   // Readers are woken, not handed a dialog: one that is interrupted in this moment must not take it to its grave.
   const wake = () => {
+    if (readers.size === 0) return
     for (const reader of readers) reader()
     readers.clear()
   }
   const admit = (entry: Entry) => {
-    const dialog = Opened({ request: entry.request })
-    entry.place = dialog
-    lane.set(dialog, entry)
+    entry.place = "lined"
+    lane.add(entry)
     lined++
   }
   const admitNext = () => {
+    if (line.size === 0) return
     for (const entry of line) {
       if (lined >= room) return
       line.delete(entry)
@@ -112,27 +115,25 @@ export const make = (id: string, capacity: number, left?: (request: InteractionR
     const { requestId } = entry.request
     entries.delete(requestId)
     left?.(entry.request)
-    winners.set(requestId, by ?? "somebody else")
-    if (winners.size > remembered) winners.delete(oldest(winners))
+    winners.add(requestId, by ?? "somebody else")
     if (entry.place === "waiting") line.delete(entry)
     else if (entry.place === "shown") {
-      lane.set(by === undefined ? Closed({ requestId, status }) : Closed({ requestId, status, by }), undefined)
+      lane.add(by === undefined ? Closed({ requestId, status }) : Closed({ requestId, status, by }))
       wake()
     } else {
-      lane.delete(entry.place)
+      lane.delete(entry)
       lined--
       admitNext()
     }
   }
   const takeOne = (): Dialog | undefined => {
-    for (const [dialog, entry] of lane) {
-      lane.delete(dialog)
-      if (entry !== undefined) {
-        entry.place = "shown"
-        lined--
-        admitNext()
-      }
-      return dialog
+    for (const next of lane) {
+      lane.delete(next)
+      if ("_tag" in next) return next
+      next.place = "shown"
+      lined--
+      admitNext()
+      return Opened({ request: next.request })
     }
     return undefined
   }
@@ -166,7 +167,7 @@ export const make = (id: string, capacity: number, left?: (request: InteractionR
     }
     const entry: Entry = { request, resume, place: "waiting" }
     entries.set(requestId, entry)
-    winners.delete(requestId)
+    winners.forget(requestId)
     if (lined < room) {
       admit(entry)
       wake()
@@ -187,7 +188,7 @@ export const make = (id: string, capacity: number, left?: (request: InteractionR
     post,
     find: (requestId) => entries.get(requestId),
     rejection: (requestId) => {
-      const winner = winners.get(requestId)
+      const winner = winners.settledBy(requestId)
       return winner === undefined
         ? new UnknownRequest({ requestId })
         : new InteractionAlreadyAnswered({ requestId: RequestId.make(requestId), winner })
@@ -215,10 +216,4 @@ export const make = (id: string, capacity: number, left?: (request: InteractionR
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** How many settled ids are remembered, to tell a late answer from a wrong one. */
-const remembered = 1024
-
-const oldest = (winners: ReadonlyMap<string, string>): string => {
-  for (const requestId of winners.keys()) return requestId
-  return ""
-}
+type Ended = Extract<Dialog, { readonly _tag: "Closed" }>

@@ -11,13 +11,13 @@
  * yield* channel.answerText(requestId, "y")
  * ```
  */
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Answer, Interaction } from "../interaction/Interaction.js"
@@ -31,6 +31,7 @@ import {
   type UnknownRequest
 } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as DialogQueue from "../interaction/DialogQueue.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as TypedAnswer from "../interaction/TypedAnswer.js"
 import * as Deadlines from "./Deadlines.js"
@@ -88,9 +89,10 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Scope
       ({ desk }) => Effect.sync(desk.close)
     ),
     ({ deadlines, desk }): Service => {
-      const asking = new QueueInteractor(desk, deadlines, id, options.timeouts ?? ProgramChannel.defaultTimeouts)
+      const line = options.dialogs === "unbounded" ? undefined : DialogQueue.make()
+      const timeouts = options.timeouts ?? ProgramChannel.defaultTimeouts
       return {
-        interactor: options.dialogs === "unbounded" ? asking : Interactor.serialized(asking),
+        interactor: new QueueInteractor(desk, deadlines, id, timeouts, line),
         take: desk.take,
         stream: Stream.repeatEffectChunkOption(desk.takeAll),
         answer: (requestId, answer) =>
@@ -133,30 +135,62 @@ class QueueInteractor implements Interactor.Service {
     private readonly desk: DialogDesk.DialogDesk,
     private readonly deadlines: Deadlines.Deadlines<InteractionRequest>,
     readonly id: string,
-    private readonly timeouts: Interactor.Timeouts
+    private readonly timeouts: Interactor.Timeouts,
+    /** Where requests wait for each other when one dialog is shown at a time. */
+    private readonly line: DialogQueue.DialogQueue | undefined
   ) {}
 
   readonly request = <I extends Interaction>(
     request: InteractionRequest<I>,
     options?: Interactor.Options<I>
   ): Effect.Effect<Interactor.Answered<I>, InteractionError> => {
+    const limited = Effect.withFiberRuntime((fiber) => this.limited(request, fiber))
     // An entry is settled with an answer that was decoded by its own request's kind.
-    const asked = this.desk.ask(request) as Effect.Effect<Interactor.Answered<I>, InteractionError>
-    const limited = this.limited(request)
-    return Interactor.rechecked(options, limited === Effect.void ? asked : Effect.zipRight(limited, asked))
+    const asked = Effect.zipRight(limited, this.desk.ask(request)) as Effect.Effect<
+      Interactor.Answered<I>,
+      InteractionError
+    >
+    const rechecked = Interactor.rechecked(options, asked)
+    return this.line === undefined ? rechecked : this.line.hold(rechecked)
   }
 
   // Not a field, as `request` is: a copy of this interactor that asks in another way must not have it.
-  post(request: InteractionRequest, settle: Interactor.Settle): Effect.Effect<() => void> {
-    return Effect.map(this.limited(request), () => this.desk.post(request, settle))
+  post(request: InteractionRequest, settle: Interactor.Settle): Effect.Effect<(() => void) | undefined> {
+    return Effect.withFiberRuntime((fiber) => {
+      const { line } = this
+      // Whoever waits in line asks again for what is known when its turn comes, and that takes a fiber.
+      if (line?.tryEnter() === false) return Effect.succeed(undefined)
+      const limited = this.limited(request, fiber)
+      const posted = () =>
+        Effect.succeed(line === undefined ? this.desk.post(request, settle) : this.inTurn(line, request, settle))
+      return limited === Effect.void ? posted() : Effect.flatMap(limited, posted)
+    })
   }
 
-  private limited(request: InteractionRequest): Effect.Effect<void> {
-    const { deadlines, desk, id, timeouts } = this
-    return Option.match(Interactor.timeoutOf(request.interaction, timeouts), {
-      onNone: () => Effect.void,
-      onSome: (limit) => deadlines.set(request, limit, () => expire(desk, id, request, limit, timeouts.onTimeout))
+  /** Leaves the line in the step in which the request ends. */
+  private inTurn(line: DialogQueue.DialogQueue, request: InteractionRequest, settle: Interactor.Settle): () => void {
+    let isHeld = true
+    const leave = () => {
+      if (isHeld) line.leave()
+      isHeld = false
+    }
+    const withdraw = this.desk.post(request, (exit) => {
+      leave()
+      settle(exit)
     })
+    return () => {
+      withdraw()
+      leave()
+    }
+  }
+
+  /** Yields `Effect.void` itself when nothing is to be waited for. */
+  private limited(request: InteractionRequest, fiber: Fiber.RuntimeFiber<unknown, unknown>): Effect.Effect<void> {
+    const { deadlines, desk, id, timeouts } = this
+    const limit = Interactor.millisOf(request.interaction, timeouts)
+    if (limit === undefined) return Effect.void
+    const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
+    return deadlines.unsafeSet(request, limit, () => expire(desk, id, request, limit, timeouts.onTimeout), clock)
   }
 }
 
@@ -165,7 +199,8 @@ const expire = (
   desk: DialogDesk.DialogDesk,
   id: string,
   request: InteractionRequest,
-  limit: Duration.Duration,
+  /** Milliseconds. */
+  limit: number,
   onTimeout: Interactor.Timeouts["onTimeout"]
 ): void => {
   const entry = desk.find(request.requestId)
@@ -177,7 +212,7 @@ const expire = (
     id,
     allow
       ? Exit.succeed({ answer: { decision: "allow", scope: "once" }, by: id, how: "timeout" } as const)
-      : Exit.fail(new InteractionTimedOut({ requestId: request.requestId, by: id, after: Duration.toMillis(limit) }))
+      : Exit.fail(new InteractionTimedOut({ requestId: request.requestId, by: id, after: limit }))
   )
 }
 

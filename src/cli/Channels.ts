@@ -1,5 +1,4 @@
 /** The `--channel` flags made into interactors. */
-import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Config from "effect/Config"
@@ -141,6 +140,7 @@ const openWebhook = (url: string, timeouts: Interactor.Timeouts) =>
       return yield* ConfigurationInvalid.make(`${JSON.stringify(url)} is no address for a webhook.`)
     const token = yield* Effect.option(Config.redacted(Config.nonEmptyString("ASSENT_WEBHOOK_TOKEN")))
     const WebhookChannel = yield* Effect.promise(() => import("../channel/WebhookChannel.js"))
+    const FetchHttpClient = yield* Effect.promise(() => import("@effect/platform/FetchHttpClient"))
     return yield* Effect.provide(
       WebhookChannel.make({ url, token: Option.getOrUndefined(token), timeouts }),
       FetchHttpClient.layer

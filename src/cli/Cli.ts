@@ -1,8 +1,11 @@
 /** The command line as one effect: words in, exit code out. Whatever goes wrong is told in one readable sentence. */
-import * as NodeContext from "@effect/platform-node/NodeContext"
+import * as NodeCommandExecutor from "@effect/platform-node/NodeCommandExecutor"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import * as NodePath from "@effect/platform-node/NodePath"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as Arguments from "./Arguments.js"
@@ -27,7 +30,7 @@ export const main = (argv: ReadonlyArray<string>): Effect.Effect<number> =>
     return yield* dispatch(invocation).pipe(
       Effect.catchAll(tell),
       Effect.catchAllCause((cause) => (Cause.isInterruptedOnly(cause) ? Effect.interrupt : crash(cause, debug))),
-      Effect.provide(NodeContext.layer),
+      Effect.provide(platform),
       Effect.provide(Logger.minimumLogLevel(level.right)),
       Effect.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger)))
     )
@@ -36,6 +39,9 @@ export const main = (argv: ReadonlyArray<string>): Effect.Effect<number> =>
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Less than `NodeContext`, which also brings a terminal and workers, and loads them. */
+const platform = Layer.provideMerge(NodeCommandExecutor.layer, Layer.merge(NodeFileSystem.layer, NodePath.layer))
 
 /** Commands are loaded when they are called: the start of one must not wait for the others. */
 const dispatch = (invocation: Arguments.Invocation) =>

@@ -14,6 +14,7 @@
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import * as Codec from "../core/Codec.js"
 import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
 
 /** Who answers what a subagent asks first: the person, or the parent's model. */
@@ -95,7 +96,9 @@ export const merge = (files: ReadonlyArray<ConfigFile>): ConfigFile =>
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const decodeText = Schema.decodeUnknownEither(Schema.parseJson(ConfigFile), {
-  errors: "all",
-  onExcessProperty: "error"
-})
+const decodeText = Codec.lazy(() =>
+  Schema.decodeUnknownEither(Schema.parseJson(ConfigFile), {
+    errors: "all",
+    onExcessProperty: "error"
+  })
+)

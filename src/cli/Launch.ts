@@ -1,5 +1,4 @@
 /** From settings to a running agent: the model, the tools, whom to ask. What every command that runs an agent shares. */
-import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import type * as CommandExecutor from "@effect/platform/CommandExecutor"
@@ -12,7 +11,6 @@ import * as Redaction from "../core/Redaction.js"
 import * as AuditFile from "../event/AuditFile.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import * as Model from "../model/Model.js"
-import * as ModelRegistry from "../model/ModelRegistry.js"
 import type * as PermissionFile from "../permission/PermissionFile.js"
 import * as Agent from "../runtime/Agent.js"
 import * as AgentRuntime from "../runtime/AgentRuntime.js"
@@ -40,6 +38,7 @@ export const resolveModel = (
       return offline.make()
     }
     if (ref.startsWith("script:")) return yield* readScript(ref)
+    const { FetchHttpClient, ModelRegistry } = yield* loadRegistry
     const registry = yield* ModelRegistry.make({ keys: settings.keys, baseUrls: settings.baseUrls }).pipe(
       Effect.provide(FetchHttpClient.layer)
     )
@@ -61,7 +60,7 @@ export const profiles = (
   settings: Settings.Settings
 ): Effect.Effect<Profiles, ConfigurationInvalid.ConfigurationInvalid, Platform> =>
   Effect.gen(function* () {
-    const tools = yield* Tools.registry(settings.workspace)
+    const tools = Tools.registry(settings.workspace)
     const { problems, profiles: all, warnings } = yield* ProfilePlace.load(settings, tools)
     const chosen = settings.profile === undefined ? undefined : all.get(settings.profile)
     if (settings.profile !== undefined && chosen === undefined) {
@@ -149,6 +148,11 @@ export const startAgent = (
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const loadRegistry = Effect.promise(async () => ({
+  FetchHttpClient: await import("@effect/platform/FetchHttpClient"),
+  ModelRegistry: await import("../model/ModelRegistry.js")
+}))
 
 /** What shows foreign text is loaded when there is any. */
 const remarks = (found: ReadonlyArray<ProfileLoader.Remark>): Effect.Effect<ReadonlyArray<string>> =>

@@ -1,10 +1,10 @@
 /** Where the command line's profiles are, and what their variables stand for. */
-import type * as FileSystem from "@effect/platform/FileSystem"
+import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
-import * as ModelRegistry from "../model/ModelRegistry.js"
+import * as ProviderName from "../model/ProviderName.js"
 import type * as ProfileLoader from "../subagent/ProfileLoader.js"
-import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as Settings from "./Settings.js"
 
 type Place = Pick<Settings.Settings, "workspace" | "configDirectory" | "trusted">
@@ -33,15 +33,21 @@ export const variables =
 export const context = (settings: Place, tools: ToolRegistry.Service): ProfileLoader.Context => ({
   variables: variables(settings),
   tools,
-  providers: ModelRegistry.providers
+  providers: ProviderName.providers
 })
 
-/** All profiles, and what is wrong with their files. */
-export const load = (
+/** All profiles, and what is wrong with their files. The tools are asked for only when there may be files. */
+export const load = <R>(
   settings: Place,
-  tools: ToolRegistry.Service
-): Effect.Effect<ProfileLoader.Loaded, never, FileSystem.FileSystem | Path.Path> =>
+  tools: Effect.Effect<ToolRegistry.Service, never, R>
+): Effect.Effect<ProfileLoader.Loaded, never, FileSystem.FileSystem | Path.Path | R> =>
   Effect.gen(function* () {
+    const fileSystem = yield* FileSystem.FileSystem
     const loader = yield* Effect.promise(() => import("../subagent/ProfileLoader.js"))
-    return yield* loader.load({ ...context(settings, tools), directories: yield* directories(settings) })
+    // What cannot be looked at counts as there: the loader says why.
+    const there = yield* Effect.filter(yield* directories(settings), ({ path }) =>
+      Effect.orElseSucceed(fileSystem.exists(path), () => true)
+    )
+    const known = there.length === 0 ? ToolRegistry.empty : yield* tools
+    return yield* loader.load({ ...context(settings, known), directories: there })
   })

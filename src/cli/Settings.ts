@@ -13,7 +13,7 @@ import type * as Redacted from "effect/Redacted"
 import * as Struct from "effect/Struct"
 import type * as AuditChain from "../event/AuditChain.js"
 import type * as Interactor from "../interaction/Interactor.js"
-import * as ModelRegistry from "../model/ModelRegistry.js"
+import * as ProviderName from "../model/ProviderName.js"
 import * as PermissionFile from "../permission/PermissionFile.js"
 import * as Arguments from "./Arguments.js"
 import * as AuditPlace from "./AuditPlace.js"
@@ -43,8 +43,8 @@ export interface Settings {
   /** Where the user's own files are. */
   readonly configDirectory: string
   readonly model: string
-  readonly keys: { readonly [Name in ModelRegistry.ProviderName]?: Redacted.Redacted }
-  readonly baseUrls: { readonly [Name in ModelRegistry.ProviderName]?: string }
+  readonly keys: { readonly [Name in ProviderName.ProviderName]?: Redacted.Redacted }
+  readonly baseUrls: { readonly [Name in ProviderName.ProviderName]?: string }
   readonly policy: PermissionFile.Policy
   /** The person said that this workspace's own files may allow things. */
   readonly trusted: boolean
@@ -158,7 +158,7 @@ const keyNames = {
 } as const
 
 const keys = Effect.gen(function* () {
-  const found: { [Name in ModelRegistry.ProviderName]?: Redacted.Redacted } = {}
+  const found: { [Name in ProviderName.ProviderName]?: Redacted.Redacted } = {}
   for (const [provider, names] of Object.entries(keyNames)) {
     for (const name of names) {
       const key = yield* secret(name)
@@ -168,7 +168,7 @@ const keys = Effect.gen(function* () {
   return found
 })
 
-const baseUrlNames: { readonly [Name in ModelRegistry.ProviderName]: string } = {
+const baseUrlNames: { readonly [Name in ProviderName.ProviderName]: string } = {
   anthropic: "ANTHROPIC_BASE_URL",
   openai: "OPENAI_BASE_URL",
   google: "GOOGLE_BASE_URL",
@@ -180,8 +180,8 @@ const baseUrlNames: { readonly [Name in ModelRegistry.ProviderName]: string } = 
 /** The flag for the chosen model's provider, else the variable, else the files. */
 const baseUrls = (config: ConfigFile.ConfigFile, model: string, flag: string | undefined) =>
   Effect.gen(function* () {
-    const found: { [Name in ModelRegistry.ProviderName]?: string } = {}
-    for (const provider of ModelRegistry.providers) {
+    const found: { [Name in ProviderName.ProviderName]?: string } = {}
+    for (const provider of ProviderName.providers) {
       const url = (yield* variable(baseUrlNames[provider])) ?? (config.base_urls?.[provider] || undefined)
       const chosen = flag !== undefined && model.startsWith(`${provider}/`) ? flag : url
       if (chosen !== undefined) found[provider] = chosen

@@ -1,5 +1,4 @@
 /** Where the command line's traces go: nowhere, unless OpenTelemetry's variables name a collector. */
-import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -21,18 +20,15 @@ export const open = (
     const found = (yield* isWanted) ? yield* read : Option.none()
     yield* hideHeaders
     if (Option.isNone(found)) return Spans.off
-    const { settings, telemetry } = found.value
+    const { FetchHttpClient, settings, telemetry } = found.value
     for (const header of Object.values(settings.headers ?? {})) {
       redactor.declare(header)
       // `Bearer KEY`: the key alone is as secret.
       for (const word of Redacted.value(header).split(/\s+/).slice(1)) redactor.declare(word)
     }
     const attributes = { "service.version": Version.version, ...settings.attributes }
-    return yield* telemetry.make({ ...settings, attributes, redactor })
-  }).pipe(
-    Effect.catchTag("TelemetryUnavailable", ({ message }) => ConfigurationInvalid.make(message)),
-    Effect.provide(FetchHttpClient.layer)
-  )
+    return yield* Effect.provide(telemetry.make({ ...settings, attributes, redactor }), FetchHttpClient.layer)
+  }).pipe(Effect.catchTag("TelemetryUnavailable", ({ message }) => ConfigurationInvalid.make(message)))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -50,7 +46,8 @@ const isWanted = Effect.map(
 
 const read = Effect.gen(function* () {
   const telemetry = yield* Effect.promise(() => import("../runtime/Telemetry.js"))
-  return Option.map(yield* telemetry.settings, (settings) => ({ settings, telemetry }))
+  const FetchHttpClient = yield* Effect.promise(() => import("@effect/platform/FetchHttpClient"))
+  return Option.map(yield* telemetry.settings, (settings) => ({ FetchHttpClient, settings, telemetry }))
 })
 
 const hideHeaders = Effect.sync(() => {

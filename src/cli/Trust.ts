@@ -8,6 +8,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as Codec from "../core/Codec.js"
 import * as Origin from "../core/Origin.js"
 import type * as AuditChain from "../event/AuditChain.js"
 import type { AuditEntry } from "../event/AuditRecord.js"
@@ -56,7 +57,7 @@ export const decide = (
 
 const fileIn = (configDirectory: string) => Effect.map(Path.Path, (path) => path.join(configDirectory, "trust.json"))
 
-const decode = Schema.decodeUnknownOption(Schema.parseJson(Schema.Array(Schema.String)))
+const decode = Codec.lazy(() => Schema.decodeUnknownOption(Schema.parseJson(Schema.Array(Schema.String))))
 
 /** None when there is no such file, or nonsense in it; one that cannot be read is an error. */
 const known = (file: string) =>

@@ -51,18 +51,36 @@ export const withOrigin =
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.locally(self, currentRef, origin)
 
+/** The same session at work in this turn. */
+export const inTurn = (origin: Origin, correlationId: CorrelationId): Origin => {
+  const { agent, depth, parentSessionId, rootSessionId, sessionId, subagentId } = origin
+  // Named one by one: a copy by spread has a hidden class of its own, half a kilobyte for each agent.
+  return parentSessionId === undefined || subagentId === undefined
+    ? { sessionId, rootSessionId, agent, depth, correlationId }
+    : { sessionId, rootSessionId, agent, depth, parentSessionId, subagentId, correlationId }
+}
+
 /** Runs an effect, and everything it forks, as part of the given tool call. */
 export const inToolCall =
   (toolCallId: ToolCallId) =>
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.locallyWith(self, currentRef, (origin) => ({ ...origin, toolCallId }))
+    Effect.locallyWith(self, currentRef, (origin) => ofCall(origin, toolCallId))
 
-/** The same for who holds a fiber's local values: as part of the call from then on, and nothing is put back. */
+/** As {@link withOrigin} for all that a fiber of its own does: one step, and nothing is put back. */
+export const inFiber =
+  (origin: Origin) =>
+  <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.zipRight(
+      Effect.updateFiberRefs((id, refs) => FiberRefs.updateAs(refs, { fiberId: id, fiberRef: currentRef, value: origin })),
+      self
+    )
+
+/** As {@link inToolCall} for who holds a fiber's local values: as part of the call from then on, and nothing is put back. */
 export const enterToolCall =
   (toolCallId: ToolCallId) =>
   (id: FiberId.Single, refs: FiberRefs.FiberRefs): FiberRefs.FiberRefs => {
     const origin = FiberRefs.getOrDefault(refs, currentRef)
-    return FiberRefs.updateAs(refs, { fiberId: id, fiberRef: currentRef, value: { ...origin, toolCallId } })
+    return FiberRefs.updateAs(refs, { fiberId: id, fiberRef: currentRef, value: ofCall(origin, toolCallId) })
   }
 
 /** The origin as it is kept with the fiber of this id, to be set together with other local values. */
@@ -75,6 +93,14 @@ export const chip = (origin: { readonly agentPath: string; readonly subagentId?:
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const ofCall = (origin: Origin, toolCallId: ToolCallId): Origin => {
+  const { agent, correlationId, depth, parentSessionId, rootSessionId, sessionId, subagentId } = origin
+  if (correlationId === undefined) return { ...origin, toolCallId }
+  return parentSessionId === undefined || subagentId === undefined
+    ? { sessionId, rootSessionId, agent, depth, correlationId, toolCallId }
+    : { sessionId, rootSessionId, agent, depth, parentSessionId, subagentId, correlationId, toolCallId }
+}
 
 const currentRef: FiberRef.FiberRef<Origin> = globalValue("assent/core/Origin", () =>
   FiberRef.unsafeMake<Origin>(outside, { join: (parent) => parent })

@@ -39,7 +39,7 @@ export const make = (secrets: Iterable<Redacted.Redacted | string> = []): Redact
     text: (text) => {
       let out = text
       for (const secret of known) if (out.includes(secret)) out = out.split(secret).join(mask)
-      return tokenHint.test(out) ? out.replace(tokenShapes, mask) : out
+      return out.length >= shortestToken && tokenHint.test(out) ? out.replace(tokenShapes, mask) : out
     },
     value: (value) => maskValue(redactor.text, value),
     flow: () => new MaskedFlow(redactor.text, known)
@@ -71,26 +71,65 @@ const tokenShapes =
 
 const tokenHint = /sk-|gh[pousr]_|github_pat_|AIza|xox|AKIA|glpat-|eyJ|Bearer/
 
+/** Characters of the shortest text that one of the shapes matches: `xoxb-` and ten more. */
+const shortestToken = 15
+
 const brief = (value: unknown): string => {
-  if (typeof value === "string") return value
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return JSON.stringify(value) ?? ""
-  const fields = Object.entries(value)
-  const shown = (field: unknown) => (typeof field === "string" ? field : (JSON.stringify(field) ?? ""))
-  const [only] = fields
-  if (fields.length === 1 && only !== undefined) return shown(only[1])
-  return fields.map(([name, field]) => `${name}=${shown(field)}`).join(", ")
+  if (!isRecord(value)) return written(value)
+  const names = Object.keys(value)
+  const [only] = names
+  if (names.length === 1 && only !== undefined) return written(value[only])
+  let text = ""
+  for (const name of names) text += `${text === "" ? "" : ", "}${name}=${written(value[name])}`
+  return text
 }
+
+const written = (value: unknown): string => {
+  if (typeof value === "string") return value
+  // What JSON makes of a number, for a third of its price.
+  return typeof value === "number" && Number.isFinite(value) ? String(value) : (JSON.stringify(value) ?? "")
+}
+
+const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
 // Longer than any token: what goes on and on is none, and need not be kept.
 const longestToken = 16_384
 
-const runCharacter = /[\w.~+/=-]/
+/** How much of a run is kept once it was shown: more than any hint. */
+const longestContext = 16
+
+const inRun = 1
+const inHint = 2
+
+/** What an ASCII character may be part of. Each hint has one of `- _ z K J B`, or is followed by one; most texts have few. */
+const roles = Uint8Array.from({ length: 128 }, (_, code) => {
+  const character = String.fromCharCode(code)
+  return (/[\w.~+/=-]/.test(character) ? inRun : 0) | (/[-_zKJB]/.test(character) ? inHint : 0)
+})
+
+const isIn = (text: string, at: number, role: number): boolean => {
+  const code = text.charCodeAt(at)
+  return code < roles.length && ((roles[code] ?? 0) & role) !== 0
+}
 
 /** Where the last characters begin that a token shape may extend over; what comes before them is final. */
 const runAt = (text: string): number => {
-  let at = text.length
-  while (at > 0 && runCharacter.test(text.charAt(at - 1))) at--
-  return /Bearer\s$/.test(text.slice(Math.max(0, at - 7), at)) ? at - 7 : at
+  let at = runBefore(text, text.length)
+  // What follows that word is a token because of it, also where it is the end of another.
+  while (/Bearer\s$/.test(text.slice(Math.max(0, at - 7), at))) at = runBefore(text, at - 7)
+  return at
+}
+
+const runBefore = (text: string, end: number): number => {
+  let at = end
+  while (at > 0 && isIn(text, at - 1, inRun)) at--
+  return at
+}
+
+const mayHint = (text: string): boolean => {
+  for (let at = 0; at < text.length; at++) if (isIn(text, at, inHint)) return true
+  return false
 }
 
 /**
@@ -106,7 +145,11 @@ class MaskedFlow implements Flow {
     private readonly known: ReadonlySet<string>
   ) {}
 
-  readonly push = (piece: string): string => {
+  push(piece: string): string {
+    if (this.held === "" && this.isPlain(piece)) {
+      this.shown = contextOf(this.shown, piece)
+      return piece
+    }
     this.held += piece
     const all = this.shown + this.held
     const run = this.held.length > longestToken ? all.length : runAt(all)
@@ -120,20 +163,39 @@ class MaskedFlow implements Flow {
     return this.release(Math.max(cut - this.shown.length, 0))
   }
 
-  readonly end = (): string => this.release(this.held.length)
+  end(): string {
+    return this.held === "" ? "" : this.release(this.held.length)
+  }
+
+  /** Nothing in it is a secret or may become one, nor together with what was shown. So are most pieces. */
+  private isPlain(piece: string): boolean {
+    const { known, shown } = this
+    if (known.size === 0 && !mayHint(piece) && !mayHint(shown)) return true
+    const all = shown + piece
+    if (tokenHint.test(all)) return false
+    for (const secret of known) if (openAt(all, secret) < all.length || all.includes(secret)) return false
+    return true
+  }
 
   private release(length: number): string {
     const raw = this.shown + this.held.slice(0, length)
     const masked = this.text(raw)
     const before = this.shown
     this.held = this.held.slice(length)
-    const tail = raw.slice(Math.max(raw.length - 16, runAt(raw)))
-    this.shown = masked.endsWith(tail) ? tail : ""
+    this.shown = masked.slice(Math.max(masked.length - longestContext, runAt(masked)))
     // A token may have begun in what was shown already.
     let same = 0
     while (same < before.length && masked[same] === before[same]) same++
     return masked.slice(same)
   }
+}
+
+/** What is kept of plain text: the run at its end, which may have begun in what was shown before. */
+const contextOf = (shown: string, piece: string): string => {
+  const least = Math.max(0, piece.length - longestContext)
+  let at = piece.length
+  while (at > least && isIn(piece, at - 1, inRun)) at--
+  return at > 0 || shown === "" ? piece.slice(at) : (shown + piece).slice(-longestContext)
 }
 
 /** Where a text may begin to say `secret` without having said it all; its length when it does not. */
@@ -148,25 +210,32 @@ const openAt = (text: string, secret: string): number => {
 
 const maskValue = (text: (text: string) => string, value: unknown): unknown => {
   if (typeof value === "string") return text(value)
-  if (Array.isArray(value)) {
-    let changed = false
-    const out = value.map((item) => {
-      const masked = maskValue(text, item)
-      if (masked !== item) changed = true
-      return masked
-    })
-    return changed ? out : value
+  if (Array.isArray(value)) return maskItems(text, value)
+  return isRecord(value) ? maskMembers(text, value) : value
+}
+
+const maskItems = (text: (text: string) => string, items: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
+  let out: Array<unknown> | undefined
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index]
+    const masked = maskValue(text, item)
+    if (Object.is(masked, item)) continue
+    out ??= items.slice()
+    out[index] = masked
   }
-  if (typeof value !== "object" || value === null) return value
+  return out ?? items
+}
+
+const maskMembers = (text: (text: string) => string, value: { readonly [key: string]: unknown }) => {
   let out: Record<string, unknown> | undefined
-  for (const [key, member] of Object.entries(value)) {
+  for (const key of Object.keys(value)) {
+    const member = value[key]
     const maskedKey = text(key)
     const masked = maskValue(text, member)
-    if (masked !== member || maskedKey !== key) {
-      out ??= { ...value }
-      if (maskedKey !== key) delete out[key]
-      out[maskedKey] = masked
-    }
+    if (Object.is(masked, member) && maskedKey === key) continue
+    out ??= { ...value }
+    if (maskedKey !== key) delete out[key]
+    out[maskedKey] = masked
   }
   return out ?? value
 }

@@ -18,6 +18,7 @@
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import * as Codec from "../core/Codec.js"
 import * as Digest from "../core/Digest.js"
 import { SessionId } from "../core/Id.js"
 import { AuditBroken } from "./AuditBroken.js"
@@ -315,5 +316,7 @@ const keyProblemOf = (
   return first["key"] === fingerprint(key) ? undefined : "keyWrong"
 }
 
-const decodeRecord = Schema.decodeUnknownEither(AuditRecord.AuditRecord, { onExcessProperty: "error" })
-const decodeHead = Schema.decodeUnknownEither(Head)
+const decodeRecord = Codec.lazy(() =>
+  Schema.decodeUnknownEither(AuditRecord.AuditRecord, { onExcessProperty: "error" })
+)
+const decodeHead = Codec.lazy(() => Schema.decodeUnknownEither(Head))

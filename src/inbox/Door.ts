@@ -57,9 +57,14 @@ export const make = (late: (reply: Late) => void): Door => new SessionDoor(late)
 // -----------------------------------------------------------------------------------------------------------------
 
 class SessionDoor implements Door, ReplyPort {
-  private readonly pending = Pending.make<InteractionRequest, Answered<Interaction.Interaction>, InteractionError>()
+  /** Made with the first question: most children ask none. */
+  private asked: Pending.Pending<InteractionRequest, Answered<Interaction.Interaction>, InteractionError> | undefined
 
   constructor(private readonly late: (reply: Late) => void) {}
+
+  private get pending() {
+    return (this.asked ??= Pending.make())
+  }
 
   get replyPort(): ReplyPort {
     return this

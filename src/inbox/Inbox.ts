@@ -92,6 +92,7 @@ class SessionInbox implements Service {
   // Most sessions have neither children nor a parent.
   private lane: RequestLane.RequestLane | undefined
   private ownDoor: Door.Door | undefined
+  private ownChildPort: ChildPort | undefined
 
   constructor(
     private readonly ids: Generator,
@@ -102,24 +103,11 @@ class SessionInbox implements Service {
   }
 
   port(source: Source): Port {
-    const unsafeSend: Port["unsafeSend"] = (text, options) =>
-      this.file({
-        id: options?.id ?? (this.ids.unsafeNext("msg") as MessageId),
-        source,
-        delivery: options?.delivery ?? defaultDelivery(source),
-        text,
-        at: this.clock.unsafeCurrentTimeMillis(),
-        ...(options?.interjection === undefined ? {} : { interjection: options.interjection })
-      })
-    return { source, unsafeSend, send: (text, options) => Effect.sync(() => unsafeSend(text, options)) }
+    return new SourcePort(source, this)
   }
 
   get childPort(): ChildPort {
-    return {
-      tell: this.port("child").unsafeSend,
-      ask: (raised) => this.requests.post(RequestLane.Ask({ raised })),
-      withdraw: (requestId, why) => this.requests.post(RequestLane.Withdraw({ requestId, why }))
-    }
+    return (this.ownChildPort ??= new InboxChildPort(this))
   }
 
   get requests(): RequestLane.RequestLane {
@@ -127,7 +115,7 @@ class SessionInbox implements Service {
   }
 
   get door(): Door.Door {
-    return (this.ownDoor ??= Door.make(this.options.late ?? (() => undefined)))
+    return (this.ownDoor ??= Door.make(this.options.late ?? unheard))
   }
 
   get awaitWork(): Effect.Effect<void> {
@@ -147,6 +135,18 @@ class SessionInbox implements Service {
     const at = lead === undefined ? -1 : this.queue.findIndex(({ id }) => id === lead)
     if (at >= 0) return [...this.queue.splice(at, 1), ...now]
     return now.length > 0 ? now : this.queue.splice(0, 1)
+  }
+
+  /** Files new words. */
+  say(source: Source, text: string, { delivery, id, interjection }: SendOptions = {}): Message {
+    const message: Message = {
+      id: id ?? (this.ids.unsafeNext("msg") as MessageId),
+      source,
+      delivery: delivery ?? defaultDelivery(source),
+      text,
+      at: this.clock.unsafeCurrentTimeMillis()
+    }
+    return this.file(interjection === undefined ? message : { ...message, interjection })
   }
 
   unsafeRefile(
@@ -192,10 +192,42 @@ class SessionInbox implements Service {
     return Effect.async<void>((resume) => {
       // Other fibers may have run since the look before this.
       if (!this.isEmpty()) return resume(Effect.void)
+      // Not taken back when the reader is interrupted: waking who is gone loses nothing, for messages are taken by calls. A
+      // way to take it back would cost every idle session a kilobyte.
       this.reader = resume
-      return Effect.sync(() => {
-        if (this.reader === resume) this.reader = undefined
-      })
     })
+  }
+}
+
+const unheard = () => undefined
+
+class SourcePort implements Port {
+  constructor(
+    readonly source: Source,
+    private readonly inbox: SessionInbox
+  ) {}
+
+  unsafeSend(text: string, options?: SendOptions): Message {
+    return this.inbox.say(this.source, text, options)
+  }
+
+  send(text: string, options?: SendOptions): Effect.Effect<Message> {
+    return Effect.sync(() => this.inbox.say(this.source, text, options))
+  }
+}
+
+class InboxChildPort implements ChildPort {
+  constructor(private readonly inbox: SessionInbox) {}
+
+  tell(text: string): Message {
+    return this.inbox.say("child", text)
+  }
+
+  ask(raised: RequestLane.Raised): void {
+    this.inbox.requests.post(RequestLane.Ask({ raised }))
+  }
+
+  withdraw(requestId: string, why: InteractionError): void {
+    this.inbox.requests.post(RequestLane.Withdraw({ requestId, why }))
   }
 }

@@ -35,29 +35,39 @@ export interface RequestLane {
   readonly take: Effect.Effect<ReadonlyArray<Entry>>
 }
 
-export const make = (): RequestLane => {
-  let entries: Array<Entry> = []
-  let reader: ((effect: Effect.Effect<void>) => void) | undefined
-  const taken = Effect.sync(() => {
-    const all = entries
-    entries = []
-    return all
-  })
-  const arrival = Effect.async<void>((resume) => {
-    // Other fibers may have run since the reader's last look.
-    if (entries.length > 0) return resume(Effect.void)
-    reader = resume
-    return Effect.sync(() => {
-      reader = undefined
+export const make = (): RequestLane => new Lane()
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+class Lane implements RequestLane {
+  private entries: Array<Entry> = []
+  private reader: ((effect: Effect.Effect<ReadonlyArray<Entry>>) => void) | undefined
+
+  post(entry: Entry): void {
+    this.entries.push(entry)
+    const resume = this.reader
+    this.reader = undefined
+    // The reader takes when it runs: one that is interrupted before that loses nothing.
+    resume?.(this.take)
+  }
+
+  get take(): Effect.Effect<ReadonlyArray<Entry>> {
+    return Effect.suspend(() => {
+      if (this.entries.length > 0) return Effect.succeed(this.taken())
+      return Effect.async<ReadonlyArray<Entry>>((resume) => {
+        // Other fibers may have run since the look above.
+        if (this.entries.length > 0) return resume(this.take)
+        // Not taken back when the reader is interrupted: waking who is gone takes nothing.
+        this.reader = resume
+      })
     })
-  })
-  return {
-    post: (entry) => {
-      entries.push(entry)
-      const resume = reader
-      reader = undefined
-      resume?.(Effect.void)
-    },
-    take: Effect.suspend(() => (entries.length > 0 ? taken : Effect.zipRight(arrival, taken)))
+  }
+
+  private taken(): ReadonlyArray<Entry> {
+    const { entries } = this
+    this.entries = []
+    return entries
   }
 }

@@ -2,9 +2,7 @@
  * One dialog at a time, strictly first come, first served: the turn is handed over, never put up for grabs, so a
  * newcomer cannot slip in between one dialog's end and the next one's start.
  */
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as FiberId from "effect/FiberId"
 
 /** Makes a part interruptible again. */
 export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
@@ -12,8 +10,14 @@ export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect
 export interface DialogQueue {
   /** Runs the effect when all that came before have ended. Interrupting it gives up its place, or its turn. */
   readonly hold: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** The same for an effect that says itself where it may be interrupted: the rest of it may not. */
-  readonly holdMask: <A, E, R>(self: (restore: Restore) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /** Takes the turn if nobody has it. Whoever gets it must {@link leave}, once. */
+  readonly tryEnter: () => boolean
+  /**
+   * Takes a place in line, at once, and waits there for the turn, which somebody has. To be called, and run, where nothing
+   * else can be interrupted. Whoever gets the turn must {@link leave}, once.
+   */
+  readonly lineUp: (restore: Restore) => Effect.Effect<void>
+  readonly leave: () => void
   /** How many are in it: the one whose turn it is, and those in line. */
   readonly size: () => number
 }
@@ -29,18 +33,13 @@ export const make = (): DialogQueue => new Line()
 // -----------------------------------------------------------------------------------------------------------------
 
 class Line implements DialogQueue {
-  // Each waiter awaits its own deferred; whoever leaves completes the oldest one. Unbounded: a waiter is a blocked fiber.
-  private line: Set<Deferred.Deferred<void>> | undefined
+  // How each is resumed that waits; whoever leaves resumes the oldest. Unbounded: a waiter is a blocked fiber.
+  private line: Set<() => void> | undefined
   private busy = false
 
   hold<A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    return this.holdMask((restore) => restore(self))
-  }
-
-  holdMask<A, E, R>(self: (restore: Restore) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.uninterruptibleMask((restore) => {
-      // Leaving is a plain call: it costs nothing to the many that find nobody before them.
-      const held = Effect.matchCauseEffect(self(restore), {
+      const held = Effect.matchCauseEffect(restore(self), {
         onFailure: (cause) => {
           this.leave()
           return Effect.failCause(cause)
@@ -50,22 +49,28 @@ class Line implements DialogQueue {
           return Effect.succeed(value)
         }
       })
-      if (this.busy) return Effect.zipRight(this.enter(restore), held)
-      this.busy = true
-      return held
+      return this.tryEnter() ? held : Effect.zipRight(this.lineUp(restore), held)
     })
   }
 
-  size(): number {
-    return (this.line?.size ?? 0) + (this.busy ? 1 : 0)
+  tryEnter(): boolean {
+    if (this.busy) return false
+    this.busy = true
+    return true
   }
 
   // Only the wait itself is interruptible: whoever has the turn is past every point where it could be lost.
-  private enter(restore: Restore): Effect.Effect<void> {
-    const turn = Deferred.unsafeMake<void>(FiberId.none)
+  lineUp(restore: Restore): Effect.Effect<void> {
+    let resume = () => {}
+    const turn = () => resume()
     const line = (this.line ??= new Set())
     line.add(turn)
-    return Effect.onInterrupt(restore(Deferred.await(turn)), () =>
+    const waiting = Effect.async<void>((resumed) => {
+      // Not in line any more: the turn was handed over before the wait began.
+      if (!line.has(turn)) return resumed(Effect.void)
+      resume = () => resumed(Effect.void)
+    })
+    return Effect.onInterrupt(restore(waiting), () =>
       Effect.sync(() => {
         // Not in line any more: the turn was handed over in the same moment, so it has to be handed on.
         if (!line.delete(turn)) this.leave()
@@ -73,11 +78,15 @@ class Line implements DialogQueue {
     )
   }
 
-  private leave(): void {
+  leave(): void {
     for (const next of this.line ?? []) {
       this.line?.delete(next)
-      return Deferred.unsafeDone(next, Effect.void)
+      return next()
     }
     this.busy = false
+  }
+
+  size(): number {
+    return (this.line?.size ?? 0) + (this.busy ? 1 : 0)
   }
 }

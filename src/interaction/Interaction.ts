@@ -73,6 +73,10 @@ export class Approve extends Schema.TaggedRequest<Approve>("assent/interaction/A
   }
 }) {}
 
+/** A form of fields that are known to be right: `new Approve` copies them three times, which costs more than asking. */
+export const approve = (fields: ConstructorParameters<typeof Approve>[0]): Approve =>
+  Object.assign(Object.create(Approve.prototype), fields, { _tag: "Approve" })
+
 /** May this one proposal of a stage use a tool outside the stage's list? */
 export class GrantStageTool extends Schema.TaggedRequest<GrantStageTool>("assent/interaction/grantStageTool")(
   "grantStageTool",

@@ -17,8 +17,8 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import type { RequestId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
@@ -27,14 +27,13 @@ import * as Spans from "../core/Spans.js"
 import * as AgentEvent from "../event/AgentEvent.js"
 import type * as AuditTrail from "../event/AuditTrail.js"
 import * as EventBus from "../event/EventBus.js"
+import * as Attachments from "./Attachments.js"
 import * as DialogQueue from "./DialogQueue.js"
-import { FormProgress } from "./FormProgress.js"
 import * as Interaction from "./Interaction.js"
 import {
   InteractionAlreadyAnswered,
   InteractionCancelled,
   MalformedAnswer,
-  NoInteractor,
   UnknownRequest,
   type AnswerRejected,
   type InteractionError
@@ -44,8 +43,8 @@ import type { InteractionJournal } from "./InteractionJournal.js"
 import * as InteractionRecord from "./InteractionRecord.js"
 import type { InteractionRequest } from "./InteractionRequest.js"
 import * as Interactor from "./Interactor.js"
-import * as Pending from "./Pending.js"
-import { checked, dismiss, failureOf, Raised, type Attachment, type By } from "./Raised.js"
+import { Winners } from "./Pending.js"
+import { Raised } from "./Raised.js"
 
 export interface Service {
   /** The broker as the interactor it is. */
@@ -110,20 +109,24 @@ export const layer = (
 
 type Asked<I extends Interaction.Interaction> = Effect.Effect<Interactor.Answered<I>, InteractionError>
 type AnyAnswered = Interactor.Answered<Interaction.Interaction>
+type Ending = Effect.Effect<AnyAnswered, InteractionError>
 
-class Broker implements Service {
-  private readonly pending = Pending.make<InteractionRequest, AnyAnswered, InteractionError>()
-  private readonly raised = new Map<RequestId, Raised>()
-  private attached: ReadonlyArray<Attachment> = []
+class Broker implements Service, Attachments.Host {
+  /** What is being asked, until its end is told. By then it is settled; it can be answered until it is. */
+  readonly raised = new Map<string, Raised>()
+  private readonly winners = new Winners()
+  private readonly attachments: Attachments.Attachments
   private readonly slot = DialogQueue.make()
   private closed = false
 
   constructor(
-    private readonly options: Options,
-    private readonly scope: Scope.Scope
-  ) {}
+    readonly options: Options,
+    scope: Scope.Scope
+  ) {
+    this.attachments = new Attachments.Attachments(this, scope)
+  }
 
-  private get redactor(): Redaction.Redactor {
+  get redactor(): Redaction.Redactor {
     return this.options.redactor ?? Redaction.shapesOnly
   }
 
@@ -133,260 +136,85 @@ class Broker implements Service {
     request: <I extends Interaction.Interaction>(
       request: InteractionRequest<I>,
       options?: Interactor.Options<I>
-    ): Asked<I> => {
-      const { spans = Spans.off } = this.options
-      const raise = (restore: DialogQueue.Restore) =>
-        spans.within(
-          () => InteractionEvent.spanOf(request, spans),
-          this.raise(restore, request, options as Raised["options"]) as Asked<I>
-        )
-      if (!Interaction.takesPromptSlot(request.interaction._tag)) return Effect.uninterruptibleMask(raise)
-      const { recheck } = options ?? {}
-      return this.slot.holdMask((restore) =>
-        Interactor.rechecked(recheck && { recheck: restore(recheck) }, raise(restore))
+    ): Asked<I> =>
+      // From here on only waiting is interruptible. Many may wait here for long, so nothing is left on the stack of one
+      // that waits but what goes on with its answer: every step that can fail tidies up after itself.
+      Effect.uninterruptibleMask((restore) =>
+        Effect.withFiberRuntime((fiber) => {
+          const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
+          // Whatever settles it has an answer of the request's own kind, which the entries of all kinds cannot say.
+          const raised = new Raised(this, request, options as Raised["options"], clock, restore)
+          return this.ask(raised) as Asked<I>
+        })
       )
-    }
   }
 
   attach(interactor: Interactor.Service): Effect.Effect<void, never, Scope.Scope> {
-    return Effect.asVoid(
-      Effect.acquireRelease(
-        Effect.suspend(() => {
-          const attachment: Attachment = { interactor }
-          this.attached = [...this.attached, attachment]
-          return Effect.as(
-            Effect.forEach([...this.raised.values()], (raised) => this.show(attachment, raised), { discard: true }),
-            attachment
-          )
-        }),
-        (attachment) =>
-          Effect.suspend(() => {
-            this.attached = this.attached.filter((other) => other !== attachment)
-            const fibers: Array<Fiber.RuntimeFiber<void>> = []
-            for (const raised of this.raised.values()) {
-              const by = raised.shownBy(attachment)
-              if (typeof by === "function") by()
-              else if (by !== undefined) fibers.push(by)
-            }
-            return Effect.zipRight(
-              Fiber.interruptAll(fibers),
-              Effect.sync(() => {
-                for (const raised of this.raised.values()) this.leave(attachment, raised)
-              })
-            )
-          })
-      )
-    )
+    return this.attachments.attach(interactor)
   }
 
   answer(requestId: string, by: string, input: unknown): Effect.Effect<void, AnswerRejected> {
     return Effect.suspend(() => {
-      const request = this.pending.get(requestId)
-      if (request === undefined) return this.reject(requestId, by)
-      const decoded = Interaction.decodeAnswer(request.interaction, input)
+      const raised = this.openOf(requestId)
+      if (raised === undefined) return this.reject(requestId, by)
+      const { interaction } = raised.request
+      const decoded = Interaction.decodeAnswer(interaction, input)
       if (Either.isLeft(decoded)) {
-        return new MalformedAnswer({ requestId, kind: request.interaction._tag, reason: decoded.left })
+        return new MalformedAnswer({ requestId, kind: interaction._tag, reason: decoded.left })
       }
-      this.pending.settle(requestId, Exit.succeed({ answer: decoded.right, by, how: "answered" }), by)
+      this.settle(raised, Exit.succeed({ answer: decoded.right, by, how: "answered" }), by)
       return Effect.void
     })
   }
 
   cancel(requestId: string, by: string): Effect.Effect<boolean> {
     return Effect.sync(() => {
-      const request = this.pending.get(requestId)
-      if (request === undefined) return false
-      const exit = Exit.fail(new InteractionCancelled({ requestId: request.requestId, by }))
-      return this.pending.settle(requestId, exit, by)
+      const raised = this.openOf(requestId)
+      if (raised === undefined) return false
+      return this.settle(raised, Exit.fail(new InteractionCancelled({ requestId: raised.request.requestId, by })), by)
     })
   }
 
   get open(): Effect.Effect<ReadonlyArray<InteractionRequest>> {
-    return Effect.sync(() => this.pending.list())
+    return Effect.sync(() =>
+      Array.from(this.raised.values()).flatMap(({ request, settled }) => (settled === undefined ? [request] : []))
+    )
   }
 
   get close(): Effect.Effect<void> {
     return Effect.sync(() => {
       this.closed = true
-      for (const { requestId } of this.pending.list()) {
-        this.pending.settle(requestId, Exit.fail(new InteractionCancelled({ requestId })), "the end of the broker")
+      for (const raised of [...this.raised.values()]) {
+        const { requestId } = raised.request
+        this.settle(raised, Exit.fail(new InteractionCancelled({ requestId })), "the end of the broker")
       }
     })
   }
 
-  private reject(requestId: string, by: string): Effect.Effect<never, AnswerRejected> {
-    const winner = this.pending.settledBy(requestId)
-    return winner === undefined
-      ? new UnknownRequest({ requestId })
-      : Effect.clockWith((clock) => {
-          this.tellLate(clock, requestId, by)
-          return new InteractionAlreadyAnswered({ requestId: requestId as RequestId, winner })
-        })
+  settle(raised: Raised, exit: Exit.Exit<AnyAnswered, InteractionError>, by: string): boolean {
+    if (raised.settled !== undefined) return false
+    this.winners.add(raised.request.requestId, by)
+    raised.settle(exit)
+    return true
   }
 
-  private raise(
-    restore: DialogQueue.Restore,
-    request: InteractionRequest,
-    options: Raised["options"]
-  ): Effect.Effect<AnyAnswered, InteractionError> {
-    return Effect.clockWith((clock) => {
-      if (this.closed) return new InteractionCancelled({ requestId: request.requestId })
-      const entry = this.pending.open(request)
-      const everybody = this.attached
-      const raised = new Raised(request, options, clock, everybody)
-      this.raised.set(request.requestId, raised)
-      const wait = () =>
-        Effect.matchCauseEffect(restore(entry.await), {
-          onFailure: (cause) => this.ended(raised, Exit.failCause(cause)),
-          onSuccess: (answered) => this.ended(raised, Exit.succeed(answered))
-        })
-      if (this.options.journal !== undefined) {
-        return Effect.flatMap(this.begun(clock, request), (isSettled) =>
-          isSettled ? wait() : Effect.flatMap(this.showAll(everybody, raised), wait)
-        )
-      }
-      this.tell(clock, request, InteractionEvent.requested(request, this.redactor))
-      return Effect.flatMap(this.showAll(everybody, raised), wait)
-    })
+  /** Nothing is left of it. */
+  drop(raised: Raised): void {
+    this.forget(raised)
+    raised.dismissAll()
+    this.release(raised)
   }
 
-  /** Settled, or the asker does not wait any more: writes it down, tells it, and closes the dialogs that are left. */
-  private ended(
-    raised: Raised,
-    awaited: Exit.Exit<AnyAnswered, InteractionError>
-  ): Effect.Effect<AnyAnswered, InteractionError> {
-    const { clock, options, request } = raised
-    let exit = awaited
-    // Interrupted while waiting: whoever asked does not want the answer any more.
-    if (Exit.isFailure(awaited) && Cause.isInterrupted(awaited.cause)) {
-      const why = options?.withdrawn?.()
-      if (why !== undefined) exit = Exit.fail(why)
-      this.pending.settle(request.requestId, exit, "the asker")
-    }
-    this.raised.delete(request.requestId)
-    const over = (exit: Exit.Exit<AnyAnswered, InteractionError>) => {
-      this.tell(clock, request, InteractionEvent.settled(request, exit, this.redactor))
-      raised.dismissAll()
-      return exit
-    }
-    const { audit, journal } = this.options
-    const nothingToWrite = audit === undefined && journal === undefined
-    return nothingToWrite ? over(exit) : Effect.flatMap(InteractionRecord.settled(this.options, request, exit), over)
-  }
-
-  /** Writes down that the request is raised, and tells it. True: it has its end already, and nobody is asked. */
-  private begun(clock: Clock.Clock, request: InteractionRequest): Effect.Effect<boolean> {
-    return Effect.map(InteractionRecord.raised(this.options, request), (end) => {
-      this.tell(clock, request, InteractionEvent.requested(request, this.redactor))
-      if (end === undefined) return false
-      this.pending.settle(request.requestId, end, Exit.isSuccess(end) ? end.value.by : "the journal")
-      return true
-    })
-  }
-
-  private showAll(everybody: ReadonlyArray<Attachment>, raised: Raised): Effect.Effect<void> {
-    const [first] = everybody
-    const shown =
-      first !== undefined && everybody.length === 1
-        ? this.post(first, raised)
-        : Effect.forEach(everybody, (attachment) => this.post(attachment, raised), { discard: true })
-    return Effect.map(shown, () => this.endIfNobodyIsLeft(raised))
-  }
-
-  /** Shows a request that was just raised: without a fiber to an interactor that needs none. */
-  private post(attachment: Attachment, raised: Raised): Effect.Effect<void> {
-    const { interactor } = attachment
-    const { options, request } = raised
-    // Whoever comes for the prompt slot was rechecked as it got it.
-    const isRechecked = options?.recheck === undefined || Interaction.takesPromptSlot(request.interaction._tag)
-    if (interactor.post === undefined || !isRechecked) return this.show(attachment, raised)
-    if (!this.isToShow(attachment, raised)) return Effect.void
-    const came = (exit: Exit.Exit<AnyAnswered, InteractionError>) =>
-      this.came(attachment, raised, checked(request, interactor.id, exit))
-    return Effect.matchCause(interactor.post(request, came), {
-      onFailure: (cause) => came(Exit.failCause(cause)),
-      onSuccess: (withdraw) => this.shows(attachment, raised, withdraw)
-    })
-  }
-
-  /** Starts one interactor on one request, in a fiber that ends with the request, the attachment or the broker. */
-  private show(attachment: Attachment, raised: Raised): Effect.Effect<void> {
-    if (!this.isToShow(attachment, raised)) return Effect.void
-    const { request, options } = raised
-    const by = attachment.interactor.id
-    // An interactor is foreign code: it may throw before it is an effect, or hand back what is no answer.
-    const asking = Effect.flatMap(
-      Effect.suspend(() => attachment.interactor.request(request, options)),
-      (answered) => checked(request, by, Exit.succeed(answered))
-    )
-    const watched =
-      request.interaction._tag === "Clarify"
-        ? Effect.provideService(asking, FormProgress, (progress) =>
-            Effect.sync(() =>
-              this.tell(raised.clock, request, InteractionEvent.progressed(request, progress, this.redactor))
-            )
-          )
-        : asking
-    const run = Effect.map(Effect.exit(watched), (exit) => this.came(attachment, raised, exit))
-    raised.join(attachment)
-    return Effect.map(Effect.forkIn(Effect.interruptible(run), this.scope), (fiber) =>
-      this.shows(attachment, raised, fiber)
-    )
-  }
-
-  /** Between any two steps the attachment may have left, or the request may have ended. */
-  private isToShow(attachment: Attachment, raised: Raised): boolean {
-    return this.attached.includes(attachment) && this.raised.get(raised.request.requestId) === raised
-  }
-
-  private shows(attachment: Attachment, raised: Raised, by: By): void {
-    // Nobody who ended the request or detached meanwhile could know of this.
-    if (!this.isToShow(attachment, raised) || !raised.showBy(attachment, by)) dismiss(by)
-  }
-
-  /** What one interactor says. */
-  private came(attachment: Attachment, raised: Raised, exit: Exit.Exit<AnyAnswered, InteractionError>): void {
-    const { clock, request } = raised
-    const { requestId } = request
-    const by = attachment.interactor.id
-    if (Exit.isSuccess(exit)) {
-      if (!this.pending.settle(requestId, exit, exit.value.by)) this.tellLate(clock, requestId, by)
-      return
-    }
-    const error = failureOf(request, by, exit.cause)
-    // Somebody's decision to withdraw the question ends it for all.
-    if (error._tag === "InteractionCancelled" && error.by !== undefined) {
-      this.pending.settle(requestId, Exit.fail(error), error.by)
-      return
-    }
-    raised.fail(error)
-    const told = this.redactor.text(error.message)
-    this.tell(clock, request, { _tag: "InteractorFailed", requestId, interactor: by, reason: told })
-    this.leave(attachment, raised)
-  }
-
-  private leave(attachment: Attachment, raised: Raised): void {
-    raised.leave(attachment)
-    this.endIfNobodyIsLeft(raised)
-  }
-
-  private endIfNobodyIsLeft(raised: Raised): void {
-    if (raised.hasShowing()) return
-    const { requestId } = raised.request
-    if (raised.lastError === undefined && this.options.whenNobody === "wait") return
-    const error = raised.lastError ?? new NoInteractor({ requestId })
-    this.pending.settle(requestId, Exit.fail(error), "nobody")
-  }
-
-  private tellLate(clock: Clock.Clock, requestId: string, by: string): void {
-    const winner = this.pending.settledBy(requestId)
+  tellLate(clock: Clock.Clock, requestId: string, by: string): void {
+    const winner = this.winners.settledBy(requestId)
     if (winner === undefined) return
     const { sessionId, agent } = this.options.origin ?? Origin.outside
     const at = clock.unsafeCurrentTimeMillis()
     this.options.bus.unsafePublish({ _tag: "LateAnswer", at, sessionId, agent, requestId, by, winner })
   }
 
-  private tell(clock: Clock.Clock, { agentPath, correlationId, sessionId }: InteractionRequest, body: AgentEvent.Body) {
+  tell({ clock, request }: Raised, body: AgentEvent.Body): void {
+    const { agentPath, correlationId, sessionId } = request
     const at = clock.unsafeCurrentTimeMillis()
     const stamp = {
       at,
@@ -395,5 +223,109 @@ class Broker implements Service {
       correlationId: correlationId === "none" ? undefined : correlationId
     }
     this.options.bus.unsafePublish(AgentEvent.make(stamp, body))
+  }
+
+  private openOf(requestId: string): Raised | undefined {
+    const raised = this.raised.get(requestId)
+    return raised?.settled === undefined ? raised : undefined
+  }
+
+  private reject(requestId: string, by: string): Effect.Effect<never, AnswerRejected> {
+    const winner = this.winners.settledBy(requestId)
+    return winner === undefined
+      ? new UnknownRequest({ requestId })
+      : Effect.clockWith((clock) => {
+          this.tellLate(clock, requestId, by)
+          return new InteractionAlreadyAnswered({ requestId: requestId as RequestId, winner })
+        })
+  }
+
+  private ask(raised: Raised): Ending {
+    if (!Interaction.takesPromptSlot(raised.request.interaction._tag)) return raised.step(() => this.raise(raised))
+    const atHead = () => {
+      raised.holdsSlot = true
+      return raised.step(() => this.recheck(raised))
+    }
+    return this.slot.tryEnter() ? atHead() : Effect.flatMap(this.slot.lineUp(raised.restore), atHead)
+  }
+
+  private recheck(raised: Raised): Ending {
+    const { options, restore } = raised
+    if (options?.recheck === undefined) return this.raise(raised)
+    return raised.after(restore(options.recheck), (known) => {
+      if (Option.isNone(known)) return this.raise(raised)
+      this.release(raised)
+      return Effect.succeed({ answer: known.value, by: "policy", how: "recheck" })
+    })
+  }
+
+  private raise(raised: Raised): Ending {
+    const { spans = Spans.off } = this.options
+    if (spans === Spans.off) return this.put(raised)
+    const opening = () => InteractionEvent.spanOf(raised.request, spans)
+    const put = Effect.suspend(() => this.put(raised))
+    return raised.after(spans.within(opening, put), Effect.succeed)
+  }
+
+  private put(raised: Raised): Ending {
+    const { request } = raised
+    if (this.closed) {
+      this.release(raised)
+      return new InteractionCancelled({ requestId: request.requestId })
+    }
+    const everybody = this.attachments.join(raised)
+    this.raised.set(request.requestId, raised)
+    if (this.options.journal !== undefined) {
+      return raised.after(InteractionRecord.raised(this.options, request), (end) => {
+        this.tell(raised, InteractionEvent.requested(request, this.redactor))
+        // It had its end already, or has it by now: nobody is asked.
+        if (end !== undefined) this.settle(raised, end, Exit.isSuccess(end) ? end.value.by : "the journal")
+        return end === undefined
+          ? this.attachments.showAll(raised, everybody, () => this.wait(raised))
+          : this.wait(raised)
+      })
+    }
+    this.tell(raised, InteractionEvent.requested(request, this.redactor))
+    return this.attachments.showAll(raised, everybody, () => this.wait(raised))
+  }
+
+  private wait(raised: Raised): Ending {
+    const { restore, settled } = raised
+    if (settled !== undefined) return this.ended(raised, settled)
+    return Effect.matchCauseEffect(restore(raised.await), {
+      onFailure: (cause) => raised.step(() => this.ended(raised, Exit.failCause(cause))),
+      onSuccess: (answered) => raised.step(() => this.ended(raised, Exit.succeed(answered)))
+    })
+  }
+
+  /** Settled, or the asker does not wait any more: writes it down, tells it, and closes the dialogs that are left. */
+  private ended(raised: Raised, awaited: Exit.Exit<AnyAnswered, InteractionError>): Ending {
+    const { options, request } = raised
+    let exit = awaited
+    // Interrupted while waiting: whoever asked does not want the answer any more.
+    if (Exit.isFailure(awaited) && Cause.isInterrupted(awaited.cause)) {
+      const why = options?.withdrawn?.()
+      if (why !== undefined) exit = Exit.fail(why)
+      this.settle(raised, exit, "the asker")
+    }
+    const over = (exit: Exit.Exit<AnyAnswered, InteractionError>) => {
+      this.tell(raised, InteractionEvent.settled(request, exit, this.redactor))
+      this.drop(raised)
+      return exit
+    }
+    const { audit, journal } = this.options
+    if (audit === undefined && journal === undefined) return over(exit)
+    this.forget(raised)
+    return raised.after(InteractionRecord.settled(this.options, request, exit), over)
+  }
+
+  private forget(raised: Raised): void {
+    const { requestId } = raised.request
+    if (this.raised.get(requestId) === raised) this.raised.delete(requestId)
+  }
+
+  private release(raised: Raised): void {
+    if (raised.holdsSlot) this.slot.leave()
+    raised.holdsSlot = false
   }
 }

@@ -1,6 +1,10 @@
 /** The envelope around an interaction: who asks, under which id, since when. */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
+import * as Codec from "../core/Codec.js"
 import { CorrelationId, IdGenerator, RequestId, SessionId, type ToolCallId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import { Interaction } from "./Interaction.js"
@@ -37,39 +41,54 @@ export const InteractionRequest = Schema.Struct({
 
 /** Wraps an interaction into an envelope that names the running fiber's origin. */
 export const make = <I extends Interaction>(interaction: I): Effect.Effect<InteractionRequest<I>> =>
-  Effect.flatMap(Origin.current, ({ agent, correlationId, parentSessionId, sessionId, subagentId, toolCallId }) =>
-    Effect.flatMap(IdGenerator, (ids) =>
-      Effect.flatMap(Reopened, (reopened) =>
-        Effect.clockWith((clock) => {
-          const open = reopened?.take(interaction, toolCallId)
-          const request = {
-            requestId: open?.requestId ?? (ids.unsafeNext("req") as RequestId),
-            correlationId: correlationId ?? ("none" as CorrelationId),
-            sessionId,
-            agentPath: agent,
-            issuedAt: open?.issuedAt ?? clock.unsafeCurrentTimeMillis(),
-            ...(parentSessionId === undefined ? {} : { parentSessionId }),
-            ...(subagentId === undefined ? {} : { subagentId }),
-            interaction
-          }
-          return Effect.succeed(askedBy(request, toolCallId))
-        })
-      )
-    )
-  )
+  Effect.withFiberRuntime((fiber) => Effect.succeed(unsafeMake(interaction, fiber)))
+
+/** The same for whoever holds the fiber that asks: one step less. */
+export const unsafeMake = <I extends Interaction>(
+  interaction: I,
+  fiber: Fiber.RuntimeFiber<unknown, unknown>
+): InteractionRequest<I> => {
+  const context = fiber.currentContext
+  const { agent, correlationId = noTurn, parentSessionId, sessionId, subagentId, toolCallId } = Origin.of(fiber)
+  const open = Context.get(context, Reopened)?.take(interaction, toolCallId)
+  // It stands for the question that it goes on with: under its id, and since when that was asked.
+  const { issuedAt, requestId } = open ?? {
+    requestId: Context.get(context, IdGenerator).unsafeNext("req") as RequestId,
+    issuedAt: Context.get(fiber.currentDefaultServices, Clock.Clock).unsafeCurrentTimeMillis()
+  }
+  const request: { -readonly [K in keyof InteractionRequest<I>]: InteractionRequest<I>[K] } = {
+    requestId,
+    correlationId,
+    sessionId,
+    agentPath: agent,
+    issuedAt,
+    interaction
+  }
+  if (parentSessionId !== undefined) request.parentSessionId = parentSessionId
+  if (subagentId !== undefined) request.subagentId = subagentId
+  return askedBy(request, toolCallId)
+}
 
 /** The call that asks, when one does. It is nobody's business but the journal's, and so not in the envelope. */
-export const callOf = (request: InteractionRequest): ToolCallId | undefined => calls.get(request)
+export const callOf = (request: InteractionRequest): ToolCallId | undefined =>
+  calls.get(request) ?? namedBy(request.interaction)
 
 /** The same request, as that of this call. */
 export const askedBy = <R extends InteractionRequest>(request: R, toolCallId: ToolCallId | undefined): R => {
-  if (toolCallId !== undefined) calls.set(request, toolCallId)
+  // An entry here costs as much as the request: most ask about the very call that asks, and name it.
+  if (toolCallId !== undefined && toolCallId !== namedBy(request.interaction)) calls.set(request, toolCallId)
   return request
 }
 
+/** What the request of a turn is sent under that has no id: nobody's turn. */
+const noTurn = "none" as CorrelationId
+
+const namedBy = (interaction: Interaction): ToolCallId | undefined =>
+  interaction._tag === "Approve" ? interaction.toolCallId : undefined
+
 const calls = new WeakMap<InteractionRequest, ToolCallId>()
 
-const encodeRequest = Schema.encodeSync(InteractionRequest)
+const encodeRequest = Codec.lazy(() => Schema.encodeSync(InteractionRequest))
 
 /** The request as JSON-like data, for queues to other processes, files and webhooks. */
 export const encode = (request: InteractionRequest): typeof InteractionRequest.Encoded => encodeRequest(request)

@@ -14,6 +14,7 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
 import { globalValue } from "effect/GlobalValue"
@@ -62,11 +63,13 @@ export interface Service {
   ) => Effect.Effect<Answered<I>, InteractionError>
   /**
    * As {@link request}, for an interactor that would only park the fiber that waits: files the question, without a recheck,
-   * and yields how it is withdrawn. `settle` is called once, in the step in which the question ends, or never once it was
-   * withdrawn; it must not throw. Whoever wraps an interactor leaves this out, or the wrapper is passed by.
+   * and yields how it is withdrawn; nothing when the question has to wait for its turn, and is to be asked by `request`.
+   * `settle` is called once, in the step in which the question ends, or never once it was withdrawn; it must not throw.
+   * Whoever wraps an interactor leaves this out, or the wrapper is passed by.
    */
   readonly post?:
-    ((request: InteractionRequest.InteractionRequest, settle: Settle) => Effect.Effect<() => void>) | undefined
+    | ((request: InteractionRequest.InteractionRequest, settle: Settle) => Effect.Effect<(() => void) | undefined>)
+    | undefined
 }
 
 /** Takes how a question that was posted has ended. */
@@ -80,10 +83,13 @@ export class Interactor extends Context.Tag("assent/interaction/Interactor")<Int
 // -----------------------------------------------------------------------------------------------------------------
 
 /** The interactor of the running fiber: the one set by {@link withInteractor}, else the service. */
-export const current: Effect.Effect<Service, never, Interactor> = Effect.withFiberRuntime((fiber) => {
-  const local = fiber.getFiberRef(currentRef)
-  return local === undefined ? Interactor : Effect.succeed(local)
-})
+export const current: Effect.Effect<Service, never, Interactor> = Effect.withFiberRuntime((fiber) =>
+  Effect.succeed(of(fiber))
+)
+
+/** The interactor of a fiber, for whoever holds it; it is a defect when the fiber has none. */
+export const of = (fiber: Fiber.RuntimeFiber<unknown, unknown>): Service =>
+  fiber.getFiberRef(currentRef) ?? Context.unsafeGet(fiber.currentContext, Interactor)
 
 /** Runs an effect, and everything it forks, with `service` as the one to ask. */
 export const withInteractor =
@@ -116,11 +122,7 @@ export const inFiber =
       Effect.updateFiberRefs((id, refs) => {
         const context = Context.add(FiberRefs.getOrDefault(refs, FiberRef.currentContext), Interactor, service)
         return FiberRefs.updateManyAs(refs, {
-          entries: [
-            [currentRef, [[id, service]]],
-            [FiberRef.currentContext, [[id, context]]],
-            Origin.local(origin, id)
-          ]
+          entries: [[currentRef, [[id, service]]], [FiberRef.currentContext, [[id, context]]], Origin.local(origin, id)]
         })
       }),
       self
@@ -131,9 +133,7 @@ export const request = <I extends Interaction>(
   interaction: I,
   options?: Options<I>
 ): Effect.Effect<Answered<I>, InteractionError, Interactor> =>
-  Effect.flatMap(Effect.zip(current, InteractionRequest.make(interaction)), ([interactor, envelope]) =>
-    interactor.request(envelope, options)
-  )
+  Effect.withFiberRuntime((fiber) => of(fiber).request(InteractionRequest.unsafeMake(interaction, fiber), options))
 
 /** Asks the current interactor and returns the answer. */
 export const ask = <I extends Interaction>(interaction: I): Effect.Effect<Answer<I>, InteractionError, Interactor> =>
@@ -225,16 +225,20 @@ export interface Timeouts {
 }
 
 /** The time a request may take, if it is limited. */
-export const timeoutOf = (interaction: Interaction, timeouts: Timeouts): Option.Option<Duration.Duration> => {
+export const timeoutOf = (interaction: Interaction, timeouts: Timeouts): Option.Option<Duration.Duration> =>
+  Option.map(Option.fromNullable(millisOf(interaction, timeouts)), Duration.millis)
+
+/** The same in milliseconds. */
+export const millisOf = (interaction: Interaction, timeouts: Timeouts): number | undefined => {
   const limit = takesPromptSlot(interaction._tag)
     ? timeouts.permission
     : interaction._tag.startsWith("Auth.")
       ? undefined
       : timeouts.clarification
-  if (limit === undefined) return Option.none()
+  if (limit === undefined) return undefined
   const millis = typeof limit === "number" ? limit : Duration.toMillis(limit)
-  if (!(millis > 0)) return Option.none()
-  return Option.some(Duration.millis(millis * (interaction._tag === "Clarify" ? interaction.questions.length : 1)))
+  if (!(millis > 0)) return undefined
+  return millis * (interaction._tag === "Clarify" ? interaction.questions.length : 1)
 }
 
 /** Ends requests that nobody answers in time. The clock starts when the wrapped interactor is asked. */

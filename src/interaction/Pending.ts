@@ -20,11 +20,61 @@ export interface Pending<Request extends { readonly requestId: RequestId }, A, E
   readonly get: (requestId: string) => Request | undefined
   /** Settles an entry and closes it. False when no such entry is open: then nothing happened. */
   readonly settle: (requestId: string, exit: Exit.Exit<A, E>, by: string) => boolean
-  /** Who settled this entry, as long as it is remembered (the last 1,024 are). */
+  /** Who settled this entry, as long as it is remembered (the last 512 are, at least). */
   readonly settledBy: (requestId: string) => string | undefined
   /** Oldest first. */
   readonly list: () => ReadonlyArray<Request>
   readonly size: () => number
+}
+
+/** What one fiber waits for and somebody settles, once: a sixth of a `Deferred`. */
+export class Waiting<A, E> {
+  private exit: Exit.Exit<A, E> | undefined
+  private resume: ((exit: Exit.Exit<A, E>) => void) | undefined
+
+  /** Waits until it is settled. One waiter. Interrupting it settles nothing. */
+  get await(): Effect.Effect<A, E> {
+    return Effect.async<A, E>((resume) => {
+      if (this.exit !== undefined) resume(this.exit)
+      else this.resume = resume
+    })
+  }
+
+  /** How it was settled, if it was. */
+  get settled(): Exit.Exit<A, E> | undefined {
+    return this.exit
+  }
+
+  settle(exit: Exit.Exit<A, E>): void {
+    this.exit = exit
+    this.resume?.(exit)
+  }
+}
+
+/** Who settled what, for at least the last 512: it tells a late answer from a wrong one. */
+export class Winners {
+  // Two generations: the older is forgotten when the younger is full. Made when there is something to remember, because
+  // thousands may have nothing settled yet.
+  private young: Map<string, string> | undefined
+  private old: Map<string, string> | undefined
+
+  add(requestId: string, by: string): void {
+    if (this.young === undefined || this.young.size >= 512) {
+      this.old = this.young
+      this.young = new Map()
+    }
+    this.young.set(requestId, by)
+  }
+
+  settledBy(requestId: string): string | undefined {
+    return this.young?.get(requestId) ?? this.old?.get(requestId)
+  }
+
+  /** Forgets one that is open again. */
+  forget(requestId: string): void {
+    this.young?.delete(requestId)
+    this.old?.delete(requestId)
+  }
 }
 
 export const make = <Request extends { readonly requestId: RequestId }, A, E>(): Pending<Request, A, E> =>
@@ -34,64 +84,44 @@ export const make = <Request extends { readonly requestId: RequestId }, A, E>():
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-// What is remembered is made when there is something to remember: thousands of brokers may have nothing settled yet.
-class OpenEntries<Request extends { readonly requestId: RequestId }, A, E> implements Pending<Request, A, E> {
-  private readonly entries = new Map<string, OpenEntry<Request, A, E>>()
-  // Two generations of 512: the older is forgotten when the younger is full.
-  private young: Map<string, string> | undefined
-  private old: Map<string, string> | undefined
+class OpenEntries<Request extends { readonly requestId: RequestId }, A, E>
+  extends Winners
+  implements Pending<Request, A, E>
+{
+  // Made with the first entry: every session has one of these, and few ask.
+  private entries: Map<string, OpenEntry<Request, A, E>> | undefined
 
   open(request: Request): Entry<Request, A, E> {
     const entry = new OpenEntry<Request, A, E>(request)
+    this.entries ??= new Map()
     this.entries.set(request.requestId, entry)
     return entry
   }
 
   get(requestId: string): Request | undefined {
-    return this.entries.get(requestId)?.request
+    return this.entries?.get(requestId)?.request
   }
 
   settle(requestId: string, exit: Exit.Exit<A, E>, by: string): boolean {
-    const entry = this.entries.get(requestId)
+    const entry = this.entries?.get(requestId)
     if (entry === undefined) return false
-    this.entries.delete(requestId)
-    if (this.young === undefined || this.young.size >= 512) {
-      this.old = this.young
-      this.young = new Map()
-    }
-    this.young.set(requestId, by)
+    this.entries?.delete(requestId)
+    this.add(requestId, by)
     entry.settle(exit)
     return true
   }
 
-  settledBy(requestId: string): string | undefined {
-    return this.young?.get(requestId) ?? this.old?.get(requestId)
-  }
-
   list(): ReadonlyArray<Request> {
-    return Array.from(this.entries.values(), (entry) => entry.request)
+    return Array.from(this.entries?.values() ?? [], (entry) => entry.request)
   }
 
   size(): number {
-    return this.entries.size
+    return this.entries?.size ?? 0
   }
 }
 
-class OpenEntry<Request, A, E> implements Entry<Request, A, E> {
-  private exit: Exit.Exit<A, E> | undefined
-  private resume: ((exit: Exit.Exit<A, E>) => void) | undefined
-
-  constructor(readonly request: Request) {}
-
-  get await(): Effect.Effect<A, E> {
-    return Effect.async<A, E>((resume) => {
-      if (this.exit !== undefined) resume(this.exit)
-      else this.resume = resume
-    })
-  }
-
-  settle(exit: Exit.Exit<A, E>): void {
-    this.exit = exit
-    this.resume?.(exit)
+class OpenEntry<Request, A, E> extends Waiting<A, E> implements Entry<Request, A, E> {
+  constructor(readonly request: Request) {
+    super()
   }
 }

@@ -6,14 +6,17 @@
  */
 import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Interaction from "./Interaction.js"
 import { InteractorUnavailable, type InteractionError } from "./InteractionError.js"
+import type { Restore } from "./DialogQueue.js"
 import type { InteractionRequest } from "./InteractionRequest.js"
 import type * as Interactor from "./Interactor.js"
+import { Waiting } from "./Pending.js"
 
 /** An interactor that takes part. */
 export interface Attachment {
@@ -23,18 +26,25 @@ export interface Attachment {
 /** What shows a request: a fiber that asks, or how a question that was posted is withdrawn. */
 export type By = Fiber.RuntimeFiber<void> | (() => void)
 
-export class Raised {
+type Answered = Interactor.Answered<Interaction.Interaction>
+
+export class Raised extends Waiting<Answered, InteractionError> {
+  /** Whether it has the prompt slot. */
+  holdsSlot = false
   private error: InteractionError | undefined
-  private shown: ReadonlyArray<Showing>
+  private shown: ReadonlyArray<Showing> = nobody
 
   constructor(
+    /** Told when nothing is to be left of it. */
+    private readonly broker: { readonly drop: (raised: Raised) => void },
     readonly request: InteractionRequest,
     readonly options: Interactor.Options<Interaction.Interaction> | undefined,
     /** Of whoever asked. */
     readonly clock: Clock.Clock,
-    attached: ReadonlyArray<Attachment>
+    /** Makes interruptible what whoever asked lets be interrupted. */
+    readonly restore: Restore
   ) {
-    this.shown = attached.map((attachment) => ({ attachment, by: undefined }))
+    super()
   }
 
   /** The last failure of those who left, timeouts before others. */
@@ -44,6 +54,11 @@ export class Raised {
 
   hasShowing(): boolean {
     return this.shown.length > 0
+  }
+
+  /** Counts in all who are about to be asked. */
+  joinAll(attached: ReadonlyArray<Attachment>): void {
+    this.shown = attached.map((attachment) => ({ attachment, by: undefined }))
   }
 
   /** Counts somebody in. */
@@ -74,7 +89,33 @@ export class Raised {
 
   /** Closes what still shows it. */
   dismissAll(): void {
-    for (const { by } of this.shown) if (by !== undefined) dismiss(by)
+    const { shown } = this
+    this.shown = nobody
+    for (const { by } of shown) if (by !== undefined) dismiss(by)
+  }
+
+  /** Goes on. A step that crashes must not keep the prompt slot from the others. */
+  step<A>(goOn: () => Effect.Effect<A, InteractionError>): Effect.Effect<A, InteractionError> {
+    try {
+      return goOn()
+    } catch (defect) {
+      this.broker.drop(this)
+      return Effect.die(defect)
+    }
+  }
+
+  /** Goes on after something that may take its time, and may fail. */
+  after<A, B>(
+    first: Effect.Effect<A, InteractionError>,
+    goOn: (value: A) => Effect.Effect<B, InteractionError>
+  ): Effect.Effect<B, InteractionError> {
+    return Effect.matchCauseEffect(first, {
+      onFailure: (cause) => {
+        this.broker.drop(this)
+        return Effect.failCause(cause)
+      },
+      onSuccess: (value) => this.step(() => goOn(value))
+    })
   }
 
   private of(attachment: Attachment): Showing | undefined {
@@ -93,8 +134,8 @@ export const dismiss = (by: By): void => {
 export const checked = (
   { interaction, requestId }: InteractionRequest,
   by: string,
-  exit: Exit.Exit<Interactor.Answered<Interaction.Interaction>, InteractionError>
-): Exit.Exit<Interactor.Answered<Interaction.Interaction>, InteractionError> => {
+  exit: Exit.Exit<Answered, InteractionError>
+): Exit.Exit<Answered, InteractionError> => {
   const misfit = Exit.isSuccess(exit) ? Interaction.misfit(interaction, exit.value.answer) : undefined
   return misfit === undefined ? exit : Exit.fail(new InteractorUnavailable({ requestId, by, reason: misfit }))
 }
@@ -117,3 +158,5 @@ interface Showing {
   readonly attachment: Attachment
   by: By | undefined
 }
+
+const nobody: ReadonlyArray<Showing> = []

@@ -17,10 +17,9 @@ import * as Schema from "effect/Schema"
 import * as Redaction from "../core/Redaction.js"
 import type * as Model from "./Model.js"
 import type * as Provider from "./Provider.js"
+import { type ProviderName, providers } from "./ProviderName.js"
 
-/** Where models come from. */
-export const providers = ["anthropic", "openai", "google", "openrouter", "ollama", "openai-compatible"] as const
-export type ProviderName = (typeof providers)[number]
+export { providers, type ProviderName }
 
 /** The reference cannot become a model; the message says which would, or what is missing. */
 export class ModelUnavailable extends Schema.TaggedError<ModelUnavailable>("assent/model/ModelUnavailable")(

@@ -11,7 +11,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import { canonicalJson } from "../core/Digest.js"
 import * as Redaction from "../core/Redaction.js"
-import { Approve } from "../interaction/Interaction.js"
+import * as Interaction from "../interaction/Interaction.js"
 import * as PermissionOption from "../interaction/PermissionOption.js"
 import type { ToolCall, ToolDisplay } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
@@ -28,27 +28,30 @@ export interface Subject {
   readonly context?: Context.Context<never> | undefined
 }
 
-/** Puts the question. `key` is what an answer that is to be remembered is remembered for. */
-export const make = (subject: Subject, key: string, redactor: Redaction.Redactor): Effect.Effect<Approve> => {
-  const { call, entry } = subject
+/**
+ * What is asked. `key` is what an answer that is to be remembered is remembered for. Known at once, as an exit, for a tool
+ * without a preview.
+ */
+export const make = (
+  subject: Subject,
+  key: string,
+  redactor: Redaction.Redactor
+): Effect.Effect<Interaction.Approve> => {
+  const { call, context, entry, params, warnings } = subject
+  const { preview } = entry
+  if (preview === undefined) {
+    return Effect.succeed(formOf(subject, key, withWarnings(plain(call, redactor), warnings), redactor))
+  }
+  const previewed = within(
+    Effect.suspend(() => preview(params)),
+    context ?? entry.context
+  )
   return Effect.map(
-    displayOf(subject, redactor),
-    (display) =>
-      new Approve(
-        {
-          toolCallId: call.id,
-          tool: call.name,
-          argumentsSummary: Redaction.summarize(call.params, redactor),
-          approvalKey: redactor.text(key),
-          options: PermissionOption.offered({ editable: entry.editable !== undefined }),
-          ...(entry.editable === undefined
-            ? {}
-            : { editable: editableOf(entry.editable, redactor.value(call.params)) }),
-          // Masking keeps the shape.
-          display: redactor.value(display) as ToolDisplay
-        },
-        { disableValidation: true }
-      )
+    Effect.catchAllCause(previewed, (cause) => {
+      const reason = Option.getOrElse(Cause.failureOption(cause), () => "it crashed")
+      return Effect.succeed(withWarnings(plain(call, redactor), [`No preview: ${reason}`]))
+    }),
+    (display) => formOf(subject, key, withWarnings(display, warnings), redactor)
   )
 }
 
@@ -83,21 +86,24 @@ export const within = <A, E>(effect: Effect.Effect<A, E>, context: Context.Conte
 
 const longestDetails = 4_000
 
-const displayOf = (
-  { call, context, entry, params, warnings }: Subject,
+const formOf = (
+  { call, entry }: Subject,
+  key: string,
+  display: ToolDisplay,
   redactor: Redaction.Redactor
-): Effect.Effect<ToolDisplay> => {
-  const { preview } = entry
-  if (preview === undefined) return Effect.succeed(withWarnings(plain(call, redactor), warnings))
-  return within(
-    Effect.suspend(() => preview(params)),
-    context ?? entry.context
-  ).pipe(
-    Effect.catchAllCause((cause) => {
-      const reason = Option.getOrElse(Cause.failureOption(cause), () => "it crashed")
-      return Effect.succeed(withWarnings(plain(call, redactor), [`No preview: ${reason}`]))
-    }),
-    Effect.map((display) => withWarnings(display, warnings))
+): Interaction.Approve => {
+  const { editable } = entry
+  const fields = {
+    toolCallId: call.id,
+    tool: call.name,
+    argumentsSummary: Redaction.summarize(call.params, redactor),
+    approvalKey: redactor.text(key),
+    options: PermissionOption.offered({ editable: editable !== undefined }),
+    // Masking keeps the shape.
+    display: redactor.value(display) as ToolDisplay
+  }
+  return Interaction.approve(
+    editable === undefined ? fields : { ...fields, editable: editableOf(editable, redactor.value(call.params)) }
   )
 }
 

@@ -18,6 +18,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import * as Codec from "../core/Codec.js"
 import * as PermissionRule from "./PermissionRule.js"
 import * as PolicySource from "./PolicySource.js"
 import * as Sanitizer from "./Sanitizer.js"
@@ -181,7 +182,9 @@ const parseJson = (text: string): Either.Either<unknown, ReadonlyArray<Problem>>
     catch: (cause) => [{ path: "$", message: `not JSON: ${cause instanceof Error ? cause.message : String(cause)}` }]
   })
 
-const decodeFile = Schema.decodeUnknownEither(PolicySource.PolicySource, { errors: "all", onExcessProperty: "error" })
+const decodeFile = Codec.lazy(() =>
+  Schema.decodeUnknownEither(PolicySource.PolicySource, { errors: "all", onExcessProperty: "error" })
+)
 
 const problemsOf = (error: ParseResult.ParseError): ReadonlyArray<Problem> => {
   const issues = ParseResult.ArrayFormatter.formatErrorSync(error)

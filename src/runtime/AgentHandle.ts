@@ -99,8 +99,14 @@ export const drive = (
     yield* Effect.forkScoped(
       Effect.ensuring(Effect.raceFirst(reading, Effect.asVoid(agent.done)), Queue.shutdown(input))
     )
-    const { done, events, interrupt } = agent
-    return { agent, input, events, interrupt, shutdown: Effect.zipRight(agent.shutdown, Queue.shutdown(input)), done }
+    return {
+      agent,
+      input,
+      events: agent.events,
+      interrupt: (options) => agent.interrupt(options),
+      shutdown: Effect.zipRight(agent.shutdown, Queue.shutdown(input)),
+      done: agent.done
+    }
   })
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ import type * as Guard from "../permission/Guard.js"
 import * as Sanitizer from "../permission/Sanitizer.js"
 import type { CompactionConfig } from "../session/CompactionConfig.js"
 import type { Limits } from "../session/SessionContext.js"
-import type { AgentTree, Mediation } from "../subagent/AgentTree.js"
+import type * as AgentTree from "../subagent/AgentTree.js"
 import * as DefaultProfiles from "../subagent/DefaultProfiles.js"
 import type { SubagentProfile } from "../subagent/SubagentProfile.js"
 import type { Subagents } from "../subagent/Subagents.js"
@@ -43,10 +43,7 @@ export interface Service {
   readonly compaction: CompactionConfig | undefined
   readonly tokens: TokenLedger.Options
   readonly spans: Spans.Service
-  readonly subagents: Omit<
-    AgentTree,
-    "shared" | "tools" | "instructions" | "journal" | "nodes" | "making" | "nextSubagentId"
-  >
+  readonly subagents: AgentTree.Settings
 }
 
 /** How the agents of a runtime may have children. */
@@ -56,9 +53,9 @@ export interface SubagentOptions {
   /** The model that a profile or an order names; fails with a sentence. Default: there is none but the parent's. */
   readonly resolveModel?: ((ref: string) => Effect.Effect<Model.Service, string>) | undefined
   /** Subagents without a profile, and the tools or groups they may be given. Default: none. */
-  readonly inline?: AgentTree["inline"] | undefined
+  readonly inline?: AgentTree.Settings["inline"] | undefined
   /** Who answers what subagents ask. Default: `forward`. */
-  readonly mediation?: Mediation | undefined
+  readonly mediation?: AgentTree.Mediation | undefined
   /** How long a subagent waits for an answer. Default: 300 seconds; zero or negative is for ever. */
   readonly timeouts?: Interactors.Timeouts | undefined
   /** How deep subagents may be nested. Default: no limit. */
@@ -151,7 +148,7 @@ export const make = <Tools extends Record<string, Tool.Any>>(
       compaction: options.compaction,
       tokens: options.tokens ?? {},
       spans: options.spans ?? (yield* Spans.Spans),
-      subagents: subagentSettings(options.subagents)
+      subagents: subagentSettings(options.subagents, tools, options.baseInstructions ?? "")
     }
   })
 
@@ -167,9 +164,16 @@ export const layer = <Tools extends Record<string, Tool.Any>>(
 const noOtherModels = (ref: string) =>
   Effect.fail(`The model ${ref} is not to be had here. Leave model out to use your own.`)
 
-const subagentSettings = (options: SubagentOptions = {}): Service["subagents"] => ({
+const subagentSettings = (
+  options: SubagentOptions = {},
+  tools: ToolRegistry.Service,
+  instructions: string
+): AgentTree.Settings => ({
+  tools,
   profiles: new Map(Array.from(options.profiles ?? DefaultProfiles.all, (profile) => [profile.name, profile])),
+  toolsOf: toolsOf(tools),
   resolveModel: options.resolveModel ?? noOtherModels,
+  instructions,
   inline: options.inline ?? { allowed: false, plugins: [] },
   mediation: options.mediation ?? "forward",
   timeouts: options.timeouts,
@@ -177,3 +181,12 @@ const subagentSettings = (options: SubagentOptions = {}): Service["subagents"] =
   maxChildren: options.maxChildren,
   outputStreamed: options.outputStreamed ?? false
 })
+
+const toolsOf = (all: ToolRegistry.Service): AgentTree.Settings["toolsOf"] => {
+  const known = new Map<SubagentProfile, ToolRegistry.Service>()
+  return (profile) => {
+    const tools = known.get(profile) ?? ToolRegistry.subset(all, profile.plugins).tools
+    known.set(profile, tools)
+    return tools
+  }
+}

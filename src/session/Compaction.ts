@@ -119,21 +119,18 @@ type Snapshot = CompactionStrategy.Snapshot
 type Shortened = CompactionStrategy.Shortened
 
 class Compaction implements Service {
-  private readonly config: CompactionConfig.CompactionConfig
-  private readonly meter: TokenMeter.TokenMeter
+  /** Made when somebody asks how long the history is, which without a configuration nobody does. */
+  private weighed: TokenMeter.TokenMeter | undefined
   /** An attempt that did not reach its goal: trying again at once would be in vain. */
   private settled: { readonly revision: number; readonly turns: number; readonly tokens: number } | undefined
-  /** Written by whoever asks, settled by {@link run}; empty when nobody waits. */
+  /** Written by whoever asks, settled by {@link run}. */
   private waiters: Set<Deferred.Deferred<Compacted, CompactionFailed>> | undefined
   private closed = false
 
   constructor(
     private readonly host: Host,
     private readonly configuration: CompactionConfig.CompactionConfig | undefined
-  ) {
-    this.config = configuration ?? CompactionConfig.defaults
-    this.meter = TokenMeter.make(host.history)
-  }
+  ) {}
 
   due(moment: "beforeSend" | "afterTurn"): Reason | undefined {
     if (this.isRequested()) return "manual"
@@ -198,8 +195,7 @@ class Compaction implements Service {
   request(): Effect.Effect<Compacted, CompactionFailed> {
     if (this.closed) return Effect.fail(sessionEnded)
     const waiter = Deferred.unsafeMake<Compacted, CompactionFailed>(FiberId.none)
-    const waiters = (this.waiters ??= new Set())
-    waiters.add(waiter)
+    const waiters = (this.waiters ??= new Set()).add(waiter)
     return Effect.onInterrupt(Deferred.await(waiter), () => Effect.sync(() => waiters.delete(waiter)))
   }
 
@@ -216,6 +212,14 @@ class Compaction implements Service {
     this.answer(Exit.fail(sessionEnded))
   }
 
+  private get config(): CompactionConfig.CompactionConfig {
+    return this.configuration ?? CompactionConfig.defaults
+  }
+
+  private get meter(): TokenMeter.TokenMeter {
+    return (this.weighed ??= TokenMeter.make(this.host.history))
+  }
+
   private window(): number {
     return this.host.model().contextWindow ?? defaultWindow
   }
@@ -228,7 +232,7 @@ class Compaction implements Service {
       return moment === "beforeSend" ? "pre_message" : "threshold"
     }
     const turns = this.meter.turns()
-    return turns >= (config.maxTurns ?? Number.POSITIVE_INFINITY) && turns > turnsToKeep(config)
+    return turns >= (config.maxTurns ?? Number.POSITIVE_INFINITY) && turns > CompactionConfig.turnsToKeep(config)
       ? "turn_limit"
       : undefined
   }
@@ -238,7 +242,7 @@ class Compaction implements Service {
     if (reason === "manual") return { tokens: 0, turns: Number.POSITIVE_INFINITY }
     return {
       tokens: (this.window() * this.config.targetPercent) / 100,
-      turns: reason === "turn_limit" ? turnsToKeep(this.config) : Number.POSITIVE_INFINITY
+      turns: reason === "turn_limit" ? CompactionConfig.turnsToKeep(this.config) : Number.POSITIVE_INFINITY
     }
   }
 
@@ -359,9 +363,9 @@ class Compaction implements Service {
   }
 
   private isSettled(): boolean {
-    const { meter, settled } = this
-    if (settled === undefined || settled.revision !== this.host.history.revision()) return false
-    return settled.turns === meter.turns() && meter.tokens() < settled.tokens + (this.window() * growthPercent) / 100
+    const { settled } = this
+    if (settled?.revision !== this.host.history.revision() || settled.turns !== this.meter.turns()) return false
+    return this.meter.tokens() < settled.tokens + (this.window() * growthPercent) / 100
   }
 
   private answer(exit: Exit.Exit<Compacted | undefined, CompactionFailed>): void {
@@ -373,10 +377,6 @@ class Compaction implements Service {
     this.waiters?.clear()
   }
 }
-
-/** How many turns stay once there are too many: some less, so that it is not done again after every turn. */
-const turnsToKeep = ({ maxTurns = 0, preserveRecentTurns, targetPercent }: CompactionConfig.CompactionConfig): number =>
-  Math.max(preserveRecentTurns, Math.floor((maxTurns * targetPercent) / 100))
 
 /** Cuts tool results where a strategy was not enough for a provider that refuses more than the window. */
 const cutToFit =

@@ -125,3 +125,7 @@ export function fromFile(file: CompactionFile): CompactionConfig {
 export function isContinuous({ pressurePercent }: CompactionConfig): boolean {
   return pressurePercent === 0
 }
+
+/** How many turns stay once there are too many: some less, so that it is not done again after every turn. */
+export const turnsToKeep = ({ maxTurns = 0, preserveRecentTurns, targetPercent }: CompactionConfig): number =>
+  Math.max(preserveRecentTurns, Math.floor((maxTurns * targetPercent) / 100))

@@ -27,19 +27,20 @@ export interface Delegation {
 }
 
 export class Delegations {
-  private readonly open = new Set<Delegation>()
+  /** Made with the first: most sessions never delegate. */
+  private open: Set<Delegation> | undefined
 
   /** Most recent last. */
   get running(): ReadonlyArray<Delegation> {
-    return [...this.open]
+    return this.open === undefined ? none : [...this.open]
   }
 
   add(delegation: Delegation): void {
-    this.open.add(delegation)
+    this.open = (this.open ?? new Set()).add(delegation)
   }
 
   delete(delegation: Delegation): void {
-    this.open.delete(delegation)
+    this.open?.delete(delegation)
   }
 
   /** The one under which this child works. */
@@ -50,7 +51,7 @@ export class Delegations {
   /** The one that hears a user's words before all others: by precedence, then the most recent. */
   first(): Delegation | undefined {
     let found: (Delegation & { readonly precedence: number }) | undefined
-    for (const delegation of this.open) {
+    for (const delegation of this.open ?? none) {
       const { precedence } = delegation
       if (precedence === undefined || !delegation.session.isReceiving()) continue
       if (found === undefined || precedence <= found.precedence) found = { ...delegation, precedence }
@@ -58,3 +59,9 @@ export class Delegations {
     return found
   }
 }
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const none: ReadonlyArray<never> = []

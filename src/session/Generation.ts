@@ -170,8 +170,9 @@ class Collector {
     if (this.finishReason === "error") {
       return Effect.fail(new Model.BadOutput({ model, message: "The provider ended the answer with an error." }))
     }
-    const { content, calls, finishReason, usage } = this
-    return Effect.succeed({ content, calls, finishReason, usage })
+    const { finishReason, usage } = this
+    // Copied, because an array that grew holds room for more than most answers have, and these may be held for long.
+    return Effect.succeed({ content: [...this.content], calls: [...this.calls], finishReason, usage })
   }
 
   partial(finishReason: "interrupted" | "error"): Generated {

@@ -11,6 +11,7 @@ import type { MessageId } from "../core/Id.js"
 import * as Redaction from "../core/Redaction.js"
 import type { Message, Source } from "../inbox/Message.js"
 import type { ToolResult } from "../tool/ToolCall.js"
+import * as PromptMessage from "./PromptMessage.js"
 
 /** What we keep beside a message. */
 export interface Metadata {
@@ -63,11 +64,15 @@ export const make = (
 export const masked = (
   content: ReadonlyArray<Prompt.AssistantMessagePart>,
   redactor: Redaction.Redactor
-): ReadonlyArray<Prompt.AssistantMessagePart> => content.flatMap((part) => maskedPart(part, redactor) ?? [])
+): ReadonlyArray<Prompt.AssistantMessagePart> =>
+  // Mostly nothing is: then a copy of just this length, which is kept for as long as the history.
+  content.every((part) => maskedPart(part, redactor) === part)
+    ? content.slice()
+    : content.flatMap((part) => maskedPart(part, redactor) ?? [])
 
 /** A message that stands for turns that are gone. Whoever makes it masks secrets first. */
 export const summaryMessage = (text: string): Prompt.Message =>
-  Prompt.userMessage({ content: [Prompt.textPart({ text })], options: { assent: { summary: true } } })
+  PromptMessage.user([PromptMessage.text(text)], { assent: { summary: true } })
 
 /** What we kept beside a message. */
 export const metadata = (message: Prompt.Message | undefined): Metadata =>
@@ -106,7 +111,7 @@ class SessionHistory implements History {
 
   setSystem(text: string): void {
     if (text === "") return
-    this.messages.splice(0, this.hasSystem() ? 1 : 0, Prompt.systemMessage({ content: this.redactor.text(text) }))
+    this.messages.splice(0, this.hasSystem() ? 1 : 0, PromptMessage.system(this.redactor.text(text)))
     this.changes++
   }
 
@@ -121,29 +126,23 @@ class SessionHistory implements History {
   appendAssistant(parts: ReadonlyArray<Prompt.AssistantMessagePart>, options?: { readonly partial?: boolean }): void {
     const content = masked(parts, this.redactor)
     if (content.length === 0) return
-    const message = Prompt.assistantMessage({
-      content,
-      ...(options?.partial === true ? { options: partialOptions } : {})
-    })
+    const message = PromptMessage.assistant(content, options?.partial === true ? partialOptions : undefined)
     this.messages.push(message)
     this.take(message)
   }
 
   appendResults(results: ReadonlyArray<ToolResult>): void {
     if (results.length === 0) return
-    this.messages.push(
-      Prompt.toolMessage({
-        content: results.map((result) =>
-          Prompt.toolResultPart({
-            id: result.id,
-            name: result.name,
-            isFailure: result.outcome !== "succeeded",
-            providerExecuted: false,
-            result: this.redactor.value(result.result)
-          })
-        )
+    const content = results.map(({ id, name, outcome, result }) =>
+      PromptMessage.toolResult({
+        id,
+        name,
+        isFailure: outcome !== "succeeded",
+        result: this.redactor.value(result),
+        providerExecuted: false
       })
     )
+    this.messages.push(PromptMessage.tool(content))
   }
 
   hasCall(id: string): boolean {
@@ -178,9 +177,11 @@ class SessionHistory implements History {
 
   /** Notes the ids of the message's calls. */
   private take(message: Prompt.Message): void {
-    for (const id of callsIn(message)) {
+    if (message.role !== "assistant") return
+    for (const part of message.content) {
+      if (part.type !== "tool-call") continue
       this.calls ??= new Set()
-      this.calls.add(id)
+      this.calls.add(part.id)
     }
   }
 }
@@ -195,12 +196,9 @@ const numbered = (initial: ReadonlyArray<Prompt.Message>): Array<Prompt.Message>
     if (turn !== undefined) next = turn + 1
     if (message.role !== "user" || turn !== undefined || messageId !== undefined || summary === true) return message
     const { content, options } = message
-    return Prompt.userMessage({ content, options: { ...options, assent: { ...metadata(message), turn: next++ } } })
+    return PromptMessage.user(content, { ...options, assent: { ...metadata(message), turn: next++ } })
   })
 }
-
-const callsIn = (message: Prompt.Message): ReadonlyArray<string> =>
-  message.role !== "assistant" ? [] : message.content.flatMap((part) => (part.type === "tool-call" ? [part.id] : []))
 
 /** A part as it may be kept, if it may. Reasoning is signed by its provider as it is, so it is kept unchanged or not at all. */
 const maskedPart = (
@@ -210,14 +208,15 @@ const maskedPart = (
   switch (part.type) {
     case "text": {
       const text = redactor.text(part.text)
-      return text === part.text ? part : Prompt.textPart({ text, options: part.options })
+      return text === part.text ? part : PromptMessage.text(text, part.options)
     }
     case "reasoning":
       return redactor.text(part.text) === part.text ? part : undefined
     case "tool-call": {
       const params = redactor.value(part.params)
+      if (params === part.params) return part
       const { id, name, providerExecuted, options } = part
-      return params === part.params ? part : Prompt.toolCallPart({ id, name, params, providerExecuted, options })
+      return PromptMessage.toolCall({ id, name, params, providerExecuted }, options)
     }
     default:
       return part
@@ -225,14 +224,11 @@ const maskedPart = (
 }
 
 const userMessage = (message: Message, redactor: Redaction.Redactor, turn: number | undefined): Prompt.Message =>
-  Prompt.userMessage({
-    content: [Prompt.textPart({ text: redactor.text(message.text) })],
-    options: {
-      assent: {
-        messageId: message.id,
-        source: message.source,
-        ...(turn === undefined ? {} : { turn }),
-        ...(message.interjection === undefined ? {} : { isInterjection: true, parentId: message.interjection.parentId })
-      }
+  PromptMessage.user([PromptMessage.text(redactor.text(message.text))], {
+    assent: {
+      messageId: message.id,
+      source: message.source,
+      ...(turn === undefined ? {} : { turn }),
+      ...(message.interjection === undefined ? {} : { isInterjection: true, parentId: message.interjection.parentId })
     }
   })

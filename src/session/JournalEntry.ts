@@ -16,6 +16,7 @@
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import * as Codec from "../core/Codec.js"
 import * as Digest from "../core/Digest.js"
 import { CorrelationId, MessageId, RequestId, SessionId, ToolCallId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
@@ -266,5 +267,5 @@ export const decode = (input: unknown): Either.Either<JournalEntry, string> =>
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const encodeEntry = ParseResult.encodeEither(JournalEntry)
-const decodeEntry = ParseResult.decodeUnknownEither(JournalEntry)
+const encodeEntry = Codec.lazy(() => ParseResult.encodeEither(JournalEntry))
+const decodeEntry = Codec.lazy(() => ParseResult.decodeUnknownEither(JournalEntry))

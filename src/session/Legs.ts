@@ -29,7 +29,7 @@ export type Work = Effect.Effect<void, never, Interactor>
 
 export interface Options {
   /** Starts a leg in a fiber that nobody supervises: one that is left behind must hold nobody up. */
-  readonly fork: (work: Work) => Effect.Effect<Fiber.RuntimeFiber<void>>
+  readonly fork: (work: Work) => Effect.Effect<Fiber.RuntimeFiber<void>, never, Interactor>
   /** How long what was told to stop may take before the turn goes on without it. */
   readonly patience: Duration.DurationInput
   /** Told how a leg ended that did not end by itself. */
@@ -52,17 +52,15 @@ export class Legs {
   }
 
   /** Runs a turn's work to its end. Not interruptible but where it waits; interrupted there, it stops the turn first. */
-  run(work: Work, restore: Restore): Effect.Effect<void> {
+  run(work: Work, restore: Restore): Work {
     const leg: Leg = { fiber: undefined, section: undefined, isOver: false }
     this.leg = leg
-    const whole = Effect.catchAllCause(work, (cause) =>
-      Effect.sync(() => {
-        if (!leg.isOver) this.options.failed(cause)
-      })
-    )
-    return Effect.flatMap(this.options.fork(whole), (fiber) => {
+    return Effect.flatMap(this.options.fork(work), (fiber) => {
       leg.fiber = fiber
-      fiber.addObserver(() => this.over(leg))
+      fiber.addObserver((exit) => {
+        if (Exit.isFailure(exit) && !leg.isOver) this.options.failed(exit.cause)
+        this.over(leg)
+      })
       if (this.stopped) fiber.unsafeInterruptAsFork(FiberId.none)
       return Effect.matchCauseEffect(restore(this.told(leg)), {
         onFailure: (cause) => {
@@ -145,7 +143,7 @@ export class Legs {
   }
 
   /** A leg that is over leads to the next, if there is one; one that was told to stop is waited for. */
-  private ended(leg: Leg, restore: Restore): Effect.Effect<void> {
+  private ended(leg: Leg, restore: Restore): Work {
     return Effect.suspend(() => {
       if (!leg.isOver) return Effect.flatMap(this.stopping(leg), () => this.ended(leg, restore))
       const { next } = this

@@ -28,6 +28,7 @@ import type * as History from "./History.js"
 import type { RunningCalls } from "./RunningCalls.js"
 import type * as Restored from "./Restored.js"
 import type { Limits } from "./SessionContext.js"
+import type { Once } from "./Once.js"
 import type { SessionJournal } from "./SessionJournal.js"
 import type * as Turn from "./Turn.js"
 
@@ -81,8 +82,8 @@ export interface TurnOptions {
 /** A turn that was ordered. */
 export interface Order {
   readonly message: Message
-  /** Waits for the turn's end. */
-  readonly end: Effect.Effect<Turn.TurnEnd>
+  /** The turn's end. */
+  readonly end: Once<Turn.TurnEnd>
   /** Withdraws the words, or cancels the turn when that has begun. */
   readonly giveUp: Effect.Effect<void>
 }

@@ -34,15 +34,15 @@ import { emit, flushOutput, setStatus, type SessionContext } from "./SessionCont
 export type Prepared = (() => Effect.Effect<void>) | undefined
 
 export class Batch {
-  // By the call's index; arrays, because a batch is mostly one call, and thousands of them may wait to be approved.
-  private readonly known: Array<ToolResult | undefined> = []
-  private readonly startedAt: Array<number | undefined> = []
-  /** Of the proposed arguments, by call: a call mostly starts with them. */
-  private readonly summaries: Array<string> = []
+  // By the call's index; made as long as they are, because thousands of batches of one call may wait to be approved.
+  private readonly known: Array<ToolResult | undefined>
+  private readonly startedAt: Array<number | undefined>
+  /** Of the proposed arguments: a call mostly starts with them. */
+  private readonly summaries: Array<string | undefined>
   private room = true
   /** Of the fiber that prepares the calls, to be put back when they are done with. */
   private outer: FiberRefs.FiberRefs | undefined
-  private readonly running: Array<RunningCall> = []
+  private running: Array<RunningCall> | undefined
   /** Calls that were started, or are about to, and are not over. */
   private open = 0
   private isStopped = false
@@ -53,7 +53,12 @@ export class Batch {
     private readonly session: SessionContext,
     private readonly calls: ReadonlyArray<ToolCall>,
     private readonly before: ReadonlyMap<string, Restored.RestoredCall> | undefined
-  ) {}
+  ) {
+    const { length } = calls
+    this.known = new Array<ToolResult | undefined>(length)
+    this.startedAt = new Array<number | undefined>(length)
+    this.summaries = new Array<string | undefined>(length)
+  }
 
   /** Tells that the calls were proposed. Once, before anything runs. */
   propose(): void {
@@ -95,7 +100,7 @@ export class Batch {
   /** Stops what runs; nothing is started any more. */
   stop(): Effect.Effect<void> {
     this.isStopped = true
-    return this.session.calls.stop(this.running)
+    return this.session.calls.stop(this.running ?? [])
   }
 
   /** In proposal order; calls without an end so far count as cancelled. Call it when nothing runs any more. */
@@ -153,6 +158,7 @@ export class Batch {
         this.open--
         if (this.open === 0) this.notify?.()
       })
+      this.running ??= []
       this.running.push(entry)
       fiber.addObserver((exit) => {
         if (Exit.isFailure(exit)) this.crashed(index, call, exit.cause)

@@ -51,8 +51,6 @@ export const fresh = (): StopSignal => ({ reason: undefined, end: undefined })
 
 export interface Options extends Pick<LegsOptions, "fork"> {
   readonly session: SessionContext
-  /** What begins it; the history holds it already. */
-  readonly input: ReadonlyArray<Message>
   readonly stop: StopSignal
   /** For calls that the model gave no id of their own. */
   readonly newCallId: () => string
@@ -86,9 +84,12 @@ export class Turn {
     this.legs = new Legs({ fork, patience: session.limits.stopWithin, failed: (cause) => this.failed(cause) })
   }
 
-  /** Runs it to its end, which the stop signal then holds. Never fails; interrupted where it waits, the turn is stopped first. */
-  run(restore: Restore): Effect.Effect<void> {
-    const { begun, input, session } = this.options
+  /**
+   * Runs it to its end, which the stop signal then holds. What begins it is in the history already. Never fails; interrupted
+   * where it waits, the turn is stopped first.
+   */
+  run(input: ReadonlyArray<Message>, restore: Restore): Work {
+    const { begun, session } = this.options
     const first = Effect.suspend(() => {
       this.isToSee(input)
       return begun === undefined ? this.step() : this.goOn(begun)

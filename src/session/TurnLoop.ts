@@ -12,6 +12,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type { CorrelationId, Generator } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
+import * as Origin from "../core/Origin.js"
 import type { Message } from "../inbox/Message.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as Reopened from "../interaction/Reopened.js"
@@ -74,8 +75,9 @@ export class TurnLoop implements Host, Tidying.Loop {
   }
 
   get run(): Effect.Effect<never> {
+    const { interactor, origin } = this.session
     return Effect.ensuring(
-      Effect.zipRight(this.resumed, Effect.forever(this.next)),
+      Interactor.inFiber(interactor, origin)(Effect.flatMap(this.resumed, () => this.turns)),
       Effect.sync(() => this.over())
     )
   }
@@ -150,10 +152,10 @@ export class TurnLoop implements Host, Tidying.Loop {
   }
 
   cancellable(work: Work, restore: Tidying.Restore): Effect.Effect<void> {
-    const patience = this.session.limits.stopWithin
-    return this.stoppable(new Legs({ fork: (leg) => this.fork(leg), patience, failed: () => {} }), (legs) =>
-      legs.run(work, restore)
-    )
+    const { interactor, limits, origin } = this.session
+    const fork = (leg: Work) => Effect.forkDaemon(Origin.inFiber(origin)(leg))
+    const legs = new Legs({ fork, patience: limits.stopWithin, failed: () => {} })
+    return Interactor.withInteractor(interactor)(this.stoppable(legs, () => legs.run(work, restore)))
   }
 
   isStopped(): boolean {
@@ -169,8 +171,13 @@ export class TurnLoop implements Host, Tidying.Loop {
     if (this.isQuiet()) this.skip()
   }
 
+  /** One after the other, for ever. */
+  private get turns(): Effect.Effect<never, never, Interactor.Interactor> {
+    return Effect.flatMap(this.next, () => this.turns)
+  }
+
   /** Takes the next turn. What was asked for in a turn and not done in it is done before. */
-  private get next(): Effect.Effect<void> {
+  private get next(): Work {
     return Effect.suspend(() => {
       if (this.session.compaction.isRequested() && !this.tidying.isRunning()) {
         return Effect.flatMap(this.tidying.begin(), () => this.taken)
@@ -180,7 +187,7 @@ export class TurnLoop implements Host, Tidying.Loop {
   }
 
   /** Only waiting is interruptible: a turn that has begun ends, and says so, also when the session does. */
-  private get taken(): Effect.Effect<void> {
+  private get taken(): Work {
     return Effect.uninterruptibleMask((restore) => {
       // Words may have been withdrawn since they woke the session.
       if (this.session.inbox.isEmpty()) {
@@ -195,7 +202,7 @@ export class TurnLoop implements Host, Tidying.Loop {
   }
 
   /** The turn that another process began. */
-  private get resumed(): Effect.Effect<void> {
+  private get resumed(): Work {
     const { restored } = this.options
     if (restored === undefined) return Effect.void
     return Effect.uninterruptibleMask((restore) => {
@@ -241,20 +248,19 @@ export class TurnLoop implements Host, Tidying.Loop {
     correlationId: CorrelationId,
     restore: Tidying.Restore,
     begun: Turn.Begun | undefined
-  ): Effect.Effect<void> {
+  ): Work {
     const { session, signal } = this
-    const origin = { ...session.origin, correlationId }
+    const origin = Origin.inTurn(session.origin, correlationId)
     const turn = new Turn.Turn({
       session,
-      input,
       stop: signal,
       newCallId: () => this.given.ids.unsafeNext("call"),
       begun,
-      fork: (leg) => this.fork(leg, origin)
+      fork: (leg) => Effect.forkDaemon(Origin.inFiber(origin)(leg))
     })
     const ended = () => Turn.report(Turn.endOf(signal))
     const run = SessionSpan.turn(session, { input, origin, parent: this.current?.span, ended })(
-      this.stoppable(turn, () => turn.run(restore))
+      this.stoppable(turn, () => turn.run(input, restore))
     )
     return Effect.matchCauseEffect(run, {
       onFailure: (cause) => Effect.flatMap(this.close(), () => Effect.failCause(cause)),
@@ -262,19 +268,11 @@ export class TurnLoop implements Host, Tidying.Loop {
     })
   }
 
-  /** A fiber of its own for work of this session: it asks whom the session asks, as this origin. */
-  private fork(work: Work, origin = this.session.origin) {
-    return Effect.forkDaemon(Interactor.inFiber(this.session.interactor, origin)(work))
-  }
-
   /** Runs what may be cancelled, perhaps before it has begun. */
-  private stoppable<Running extends { readonly stop: () => void }>(
-    running: Running,
-    run: (running: Running) => Effect.Effect<void>
-  ): Effect.Effect<void> {
+  private stoppable(running: { readonly stop: () => void }, run: () => Work): Work {
     this.running = running
     if (this.signal.reason !== undefined) running.stop()
-    return run(running)
+    return run()
   }
 
   /** The end is on the disk when others hear of it, or it is another end. */

@@ -3,13 +3,12 @@
  *
  * Written and read by the session in synchronous sections only.
  */
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as FiberId from "effect/FiberId"
 import type { AnySpan } from "effect/Tracer"
 import type { MessageId } from "../core/Id.js"
 import type { Message } from "../inbox/Message.js"
 import type { Authority } from "../permission/PermissionGate.js"
+import { Once } from "./Once.js"
 import type { TurnEnd } from "./Turn.js"
 
 export interface TurnOrder {
@@ -19,8 +18,8 @@ export interface TurnOrder {
   readonly authority: Authority | undefined
   /** Where it was ordered: the span above the turn's. */
   readonly span: AnySpan | undefined
-  /** Completed once, by the session; read by whoever ordered the turn. */
-  readonly end: Deferred.Deferred<TurnEnd>
+  /** Settled by the session; read by whoever ordered the turn. */
+  readonly end: Once<TurnEnd>
 }
 
 /** The orders of one session that have no end yet. */
@@ -36,7 +35,7 @@ export interface TurnOrders {
     order: TurnOrder,
     withdraw: (id: MessageId) => boolean,
     stop: Effect.Effect<unknown>
-  ) => { readonly end: Effect.Effect<TurnEnd>; readonly giveUp: Effect.Effect<void> }
+  ) => { readonly end: Once<TurnEnd>; readonly giveUp: Effect.Effect<void> }
   readonly fulfil: (order: TurnOrder, end: TurnEnd) => void
   /** Ends all that are left. */
   readonly close: (end: TurnEnd) => void
@@ -52,10 +51,10 @@ class SessionOrders implements TurnOrders {
   /** Made with the first order: most sessions never have one. */
   private orders: Map<MessageId, TurnOrder> | undefined
 
-  place(placed: Omit<TurnOrder, "end">): TurnOrder {
-    const order: TurnOrder = { ...placed, end: Deferred.unsafeMake(FiberId.none) }
+  place({ authority, id, span }: Omit<TurnOrder, "end">): TurnOrder {
+    const order: TurnOrder = { id, authority, span, end: new Once() }
     const orders = (this.orders ??= new Map())
-    orders.set(order.id, order)
+    orders.set(id, order)
     return order
   }
 
@@ -63,20 +62,20 @@ class SessionOrders implements TurnOrders {
     return first === undefined ? undefined : this.orders?.get(first.id)
   }
 
-  handle(order: TurnOrder, withdraw: (id: MessageId) => boolean, stop: Effect.Effect<unknown>) {
-    const { end, id } = order
-    return {
-      end: Deferred.await(end),
-      giveUp: Effect.suspend(() => {
-        if (withdraw(id)) return Effect.sync(() => this.orders?.delete(id))
-        return this.orders?.has(id) === true ? stop : Effect.void
-      }).pipe(Effect.asVoid)
-    }
+  handle({ end, id }: TurnOrder, withdraw: (id: MessageId) => boolean, stop: Effect.Effect<unknown>) {
+    const giveUp = Effect.suspend(() => {
+      if (withdraw(id)) {
+        this.orders?.delete(id)
+        return Effect.void
+      }
+      return this.orders?.has(id) === true ? Effect.asVoid(stop) : Effect.void
+    })
+    return { end, giveUp }
   }
 
   fulfil(order: TurnOrder, end: TurnEnd): void {
     this.orders?.delete(order.id)
-    Deferred.unsafeDone(order.end, Effect.succeed(end))
+    order.end.settle(end)
   }
 
   close(end: TurnEnd): void {

@@ -16,6 +16,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import * as Codec from "../core/Codec.js"
 import { IdGenerator, type RequestId, type SessionId } from "../core/Id.js"
 import * as JournalEntry from "../session/JournalEntry.js"
 import * as SessionLock from "../session/SessionLock.js"
@@ -300,7 +301,7 @@ interface AnswerRow {
   readonly at: number
 }
 
-const decodeSummaryText = Schema.decodeUnknownEither(Schema.parseJson(SessionSummary.SessionSummary))
+const decodeSummaryText = Codec.lazy(() => Schema.decodeUnknownEither(Schema.parseJson(SessionSummary.SessionSummary)))
 
 const decodeSummary = (failure: SqlFailure.SqlFailure, { root, summary }: SummaryRow) =>
   Either.mapLeft(decodeSummaryText(summary), () => failure.damaged(`the summary of session ${root} is damaged`))

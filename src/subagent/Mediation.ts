@@ -39,7 +39,10 @@ export const once = (options: Options): Effect.Effect<void> => {
 // -----------------------------------------------------------------------------------------------------------------
 
 const strategyOf = ({ session, tree }: Options): Effect.Effect<Mediator.Strategy> => {
-  const { mediation, shared } = tree
+  const {
+    settings: { mediation },
+    shared
+  } = tree
   if (mediation === "forward") return Effect.succeed(Mediator.forward)
   if (mediation !== "agent") return Effect.succeed(mediation)
   const { agent, sessionId } = session.origin
@@ -48,6 +51,6 @@ const strategyOf = ({ session, tree }: Options): Effect.Effect<Mediator.Strategy
     origin: session.origin,
     redactor: shared.redactor,
     conversation: () => session.history.messages,
-    usage: (model, usage) => shared.ledger?.record({ sessionId, agent, model, usage, kind: "call" })
+    usage: (model, usage) => shared.ledger.record({ sessionId, agent, model, usage, kind: "call" })
   })
 }

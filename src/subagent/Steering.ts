@@ -51,47 +51,11 @@ export interface Service {
   readonly takeBack: (target?: string) => Effect.Effect<ReadonlyArray<Message>, Interjection.AgentUnknown>
 }
 
-export const make = (tree: AgentTree, root: Node): Service => {
-  /** Read when words are sent; an agent that is gone is selected no more. */
-  let selected: SessionId | undefined
-  const agents = () => [...tree.nodes.values()]
-  const find = (target: string) => Effect.suspend(() => Interjection.find(tree.nodes.values(), target))
-  const those = (target: string | undefined): Effect.Effect<ReadonlyArray<Node>, Interjection.AgentUnknown> =>
-    target === undefined ? Effect.sync(agents) : Effect.map(find(target), (found) => [found])
-  const selectedNode = () => (selected === undefined ? undefined : tree.nodes.get(selected))
-  const scene = (target?: Node): Interjection.Scene => ({ root, agents: agents(), target, selected: selectedNode() })
-  const deliver = (text: string, target?: Node, id?: MessageId) =>
-    Effect.suspend(() => Interjection.deliver(scene(target), text, id))
-
-  return {
-    send: (text, { id, target } = {}) =>
-      target === undefined
-        ? deliver(text, undefined, id)
-        : Effect.flatMap(find(target), (found) => deliver(text, found, id)),
-    broadcast: (text, targets) =>
-      Effect.flatMap(Effect.forEach(targets, find), (found) =>
-        Effect.forEach(new Set(found), (target) => deliver(text, target))
-      ),
-    receiver: Effect.sync(() => Interjection.receiver(scene())),
-    select: (target) =>
-      Effect.map(target === undefined ? Effect.succeed(undefined) : find(target), (found) => {
-        selected = found?.origin.sessionId
-      }),
-    selected: Effect.sync(() => Option.fromNullable(selectedNode())),
-    interrupt: ({ target, toolCallId, reason = "user" } = {}) => {
-      if (toolCallId !== undefined) return Effect.flatMap(those(target), (nodes) => cancelCall(nodes, toolCallId))
-      const whose = target === undefined ? Effect.succeed(root) : find(target)
-      return Effect.flatMap(whose, ({ session }) => session.cancel(reason))
-    },
-    takeBack: (target) => Effect.map(those(target), (nodes) => nodes.flatMap(({ session }) => session.takeBack()))
-  }
-}
+export const make = (tree: AgentTree, root: Node): Service => new TreeSteering(tree, root)
 
 /** What to tell of a tree that did not end in time. */
 export const leftBehind = ({ nodes }: AgentTree, agent: string, within: Duration.DurationInput): string => {
-  const running = [...nodes.values()].flatMap(({ origin, session }) =>
-    session.calls.ids.map((id) => `${id} of ${origin.agent}`)
-  )
+  const running = nodes.flatMap(({ origin, session }) => session.calls.ids.map((id) => `${id} of ${origin.agent}`))
   const what =
     running.length > 0
       ? `Tool calls that still run: ${running.join(", ")}.`
@@ -102,6 +66,76 @@ export const leftBehind = ({ nodes }: AgentTree, agent: string, within: Duration
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+class TreeSteering implements Service {
+  /** Read when words are sent; an agent that is gone is selected no more. */
+  private chosen: SessionId | undefined
+
+  constructor(
+    private readonly tree: AgentTree,
+    private readonly root: Node
+  ) {}
+
+  send(text: string, { id, target }: SendOptions = {}): Effect.Effect<Message, Interjection.AgentUnknown> {
+    return target === undefined
+      ? this.deliver(text, undefined, id)
+      : Effect.flatMap(this.find(target), (found) => this.deliver(text, found, id))
+  }
+
+  broadcast(
+    text: string,
+    targets: ReadonlyArray<string>
+  ): Effect.Effect<ReadonlyArray<Message>, Interjection.AgentUnknown> {
+    return Effect.flatMap(
+      Effect.forEach(targets, (target) => this.find(target)),
+      (found) => Effect.forEach(new Set(found), (target) => this.deliver(text, target))
+    )
+  }
+
+  get receiver(): Effect.Effect<Interjection.Receiver> {
+    return Effect.sync(() => Interjection.receiver(this.scene()))
+  }
+
+  select(target: string | undefined): Effect.Effect<void, Interjection.AgentUnknown> {
+    return Effect.map(target === undefined ? Effect.succeed(undefined) : this.find(target), (found) => {
+      this.chosen = found?.origin.sessionId
+    })
+  }
+
+  get selected(): Effect.Effect<Option.Option<Node>> {
+    return Effect.sync(() => Option.fromNullable(this.selectedNode()))
+  }
+
+  interrupt({ reason = "user", target, toolCallId }: InterruptOptions = {}): ReturnType<Service["interrupt"]> {
+    if (toolCallId !== undefined) return Effect.flatMap(this.those(target), (nodes) => cancelCall(nodes, toolCallId))
+    const whose = target === undefined ? Effect.succeed(this.root) : this.find(target)
+    return Effect.flatMap(whose, ({ session }) => session.cancel(reason))
+  }
+
+  takeBack(target?: string): Effect.Effect<ReadonlyArray<Message>, Interjection.AgentUnknown> {
+    return Effect.map(this.those(target), (nodes) => nodes.flatMap(({ session }) => session.takeBack()))
+  }
+
+  private find(target: string): Effect.Effect<Node, Interjection.AgentUnknown> {
+    return Effect.suspend(() => Interjection.find(this.tree.nodes, target))
+  }
+
+  private those(target: string | undefined): Effect.Effect<ReadonlyArray<Node>, Interjection.AgentUnknown> {
+    return target === undefined ? Effect.sync(() => this.tree.nodes) : Effect.map(this.find(target), (found) => [found])
+  }
+
+  private deliver(text: string, target?: Node, id?: MessageId): Effect.Effect<Message> {
+    return Effect.suspend(() => Interjection.deliver(this.scene(target), text, id))
+  }
+
+  private scene(target?: Node): Interjection.Scene {
+    return { root: this.root, agents: this.tree.nodes, target, selected: this.selectedNode() }
+  }
+
+  private selectedNode(): Node | undefined {
+    return this.chosen === undefined ? undefined : this.tree.node(this.chosen)
+  }
+}
 
 const cancelCall = (
   nodes: ReadonlyArray<Node>,

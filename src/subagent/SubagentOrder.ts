@@ -1,11 +1,11 @@
 /** What a model asks for when it delegates: the parameters of the delegating tools, and what they come to. */
-import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as Codec from "../core/Codec.js"
+import type { ToolDisplay } from "../tool/ToolCall.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import type * as CompactionConfig from "../session/CompactionConfig.js"
-import type { Authority } from "../permission/PermissionGate.js"
 import type { AgentTree } from "./AgentTree.js"
 import * as SubagentProfile from "./SubagentProfile.js"
 
@@ -82,7 +82,7 @@ export const recipe = (order: SubagentOrder, parent: Parent): Either.Either<Reci
 export const ofProfile = (profile: SubagentProfile.SubagentProfile, parent: Parent): Recipe => ({
   name: profile.name,
   profile,
-  tools: ToolRegistry.subset(parent.tree.tools, profile.plugins).tools,
+  tools: parent.tree.settings.toolsOf(profile),
   envelope: undefined,
   autoApproved: profile.autoApproved,
   instructions: profile.systemInstructions ?? "",
@@ -104,29 +104,45 @@ export const general = (parent: Parent): Either.Either<Recipe, string> => {
 export const instruction = ({ context, task }: SubagentOrder): string =>
   context === undefined || context.trim() === "" ? task : `${task}\n\nContext:\n${context}`
 
+/** What approving a recipe means. */
+export const display = ({ autoApproved, maxTurns, model, name, tools }: Recipe, task: string): ToolDisplay => {
+  const lines = [
+    `tools: ${tools.entries.map((entry) => entry.name).join(", ")}`,
+    ...(model === undefined ? [] : [`model: ${model}`]),
+    `at most ${maxTurns} model calls`,
+    "",
+    task
+  ]
+  return {
+    summary: `start subagent ${name}`,
+    details: lines.join("\n"),
+    format: "text",
+    ...(autoApproved ? { warnings: ["Its profile lets it use all of these without asking."] } : {})
+  }
+}
+
 /** The parameters of a proposed call as an order; none for what is no order. */
 export const decode = (params: unknown): Option.Option<SubagentOrder> => decodeParameters(params)
 
 /** The tools whose calls may be orders that name tools. */
 export const ordering: ReadonlySet<string> = new Set(["delegate", "spawn_subagent"])
 
-/** Has an authority made for the first order only, which most agents never give. */
-export const aboutOrders =
-  (authority: () => Authority): Authority =>
-  (proposal, gate) =>
-    ordering.has(proposal.call.name) ? authority()(proposal, gate) : Effect.succeedNone
-
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const decodeParameters = Schema.decodeUnknownOption(Schema.Struct(parameters))
+const decodeParameters = Codec.lazy(() => Schema.decodeUnknownOption(Schema.Struct(parameters)))
 
 const defaultInstructions =
   "You are a subagent: you work for another agent, which sees nothing but your final answer. Do the task with your tools " +
   "and then report what you did and found, completely and briefly."
 
-const depthOf = ({ depth, tree: { maxDepth } }: Parent): string | undefined =>
+const depthOf = ({
+  depth,
+  tree: {
+    settings: { maxDepth }
+  }
+}: Parent): string | undefined =>
   maxDepth !== undefined && depth >= maxDepth
     ? `Subagents may be nested ${maxDepth} deep, and you are as deep as that. Do the task yourself.`
     : undefined
@@ -142,7 +158,7 @@ const plain = {
 } satisfies Partial<Recipe>
 
 const profiled = (order: SubagentOrder, name: string, parent: Parent): Either.Either<Recipe, string> => {
-  const { profiles } = parent.tree
+  const { profiles } = parent.tree.settings
   const profile = profiles.get(name)
   if (profile === undefined) {
     const known = [...profiles.keys()].join(", ")
@@ -157,9 +173,9 @@ const profiled = (order: SubagentOrder, name: string, parent: Parent): Either.Ei
 }
 
 const inline = (order: SubagentOrder, parent: Parent): Either.Either<Recipe, string> => {
-  const { inline } = parent.tree
+  const { inline, profiles } = parent.tree.settings
   if (!inline.allowed) {
-    const known = [...parent.tree.profiles.keys()].join(", ")
+    const known = [...profiles.keys()].join(", ")
     return Either.left(`Subagents without a profile are not allowed here (allow_inline). Name a profile: ${known}.`)
   }
   const allowed = ToolRegistry.subset(parent.tools, inline.plugins).tools

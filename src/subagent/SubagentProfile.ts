@@ -18,6 +18,7 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import * as Codec from "../core/Codec.js"
 import * as CompactionConfig from "../session/CompactionConfig.js"
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -191,7 +192,9 @@ function isSpecial(ref: string): boolean {
 const providerIn = (ref: string): string | undefined =>
   isSpecial(ref) || !ref.includes("/") ? undefined : ref.slice(0, ref.indexOf("/"))
 
-const decodeFile = Schema.decodeUnknownEither(ProfileFile, { errors: "all", onExcessProperty: "error" })
+const decodeFile = Codec.lazy(() =>
+  Schema.decodeUnknownEither(ProfileFile, { errors: "all", onExcessProperty: "error" })
+)
 
 const fromFile = (file: ProfileFile, name: string, source: string): SubagentProfile => ({
   name,

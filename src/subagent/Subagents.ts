@@ -7,7 +7,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Scope from "effect/Scope"
+import type * as Scope from "effect/Scope"
 import type { ToolCallId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import type * as Interactor from "../interaction/Interactor.js"
@@ -22,10 +22,12 @@ import { ToolSettings } from "../tool/ToolSettings.js"
 import type { AgentTree } from "./AgentTree.js"
 import { Envelopes } from "./Envelopes.js"
 import * as Mediation from "./Mediation.js"
+import { Paths } from "./Paths.js"
 import * as Subagent from "./Subagent.js"
 import * as SubagentOrder from "./SubagentOrder.js"
 import * as SubagentProfile from "./SubagentProfile.js"
-import * as SubagentResult from "./SubagentResult.js"
+import type * as SubagentResult from "./SubagentResult.js"
+import type { Done } from "./Tasks.js"
 
 /** Which subagent to make. */
 export type Wanted = SubagentOrder.SubagentOrder | "agent"
@@ -67,127 +69,132 @@ export class Subagents extends Context.Tag("assent/subagent/Subagents")<Subagent
 
 export interface Options {
   readonly tree: AgentTree
-  readonly session: Session.Service
+  /** Whose children they are; there by the time it is asked for. */
+  readonly session: () => Session.Service
   /** Whom the session itself asks. */
   readonly interactor: Interactor.Service
   /** The session's own. */
   readonly scope: Scope.Scope
+  /** Of the session's own profile. */
+  readonly settings: SubagentProfile.PluginConfigs | undefined
 }
 
-/** A session's children, as the session is made with them. `settings` are those of its own profile. */
-export const wired = (options: Options, settings: SubagentProfile.PluginConfigs = {}): Subagent.Wiring => {
-  const children = new Children(options)
-  return {
-    ambient: Context.make(Subagents, children as Service).pipe(Context.add(ToolSettings, settings)),
-    insteadOfAsking: children.insteadOfAsking,
-    restore: children.restore
-  }
-}
+/** A session's children, as the session is made with them. There are none yet. */
+export const wired = (options: Options): Subagent.Wiring => new Children(options)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-class Children implements Service {
-  private readonly children = new Map<string, Subagent.Subagent>()
-  /** Paths that were given, also to children that are closed by now: events name them for ever. */
-  private readonly paths = new Set<string>()
-  private readonly envelopes: Envelopes
+// Every session has one, and most never have a child: what is not needed for that is made with the first.
+class Children implements Service, Subagent.Wiring {
+  private children: Map<string, Subagent.Subagent> | undefined
+  private names: Paths | undefined
+  private granted: Envelopes | undefined
   /** Left by another process, by the call that was under way with them. */
-  private readonly left = new Map<ToolCallId, Subagent.Subagent>()
+  private left: Map<ToolCallId, Subagent.Subagent> | undefined
+  private mediating: Effect.Effect<void> | undefined
 
-  private readonly mediation: Effect.Effect<void>
+  constructor(private readonly options: Options) {}
 
-  constructor(private readonly options: Options) {
-    this.mediation = Mediation.once(options)
-    this.envelopes = new Envelopes(options)
+  private get session(): Session.Service {
+    return this.options.session()
+  }
+
+  private get paths(): Paths {
+    return (this.names ??= new Paths(this.session.origin.agent))
+  }
+
+  private get envelopes(): Envelopes {
+    return (this.granted ??= new Envelopes({ tree: this.options.tree, session: this.session }))
+  }
+
+  private get mediation(): Effect.Effect<void> {
+    const { interactor, scope, tree } = this.options
+    return (this.mediating ??= Mediation.once({ tree, session: this.session, interactor, scope }))
   }
 
   get profiles(): ReadonlyArray<SubagentProfile.SubagentProfile> {
-    return [...this.options.tree.profiles.values()]
+    return [...this.options.tree.settings.profiles.values()]
   }
 
-  readonly validate = (order: Wanted): Effect.Effect<void, string> =>
-    Effect.asVoid(Effect.zipLeft(Effect.flatMap(this.recipe(order), this.model), this.room))
+  readonly ambient = (): Context.Context<never> =>
+    Context.make(Subagents, this as Service).pipe(Context.add(ToolSettings, this.options.settings ?? noSettings))
 
-  readonly describe = (order: Wanted, task: string): Effect.Effect<ToolDisplay, string> =>
-    Effect.map(this.recipe(order), ({ autoApproved, maxTurns, model, name, tools }) => {
-      const lines = [
-        `tools: ${tools.entries.map((entry) => entry.name).join(", ")}`,
-        ...(model === undefined ? [] : [`model: ${model}`]),
-        `at most ${maxTurns} model calls`,
-        "",
-        task
-      ]
-      return {
-        summary: `start subagent ${name}`,
-        details: lines.join("\n"),
-        format: "text",
-        ...(autoApproved ? { warnings: ["Its profile lets it use all of these without asking."] } : {})
-      }
-    })
+  validate(order: Wanted): Effect.Effect<void, string> {
+    return Effect.flatMap(this.recipe(order), (recipe) => Effect.zipRight(this.model(recipe), this.room))
+  }
 
-  readonly delegate = (
-    order: Wanted,
-    task: string,
-    precedence?: number
-  ): Effect.Effect<SubagentResult.SubagentResult, string> =>
-    Effect.flatMap(this.leftBy, (child) =>
+  describe(order: Wanted, task: string): Effect.Effect<ToolDisplay, string> {
+    return Effect.map(this.recipe(order), (recipe) => SubagentOrder.display(recipe, task))
+  }
+
+  delegate(order: Wanted, task: string, precedence?: number): Effect.Effect<SubagentResult.SubagentResult, string> {
+    return Effect.flatMap(this.leftBy, (child) =>
       child === undefined
-        ? Effect.flatMap(this.create(order), (made) => this.during(made, made.work(task), precedence))
-        : this.during(child, child.workOn(task), precedence)
+        ? Effect.flatMap(this.create(order), (made) => this.during(made, made.tasks.work(task), precedence))
+        : this.during(child, child.tasks.workOn(task), precedence)
     )
+  }
 
-  readonly spawn = (order: Wanted, task: string): Effect.Effect<{ readonly subagent_id: string }, string> =>
-    Effect.flatMap(this.leftBy, (child) =>
+  spawn(order: Wanted, task: string): Effect.Effect<{ readonly subagent_id: string }, string> {
+    return Effect.flatMap(this.leftBy, (child) =>
       child === undefined
-        ? Effect.flatMap(this.create(order), (made) => Effect.as(made.begin(task), { subagent_id: made.id }))
-        : Effect.as(child.beginOnce(task), { subagent_id: child.id })
+        ? Effect.flatMap(this.create(order), (made) => Effect.as(made.tasks.begin(task), { subagent_id: made.id }))
+        : Effect.as(child.tasks.beginOnce(task), { subagent_id: child.id })
     )
+  }
 
-  readonly ask = (id: string, question: string): Effect.Effect<SubagentResult.SubagentResult, string> =>
-    Effect.flatMap(this.child(id), (child) =>
-      Effect.flatMap(this.leftBy, (left) =>
-        this.during(child, left === child ? child.workOn(question) : child.work(question), undefined)
-      )
+  ask(id: string, question: string): Effect.Effect<SubagentResult.SubagentResult, string> {
+    return Effect.flatMap(this.child(id), (child) =>
+      Effect.flatMap(this.leftBy, (left) => {
+        const { tasks } = child
+        return this.during(child, left === child ? tasks.workOn(question) : tasks.work(question), undefined)
+      })
     )
+  }
 
-  readonly send = (id: string, message: string): Effect.Effect<string, string> =>
-    Effect.flatMap(this.child(id), (child) =>
+  send(id: string, message: string): Effect.Effect<string, string> {
+    return Effect.flatMap(this.child(id), (child) =>
       Effect.flatMap(child.session.isIdle, (idle) => {
-        if (idle) return Effect.as(child.begin(message), `${id} has begun. Its end comes as a message.`)
+        if (idle) return Effect.as(child.tasks.begin(message), `${id} has begun. Its end comes as a message.`)
         return Effect.as(
           child.session.inbox.port("parent").send(message),
           `${id} is working and reads this at its next step.`
         )
       })
     )
+  }
 
-  readonly cancel = (id: string): Effect.Effect<string, string> =>
-    Effect.flatMap(this.child(id), (child) =>
+  cancel(id: string): Effect.Effect<string, string> {
+    return Effect.flatMap(this.child(id), (child) =>
       Effect.flatMap(child.session.cancel("parent"), (end) =>
         Option.isNone(end)
           ? Effect.fail(`${id} is idle; there is nothing to cancel. Use close_subagent to end it.`)
           : Effect.succeed(`${id} was cancelled. It can be given another task.`)
       )
     )
+  }
 
-  readonly close = (id: string): Effect.Effect<string, string> =>
-    Effect.flatMap(this.child(id), (child) => {
-      this.children.delete(id)
+  close(id: string): Effect.Effect<string, string> {
+    return Effect.flatMap(this.child(id), (child) => {
+      this.children?.delete(id)
       return Effect.as(child.close, `${id} is closed.`)
     })
+  }
 
-  readonly list: Effect.Effect<ReadonlyArray<Listed>> = Effect.suspend(() =>
-    Effect.forEach([...this.children.values()], ({ id, recipe, session }) =>
-      Effect.map(session.isIdle, (idle) => ({
-        subagent_id: id,
-        name: recipe.name,
-        status: idle ? ("idle" as const) : ("working" as const),
-        turns: session.turns()
-      }))
+  get list(): Effect.Effect<ReadonlyArray<Listed>> {
+    return Effect.suspend(() =>
+      Effect.forEach([...(this.children?.values() ?? [])], ({ id, recipe, session }) =>
+        Effect.map(session.isIdle, (idle) => ({
+          subagent_id: id,
+          name: recipe.name,
+          status: idle ? ("idle" as const) : ("working" as const),
+          turns: session.turns()
+        }))
+      )
     )
-  )
+  }
 
   readonly insteadOfAsking: Authority = ({ call }) => {
     if (!SubagentOrder.ordering.has(call.name)) return Effect.succeedNone
@@ -202,76 +209,11 @@ class Children implements Service {
     })
   }
 
-  /** The child that the running call was under way with in another process, once. */
-  private get leftBy(): Effect.Effect<Subagent.Subagent | undefined> {
-    return Effect.map(Origin.current, ({ toolCallId }) => {
-      const child = toolCallId === undefined ? undefined : this.left.get(toolCallId)
-      if (toolCallId !== undefined) this.left.delete(toolCallId)
-      return child
-    })
-  }
-
-  private recipe(order: Wanted): Effect.Effect<SubagentOrder.Recipe, string> {
-    const { session, tree } = this.options
-    return Effect.flatMap(session.model, ({ id }) => {
-      const parent = { tree, tools: session.tools, depth: session.origin.depth, modelId: id }
-      return order === "agent" ? SubagentOrder.general(parent) : SubagentOrder.recipe(order, parent)
-    })
-  }
-
-  private child(id: string): Effect.Effect<Subagent.Subagent, string> {
-    const child = this.children.get(id)
-    if (child !== undefined) return Effect.succeed(child)
-    const known = [...this.children.keys()].join(", ")
-    return Effect.fail(
-      `You have no subagent ${JSON.stringify(id)}. ${known === "" ? "You have none." : `You have: ${known}.`}`
-    )
-  }
-
-  private create(order: Wanted): Effect.Effect<Subagent.Subagent, string> {
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.gen(this, function* () {
-        const { tree } = this.options
-        const { toolCallId } = yield* Origin.current
-        const granted = this.envelopes.take(order, toolCallId)
-        const recipe = yield* this.recipe(order)
-        const model = yield* restore(this.model(recipe))
-        yield* this.room
-        // Others make theirs between this look and the moment at which the child is there.
-        tree.making++
-        const making = Effect.gen(this, function* () {
-          yield* this.mediation
-          const id = granted?.id ?? tree.nextSubagentId()
-          const every = recipe.autoApproved ? recipe.tools.entries.map(({ name }) => name) : undefined
-          const allowed = granted?.tools ?? every
-          return yield* this.adopt({ id, recipe, model, path: this.path(recipe.name), toolCallId, allowed })
-        })
-        return yield* Effect.ensuring(
-          making,
-          Effect.sync(() => tree.making--)
-        )
-      })
-    )
-  }
-
-  private adopt(
-    child: Pick<Subagent.Options, "id" | "recipe" | "model" | "path" | "toolCallId" | "allowed" | "restored">
-  ): Effect.Effect<Subagent.Subagent> {
-    const { scope, session, tree } = this.options
-    const children = (own: Omit<Options, "tree">) => wired({ tree, ...own }, child.recipe.settings)
-    return Effect.tap(Subagent.make({ ...child, tree, parent: session, children }, scope), (made) => {
-      this.children.set(child.id, made)
-      return Scope.addFinalizer(
-        made.scope,
-        Effect.sync(() => this.children.delete(child.id))
-      )
-    })
-  }
-
   /** Calls that are still to have their results find the children they were under way with; the others go on alone. */
-  readonly restore = (all: Restored.Restored): Effect.Effect<void> =>
-    Effect.gen(this, function* () {
-      const { session, tree } = this.options
+  restore(all: Restored.Restored): Effect.Effect<void> {
+    return Effect.gen(this, function* () {
+      const { session } = this
+      const { settings } = this.options.tree
       const own = Restored.get(all, session.origin.sessionId)
       const waiting = (own?.batch?.calls ?? []).filter(({ ended }) => ended === undefined)
       const isWaiting = (id: ToolCallId | undefined) => waiting.some(({ call }) => call.id === id)
@@ -280,17 +222,17 @@ class Children implements Service {
       for (const restored of all.sessions) {
         const { opened } = restored
         if (opened.parentSessionId !== session.origin.sessionId) continue
-        this.paths.add(opened.agent)
+        this.paths.occupy(opened.agent)
         if (restored.closed || opened.child === undefined || opened.subagentId === undefined) continue
         const { allowed, ...made } = opened.child
-        const profile = opened.profile === undefined ? undefined : tree.profiles.get(opened.profile)
+        const profile = opened.profile === undefined ? undefined : settings.profiles.get(opened.profile)
         const model = yield* this.modelOf(opened.model)
         yield* this.mediation
         const child = yield* this.adopt({
           id: opened.subagentId,
           recipe: {
             ...made,
-            tools: ToolRegistry.subset(tree.tools, made.tools).tools,
+            tools: ToolRegistry.subset(settings.tools, made.tools).tools,
             profile,
             envelope: undefined,
             autoApproved: false,
@@ -304,12 +246,96 @@ class Children implements Service {
           allowed,
           restored
         })
+        const left = (this.left ??= new Map())
         for (const id of [opened.parentToolCallId, ...restored.tasks.map(({ toolCallId }) => toolCallId)]) {
-          if (id !== undefined && isWaiting(id)) this.left.set(id, child)
+          if (id !== undefined && isWaiting(id)) left.set(id, child)
         }
-        yield* child.goOn
+        yield* child.tasks.goOn
       }
     })
+  }
+
+  /** The child that the running call was under way with in another process, once. */
+  private get leftBy(): Effect.Effect<Subagent.Subagent | undefined> {
+    return Effect.map(Origin.current, ({ toolCallId }) => {
+      const { left } = this
+      if (left === undefined || toolCallId === undefined) return undefined
+      const child = left.get(toolCallId)
+      left.delete(toolCallId)
+      return child
+    })
+  }
+
+  private recipe(order: Wanted): Effect.Effect<SubagentOrder.Recipe, string> {
+    const { session } = this
+    const { tree } = this.options
+    return Effect.flatMap(session.model, ({ id }) => {
+      const parent = { tree, tools: session.tools, depth: session.origin.depth, modelId: id }
+      return order === "agent" ? SubagentOrder.general(parent) : SubagentOrder.recipe(order, parent)
+    })
+  }
+
+  private child(id: string): Effect.Effect<Subagent.Subagent, string> {
+    const child = this.children?.get(id)
+    if (child !== undefined) return Effect.succeed(child)
+    const known = [...(this.children?.keys() ?? [])].join(", ")
+    return Effect.fail(
+      `You have no subagent ${JSON.stringify(id)}. ${known === "" ? "You have none." : `You have: ${known}.`}`
+    )
+  }
+
+  private create(order: Wanted): Effect.Effect<Subagent.Subagent, string> {
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(Origin.current, ({ toolCallId }) => {
+        const granted = this.granted?.take(order, toolCallId)
+        return Effect.flatMap(this.recipe(order), (recipe) =>
+          Effect.flatMap(Effect.zipLeft(restore(this.model(recipe)), this.room), (model) => {
+            const { tree } = this.options
+            // Others make theirs between this look and the moment at which the child is there.
+            tree.making++
+            const making = Effect.flatMap(this.mediation, () => {
+              const id = granted?.id ?? tree.nextSubagentId()
+              const every = recipe.autoApproved ? recipe.tools.entries.map(({ name }) => name) : undefined
+              const allowed = granted?.tools ?? every
+              return this.adopt({ id, recipe, model, path: this.paths.next(recipe.name), toolCallId, allowed })
+            })
+            return Effect.ensuring(
+              making,
+              Effect.sync(() => tree.making--)
+            )
+          })
+        )
+      })
+    )
+  }
+
+  private adopt(
+    child: Pick<Subagent.Options, "id" | "recipe" | "model" | "path" | "toolCallId" | "allowed" | "restored">
+  ): Effect.Effect<Subagent.Subagent> {
+    const { scope, tree } = this.options
+    const { id, recipe } = child
+    const children = (this.children ??= new Map())
+    const made = Subagent.make(
+      {
+        tree,
+        id,
+        recipe,
+        model: child.model,
+        parent: this.session,
+        path: child.path,
+        toolCallId: child.toolCallId,
+        allowed: child.allowed,
+        restored: child.restored,
+        wire: (own) => wired({ tree, settings: recipe.settings, ...own }),
+        ended: () => children.delete(id)
+      },
+      scope
+    )
+    return Effect.map(made, (made) => {
+      children.set(id, made)
+      return made
+    })
+  }
 
   /** What somebody allowed children that were not made yet. */
   private regrant(calls: ReadonlyArray<Restored.RestoredCall>): Effect.Effect<void> {
@@ -330,40 +356,32 @@ class Children implements Service {
 
   /** The one it had, else its parent's. */
   private modelOf(id: string): Effect.Effect<Model.Service> {
-    const { session, tree } = this.options
-    return Effect.flatMap(session.model, (own) =>
-      own.id === id ? Effect.succeed(own) : Effect.orElseSucceed(tree.resolveModel(id), () => own)
+    const { resolveModel } = this.options.tree.settings
+    return Effect.flatMap(this.session.model, (own) =>
+      own.id === id ? Effect.succeed(own) : Effect.orElseSucceed(resolveModel(id), () => own)
     )
   }
 
-  private readonly model = (recipe: SubagentOrder.Recipe): Effect.Effect<Model.Service, string> =>
-    recipe.model === undefined ? this.options.session.model : this.options.tree.resolveModel(recipe.model)
+  private model(recipe: SubagentOrder.Recipe): Effect.Effect<Model.Service, string> {
+    return recipe.model === undefined ? this.session.model : this.options.tree.settings.resolveModel(recipe.model)
+  }
 
   private get room(): Effect.Effect<void, string> {
     return Effect.suspend(() => {
-      const { making, maxChildren, nodes } = this.options.tree
-      const alive = nodes.size - 1 + making
-      return maxChildren !== undefined && alive >= maxChildren
-        ? Effect.fail(`There are ${alive} subagents already, and no more are allowed. Close one first.`)
+      const { settings, size } = this.options.tree
+      return settings.maxChildren !== undefined && size >= settings.maxChildren
+        ? Effect.fail(`There are ${size} subagents already, and no more are allowed. Close one first.`)
         : Effect.void
     })
-  }
-
-  private path(name: string): string {
-    const plain = `${this.options.session.origin.agent}/${name}`
-    let path = plain
-    for (let number = 2; this.paths.has(path); number++) path = `${plain}-${number}`
-    this.paths.add(path)
-    return path
   }
 
   /** While it works, the user's words may be meant for it. */
   private during(
     child: Subagent.Subagent,
-    work: Effect.Effect<Subagent.Done>,
+    work: Effect.Effect<Done>,
     precedence: number | undefined
   ): Effect.Effect<SubagentResult.SubagentResult> {
-    const { delegations } = this.options.session
+    const { delegations } = this.session
     return Effect.flatMap(Origin.current, ({ toolCallId }) => {
       const working = Effect.map(work, ({ result }) => result)
       if (toolCallId === undefined) return working
@@ -376,3 +394,5 @@ class Children implements Service {
     })
   }
 }
+
+const noSettings: SubagentProfile.PluginConfigs = {}

@@ -106,6 +106,46 @@ describe.concurrent("a receipt for words on a line", () => {
     })
   )
 
+  it.scopedLive("holds for what a child is told, while it works and while it rests", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const agents = {
+        main: [
+          { tools: [{ name: "spawn_subagent", id: "spawning", params: { task: "ask", profile: "asker" } }] },
+          { text: "It asks." },
+          { text: "It has asked." },
+          { text: "It has heard." }
+        ],
+        asker: [ask, { expect: { contains: "while it asks" }, text: "Asked." }, { text: "Heard." }]
+      }
+      yield* at.write("config/profiles/asker.json", { name: "asker", description: "asks", plugins: ["clarification"] })
+      const model = `script:${yield* at.write("family.json", { version: 1, agents })}`
+      const policy = yield* at.write("policy.json", { version: 1, whitelist: { tools: ["spawn_subagent"] } })
+      const program = yield* at.start(["run", "--jsonl", "--model", model, "--policy", policy, "go"])
+      const { request } = yield* program.json("InteractionRequest")
+      const target = "main/asker"
+      const tell = (text: string, id: string) =>
+        Effect.zipRight(program.tell({ _tag: "Send", text, id, target }), program.json("SendTaken", { id }))
+      yield* program.tell({ _tag: "Send", text: "while it asks", id: "c1", target })
+      assert.deepInclude(yield* program.json("UserInterjected"), { agent: target, messageId: "c1" })
+      assert.deepInclude(yield* program.json("SendTaken"), { line: 1, messageIds: ["c1"] })
+      assert.deepInclude(yield* tell("while it asks", "c1"), { again: true })
+      yield* program.tell({ _tag: "Answer", requestId: request.requestId, answer: "this" })
+      yield* program.json("TurnEnded", { agent: target })
+      yield* program.json("TurnEnded", { agent: "main" })
+      const receipt = yield* tell("while it rests", "c2")
+      assert.deepStrictEqual([receipt.messageIds, receipt.again], [["c2"], undefined])
+      assert.deepInclude(yield* tell("while it rests", "c2"), { again: true })
+      yield* program.endInput
+      assert.strictEqual((yield* program.exit).code, 0)
+      const { stdout } = yield* at.run(["sessions", "list", "--json"])
+      assert.deepStrictEqual((yield* kept(at, JSON.parse(stdout).rootSessionId)).slice(1), [
+        ["c1", "while it asks"],
+        ["c2", "while it rests"]
+      ])
+    })
+  )
+
   it.scopedLive("holds when the process is killed as soon as it is read, and for the next one", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
@@ -157,8 +197,8 @@ describe.concurrent("a receipt for words on a line", () => {
       const { request } = yield* first.json("InteractionRequest")
       yield* kill(first)
       const resume = ["run", "--jsonl", "--model", model, "--resume", request.sessionId]
-      // It dies before the line, with it, or after it: the driver has seen nothing of that.
-      for (const output of ["AgentCreated", "SessionRestored", "UserInterjected", "SendTaken"]) {
+      // It dies before the line, with it, or after it, and the driver takes note of none of that.
+      for (const output of ["AgentCreated", "UserInterjected", "SendTaken", "SessionRestored", "SendTaken"]) {
         const program = yield* at.start(resume)
         yield* program.tell({ _tag: "Send", text: "once", id: "once" })
         yield* program.json(output)

@@ -51,7 +51,7 @@ const chat = (
     const running = yield* Effect.fork(
       Effect.provideService(
         ChatExecutor.run({
-          agent: { ...agent, events },
+          agent: Object.create(agent, { events: { value: events } }),
           interactive: true,
           resolveModel: (ref) => Effect.fail(ConfigurationInvalid.make(`There is no ${ref}.`)),
           profiles: ["helper"]

@@ -34,6 +34,25 @@ const cut = (text: string, sizes: ReadonlyArray<number>): ReadonlyArray<string> 
   return pieces
 }
 
+const plain = ["the quick", " fox-trot ", "x", "\n", ", ", "é日本", "snake_case", "src/a.ts", "J", "BK z", "😀", "."]
+const beginnings = ["c", "cor", "correct horse", "hunt", "hunter", "sk", "AIz", "Beare", "xo"]
+const hints = ["sk-", "ghp_", "github_pat_", "AIza", "xox", "AKIA", "glpat-", "eyJ", "Bearer", "Bearer "]
+
+/** A text with what stands right before a mask as part of it: of a token, its hint may have been shown before it was one. */
+const withoutHints = (text: string): string => text.replace(/(?:[\w.~+/=-]*\[REDACTED\])+/g, "[REDACTED]")
+
+const shortest = [
+  `sk-${"a".repeat(16)}`,
+  `ghp_${"a".repeat(20)}`,
+  `github_pat_${"a".repeat(20)}`,
+  `AIza${"a".repeat(20)}`,
+  `xoxb-${"a".repeat(10)}`,
+  `AKIA${"A".repeat(16)}`,
+  `glpat-${"a".repeat(16)}`,
+  `eyJ${"a".repeat(8)}.${"a".repeat(8)}.${"a".repeat(8)}`,
+  `Bearer ${"a".repeat(12)}`
+]
+
 const sizes = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 8 })
 
 describe("Redaction", () => {
@@ -93,6 +112,78 @@ describe("Redaction", () => {
       ),
       { numRuns: 2000 }
     ))
+
+  it("what flows is the masked whole, however it is cut and whatever stands around", () =>
+    fc.assert(
+      fc.property(
+        fc.array(fc.oneof(fc.constantFrom(...plain, ...beginnings, declared, "hunter2"), fc.string({ maxLength: 6 }))),
+        sizes,
+        (pieces, sizes) => {
+          const text = pieces.join("")
+          const masked = redactor().text(text)
+          assert.strictEqual(through(redactor(), cut(text, sizes)), masked)
+        }
+      ),
+      { numRuns: 3000 }
+    ))
+
+  it("nor with tokens in it, but for the hints of tokens, which may be shown", () =>
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.constantFrom(...plain, ...hints, ...tokens, ...shortest, " ", " ", declared, `Bearer ${"a1b2".repeat(5)}`)
+        ),
+        sizes,
+        (pieces, sizes) => {
+          const text = pieces.join("")
+          for (const self of [redactor(), Redaction.make()]) {
+            const shown = through(self, cut(text, sizes))
+            assert.strictEqual(withoutHints(shown), withoutHints(self.text(text)))
+          }
+        }
+      ),
+      { numRuns: 3000 }
+    ))
+
+  it("a secret that is declared while a text flows is masked from then on", () => {
+    const self = Redaction.make()
+    const flow = self.flow()
+    assert.strictEqual(flow.push("my-pass"), "my-pass")
+    self.declare("my-password")
+    assert.notInclude(flow.push("word and my-password") + flow.end(), "word")
+  })
+
+  it("the shortest token of each shape is masked where it is all there is", () => {
+    for (const token of shortest) assert.strictEqual(redactor().text(token), token.replace(/[^ ]+$/, "[REDACTED]"))
+  })
+
+  it("gives back the same when only a part that is no text is odd", () => {
+    const value = { odd: [Number.NaN, -0, undefined], on: new Date(0) }
+    assert.strictEqual(redactor().value(value), value)
+  })
+
+  it("leaves a value alone in which it masks something", () => {
+    const value = { plain: ["hunter2", 1], hunter2: { deep: ["a"] } }
+    const before = structuredClone(value)
+    assert.deepStrictEqual(redactor().value(value), { plain: ["[REDACTED]", 1], "[REDACTED]": { deep: ["a"] } })
+    assert.deepStrictEqual(value, before)
+  })
+
+  it("writes a value down for people", () => {
+    const brief: ReadonlyArray<readonly [unknown, string]> = [
+      ["a b", "a b"],
+      [{ path: "src" }, "src"],
+      [{ a: 1, b: -0.5, c: 1e21, d: Number.NaN, e: -0 }, "a=1, b=-0.5, c=1e+21, d=null, e=0"],
+      [{ a: "x", b: { c: [1] }, d: undefined, e: null }, 'a=x, b={"c":[1]}, d=, e=null'],
+      [[1, "a"], '[1,"a"]'],
+      [{}, ""],
+      [undefined, ""],
+      [7, "7"],
+      [{ key: "hunter2" }, "[REDACTED]"]
+    ]
+    for (const [value, text] of brief) assert.strictEqual(Redaction.summarize(value, redactor()), text)
+    assert.strictEqual(Redaction.summarize("abcdef", redactor(), 4), "abc…")
+  })
 
   it("a run that goes on for ever is not kept for ever", () => {
     const flow = Redaction.make().flow()

@@ -23,7 +23,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     const tools = yield* Tools.registry(settings.workspace)
     const style = Display.style(yield* Screen.wantsColor("stdout"))
     if (verb === "check" && rest.length > 0) return yield* checkFiles(rest, settings, tools)
-    const loaded = yield* ProfilePlace.load(settings, tools)
+    const loaded = yield* ProfilePlace.load(settings, Effect.succeed(tools))
     switch (verb) {
       case "check":
         return yield* told(loaded, `${loaded.profiles.size} profiles, no problem`)

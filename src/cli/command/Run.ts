@@ -7,9 +7,6 @@ import type * as Interactor from "../../interaction/Interactor.js"
 import * as Arguments from "../Arguments.js"
 import { isInteractive } from "../Attendance.js"
 import * as Channels from "../Channels.js"
-import * as Input from "../Input.js"
-import * as JsonCommand from "../JsonCommand.js"
-import * as JsonExecutor from "../JsonExecutor.js"
 import * as Keeping from "../Keeping.js"
 import * as Launch from "../Launch.js"
 import * as Output from "../Output.js"
@@ -38,7 +35,11 @@ export const run = (invocation: Arguments.Invocation) =>
       Effect.gen(function* () {
         const opened = yield* Channels.open(plans, settings, console)
         const { halted } = opened
-        const channel = jsonl ? Option.some(yield* JsonExecutor.makePeer(settings.timeouts)) : Option.none()
+        const lines = json ? yield* loadLines : undefined
+        const channel =
+          jsonl && lines !== undefined
+            ? Option.some(yield* lines.JsonExecutor.makePeer(settings.timeouts))
+            : Option.none()
         const agent = yield* Launch.startAgent(settings, profiles, Launch.outOfReach(opened, files), {
           persistence,
           // What a peer is asked before it is there waits for it.
@@ -49,7 +50,7 @@ export const run = (invocation: Arguments.Invocation) =>
         if (settings.timeout !== undefined) {
           yield* Effect.forkScoped(Effect.delay(agent.cancel("timeout"), settings.timeout))
         }
-        if (!json) {
+        if (lines === undefined) {
           return yield* RunExecutor.run({
             agent,
             task,
@@ -59,6 +60,7 @@ export const run = (invocation: Arguments.Invocation) =>
             goOn
           })
         }
+        const { Input, JsonCommand, JsonExecutor } = lines
         const peer = Option.map(channel, (channel) => ({
           channel,
           lines: Input.linesUpTo(JsonCommand.maxLine),
@@ -68,7 +70,7 @@ export const run = (invocation: Arguments.Invocation) =>
       })
 
     const finish = wantsConsole
-      ? Effect.flatMap(load, (Screen) =>
+      ? Effect.flatMap(loadScreen, (Screen) =>
           Screen.withConsole({ output: "stderr" }, (screen, console) => body(Effect.succeed(console), screen))
         )
       : body(Effect.dieMessage("a console was opened without a screen"))
@@ -80,8 +82,14 @@ export const run = (invocation: Arguments.Invocation) =>
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** On demand: most runs are watched by nobody, and what knows how wide every character is takes long to load. */
-const load = Effect.promise(() => import("../Screen.js"))
+// On demand: most runs are watched by nobody, and what knows how wide every character is takes long to load.
+const loadScreen = Effect.promise(() => import("../Screen.js"))
+const loadInput = Effect.promise(() => import("../Input.js"))
+const loadLines = Effect.promise(async () => ({
+  Input: await import("../Input.js"),
+  JsonCommand: await import("../JsonCommand.js"),
+  JsonExecutor: await import("../JsonExecutor.js")
+}))
 
 /** The words, else standard input; a peer may send its task later, and a session that goes on may have one. */
 const taskOf = (words: ReadonlyArray<string>, mayLack: boolean, wantsConsole: boolean) =>
@@ -94,6 +102,7 @@ const taskOf = (words: ReadonlyArray<string>, mayLack: boolean, wantsConsole: bo
         message: 'assent run needs a task: assent run "summarise README.md", or pipe one in.'
       })
     }
+    const Input = yield* loadInput
     const text = (yield* Stream.mkString(Stream.intersperse(Input.lines, "\n"))).trim()
     return text === "" ? yield* new Arguments.UsageError({ message: "The task on standard input is empty." }) : text
   })

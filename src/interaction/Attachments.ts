@@ -1,0 +1,208 @@
+/**
+ * Those who take part in a broker's questions, and what comes of showing them one.
+ *
+ * ```
+ *  raised ─► shown to each who is attached ─┬─ answered ────────────► settled, whoever is first
+ *                                           ├─ withdrawn by somebody ► settled
+ *                                           └─ failed, detached ─────► leaves; settled when nobody is left
+ * ```
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import type * as Clock from "effect/Clock"
+import type * as Scope from "effect/Scope"
+import type * as Redaction from "../core/Redaction.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
+import { FormProgress } from "./FormProgress.js"
+import * as Interaction from "./Interaction.js"
+import { NoInteractor, type InteractionError } from "./InteractionError.js"
+import * as InteractionEvent from "./InteractionEvent.js"
+import type * as Interactor from "./Interactor.js"
+import { checked, dismiss, failureOf, type Attachment, type By, type Raised } from "./Raised.js"
+
+/** What of a broker this needs. */
+export interface Host {
+  readonly options: { readonly whenNobody?: "fail" | "wait" | undefined }
+  readonly redactor: Redaction.Redactor
+  /** What is being asked, by its id, until its end is told. */
+  readonly raised: ReadonlyMap<string, Raised>
+  /** False when somebody has settled it before. */
+  readonly settle: (raised: Raised, exit: Answer, by: string) => boolean
+  readonly tell: (raised: Raised, body: AgentEvent.Body) => void
+  readonly tellLate: (clock: Clock.Clock, requestId: string, by: string) => void
+}
+
+type Answer = Exit.Exit<Interactor.Answered<Interaction.Interaction>, InteractionError>
+
+export class Attachments {
+  private attached: ReadonlyArray<Attachment> = nobody
+
+  constructor(
+    private readonly host: Host,
+    /** Of the fibers that ask. */
+    private readonly scope: Scope.Scope
+  ) {}
+
+  /** Lets an interactor take part until the scope closes; it is asked at once what is open. */
+  attach(interactor: Interactor.Service): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.asVoid(
+      Effect.acquireRelease(
+        Effect.suspend(() => {
+          const attachment: Attachment = { interactor }
+          this.attached = [...this.attached, attachment]
+          return Effect.as(
+            Effect.forEach([...this.host.raised.values()], (raised) => this.show(attachment, raised), {
+              discard: true
+            }),
+            attachment
+          )
+        }),
+        (attachment) => Effect.suspend(() => this.detach(attachment))
+      )
+    )
+  }
+
+  /** Counts in all who are about to be asked. */
+  join(raised: Raised): ReadonlyArray<Attachment> {
+    raised.joinAll(this.attached)
+    return this.attached
+  }
+
+  /** Shows a request that was just raised, then goes on. */
+  showAll<A>(
+    raised: Raised,
+    everybody: ReadonlyArray<Attachment>,
+    next: () => Effect.Effect<A, InteractionError>
+  ): Effect.Effect<A, InteractionError> {
+    const shown = () => {
+      this.endIfNobodyIsLeft(raised)
+      return next()
+    }
+    const [first] = everybody
+    if (first !== undefined && everybody.length === 1) return this.post(first, raised, shown)
+    const nothing = () => Effect.void
+    const all = Effect.forEach(everybody, (attachment) => this.post(attachment, raised, nothing), { discard: true })
+    return raised.after(all, shown)
+  }
+
+  /** Shows it to one: without a fiber to an interactor that needs none. */
+  private post<A>(
+    attachment: Attachment,
+    raised: Raised,
+    next: () => Effect.Effect<A, InteractionError>
+  ): Effect.Effect<A, InteractionError> {
+    const { interactor } = attachment
+    const { options, request } = raised
+    // Whoever comes for the prompt slot was rechecked as it got it.
+    const isRechecked = options?.recheck === undefined || Interaction.takesPromptSlot(request.interaction._tag)
+    if (interactor.post === undefined || !isRechecked) return raised.after(this.show(attachment, raised), next)
+    if (!this.isToShow(attachment, raised)) return next()
+    const came = (exit: Answer) => this.came(attachment, raised, checked(request, interactor.id, exit))
+    return Effect.matchCauseEffect(interactor.post(request, came), {
+      onFailure: (cause) =>
+        raised.step(() => {
+          came(Exit.failCause(cause))
+          return next()
+        }),
+      onSuccess: (withdraw) =>
+        raised.step(() => {
+          if (withdraw === undefined) return raised.after(this.show(attachment, raised), next)
+          this.shows(attachment, raised, withdraw)
+          return next()
+        })
+    })
+  }
+
+  private detach(attachment: Attachment): Effect.Effect<void> {
+    const { raised } = this.host
+    this.attached = this.attached.filter((other) => other !== attachment)
+    const fibers: Array<Fiber.RuntimeFiber<void>> = []
+    for (const one of raised.values()) {
+      const by = one.shownBy(attachment)
+      if (typeof by === "function") by()
+      else if (by !== undefined) fibers.push(by)
+    }
+    return Effect.zipRight(
+      Fiber.interruptAll(fibers),
+      Effect.sync(() => {
+        for (const one of raised.values()) this.leave(attachment, one)
+      })
+    )
+  }
+
+  /** Starts one interactor on one request, in a fiber that ends with the request, the attachment or the broker. */
+  private show(attachment: Attachment, raised: Raised): Effect.Effect<void> {
+    if (!this.isToShow(attachment, raised)) return Effect.void
+    const { request, options } = raised
+    const by = attachment.interactor.id
+    // An interactor is foreign code: it may throw before it is an effect, or hand back what is no answer.
+    const asking = Effect.flatMap(
+      Effect.suspend(() => attachment.interactor.request(request, options)),
+      (answered) => checked(request, by, Exit.succeed(answered))
+    )
+    const watched =
+      request.interaction._tag === "Clarify"
+        ? Effect.provideService(asking, FormProgress, (progress) =>
+            Effect.sync(() =>
+              this.host.tell(raised, InteractionEvent.progressed(request, progress, this.host.redactor))
+            )
+          )
+        : asking
+    const run = Effect.map(Effect.exit(watched), (exit) => this.came(attachment, raised, exit))
+    raised.join(attachment)
+    return Effect.map(Effect.forkIn(Effect.interruptible(run), this.scope), (fiber) =>
+      this.shows(attachment, raised, fiber)
+    )
+  }
+
+  /** Between any two steps the attachment may have left, or the request may have ended. */
+  private isToShow(attachment: Attachment, raised: Raised): boolean {
+    return this.attached.includes(attachment) && this.host.raised.get(raised.request.requestId) === raised
+  }
+
+  private shows(attachment: Attachment, raised: Raised, by: By): void {
+    // Nobody who ended the request or detached meanwhile could know of this.
+    if (!this.isToShow(attachment, raised) || !raised.showBy(attachment, by)) dismiss(by)
+  }
+
+  /** What one interactor says. */
+  private came(attachment: Attachment, raised: Raised, exit: Answer): void {
+    const { host } = this
+    const { clock, request } = raised
+    const { requestId } = request
+    const by = attachment.interactor.id
+    if (Exit.isSuccess(exit)) {
+      if (!host.settle(raised, exit, exit.value.by)) host.tellLate(clock, requestId, by)
+      return
+    }
+    const error = failureOf(request, by, exit.cause)
+    // Somebody's decision to withdraw the question ends it for all.
+    if (error._tag === "InteractionCancelled" && error.by !== undefined) {
+      host.settle(raised, Exit.fail(error), error.by)
+      return
+    }
+    raised.fail(error)
+    const reason = host.redactor.text(error.message)
+    host.tell(raised, { _tag: "InteractorFailed", requestId, interactor: by, reason })
+    this.leave(attachment, raised)
+  }
+
+  private leave(attachment: Attachment, raised: Raised): void {
+    raised.leave(attachment)
+    this.endIfNobodyIsLeft(raised)
+  }
+
+  private endIfNobodyIsLeft(raised: Raised): void {
+    if (raised.hasShowing()) return
+    const { lastError, request } = raised
+    if (lastError === undefined && this.host.options.whenNobody === "wait") return
+    this.host.settle(raised, Exit.fail(lastError ?? new NoInteractor({ requestId: request.requestId })), "nobody")
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const nobody: ReadonlyArray<Attachment> = []

@@ -1,0 +1,3 @@
+/** Where models come from. Apart from the registry, so that who reads settings need not load how to reach them. */
+export const providers = ["anthropic", "openai", "google", "openrouter", "ollama", "openai-compatible"] as const
+export type ProviderName = (typeof providers)[number]

@@ -1,0 +1,249 @@
+/** A root session and everything below it, as whoever drives it holds it: see `Agent`. */
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
+import type { CancelReason } from "../core/Interruption.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
+import type * as AuditTrail from "../event/AuditTrail.js"
+import type * as EventBus from "../event/EventBus.js"
+import type { Message } from "../inbox/Message.js"
+import type * as InteractionBroker from "../interaction/InteractionBroker.js"
+import type * as Model from "../model/Model.js"
+import * as PermissionCommand from "../permission/PermissionCommand.js"
+import { Once } from "../session/Once.js"
+import type * as Session from "../session/Session.js"
+import { Cancelled, is, neverBegun, type TurnEnd } from "../session/Turn.js"
+import type { AgentTree } from "../subagent/AgentTree.js"
+import * as Steering from "../subagent/Steering.js"
+import type { Agent, SendOptions } from "./AgentService.js"
+import type { AgentStopped, Intake, NotTaken } from "./Intake.js"
+
+/** What a running agent is made of. */
+export interface Parts {
+  readonly tree: AgentTree
+  readonly session: Session.Service
+  readonly broker: InteractionBroker.Service
+  readonly events: EventBus.Subscription
+  readonly loop: Fiber.RuntimeFiber<never>
+  readonly scope: Scope.CloseableScope
+  readonly trail: AuditTrail.Service
+  readonly steering: Steering.Service
+  readonly intake: Intake
+  readonly shutdownWithin: Duration.DurationInput
+}
+
+export class RunningAgent implements Agent {
+  /** Settled at its end; see `Agent.done`. */
+  private readonly over = new Once<Option.Option<TurnEnd>>()
+
+  constructor(private readonly parts: Parts) {}
+
+  get id() {
+    return this.origin.sessionId
+  }
+
+  get origin() {
+    return this.parts.session.origin
+  }
+
+  get events() {
+    return this.parts.events
+  }
+
+  get broker() {
+    return this.parts.broker
+  }
+
+  get history() {
+    return this.parts.session.history
+  }
+
+  get tools() {
+    return this.parts.session.tools
+  }
+
+  get ledger() {
+    return this.parts.tree.shared.ledger
+  }
+
+  send(text: string, { id, target }: SendOptions = {}) {
+    const { intake, steering } = this.parts
+    return intake.take((id) => steering.send(text, { id, target }), id)
+  }
+
+  broadcast(text: string, targets: ReadonlyArray<string>) {
+    const { intake, steering } = this.parts
+    return intake.take(() => steering.broadcast(text, targets))
+  }
+
+  enqueue(text: string, { id }: Pick<SendOptions, "id"> = {}): Effect.Effect<Message, NotTaken> {
+    const { intake, session } = this.parts
+    return intake.take((id) => session.enqueue(text, id), id)
+  }
+
+  turn(text: string, options?: Session.TurnOptions): Effect.Effect<TurnEnd, AgentStopped> {
+    const { intake, session } = this.parts
+    return intake.admit(session.turn(text, options))
+  }
+
+  run(text: string): Effect.Effect<TurnEnd, NotTaken> {
+    const { intake, session } = this.parts
+    const sent = intake.take(() => session.send(text))
+    return Effect.map(
+      Effect.flatMap(sent, () => session.awaitIdle),
+      Option.getOrElse(() => Cancelled({ reason: "shutdown", steps: 0 }))
+    )
+  }
+
+  get receiver() {
+    return this.parts.steering.receiver
+  }
+
+  get selected() {
+    return this.parts.steering.selected
+  }
+
+  select(target: string | undefined) {
+    return this.parts.steering.select(target)
+  }
+
+  interrupt(options?: Steering.InterruptOptions) {
+    return this.parts.steering.interrupt(options)
+  }
+
+  takeBack(target?: string) {
+    return this.parts.steering.takeBack(target)
+  }
+
+  cancel(reason: CancelReason = "user") {
+    return this.parts.session.cancel(reason)
+  }
+
+  // What is kept is gone on with as it stands, its question open and what is queued still queued.
+  halt(detail: string): Effect.Effect<void> {
+    const { loop, session, tree } = this.parts
+    if (!tree.journal.enabled) return session.halt(detail)
+    return Effect.all([Effect.ignore(tree.journal.freeze), session.halt(detail), Fiber.interrupt(loop)], {
+      discard: true
+    })
+  }
+
+  get compact() {
+    return this.parts.session.compact
+  }
+
+  get isIdle() {
+    return this.parts.session.isIdle
+  }
+
+  get awaitIdle() {
+    return this.parts.session.awaitIdle
+  }
+
+  subscribe(policy?: EventBus.Policy) {
+    return this.parts.tree.shared.bus.subscribe(policy)
+  }
+
+  get agents() {
+    return Effect.sync(() => this.parts.tree.nodes)
+  }
+
+  get model() {
+    return this.parts.session.model
+  }
+
+  setModel(model: Model.Service) {
+    return this.parts.session.setModel(model)
+  }
+
+  permissions(line: string): Effect.Effect<Either.Either<PermissionCommand.Outcome, string>> {
+    return Effect.suspend(() => {
+      const { permissions: state, policy, redactor } = this.parts.tree.shared
+      const said = PermissionCommand.run(line, { state, policy, tools: this.tools, sessionId: this.id })
+      const outcome = Either.mapBoth(said, {
+        onLeft: redactor.text,
+        onRight: ({ changed, lines }) => ({ changed, lines: lines.map(redactor.text) })
+      })
+      if (Either.isLeft(outcome) || !outcome.right.changed) return Effect.succeed(outcome)
+      const status = state.status(policy, this.id)
+      const told = this.publish({
+        _tag: "PermissionStatusChanged",
+        default: status.default,
+        ...(status.suspension === undefined ? {} : { suspension: status.suspension })
+      })
+      // A process that goes on must not forget what somebody was told here.
+      const kept = Effect.match(this.parts.tree.journal.flush, {
+        onFailure: ({ message }) => Either.left(`It counts until this process ends, but is not kept: ${message}`),
+        onSuccess: () => outcome
+      })
+      return Effect.zipRight(told, kept)
+    })
+  }
+
+  report(message: string): Effect.Effect<void> {
+    return Effect.suspend(() =>
+      this.publish({ _tag: "AgentError", message: this.parts.tree.shared.redactor.text(message) })
+    )
+  }
+
+  get shutdown(): Effect.Effect<void> {
+    return Effect.uninterruptible(
+      Effect.suspend(() => (this.parts.intake.isClosed ? Effect.asVoid(this.over) : this.stop))
+    )
+  }
+
+  get done(): Effect.Effect<Option.Option<TurnEnd>> {
+    return this.over
+  }
+
+  /** The scope it was started in is closed. */
+  get end(): Effect.Effect<void> {
+    return Effect.zipRight(Effect.ignore(this.parts.tree.journal.freeze), this.shutdown)
+  }
+
+  private get stop(): Effect.Effect<void> {
+    return Effect.gen(this, function* () {
+      const { intake, session, shutdownWithin, trail, tree } = this.parts
+      intake.close()
+      // In a fiber of its own: what does not let itself be interrupted is left behind, and the end is told all the same.
+      const closing = yield* Effect.forkDaemon(this.close)
+      const closed = yield* Effect.timeoutOption(Effect.interruptible(Fiber.await(closing)), shutdownWithin)
+      if (Option.isNone(closed)) {
+        const message = Steering.leftBehind(tree, this.origin.agent, shutdownWithin)
+        yield* this.publish({ _tag: "AgentError", message })
+      }
+      const last = Option.isSome(closed) ? yield* session.awaitIdle : Option.some(neverBegun)
+      yield* this.publish({
+        _tag: "AgentCompleted",
+        success: Option.exists(last, is("Completed")),
+        turnsUsed: session.turns()
+      })
+      yield* tree.shared.bus.close
+      yield* trail.release(this.id)
+      this.over.settle(last)
+      yield* Option.getOrElse(closed, () => Exit.void)
+    })
+  }
+
+  private get close(): Effect.Effect<void> {
+    const { loop, scope, session } = this.parts
+    const cancelled = Effect.suspend(() => {
+      // Before the turn is cancelled, or the loop might take the next one.
+      loop.unsafeInterruptAsFork(FiberId.none)
+      return session.cancel("shutdown")
+    })
+    return Effect.zipRight(
+      Effect.zipRight(cancelled, Fiber.await(loop)),
+      Effect.suspend(() => Scope.close(scope, Exit.void))
+    )
+  }
+
+  private publish(body: AgentEvent.Body): Effect.Effect<void> {
+    return this.parts.tree.publish(this.origin, body)
+  }
+}

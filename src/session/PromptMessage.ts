@@ -1,0 +1,99 @@
+/**
+ * The messages and parts of an `@effect/ai` prompt, field by field.
+ *
+ * What they are is the package's; only the making is ours. Its constructors add fields behind a spread, and then the engine
+ * gives every single object a shape of its own: that took 200 times as long as a literal, and what it left behind outlived
+ * many collections. A history makes several for each call of a tool.
+ */
+import * as Prompt from "@effect/ai/Prompt"
+
+export const text = (text: string, options: Prompt.ProviderOptions = none): Prompt.TextPart => ({
+  type: "text",
+  text,
+  options,
+  [Prompt.PartTypeId]: Prompt.PartTypeId
+})
+
+export const reasoning = (text: string, options: Prompt.ProviderOptions = none): Prompt.ReasoningPart => ({
+  type: "reasoning",
+  text,
+  options,
+  [Prompt.PartTypeId]: Prompt.PartTypeId
+})
+
+export const toolCall = (
+  { id, name, params, providerExecuted }: Pick<Prompt.ToolCallPart, "id" | "name" | "params" | "providerExecuted">,
+  options: Prompt.ProviderOptions = none
+): Prompt.ToolCallPart => ({
+  type: "tool-call",
+  id,
+  name,
+  params,
+  providerExecuted,
+  options,
+  [Prompt.PartTypeId]: Prompt.PartTypeId
+})
+
+export const toolResult = (
+  {
+    id,
+    isFailure,
+    name,
+    providerExecuted,
+    result
+  }: Pick<Prompt.ToolResultPart, "id" | "name" | "isFailure" | "result" | "providerExecuted">,
+  options: Prompt.ProviderOptions = none
+): Prompt.ToolResultPart => ({
+  type: "tool-result",
+  id,
+  name,
+  isFailure,
+  result,
+  providerExecuted,
+  options,
+  [Prompt.PartTypeId]: Prompt.PartTypeId
+})
+
+export const system = (content: string, options: Prompt.ProviderOptions = none): Prompt.SystemMessage => ({
+  role: "system",
+  content,
+  options,
+  [Prompt.MessageTypeId]: Prompt.MessageTypeId
+})
+
+export const user = (
+  content: Prompt.UserMessage["content"],
+  options: Prompt.ProviderOptions = none
+): Prompt.UserMessage => ({
+  role: "user",
+  content,
+  options,
+  [Prompt.MessageTypeId]: Prompt.MessageTypeId
+})
+
+export const assistant = (
+  content: Prompt.AssistantMessage["content"],
+  options: Prompt.ProviderOptions = none
+): Prompt.AssistantMessage => ({
+  role: "assistant",
+  content,
+  options,
+  [Prompt.MessageTypeId]: Prompt.MessageTypeId
+})
+
+export const tool = (
+  content: Prompt.ToolMessage["content"],
+  options: Prompt.ProviderOptions = none
+): Prompt.ToolMessage => ({
+  role: "tool",
+  content,
+  options,
+  [Prompt.MessageTypeId]: Prompt.MessageTypeId
+})
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Shared: nothing changes the options of a message. */
+const none: Prompt.ProviderOptions = {}

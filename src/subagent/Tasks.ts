@@ -1,0 +1,191 @@
+/**
+ * The tasks of one child: given, waited for by a call or by nobody, and told.
+ *
+ * ```
+ *  work ──► turn ──end──► the call that waits for it
+ *  begin ─► turn ──end──► a message for the parent, which is not idle until then
+ * ```
+ *
+ * Nobody who waits means no fiber: the child itself tells how the task ended, in the step in which its turn ends.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { MessageId, ToolCallId } from "../core/Id.js"
+import * as Origin from "../core/Origin.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
+import type { Message, Source } from "../inbox/Message.js"
+import * as History from "../session/History.js"
+import { Once } from "../session/Once.js"
+import type * as Restored from "../session/Restored.js"
+import type * as Session from "../session/Session.js"
+import type { SessionJournal } from "../session/SessionJournal.js"
+import type * as Turn from "../session/Turn.js"
+import type { AgentTree } from "./AgentTree.js"
+import * as SubagentResult from "./SubagentResult.js"
+
+/** A task that has ended. */
+export interface Done {
+  readonly end: Turn.TurnEnd
+  readonly result: SubagentResult.SubagentResult
+}
+
+/** Publishes as the child. */
+export type Tell = (body: AgentEvent.Body) => void
+
+export interface Options {
+  /** Of the child. */
+  readonly id: string
+  readonly parent: Session.Service
+  readonly tree: AgentTree
+  readonly session: Session.Service
+  readonly journal: SessionJournal | undefined
+  readonly tell: Tell
+}
+
+export class Tasks {
+  /** Those that nobody waits for, oldest first; gone when they have ended. */
+  private open: ReadonlyArray<Open> = none
+  /** Given by another process. */
+  private readonly left: ReadonlyArray<Left>
+  private isSilent = false
+
+  constructor(
+    private readonly options: Options,
+    left: ReadonlyArray<Restored.Task> = none
+  ) {
+    this.left = left.map(({ end, messageId, toolCallId }) => {
+      const order = end === undefined ? options.session.rejoin(messageId) : { end: Once.of(end), giveUp: Effect.void }
+      return { messageId, toolCallId, end: order.end, giveUp: order.giveUp }
+    })
+  }
+
+  /** Gives it a task and waits for the end. Interrupting it cancels the task. */
+  work(task: string): Effect.Effect<Done> {
+    const { journal, session } = this.options
+    return Effect.flatMap(Origin.current, ({ toolCallId }) => {
+      const filed = journal && (({ id }: Message) => journal.given(id, toolCallId))
+      return this.waited(session.turn(task, { source: "parent", reason: "parent", filed }))
+    })
+  }
+
+  /** As {@link work}, for a call that gave it the task already in another process: waits for that one's end. */
+  workOn(task: string): Effect.Effect<Done> {
+    return Effect.flatMap(Origin.current, ({ toolCallId }) => {
+      const given = this.left.find((task) => task.toolCallId === toolCallId)
+      if (given === undefined) return this.work(task)
+      return this.waited(Effect.onInterrupt(given.end, () => given.giveUp))
+    })
+  }
+
+  /** Gives it a task and does not wait. The parent is not idle meanwhile, and is told the end as a message. */
+  begin(task: string): Effect.Effect<void> {
+    return Effect.sync(() => void this.give(task, "parent"))
+  }
+
+  /** As {@link begin}, unless it was given a task before a restart. */
+  beginOnce(task: string): Effect.Effect<void> {
+    return this.left.length > 0 ? Effect.void : this.begin(task)
+  }
+
+  /** The tasks of another process that no call waits for: the parent is told their ends. */
+  get goOn(): Effect.Effect<void> {
+    return Effect.sync(() => {
+      for (const task of this.left) if (task.toolCallId === undefined) this.alone(task.messageId, task)
+    })
+  }
+
+  /** As {@link begin}, at once, from whomever; nothing when the child has ended. */
+  give(task: string, source: Source, id?: MessageId): Option.Option<Message> {
+    const { journal, session } = this.options
+    const filed = journal && (({ id }: Message) => journal.given(id))
+    return Option.map(session.order(task, { source, reason: "parent", filed, id }), ({ end, giveUp, message }) => {
+      this.alone(message.id, { end, giveUp })
+      return message
+    })
+  }
+
+  /** The parent closes the child, and is told no more ends. */
+  silence(): void {
+    this.isSilent = true
+  }
+
+  /** Stops or takes back those that nobody waits for, the latest first, and tells no parent. */
+  get giveUp(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.isSilent = true
+      const { open } = this
+      if (open.length === 0) return Effect.void
+      return Effect.forEach(open.toReversed(), ({ giveUp, release }) => Effect.ensuring(giveUp, Effect.sync(release)), {
+        discard: true
+      })
+    })
+  }
+
+  /** Nobody waits: the parent is not idle until it is told. */
+  private alone(messageId: MessageId, { end, giveUp }: Pick<Session.Order, "end" | "giveUp">): void {
+    const { journal, parent } = this.options
+    const open: Open = { giveUp, release: parent.retain() }
+    this.open = [...this.open, open]
+    end.observe((end) => {
+      this.open = this.open.filter((other) => other !== open)
+      const { result } = this.doneWith(end)
+      if (!this.isSilent) {
+        parent.inbox.childPort.tell(SubagentResult.announce(result, end))
+        journal?.told(messageId)
+      }
+      open.release()
+    })
+  }
+
+  /** A task that is stopped has an end too, and it is told; not that of one which was taken back before it began. */
+  private waited(end: Effect.Effect<Turn.TurnEnd>): Effect.Effect<Done> {
+    const { session } = this.options
+    const before = session.turns()
+    const doneWith = (end: Turn.TurnEnd) => this.doneWith(end)
+    const stopped = () =>
+      Effect.flatMap(session.isIdle, (idle) =>
+        idle && session.turns() > before ? Effect.map(session.awaitIdle, Option.map(doneWith)) : Effect.void
+      )
+    return Effect.map(Effect.onInterrupt(end, stopped), doneWith)
+  }
+
+  private doneWith(end: Turn.TurnEnd): Done {
+    const { id, session, tell, tree } = this.options
+    const usage = tree.shared.ledger.of(session.origin.sessionId)
+    const result = SubagentResult.make({
+      agentId: id,
+      end,
+      text: textOf(session, end),
+      // What no provider reported is not nothing, and is not told as nothing.
+      usage: usage.unknownCalls === usage.calls ? undefined : { input: usage.inputTokens, output: usage.outputTokens },
+      outputStreamed: tree.settings.outputStreamed
+    })
+    const { error, success, turns_used: turnsUsed } = result
+    tell({ _tag: "AgentCompleted", success, turnsUsed, ...(error === undefined ? {} : { error }) })
+    return { end, result }
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const none: ReadonlyArray<never> = []
+
+interface Open {
+  readonly giveUp: Effect.Effect<void>
+  /** Lets the parent be idle. */
+  readonly release: () => void
+}
+
+interface Left extends Pick<Session.Order, "end" | "giveUp"> {
+  readonly messageId: MessageId
+  readonly toolCallId: ToolCallId | undefined
+}
+
+/** What it said last, also when it was stopped. */
+const textOf = ({ history }: Session.Service, end: Turn.TurnEnd): string => {
+  if (end._tag === "Completed" || end._tag === "TurnLimit") return end.text
+  const last = history.messages.findLast((message) => message.role === "assistant" && History.textOf(message) !== "")
+  return Option.match(Option.fromNullable(last), { onNone: () => "", onSome: History.textOf })
+}
