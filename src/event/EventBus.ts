@@ -165,6 +165,9 @@ class Ring implements Subscription {
   private missed = 0
   private closed = false
   private reader: ((events: Effect.Effect<Batch>) => void) | undefined
+  // Made when first read, which most rings never are, and then the same for every batch.
+  private reading: Effect.Effect<Batch> | undefined
+  private waiting: Effect.Effect<Batch> | undefined
 
   constructor(
     private capacity: number,
@@ -198,20 +201,19 @@ class Ring implements Subscription {
   }
 
   get takeAll(): Effect.Effect<Batch> {
-    return this.next()
+    return (this.reading ??= Effect.suspend(() => {
+      if (this.events.length > 0) return Effect.succeed(this.take())
+      return this.closed ? Effect.succeedNone : (this.waiting ??= this.wait())
+    }))
   }
 
-  private next(): Effect.Effect<Batch> {
-    return Effect.suspend(() => {
-      if (this.events.length > 0) return Effect.succeed(this.take())
-      if (this.closed) return Effect.succeedNone
-      return Effect.async<Batch>((resume) => {
-        // Other fibers may have run since the look above.
-        if (this.events.length > 0 || this.closed) return resume(this.next())
-        // Not taken back when the reader is interrupted: waking who is gone takes nothing and loses nothing, and a way to
-        // take it back would cost every wait three times as much.
-        this.reader = resume
-      })
+  private wait(): Effect.Effect<Batch> {
+    return Effect.async<Batch>((resume) => {
+      // Other fibers may have run since the look above.
+      if (this.events.length > 0 || this.closed) return resume(this.takeAll)
+      // Not taken back when the reader is interrupted: waking who is gone takes nothing and loses nothing, and a way to
+      // take it back would cost every wait three times as much.
+      this.reader = resume
     })
   }
 
@@ -223,7 +225,7 @@ class Ring implements Subscription {
     const resume = this.reader
     this.reader = undefined
     // The reader takes when it runs: one that is interrupted before that loses nothing.
-    resume?.(this.next())
+    resume?.(this.takeAll)
   }
 
   private take(): Batch {

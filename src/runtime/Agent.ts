@@ -14,6 +14,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
+import * as Fork from "../core/Fork.js"
 import { IdGenerator, type SessionId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
 import * as AuditTrail from "../event/AuditTrail.js"
@@ -82,7 +83,7 @@ export const startWith = (
       const node = { origin, session, profile: options.profile }
       tree.add(node)
       yield* Effect.onError(restore(goOn), () => Scope.close(scope, Exit.void))
-      const loop = yield* Effect.forkDaemon(Effect.interruptible(session.run))
+      const loop = yield* Fork.detached(session.run)
       const agent = new RunningAgent({
         tree,
         session,

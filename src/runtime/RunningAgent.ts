@@ -128,9 +128,12 @@ export class RunningAgent implements Agent {
   halt(detail: string): Effect.Effect<void> {
     const { loop, session, tree } = this.parts
     if (!tree.journal.enabled) return session.halt(detail)
-    return Effect.all([Effect.ignore(tree.journal.freeze), session.halt(detail), Fiber.interrupt(loop)], {
-      discard: true
+    const halted = Effect.suspend(() => {
+      // Before the turn is halted, or the loop might take the next one.
+      loop.unsafeInterruptAsFork(FiberId.none)
+      return session.halt(detail)
     })
+    return Effect.all([Effect.ignore(tree.journal.freeze), halted, Fiber.await(loop)], { discard: true })
   }
 
   get compact() {

@@ -53,6 +53,14 @@ export class Admission {
     }, parentId)
   }
 
+  /** Files what the parent says beside a task: read at the next step. A task that was given before begins before. */
+  note(text: string): Message {
+    const { inbox } = this.host.session
+    if (this.isReceiving()) this.leadTheNext()
+    this.host.wake()
+    return inbox.port("parent").unsafeSend(text)
+  }
+
   /** Files words for a turn of their own. */
   enqueue(text: string, id?: MessageId): Message {
     this.host.wake()
@@ -83,6 +91,12 @@ export class Admission {
     return this.host.session.inbox.takeTurn(lead, later)
   }
 
+  /** What waits to begin a turn begins it, whatever is said before it has. */
+  private leadTheNext(): void {
+    const { inbox } = this.host.session
+    if (!this.isBegun() && !inbox.hasSteering()) this.lead = inbox.peek()[0]?.id
+  }
+
   private isBegun(): boolean {
     return this.host.session.state.correlationId !== undefined
   }
@@ -90,7 +104,7 @@ export class Admission {
   private admit(send: (options: Inbox.SendOptions) => Message, parentId: string): Message {
     const { host } = this
     const { session } = host
-    const { inbox, origin, redactor, state } = session
+    const { origin, redactor, state } = session
     if (!this.isReceiving()) {
       const isLate = host.isBusy() && host.stop().reason !== undefined && !this.isBegun()
       host.wake()
@@ -99,7 +113,7 @@ export class Admission {
       if (host.isTidying()) state.cut?.()
       return message
     }
-    if (!this.isBegun() && !inbox.hasSteering()) this.lead = inbox.peek()[0]?.id
+    this.leadTheNext()
     const message = send({ interjection: { parentId } })
     emit(session, {
       _tag: "UserInterjected",

@@ -22,7 +22,9 @@ import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import type { Interactor } from "../interaction/Interactor.js"
-import type { Restore } from "./Tidying.js"
+
+/** Makes waiting interruptible again. */
+export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /** What a turn does; it may ask somebody. */
 export type Work = Effect.Effect<void, never, Interactor>

@@ -94,6 +94,10 @@ class Session implements Service {
     return this.loop.admission.takeBack()
   }
 
+  note(text: string): Message {
+    return this.loop.admission.note(text)
+  }
+
   enqueue(text: string, id?: MessageId): Effect.Effect<Message> {
     return Effect.sync(() => this.loop.admission.enqueue(text, id))
   }

@@ -115,6 +115,8 @@ export interface Service {
   readonly forward: (message: Message) => void
   /** Takes back the words that the user sent and no turn has read yet, oldest first. Queued words stay. */
   readonly takeBack: () => ReadonlyArray<Message>
+  /** Hands in words of the parent, at once: read at the next step, of the turn that runs or is about to begin. */
+  readonly note: (text: string) => Message
   /** Hands in words for the next turn. */
   readonly enqueue: (text: string, id?: MessageId) => Effect.Effect<Message>
   /**

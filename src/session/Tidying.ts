@@ -9,6 +9,7 @@ import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as Compaction from "./Compaction.js"
+import type { Restore } from "./Legs.js"
 import { emit, type SessionContext } from "./SessionContext.js"
 import * as TokenBudget from "./TokenBudget.js"
 
@@ -19,9 +20,6 @@ export interface Tidying {
   /** Begins when it is called, also before the result is run: from then on {@link isRunning} is true. */
   readonly begin: () => Effect.Effect<void>
 }
-
-/** Makes waiting interruptible again. */
-export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /** What of a session this needs. */
 export interface Loop {

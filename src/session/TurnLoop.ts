@@ -18,7 +18,7 @@ import * as Interactor from "../interaction/Interactor.js"
 import * as Reopened from "../interaction/Reopened.js"
 import * as PermissionGate from "../permission/PermissionGate.js"
 import { Admission, type Host } from "./Admission.js"
-import { Legs, type Work } from "./Legs.js"
+import { Legs, type Restore, type Work } from "./Legs.js"
 import type * as Reopening from "./Reopening.js"
 import * as Restored from "./Restored.js"
 import { emit, setStatus, type SessionContext } from "./SessionContext.js"
@@ -151,7 +151,7 @@ export class TurnLoop implements Host, Tidying.Loop {
     setStatus(this.session, "thinking")
   }
 
-  cancellable(work: Work, restore: Tidying.Restore): Effect.Effect<void> {
+  cancellable(work: Work, restore: Restore): Effect.Effect<void> {
     const { interactor, limits, origin } = this.session
     const fork = (leg: Work) => Effect.forkDaemon(Origin.inFiber(origin)(leg))
     const legs = new Legs({ fork, patience: limits.stopWithin, failed: () => {} })
@@ -246,7 +246,7 @@ export class TurnLoop implements Host, Tidying.Loop {
   private work(
     input: ReadonlyArray<Message>,
     correlationId: CorrelationId,
-    restore: Tidying.Restore,
+    restore: Restore,
     begun: Turn.Begun | undefined
   ): Work {
     const { session, signal } = this

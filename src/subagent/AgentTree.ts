@@ -78,7 +78,7 @@ export class AgentTree {
   /** Children that are being made and are not among the nodes yet. */
   making = 0
 
-  /** `lastSubagent` is the highest number that a subagent of the tree was given in another process. */
+  /** `lastSubagent` is the highest number that a subagent of the tree was given before a restart. */
   constructor(
     readonly settings: Settings,
     readonly shared: Shared,

@@ -18,6 +18,7 @@ import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as ParentBridgedChannel from "../bridge/ParentBridgedChannel.js"
+import * as Fork from "../core/Fork.js"
 import { IdGenerator, type SessionId, type ToolCallId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
 import * as AgentEvent from "../event/AgentEvent.js"
@@ -194,7 +195,7 @@ class Child implements Subagent {
 
   /** Takes tasks from now on, until its scope is closed. */
   get start(): Effect.Effect<void> {
-    return Effect.flatMap(Effect.forkDaemon(Effect.interruptible(this.session.run)), (loop) => {
+    return Effect.flatMap(Fork.detached(this.session.run), (loop) => {
       this.loop = loop
       return Scope.addFinalizerExit(this.parts.scope, () => this.end)
     })

@@ -159,7 +159,7 @@ class Children implements Service, Subagent.Wiring {
       Effect.flatMap(child.session.isIdle, (idle) => {
         if (idle) return Effect.as(child.tasks.begin(message), `${id} has begun. Its end comes as a message.`)
         return Effect.as(
-          child.session.inbox.port("parent").send(message),
+          Effect.sync(() => child.session.note(message)),
           `${id} is working and reads this at its next step.`
         )
       })

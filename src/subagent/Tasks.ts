@@ -45,7 +45,7 @@ export interface Options {
 export class Tasks {
   /** Those that nobody waits for, oldest first; gone when they have ended. */
   private open: ReadonlyArray<Open> = none
-  /** Given by another process. */
+  /** Given before a restart. */
   private readonly left: ReadonlyArray<Left>
   private isSilent = false
 

@@ -1,0 +1,86 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { execFile } from "node:child_process"
+import {
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+
+/** The program as it is built, in a place of its own, as nobody has run it. */
+const installed = Effect.acquireRelease(
+  Effect.sync(() => {
+    const directory = mkdtempSync(join(tmpdir(), "assent-start-"))
+    cpSync(resolve("dist/bin"), join(directory, "bin"), { recursive: true })
+    symlinkSync(resolve("node_modules"), join(directory, "node_modules"))
+    const compiled = join(directory, "bin/program/compiled")
+    rmSync(compiled, { recursive: true, force: true })
+    const assent = (...args: ReadonlyArray<string>): Effect.Effect<string> =>
+      Effect.async((resume) => {
+        const env = { ...process.env, ASSENT_CONFIG_DIR: join(directory, "config") }
+        execFile(
+          process.execPath,
+          [join(directory, "bin/assent.js"), ...args, "--workspace", directory],
+          { env },
+          (error, out, wrong) =>
+            resume(error === null ? Effect.succeed(out) : Effect.dieMessage(`${error.message}: ${wrong}`))
+        ).stdin?.end()
+      })
+    const pieces = () =>
+      readdirSync(compiled, { recursive: true, encoding: "utf8" }).filter((name) => /\.js$/.test(name))
+    return { directory, compiled, assent, pieces }
+  }),
+  ({ directory }) => Effect.sync(() => rmSync(directory, { recursive: true }))
+)
+
+describe("how the program starts", () => {
+  it.scopedLive("a run keeps what was compiled for it, whole, and the next one takes it and keeps nothing", () =>
+    Effect.gen(function* () {
+      const { assent, compiled, pieces } = yield* installed
+      assert.match(yield* assent("run", "--model", "offline", "read bin/package.json"), /\{\}/)
+      const kept = pieces()
+      assert.isTrue(kept.some((name) => name.endsWith("/main.js")))
+      assert.isTrue(kept.some((name) => /\/Run-[^/]+\.js$/.test(name)))
+      assert.isAbove(kept.length, 20)
+      const contents = () => kept.map((name) => readFileSync(join(compiled, name)).toString("base64"))
+      const before = contents()
+      assert.match(yield* assent("run", "--model", "offline", "read bin/package.json"), /\{\}/)
+      assert.deepStrictEqual(pieces(), kept)
+      assert.deepStrictEqual(contents(), before)
+    })
+  )
+
+  it.scopedLive("a command that needs little of the program keeps nothing for those that need all of it", () =>
+    Effect.gen(function* () {
+      const { assent, compiled } = yield* installed
+      assert.match(yield* assent("--version"), /^\d+\.\d+\.\d+/)
+      yield* assent("sessions")
+      assert.throws(() => readdirSync(compiled))
+    })
+  )
+
+  it.scopedLive("what cannot be used is not used, and what cannot be kept is not kept", () =>
+    Effect.gen(function* () {
+      const { assent, compiled, pieces } = yield* installed
+      const run = assent("run", "--model", "offline", "read bin/package.json")
+      // A file where the directory would be: as good as a place that nobody may write to.
+      writeFileSync(compiled, "")
+      assert.match(yield* run, /\{\}/)
+      rmSync(compiled)
+      assert.match(yield* run, /\{\}/)
+      for (const [index, name] of pieces().entries()) {
+        const file = join(compiled, name)
+        if (index % 3 === 0) truncateSync(file, index % 2 === 0 ? 0 : 100)
+        else if (index % 3 === 1) writeFileSync(file, "what another program left here".repeat(100))
+      }
+      assert.match(yield* run, /\{\}/)
+    })
+  )
+})
