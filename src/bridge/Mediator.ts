@@ -18,13 +18,14 @@ import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
+import * as Fork from "../core/Fork.js"
 import type * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
 import * as AgentEvent from "../event/AgentEvent.js"
 import type * as AuditTrail from "../event/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
 import type { Settlement } from "../inbox/Door.js"
-import type { Raised, RequestLane } from "../inbox/RequestLane.js"
+import type { Entry, Raised, RequestLane } from "../inbox/RequestLane.js"
 import * as Interaction from "../interaction/Interaction.js"
 import * as InteractionAudit from "../interaction/InteractionAudit.js"
 import { InteractorUnavailable, type InteractionError } from "../interaction/InteractionError.js"
@@ -84,7 +85,17 @@ export const decide = (
 
 /** Mediates until the scope closes. */
 export const start = (options: Options): Effect.Effect<void, never, Scope.Scope> =>
-  Effect.flatMap(Effect.scope, (scope) => Effect.forkIn(Effect.interruptible(new Mediator(options, scope).run), scope))
+  Effect.flatMap(Effect.scope, (scope) => {
+    const mediator = new Mediator(options)
+    return Effect.uninterruptible(
+      Effect.flatMap(Fork.detached(mediator.run), (fiber) =>
+        Scope.addFinalizer(
+          scope,
+          Effect.suspend(() => Effect.zipRight(Fiber.interrupt(fiber), mediator.end))
+        )
+      )
+    )
+  })
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -103,37 +114,43 @@ type Answered = Interactor.Answered<Interaction.Interaction>
 class Mediator {
   private readonly held = new Map<string, Held>()
 
-  constructor(
-    private readonly options: Options,
-    private readonly scope: Scope.Scope
-  ) {}
+  constructor(private readonly options: Options) {}
 
   get run(): Effect.Effect<never> {
-    return Effect.forever(
-      Effect.flatMap(this.options.lane.take, (entries) =>
-        Effect.forEach(
-          entries,
-          (entry) => (entry._tag === "Ask" ? this.take(entry.raised) : this.drop(entry.requestId, entry.why)),
-          { discard: true }
-        )
+    const taken = (entries: ReadonlyArray<Entry>) =>
+      Effect.forEach(
+        entries,
+        (entry) => (entry._tag === "Ask" ? this.take(entry.raised) : this.drop(entry.requestId, entry.why)),
+        { discard: true }
       )
+    // What is forked where nothing is interruptible is not either, but where it says so.
+    return Effect.forever(Effect.flatMap(this.options.lane.take, (entries) => Effect.uninterruptible(taken(entries))))
+  }
+
+  /** Ends what is left. */
+  get end(): Effect.Effect<void> {
+    return Effect.suspend(() =>
+      Fiber.interruptAll([...this.held.values()].flatMap(({ fiber }) => (fiber === undefined ? [] : [fiber])))
     )
   }
 
   private take(raised: Raised): Effect.Effect<void> {
     const held: Held = { raised, fiber: undefined, why: undefined }
-    const { requestId } = raised.request
-    this.held.set(requestId, held)
-    const mediate = Effect.flatMap(Effect.exit(Effect.interruptible(this.ask(held))), (exit) =>
-      Effect.sync(() => {
-        this.held.delete(requestId)
-        // Whoever withdrew it has settled it already.
-        if (held.why === undefined) raised.reply.settle(requestId, settlement(exit, raised.request, this.by), this.by)
-      })
-    )
-    return Effect.map(Effect.forkIn(Effect.uninterruptible(mediate), this.scope), (fiber) => {
+    this.held.set(raised.request.requestId, held)
+    const mediate = Effect.matchCause(Effect.interruptible(this.ask(held)), {
+      onFailure: (cause) => this.settle(held, Exit.failCause(cause)),
+      onSuccess: (answered) => this.settle(held, Exit.succeed(answered))
+    })
+    return Effect.map(Effect.forkDaemon(mediate), (fiber) => {
       held.fiber = fiber
     })
+  }
+
+  private settle({ raised, why }: Held, exit: Exit.Exit<Answered, InteractionError>): void {
+    const { reply, request } = raised
+    this.held.delete(request.requestId)
+    // Whoever withdrew it has settled it already.
+    if (why === undefined) reply.settle(request.requestId, settlement(exit, request, this.by), this.by)
   }
 
   private drop(requestId: string, why: InteractionError): Effect.Effect<void> {

@@ -6,16 +6,22 @@
  * ```
  *  dist/bin/assent.js               this
  *  dist/bin/program/main.js, …      the program, in pieces that are loaded when they are asked for
- *  dist/bin/program/compiled/…      what V8 made of each piece, by its version; written by the first run that ends
+ *  dist/bin/program/compiled/…      what V8 made of each piece, by V8 and program; written by the first run that ends
  * ```
  *
- * V8 refuses what another version of it made, and a piece has the hash of its text in its name. Who could write something
- * false there could as well change the program.
+ * Of a text V8 looks at nothing but the length, and what was made of it it trusts. So what was made is found by a hash of
+ * the text, and a file is whole on the disk before it gets its name. Who could write something false there could as well
+ * change the program.
+ *
+ * To the bundled program there is no `process.report`: libsql would make a whole one, to learn which C library this is, and
+ * finds that out in another way.
  */
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
+import { createHash } from "node:crypto"
+import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from "node:fs"
 import { createRequire } from "node:module"
-import { basename, dirname, join, resolve } from "node:path"
+import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { cachedDataVersionTag } from "node:v8"
 import { Script } from "node:vm"
 
 /** What the bundler makes of a piece: a function of what CommonJS gives it. */
@@ -28,27 +34,35 @@ type Piece = (
 ) => void
 
 const program = join(dirname(fileURLToPath(import.meta.url)), "program")
-const compiled = join(program, "compiled", `${process.versions.v8}-${process.arch}`)
+const main = "main.js"
+const v8 = `${process.version}-${process.arch}-${cachedDataVersionTag().toString(16)}`
+// The other pieces have their hash in their name, and all of them are named in this one, or in one that is.
+const version = createHash("sha256")
+  .update(readFileSync(join(program, main)))
+  .digest("hex")
+  .slice(0, 16)
+const compiled = join(program, "compiled", v8, version)
 const loaded = new Map<string, { exports: object }>()
 /** What V8 had to read itself, by where the result is to be kept. */
 const fresh = new Map<string, Script>()
 const outside = createRequire(import.meta.url)
 
-const load = (file: string): object => {
-  const known = loaded.get(file)
+/** By its name: all pieces are in one directory. */
+const load = (name: string): object => {
+  const known = loaded.get(name)
   if (known !== undefined) return known.exports
   const module = { exports: {} }
-  loaded.set(file, module)
-  const directory = dirname(file)
-  const require = (id: string) => (id.startsWith(".") ? load(resolve(directory, id)) : outside(id))
+  loaded.set(name, module)
+  const file = join(program, name)
   // A script's value has no type.
-  const piece = compile(file).runInThisContext() as Piece
-  piece(module.exports, require, module, file, directory)
+  const piece = compile(file, join(compiled, name)).runInThisContext() as Piece
+  piece(module.exports, require, module, file, program)
   return module.exports
 }
 
-const compile = (file: string): Script => {
-  const place = join(compiled, basename(file))
+const require = (id: string): unknown => (id.startsWith("./") ? load(id.slice(2)) : outside(id))
+
+const compile = (file: string, place: string): Script => {
   const cachedData = readIfThere(place)
   // The bundler wrote ASCII: half the memory, and nothing to decode.
   const script = new Script(readFileSync(file, "latin1"), { filename: file, cachedData })
@@ -66,12 +80,15 @@ const readIfThere = (file: string): Buffer | undefined => {
 
 /** Only what runs agents has had most of the program compiled by its end; what other commands leave would be little. */
 const keep = (): void => {
-  if (fresh.size === 0 || ![...loaded.keys()].some((file) => /^(?:Run|Chat)-/.test(basename(file)))) return
+  if (fresh.size === 0 || ![...loaded.keys()].some((name) => /^(?:Run|Chat)-/.test(name))) return
   try {
     mkdirSync(compiled, { recursive: true })
     for (const [place, script] of fresh) {
       const half = `${place}.${process.pid}`
-      writeFileSync(half, script.createCachedData())
+      const file = openSync(half, "w")
+      writeSync(file, script.createCachedData())
+      fsyncSync(file)
+      closeSync(file)
       renameSync(half, place)
     }
   } catch {
@@ -80,4 +97,4 @@ const keep = (): void => {
 }
 
 process.on("exit", keep)
-load(join(program, "main.js"))
+load(main)

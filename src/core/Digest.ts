@@ -22,11 +22,17 @@ export const hmacSha256 = (key: string, text: string): string => createHmac("sha
 
 const sortKeys = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(sortKeys)
-  if (typeof value !== "object" || value === null) return value
-  if ("toJSON" in value && typeof value.toJSON === "function") return sortKeys(value.toJSON())
-  return Object.fromEntries(
-    Object.entries(value)
-      .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
-      .map(([key, member]) => [key, sortKeys(member)])
-  )
+  if (!isRecord(value)) return value
+  if (typeof value["toJSON"] === "function") return sortKeys(value["toJSON"]())
+  const sorted: Record<string, unknown> = {}
+  for (const key of Object.keys(value).sort()) {
+    const member = sortKeys(value[key])
+    // Set, that name would be no member but the prototype.
+    if (key === "__proto__") Object.defineProperty(sorted, key, { value: member, enumerable: true })
+    else sorted[key] = member
+  }
+  return sorted
 }
+
+const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
+  typeof value === "object" && value !== null

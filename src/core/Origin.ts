@@ -44,7 +44,6 @@ export const current: Effect.Effect<Origin> = Effect.withFiberRuntime((fiber) =>
 /** The origin of a fiber, for whoever holds it. */
 export const of = (fiber: Fiber.RuntimeFiber<unknown, unknown>): Origin => fiber.getFiberRef(currentRef)
 
-
 /** Runs an effect, and everything it forks, as `origin`. */
 export const withOrigin =
   (origin: Origin) =>
@@ -66,25 +65,33 @@ export const inToolCall =
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.locallyWith(self, currentRef, (origin) => ofCall(origin, toolCallId))
 
+/** The same turn at work in this tool call. */
+export const ofCall = (origin: Origin, toolCallId: ToolCallId): Origin => {
+  const { agent, correlationId, depth, parentSessionId, rootSessionId, sessionId, subagentId } = origin
+  if (origin.toolCallId === toolCallId) return origin
+  if (correlationId === undefined) return { ...origin, toolCallId }
+  return parentSessionId === undefined || subagentId === undefined
+    ? { sessionId, rootSessionId, agent, depth, correlationId, toolCallId }
+    : { sessionId, rootSessionId, agent, depth, parentSessionId, subagentId, correlationId, toolCallId }
+}
+
 /** As {@link withOrigin} for all that a fiber of its own does: one step, and nothing is put back. */
 export const inFiber =
   (origin: Origin) =>
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.zipRight(
-      Effect.updateFiberRefs((id, refs) => FiberRefs.updateAs(refs, { fiberId: id, fiberRef: currentRef, value: origin })),
+      Effect.updateFiberRefs((id, refs) =>
+        FiberRefs.updateAs(refs, { fiberId: id, fiberRef: currentRef, value: origin })
+      ),
       self
     )
 
-/** As {@link inToolCall} for who holds a fiber's local values: as part of the call from then on, and nothing is put back. */
-export const enterToolCall =
-  (toolCallId: ToolCallId) =>
-  (id: FiberId.Single, refs: FiberRefs.FiberRefs): FiberRefs.FiberRefs => {
-    const origin = FiberRefs.getOrDefault(refs, currentRef)
-    return FiberRefs.updateAs(refs, { fiberId: id, fiberRef: currentRef, value: ofCall(origin, toolCallId) })
-  }
-
 /** The origin as it is kept with the fiber of this id, to be set together with other local values. */
 export const local = (origin: Origin, id: FiberId.Single) => [currentRef, [[id, origin]]] as const
+
+/** The same for a fiber that goes on as part of the given tool call. */
+export const inCall = (toolCallId: ToolCallId, id: FiberId.Single, refs: FiberRefs.FiberRefs) =>
+  local(ofCall(FiberRefs.getOrDefault(refs, currentRef), toolCallId), id)
 
 /** How an origin is shown to a person: `[subagent:code_reviewer]` for a child, nothing for a root. */
 export const chip = (origin: { readonly agentPath: string; readonly subagentId?: string | undefined }): string =>
@@ -93,14 +100,6 @@ export const chip = (origin: { readonly agentPath: string; readonly subagentId?:
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
-
-const ofCall = (origin: Origin, toolCallId: ToolCallId): Origin => {
-  const { agent, correlationId, depth, parentSessionId, rootSessionId, sessionId, subagentId } = origin
-  if (correlationId === undefined) return { ...origin, toolCallId }
-  return parentSessionId === undefined || subagentId === undefined
-    ? { sessionId, rootSessionId, agent, depth, correlationId, toolCallId }
-    : { sessionId, rootSessionId, agent, depth, parentSessionId, subagentId, correlationId, toolCallId }
-}
 
 const currentRef: FiberRef.FiberRef<Origin> = globalValue("assent/core/Origin", () =>
   FiberRef.unsafeMake<Origin>(outside, { join: (parent) => parent })

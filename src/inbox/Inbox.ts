@@ -78,7 +78,9 @@ export interface Options {
 }
 
 export const make = (options: Options = {}): Effect.Effect<Service> =>
-  Effect.zipWith(IdGenerator, Effect.clock, (ids, clock) => new SessionInbox(ids, clock, options))
+  Effect.flatMap(IdGenerator, (ids) =>
+    Effect.clockWith((clock) => Effect.succeed(new SessionInbox(ids, clock, options)))
+  )
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -43,13 +43,14 @@ export const InteractionRequest = Schema.Struct({
 export const make = <I extends Interaction>(interaction: I): Effect.Effect<InteractionRequest<I>> =>
   Effect.withFiberRuntime((fiber) => Effect.succeed(unsafeMake(interaction, fiber)))
 
-/** The same for whoever holds the fiber that asks: one step less. */
+/** The same for whoever holds the fiber that asks, one step less; as this origin, if that is not the fiber's. */
 export const unsafeMake = <I extends Interaction>(
   interaction: I,
-  fiber: Fiber.RuntimeFiber<unknown, unknown>
+  fiber: Fiber.RuntimeFiber<unknown, unknown>,
+  origin: Origin.Origin = Origin.of(fiber)
 ): InteractionRequest<I> => {
   const context = fiber.currentContext
-  const { agent, correlationId = noTurn, parentSessionId, sessionId, subagentId, toolCallId } = Origin.of(fiber)
+  const { agent, correlationId = noTurn, parentSessionId, sessionId, subagentId, toolCallId } = origin
   const open = Context.get(context, Reopened)?.take(interaction, toolCallId)
   // It stands for the question that it goes on with: under its id, and since when that was asked.
   const { issuedAt, requestId } = open ?? {

@@ -52,7 +52,7 @@ export class Check {
     readonly fiber: Fiber.RuntimeFiber<unknown, unknown>,
     { runtimeFlags }: FiberStatus.Running
   ) {
-    this.origin = Origin.of(fiber)
+    this.origin = Origin.ofCall(Origin.of(fiber), call.id)
     this.resolved = undefined
     this.clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
     this.isInterruptible = RuntimeFlags.interruption(runtimeFlags)

@@ -14,8 +14,10 @@ import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import type * as FiberStatus from "effect/FiberStatus"
 import * as Option from "effect/Option"
+import { isKnown } from "../core/Known.js"
 import * as Spans from "../core/Spans.js"
 import type { ApproveAnswer } from "../interaction/Interaction.js"
 import type { InteractionError } from "../interaction/InteractionError.js"
@@ -71,6 +73,16 @@ export interface Service {
    * here stands in for the gate's own.
    */
   readonly check: (
+    proposal: Proposal,
+    authority?: Authority | undefined
+  ) => Effect.Effect<Verdict, never, Interactor.Interactor>
+  /**
+   * As {@link check}, for whoever holds the fiber that is to run the result: an exit where nothing has to be waited for, as
+   * for most calls.
+   */
+  readonly checkIn: (
+    fiber: Fiber.RuntimeFiber<unknown, unknown>,
+    status: FiberStatus.Running,
     proposal: Proposal,
     authority?: Authority | undefined
   ) => Effect.Effect<Verdict, never, Interactor.Interactor>
@@ -130,18 +142,21 @@ class Gate implements Service {
   constructor(private readonly options: Options) {}
 
   check(proposal: Proposal, authority = this.options.authority): Deciding {
+    return Effect.withFiberRuntime((fiber, status) => this.checkIn(fiber, status, proposal, authority))
+  }
+
+  checkIn(
+    fiber: Fiber.RuntimeFiber<unknown, unknown>,
+    status: FiberStatus.Running,
+    proposal: Proposal,
+    authority = this.options.authority
+  ): Deciding {
     const { call } = proposal
     const { spans = Spans.off } = this.options
-    if (spans === Spans.off) {
-      return Effect.withFiberRuntime((fiber, status) =>
-        this.begin(new Check.Check(this.options, call, fiber, status), proposal, authority)
-      )
-    }
-    return Effect.withFiberRuntime((fiber, status) => {
-      const check = new Check.Check(this.options, call, fiber, status)
-      const begun = Effect.suspend(() => this.begin(check, proposal, authority))
-      return spans.within(() => spanOf(call, () => check.resolved), begun)
-    })
+    const check = new Check.Check(this.options, call, fiber, status)
+    if (spans === Spans.off) return this.begin(check, proposal, authority)
+    const begun = Effect.suspend(() => this.begin(check, proposal, authority))
+    return spans.within(() => spanOf(call, () => check.resolved), begun)
   }
 
   guard(entry: ToolRegistry.Entry, encoded: unknown): Effect.Effect<string | undefined> {
@@ -253,7 +268,7 @@ class Gate implements Service {
     const key = PermissionRule.rememberKey(subject)
     return this.after(now, ApprovalForm.make(now, key, this.options.redactor), (form) => {
       const { fiber } = now.check
-      const request = InteractionRequest.unsafeMake(form, fiber)
+      const request = InteractionRequest.unsafeMake(form, fiber, now.check.origin)
       const asked = { requestId: request.requestId, askedAt: request.issuedAt }
       // Whoever waited in line may find that an earlier answer decided this call too; that decision is the one to report.
       let known: Decision | undefined
@@ -339,10 +354,6 @@ class Gate implements Service {
     return isKnown(settled) ? Effect.succeed(denied(settled.value)) : Effect.map(settled, denied)
   }
 }
-
-/** Whether an effect has its value already, so that whoever wants it can go on at once. */
-const isKnown = <A, E, R>(effect: Effect.Effect<A, E, R>): effect is Effect.Effect<A, E, R> & Exit.Success<A, E> =>
-  Exit.isExit(effect) && Exit.isSuccess(effect)
 
 const noWarnings: ReadonlyArray<string> = []
 

@@ -8,18 +8,20 @@
  * A lone call runs in the fiber of its turn, which spares it a fiber of its own: see `Legs`.
  */
 import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
+import type * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
-import * as Option from "effect/Option"
 import * as Origin from "../core/Origin.js"
 import { canonicalJson } from "../core/Digest.js"
+import { isKnown } from "../core/Known.js"
 import * as Redaction from "../core/Redaction.js"
 import type { Interactor } from "../interaction/Interactor.js"
 import * as Guard from "../permission/Guard.js"
-import type { Allowed } from "../permission/PermissionGate.js"
+import type { Allowed, Verdict } from "../permission/PermissionGate.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
@@ -28,6 +30,7 @@ import type { Legs, Work } from "./Legs.js"
 import * as Restored from "./Restored.js"
 import type { RunningCall } from "./RunningCalls.js"
 import * as SessionSpan from "./SessionSpan.js"
+import { editedResult, messageOf, presentable, resultOf, tookTooLong, unknownTool } from "./ToolEnd.js"
 import { emit, flushOutput, setStatus, type SessionContext } from "./SessionContext.js"
 
 /** What runs a call that may run, from the moment it is called; nothing when its result is known without. */
@@ -74,7 +77,7 @@ export class Batch {
 
   /** Decides about the call of a batch of one. */
   prepareOnly(call: ToolCall): Effect.Effect<Prepared, never, Interactor> {
-    return this.whenRoom(this.inCall(call, 0))
+    return this.whenRoom(this.prepare(0, call))
   }
 
   /** Runs it as a section of its turn, and goes on. */
@@ -133,7 +136,7 @@ export class Batch {
     return Effect.gen(this, function* () {
       const permits = calls.length > parallelTools ? yield* Effect.makeSemaphore(parallelTools) : undefined
       for (const [index, call] of calls.entries()) {
-        const run = yield* Effect.catchAllCause(this.inCall(call, index), (cause) => {
+        const run = yield* Effect.catchAllCause(this.prepare(index, call), (cause) => {
           if (Cause.isInterrupted(cause)) return Effect.failCause(cause)
           this.crashed(index, call, cause)
           return nothing
@@ -204,38 +207,54 @@ export class Batch {
       : emit(session, { ...told, summary, duration: session.now() - startedAt })
   }
 
-  /** Decides about one call, as that call. */
-  private inCall(call: ToolCall, index: number): Effect.Effect<Prepared, never, Interactor> {
-    const enter = Effect.updateFiberRefs((id, refs) => {
-      this.outer ??= refs
-      return Origin.enterToolCall(call.id)(id, refs)
+  /** Decides about one call. */
+  private prepare(index: number, call: ToolCall): Effect.Effect<Prepared, never, Interactor> {
+    return Effect.withFiberRuntime((fiber, status) => {
+      const { session } = this
+      const entry = session.tools.get(call.name)
+      const past = this.before?.get(call.id)
+      if (past !== undefined && Restored.stateOf(past) !== "proposed") {
+        return Effect.succeed(this.goOn(index, past, entry))
+      }
+      if (entry === undefined || entry.handler === undefined) {
+        this.end(index, call, "invalid", unknownTool(session.tools, call.name))
+        return nothing
+      }
+      const decoded = entry.decode(call.params)
+      if (Either.isLeft(decoded)) {
+        this.end(index, call, "invalid", `Invalid arguments for ${call.name}: ${decoded.left}`)
+        return nothing
+      }
+      // Merged for the tools that look at their arguments; many a call is asked about, and waits, without it.
+      const looks = entry.validate !== undefined || entry.preview !== undefined
+      const context = looks ? session.contextOf(entry) : undefined
+      const proposal = { call, entry, params: decoded.right, context }
+      const decided = (verdict: Verdict) => {
+        if (verdict._tag === "Allowed") return Effect.succeed(() => this.guarded(index, call, entry, verdict))
+        this.end(index, call, verdict.outcome, verdict.text)
+        return nothing
+      }
+      const checked = session.gate.checkIn(fiber, status, proposal, session.state.authority)
+      if (isKnown(checked)) return decided(checked.value)
+      // What takes its time, or runs code of the tool, does so as part of the call.
+      const enter = Effect.updateFiberRefs((id, refs) => {
+        this.outer ??= refs
+        return this.entered(call, id, refs, undefined)
+      })
+      return Effect.flatMap(enter, () => Effect.flatMap(checked, decided))
     })
-    return Effect.flatMap(enter, () => this.prepare(index, call))
   }
 
-  private prepare(index: number, call: ToolCall): Effect.Effect<Prepared, never, Interactor> {
-    const { session } = this
-    const entry = session.tools.get(call.name)
-    const past = this.before?.get(call.id)
-    if (past !== undefined && Restored.stateOf(past) !== "proposed")
-      return Effect.succeed(this.goOn(index, past, entry))
-    if (entry === undefined || entry.handler === undefined) {
-      this.end(index, call, "invalid", unknownTool(session.tools, call.name))
-      return nothing
-    }
-    const decoded = entry.decode(call.params)
-    if (Either.isLeft(decoded)) {
-      this.end(index, call, "invalid", `Invalid arguments for ${call.name}: ${decoded.left}`)
-      return nothing
-    }
-    // Merged for the tools that look at their arguments; many a call is asked about, and waits, without it.
-    const looks = entry.validate !== undefined || entry.preview !== undefined
-    const context = looks ? session.contextOf(entry) : undefined
-    const proposal = { call, entry, params: decoded.right, context }
-    return Effect.flatMap(session.gate.check(proposal, session.state.authority), (verdict) => {
-      if (verdict._tag === "Allowed") return Effect.succeed(() => this.guarded(index, call, entry, verdict))
-      this.end(index, call, verdict.outcome, verdict.text)
-      return nothing
+  /** A fiber's local values as part of the call, and with the tool's own context. */
+  private entered(
+    call: ToolCall,
+    id: FiberId.Single,
+    refs: FiberRefs.FiberRefs,
+    context: Context.Context<never> | undefined
+  ): FiberRefs.FiberRefs {
+    const origin = Origin.inCall(call.id, id, refs)
+    return FiberRefs.updateManyAs(refs, {
+      entries: context === undefined ? [origin] : [origin, [FiberRef.currentContext, [[id, context]]]]
     })
   }
 
@@ -304,12 +323,33 @@ export class Batch {
       const back = this.calls.length === 1 ? this.back() : Effect.void
       return room ? back : Effect.zipRight(session.bus.awaitRoom, back)
     }
-    const handled = handle(session, entry, allowed.params)
+    const handled = this.handled(call, entry, allowed.params)
     const traced = SessionSpan.tool(session, call, allowed.encoded, (exit) => resultOf(entry, exit), handled)
     return Effect.matchCauseEffect(traced, {
       onFailure: (cause) => over(Exit.failCause(cause)),
       onSuccess: (value) => over(Exit.succeed(value))
     })
+  }
+
+  /** The handler, as part of the call until its fiber ends or whoever runs it puts {@link back} what was there. */
+  private handled(call: ToolCall, entry: ToolRegistry.Entry, params: unknown): Effect.Effect<unknown, unknown> {
+    const { handler, timeout } = entry
+    const { session } = this
+    if (handler === undefined) return Effect.dieMessage(`${entry.name} has no handler`)
+    const enter = Effect.updateFiberRefs((id, refs) => {
+      // One of many has a fiber of its own.
+      if (this.calls.length === 1) this.outer ??= refs
+      const outer = FiberRefs.getOrDefault(refs, FiberRef.currentContext)
+      return this.entered(call, id, refs, session.spans.keep(outer, session.contextOf(entry)))
+    })
+    return Effect.flatMap(enter, () =>
+      timeout === undefined
+        ? handler(params)
+        : Effect.timeoutFail(
+            Effect.suspend(() => handler(params)),
+            { duration: timeout, onTimeout: () => tookTooLong }
+          )
+    )
   }
 }
 
@@ -318,78 +358,3 @@ export class Batch {
 // -----------------------------------------------------------------------------------------------------------------
 
 const nothing: Effect.Effect<Prepared> = Effect.succeed(undefined)
-
-/** The handler, in a context of its own until its fiber ends or whoever runs it puts back what was there. */
-const handle = (
-  session: SessionContext,
-  entry: ToolRegistry.Entry,
-  params: unknown
-): Effect.Effect<unknown, unknown> => {
-  const { handler, timeout } = entry
-  if (handler === undefined) return Effect.dieMessage(`${entry.name} has no handler`)
-  const enter = Effect.updateFiberRefs((id, refs) => {
-    const outer = FiberRefs.getOrDefault(refs, FiberRef.currentContext)
-    const inner = session.spans.keep(outer, session.contextOf(entry))
-    return FiberRefs.updateAs(refs, { fiberId: id, fiberRef: FiberRef.currentContext, value: inner })
-  })
-  const run = Effect.flatMap(enter, () => handler(params))
-  return timeout === undefined ? run : Effect.timeoutFail(run, { duration: timeout, onTimeout: () => tookTooLong })
-}
-
-/** Told apart from every failure of a handler. */
-const tookTooLong = Symbol("took too long")
-
-const resultOf = (
-  entry: ToolRegistry.Entry,
-  exit: Exit.Exit<unknown, unknown>
-): { readonly outcome: ToolOutcome; readonly result: unknown } => {
-  if (Exit.isSuccess(exit)) {
-    const encoded = Either.try(() => entry.encode(exit.value))
-    return Either.match(encoded, {
-      onLeft: () => ({ outcome: "failed", result: `${entry.name} returned something its schema does not allow.` }),
-      onRight: (result) => ({ outcome: "succeeded", result })
-    })
-  }
-  const failure = Cause.failureOption(exit.cause)
-  if (Option.isSome(failure)) {
-    if (failure.value === tookTooLong) {
-      return { outcome: "failed", result: `${entry.name} took too long and was stopped.` }
-    }
-    const encoded = Either.try(() => entry.encodeFailure(failure.value))
-    return {
-      outcome: "failed",
-      result: Either.getOrElse(encoded, () => `${entry.name} failed: ${messageOf(failure.value)}`)
-    }
-  }
-  if (Cause.isInterruptedOnly(exit.cause)) return { outcome: "cancelled", result: "The call was cancelled." }
-  return { outcome: "failed", result: `${entry.name} crashed: ${messageOf(Cause.squash(exit.cause))}` }
-}
-
-const messageOf = (error: unknown): string => {
-  if (error instanceof Error) return error.message
-  return typeof error === "object" && error !== null ? canonicalJson(error) : String(error)
-}
-
-const unknownTool = (tools: ToolRegistry.Service, name: string): string => {
-  const known = tools.entries.map((entry) => entry.name).join(", ")
-  return `There is no tool ${JSON.stringify(name)}. ${known === "" ? "No tools are available." : `Available: ${known}.`}`
-}
-
-/** Tells the model that the arguments were not the ones it wrote. */
-const editedResult = (result: unknown, params: unknown): unknown => {
-  const notice = `The user edited the arguments before approving: ${JSON.stringify(params)}`
-  return typeof result === "string" ? `${notice}\n\n${result}` : { notice, result }
-}
-
-/** A result as the model gets to see it: JSON, masked, and not too long. */
-const presentable = (session: SessionContext, result: unknown): Either.Either<unknown, unknown> =>
-  Either.try(() => {
-    const { limits, redactor } = session
-    const text = typeof result === "string" ? result : JSON.stringify(result)
-    if (text === undefined) return null
-    if (text.length <= limits.maxResult) return redactor.value(result)
-    // Masked first: a secret that the cut goes through would not be found any more.
-    const masked = redactor.text(text)
-    const kept = masked.slice(0, limits.maxResult)
-    return `${kept}\n[cut: ${masked.length - kept.length} of ${masked.length} characters left out]`
-  })

@@ -12,9 +12,10 @@ import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import type { Interactor } from "../interaction/Interactor.js"
 import * as Grant from "../permission/Grant.js"
 import type { Resolution } from "../permission/PermissionGate.js"
+import type * as Restored from "../session/Restored.js"
 import type * as Session from "../session/Session.js"
 import type { AgentTree } from "./AgentTree.js"
-import type * as SubagentOrder from "./SubagentOrder.js"
+import * as SubagentOrder from "./SubagentOrder.js"
 
 /** What somebody allowed a child that is about to be made. */
 export interface Granted {
@@ -88,9 +89,31 @@ export class Envelopes {
   }
 
   /** Grants what somebody allowed this order before a restart. */
-  grant(callId: ToolCallId, order: SubagentOrder.SubagentOrder, { envelope: tools }: SubagentOrder.Recipe): void {
+  private grant(
+    callId: ToolCallId,
+    order: SubagentOrder.SubagentOrder,
+    { envelope: tools }: SubagentOrder.Recipe
+  ): void {
     if (tools === undefined) return
     this.granted.set(callId, { id: this.idOf(callId), tools, order: Digest.digest(order) })
+  }
+
+  /** Grants what somebody allowed the orders of these calls, and nobody has made. */
+  regrant(
+    calls: ReadonlyArray<Restored.RestoredCall>,
+    recipeOf: (order: SubagentOrder.SubagentOrder) => Effect.Effect<SubagentOrder.Recipe, string>
+  ): Effect.Effect<void> {
+    return Effect.forEach(
+      calls,
+      ({ call, decided }) => {
+        const order =
+          decided?.method === "envelope" && decided.granted ? SubagentOrder.decode(call.params) : Option.none()
+        if (Option.isNone(order)) return Effect.void
+        // An order that cannot be carried out any more is refused where it is carried out.
+        return Effect.ignore(Effect.map(recipeOf(order.value), (recipe) => this.grant(call.id, order.value, recipe)))
+      },
+      { discard: true }
+    )
   }
 
   /** What was granted to exactly this order of this call, once. */

@@ -40,6 +40,7 @@ import { Tasks, type Tell } from "./Tasks.js"
 
 export interface Options {
   readonly tree: AgentTree
+  readonly family: Family
   readonly id: string
   readonly recipe: SubagentOrder.Recipe
   readonly model: Model.Service
@@ -52,14 +53,21 @@ export interface Options {
   readonly allowed: ReadonlyArray<string> | undefined
   /** How far another process had come with it. */
   readonly restored?: Restored.RestoredSession | undefined
-  /** Wires the child, whose session is there by the time it is asked for. */
-  readonly wire: (child: {
-    readonly session: () => Session.Service
-    readonly interactor: Interactor.Service
-    readonly scope: Scope.Scope
-  }) => Wiring
-  /** Called when it has ended. */
-  readonly ended: () => void
+}
+
+/** The children that this one is made beside. */
+export interface Family {
+  /** Wires a child, whose session is there by the time it is asked for. */
+  readonly wire: (
+    recipe: SubagentOrder.Recipe,
+    child: {
+      readonly session: () => Session.Service
+      readonly interactor: Interactor.Service
+      readonly scope: Scope.Scope
+    }
+  ) => Wiring
+  /** Called when a child has ended. */
+  readonly ended: (id: string) => void
 }
 
 /** What a session is made with to have children of its own. */
@@ -114,7 +122,7 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
       port: parent.inbox.childPort,
       timeouts: tree.settings.timeouts
     })
-    const wiring = options.wire({ session: () => session, interactor: bridge, scope })
+    const wiring = options.family.wire(recipe, { session: () => session, interactor: bridge, scope })
     const session: Session.Service = yield* Scope.extend(
       Session.make({
         policy: shared.policy,
@@ -221,10 +229,10 @@ class Child implements Subagent {
     const { loop } = this
     const stopped = loop === undefined ? Effect.void : Fiber.interrupt(loop)
     return Effect.map(Effect.zipRight(this.tasks.giveUp, stopped), () => {
-      const { ended, tree } = this.options
+      const { family, id, tree } = this.options
       tree.delete(this.session.origin.sessionId)
       this.parts.tell({ _tag: "AgentStatusChanged", status: "done" })
-      ended()
+      family.ended(id)
     })
   }
 }

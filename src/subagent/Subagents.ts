@@ -87,7 +87,7 @@ export const wired = (options: Options): Subagent.Wiring => new Children(options
 // -----------------------------------------------------------------------------------------------------------------
 
 // Every session has one, and most never have a child: what is not needed for that is made with the first.
-class Children implements Service, Subagent.Wiring {
+class Children implements Service, Subagent.Wiring, Subagent.Family {
   private children: Map<string, Subagent.Subagent> | undefined
   private names: Paths | undefined
   private granted: Envelopes | undefined
@@ -122,7 +122,9 @@ class Children implements Service, Subagent.Wiring {
     Context.make(Subagents, this as Service).pipe(Context.add(ToolSettings, this.options.settings ?? noSettings))
 
   validate(order: Wanted): Effect.Effect<void, string> {
-    return Effect.flatMap(this.recipe(order), (recipe) => Effect.zipRight(this.model(recipe), this.room))
+    return Effect.flatMap(this.recipe(order), (recipe) =>
+      Effect.flatMap(this.model(recipe), () => (this.crowded === undefined ? Effect.void : Effect.fail(this.crowded)))
+    )
   }
 
   describe(order: Wanted, task: string): Effect.Effect<ToolDisplay, string> {
@@ -218,7 +220,7 @@ class Children implements Service, Subagent.Wiring {
       const waiting = (own?.batch?.calls ?? []).filter(({ ended }) => ended === undefined)
       const isWaiting = (id: ToolCallId | undefined) => waiting.some(({ call }) => call.id === id)
       for (const request of Restored.requestsOf(own)) this.envelopes.remember(request)
-      yield* this.regrant(waiting)
+      yield* this.envelopes.regrant(waiting, (order) => this.recipe(order))
       for (const restored of all.sessions) {
         const { opened } = restored
         if (opened.parentSessionId !== session.origin.sessionId) continue
@@ -289,7 +291,9 @@ class Children implements Service, Subagent.Wiring {
       Effect.flatMap(Origin.current, ({ toolCallId }) => {
         const granted = this.granted?.take(order, toolCallId)
         return Effect.flatMap(this.recipe(order), (recipe) =>
-          Effect.flatMap(Effect.zipLeft(restore(this.model(recipe)), this.room), (model) => {
+          Effect.flatMap(restore(this.model(recipe)), (model) => {
+            const { crowded } = this
+            if (crowded !== undefined) return Effect.fail(crowded)
             const { tree } = this.options
             // Others make theirs between this look and the moment at which the child is there.
             tree.making++
@@ -299,10 +303,16 @@ class Children implements Service, Subagent.Wiring {
               const allowed = granted?.tools ?? every
               return this.adopt({ id, recipe, model, path: this.paths.next(recipe.name), toolCallId, allowed })
             })
-            return Effect.ensuring(
-              making,
-              Effect.sync(() => tree.making--)
-            )
+            return Effect.matchCauseEffect(making, {
+              onFailure: (cause) => {
+                tree.making--
+                return Effect.failCause(cause)
+              },
+              onSuccess: (child) => {
+                tree.making--
+                return Effect.succeed(child)
+              }
+            })
           })
         )
       })
@@ -313,45 +323,31 @@ class Children implements Service, Subagent.Wiring {
     child: Pick<Subagent.Options, "id" | "recipe" | "model" | "path" | "toolCallId" | "allowed" | "restored">
   ): Effect.Effect<Subagent.Subagent> {
     const { scope, tree } = this.options
-    const { id, recipe } = child
-    const children = (this.children ??= new Map())
-    const made = Subagent.make(
-      {
-        tree,
-        id,
-        recipe,
-        model: child.model,
-        parent: this.session,
-        path: child.path,
-        toolCallId: child.toolCallId,
-        allowed: child.allowed,
-        restored: child.restored,
-        wire: (own) => wired({ tree, settings: recipe.settings, ...own }),
-        ended: () => children.delete(id)
-      },
-      scope
-    )
-    return Effect.map(made, (made) => {
-      children.set(id, made)
+    const options: Subagent.Options = {
+      tree,
+      family: this,
+      id: child.id,
+      recipe: child.recipe,
+      model: child.model,
+      parent: this.session,
+      path: child.path,
+      toolCallId: child.toolCallId,
+      allowed: child.allowed,
+      restored: child.restored
+    }
+    return Effect.map(Subagent.make(options, scope), (made) => {
+      this.children = (this.children ?? new Map()).set(made.id, made)
       return made
     })
   }
 
-  /** What somebody allowed children that were not made yet. */
-  private regrant(calls: ReadonlyArray<Restored.RestoredCall>): Effect.Effect<void> {
-    return Effect.forEach(
-      calls,
-      ({ call, decided }) => {
-        const order =
-          decided?.method === "envelope" && decided.granted ? SubagentOrder.decode(call.params) : Option.none()
-        if (Option.isNone(order)) return Effect.void
-        // An order that cannot be carried out any more is refused where it is carried out.
-        return Effect.ignore(
-          Effect.map(this.recipe(order.value), (recipe) => this.envelopes.grant(call.id, order.value, recipe))
-        )
-      },
-      { discard: true }
-    )
+  wire({ settings }: SubagentOrder.Recipe, own: Pick<Options, "session" | "interactor" | "scope">): Subagent.Wiring {
+    const { interactor, scope, session } = own
+    return wired({ tree: this.options.tree, session, interactor, scope, settings })
+  }
+
+  ended(id: string): void {
+    this.children?.delete(id)
   }
 
   /** The one it had, else its parent's. */
@@ -366,13 +362,12 @@ class Children implements Service, Subagent.Wiring {
     return recipe.model === undefined ? this.session.model : this.options.tree.settings.resolveModel(recipe.model)
   }
 
-  private get room(): Effect.Effect<void, string> {
-    return Effect.suspend(() => {
-      const { settings, size } = this.options.tree
-      return settings.maxChildren !== undefined && size >= settings.maxChildren
-        ? Effect.fail(`There are ${size} subagents already, and no more are allowed. Close one first.`)
-        : Effect.void
-    })
+  /** Why there is no room for another. */
+  private get crowded(): string | undefined {
+    const { settings, size } = this.options.tree
+    return settings.maxChildren !== undefined && size >= settings.maxChildren
+      ? `There are ${size} subagents already, and no more are allowed. Close one first.`
+      : undefined
   }
 
   /** While it works, the user's words may be meant for it. */

@@ -125,9 +125,10 @@ export class Tasks {
   private alone(messageId: MessageId, { end, giveUp }: Pick<Session.Order, "end" | "giveUp">): void {
     const { journal, parent } = this.options
     const open: Open = { giveUp, release: parent.retain() }
-    this.open = [...this.open, open]
+    // Mostly there is one, and what a spread makes has room for sixteen more.
+    this.open = this.open.length === 0 ? [open] : [...this.open, open]
     end.observe((end) => {
-      this.open = this.open.filter((other) => other !== open)
+      this.open = this.open.length === 1 ? none : this.open.filter((other) => other !== open)
       const { result } = this.doneWith(end)
       if (!this.isSilent) {
         parent.inbox.childPort.tell(SubagentResult.announce(result, end))

@@ -66,6 +66,17 @@ describe("how the program starts", () => {
     })
   )
 
+  it.scopedLive("a program that was changed takes nothing of what was compiled before, be it of the same length", () =>
+    Effect.gen(function* () {
+      const { assent, directory } = yield* installed
+      yield* assent("run", "--model", "offline", "read bin/package.json")
+      const version = (yield* assent("--version")).trim()
+      const main = join(directory, "bin/program/main.js")
+      writeFileSync(main, readFileSync(main, "latin1").replaceAll(version, version.replaceAll(/\d/g, "7")))
+      assert.strictEqual((yield* assent("--version")).trim(), version.replaceAll(/\d/g, "7"))
+    })
+  )
+
   it.scopedLive("what cannot be used is not used, and what cannot be kept is not kept", () =>
     Effect.gen(function* () {
       const { assent, compiled, pieces } = yield* installed

@@ -1,0 +1,67 @@
+/** What a tool's end comes to, as the model gets to see it. */
+import * as Cause from "effect/Cause"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import { canonicalJson } from "../core/Digest.js"
+import type { ToolOutcome } from "../core/ToolOutcome.js"
+import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import type { SessionContext } from "./SessionContext.js"
+
+/** Told apart from every failure of a handler. */
+export const tookTooLong = Symbol("took too long")
+
+export const resultOf = (
+  entry: ToolRegistry.Entry,
+  exit: Exit.Exit<unknown, unknown>
+): { readonly outcome: ToolOutcome; readonly result: unknown } => {
+  if (Exit.isSuccess(exit)) {
+    const encoded = Either.try(() => entry.encode(exit.value))
+    return Either.match(encoded, {
+      onLeft: () => ({ outcome: "failed", result: `${entry.name} returned something its schema does not allow.` }),
+      onRight: (result) => ({ outcome: "succeeded", result })
+    })
+  }
+  const failure = Cause.failureOption(exit.cause)
+  if (Option.isSome(failure)) {
+    if (failure.value === tookTooLong) {
+      return { outcome: "failed", result: `${entry.name} took too long and was stopped.` }
+    }
+    const encoded = Either.try(() => entry.encodeFailure(failure.value))
+    return {
+      outcome: "failed",
+      result: Either.getOrElse(encoded, () => `${entry.name} failed: ${messageOf(failure.value)}`)
+    }
+  }
+  if (Cause.isInterruptedOnly(exit.cause)) return { outcome: "cancelled", result: "The call was cancelled." }
+  return { outcome: "failed", result: `${entry.name} crashed: ${messageOf(Cause.squash(exit.cause))}` }
+}
+
+export const messageOf = (error: unknown): string => {
+  if (error instanceof Error) return error.message
+  return typeof error === "object" && error !== null ? canonicalJson(error) : String(error)
+}
+
+export const unknownTool = (tools: ToolRegistry.Service, name: string): string => {
+  const known = tools.entries.map((entry) => entry.name).join(", ")
+  return `There is no tool ${JSON.stringify(name)}. ${known === "" ? "No tools are available." : `Available: ${known}.`}`
+}
+
+/** Tells the model that the arguments were not the ones it wrote. */
+export const editedResult = (result: unknown, params: unknown): unknown => {
+  const notice = `The user edited the arguments before approving: ${JSON.stringify(params)}`
+  return typeof result === "string" ? `${notice}\n\n${result}` : { notice, result }
+}
+
+/** A result as the model gets to see it: JSON, masked, and not too long. */
+export const presentable = (session: SessionContext, result: unknown): Either.Either<unknown, unknown> =>
+  Either.try(() => {
+    const { limits, redactor } = session
+    const text = typeof result === "string" ? result : JSON.stringify(result)
+    if (text === undefined) return null
+    if (text.length <= limits.maxResult) return redactor.value(result)
+    // Masked first: a secret that the cut goes through would not be found any more.
+    const masked = redactor.text(text)
+    const kept = masked.slice(0, limits.maxResult)
+    return `${kept}\n[cut: ${masked.length - kept.length} of ${masked.length} characters left out]`
+  })
