@@ -97,17 +97,14 @@ class Judge {
       if (scope?.allowTmp === true) allowed.push(...temporary)
       if (scope?.allowHome === true && home !== undefined) allowed.push(home)
       this.roots = yield* Effect.forEach(allowed, (root) => this.links.real(this.path.resolve(root)))
-      this.places = yield* Effect.forEach(
-        protectedPaths,
-        (text) => {
-          const place = this.path.resolve(workspace, text)
-          return Effect.map(this.links.real(place), (real) => ({
-            paths: [...new Set([place.toLowerCase(), real.toLowerCase()])],
-            basename: this.path.basename(place).toLowerCase()
-          }))
-        },
-        { concurrency: "unbounded" }
-      )
+      // One after the other: most lie in one directory, which is then looked up once.
+      this.places = yield* Effect.forEach(protectedPaths, (text) => {
+        const place = this.path.resolve(workspace, text)
+        return Effect.map(this.links.real(place), (real) => ({
+          paths: [...new Set([place.toLowerCase(), real.toLowerCase()])],
+          basename: this.path.basename(place).toLowerCase()
+        }))
+      })
     })
   }
 

@@ -4,7 +4,7 @@
  * A transient failure is tried again after a delay that doubles, or as long as the provider said. Interrupting the
  * generation keeps the text that had arrived.
  */
-import * as Prompt from "@effect/ai/Prompt"
+import type * as Prompt from "@effect/ai/Prompt"
 import * as Channel from "effect/Channel"
 import type * as Chunk from "effect/Chunk"
 import * as Duration from "effect/Duration"
@@ -20,6 +20,7 @@ import type * as Redaction from "../core/Redaction.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import * as Model from "../model/Model.js"
 import type { ToolCall } from "../tool/ToolCall.js"
+import * as PromptMessage from "./PromptMessage.js"
 import { emit, setStatus, type SessionContext } from "./SessionContext.js"
 import * as TokenBudget from "./TokenBudget.js"
 
@@ -188,7 +189,7 @@ class Collector {
     this.tellDelta(block, this.shown?.end() ?? "")
     this.tell({ _tag: "BlockEnded", block })
     if (text !== "" || Object.keys(options).length > 0) {
-      this.content.push(block === "text" ? Prompt.textPart({ text, options }) : Prompt.reasoningPart({ text, options }))
+      this.content.push(block === "text" ? PromptMessage.text(text, options) : PromptMessage.reasoning(text, options))
     }
     this.block = undefined
     this.text = ""
@@ -222,30 +223,14 @@ class Collector {
         // Some servers leave ids out or repeat them, also those of earlier steps; a result must name exactly one call.
         const taken = part.id === "" || this.isTaken(part.id)
         const id = (taken && !providerExecuted ? this.newCallId() : part.id) as ToolCallId
-        this.content.push(
-          Prompt.toolCallPart({
-            id,
-            name: part.name,
-            params: part.params,
-            providerExecuted,
-            options: part.metadata ?? {}
-          })
-        )
+        const { metadata, name, params } = part
+        this.content.push(PromptMessage.toolCall({ id, name, params, providerExecuted }, metadata))
         if (!providerExecuted) this.calls.push({ id, name: part.name, params: part.params })
         return undefined
       }
       case "tool-result":
         // A result the provider made itself travels with the assistant's message.
-        this.content.push(
-          Prompt.toolResultPart({
-            id: part.id,
-            name: part.name,
-            isFailure: part.isFailure,
-            result: part.result,
-            providerExecuted: true,
-            options: part.metadata ?? {}
-          })
-        )
+        this.content.push(PromptMessage.toolResult({ ...part, providerExecuted: true }, part.metadata))
         return undefined
       case "finish": {
         this.finishReason = part.reason

@@ -201,10 +201,19 @@ export class Batch {
     session.journal?.ended(toolResult)
     flushOutput(session, call.id)
     const summary = Redaction.summarize(toolResult.result, session.redactor)
-    const told = { _tag: "ToolCallEnded", toolCallId: call.id, tool: call.name, outcome: toolResult.outcome } as const
+    const { id: toolCallId, name: tool } = call
+    const ended = toolResult.outcome
+    // Named one by one: fields behind a spread give every event a shape of its own, which outlives many collections.
     return startedAt === undefined
-      ? emit(session, { ...told, summary })
-      : emit(session, { ...told, summary, duration: session.now() - startedAt })
+      ? emit(session, { _tag: "ToolCallEnded", toolCallId, tool, outcome: ended, summary })
+      : emit(session, {
+          _tag: "ToolCallEnded",
+          toolCallId,
+          tool,
+          outcome: ended,
+          summary,
+          duration: session.now() - startedAt
+        })
   }
 
   /** Decides about one call. */

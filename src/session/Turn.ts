@@ -211,8 +211,9 @@ export class Turn {
     TokenBudget.spend(session, { model, usage, kind: "call" })
     const { correlationId } = session.state
     if (correlationId !== undefined) session.journal?.used(correlationId, step, model, finishReason, usage)
-    const ended = { _tag: "ModelCallEnded", model, step, finishReason, usage } as const
-    return emit(session, finishReason === interrupted ? { ...ended, interrupted: true } : ended)
+    return finishReason === interrupted
+      ? emit(session, { _tag: "ModelCallEnded", model, step, finishReason, usage, interrupted: true })
+      : emit(session, { _tag: "ModelCallEnded", model, step, finishReason, usage })
   }
 
   private answered(exit: Exit.Exit<Generated, ModelError>): Work {

@@ -307,12 +307,9 @@ export class TurnLoop implements Host, Tidying.Loop {
     this.running = undefined
     state.output = undefined
     const suspended = this.options.permissions.endTurn(origin.sessionId)
-    const { detail, ...told } = Turn.report(end)
-    emit(this.session, {
-      _tag: "TurnEnded",
-      ...told,
-      ...(detail === undefined ? {} : { detail: redactor.text(detail) })
-    })
+    const { detail, reason, steps } = Turn.report(end)
+    if (detail === undefined) emit(this.session, { _tag: "TurnEnded", reason, steps })
+    else emit(this.session, { _tag: "TurnEnded", reason, steps, detail: redactor.text(detail) })
     state.correlationId = undefined
     this.giveBack()
     if (suspended) this.tellPermissions()

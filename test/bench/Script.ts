@@ -15,9 +15,9 @@ export interface Reply {
 
 export type Script = ReadonlyArray<Reply>
 
-/** A run of so many turns with one call each, and then words. */
-export const turns = (count: number): Script => [
-  ...Array.from({ length: count }, (_, i): Reply => ({ calls: [call(i)], text: "" })),
+/** A run of so many turns with one call each, numbered from `first`, and then words. */
+export const turns = (count: number, first = 0): Script => [
+  ...Array.from({ length: count }, (_, i): Reply => ({ calls: [call(first + i)], text: "" })),
   words
 ]
 

@@ -182,7 +182,7 @@ const chat = Effect.gen(function* () {
 const history = Effect.gen(function* () {
   const after = (size: number) =>
     Effect.gen(function* () {
-      const script = [...Script.turns(size), ...Script.turns(50)]
+      const script = [...Script.turns(size), ...Script.turns(50, size)]
       const count = Workload.tally()
       const layer = yield* runtime({ model: mock(script, count), count })
       return Workload.timedPart(

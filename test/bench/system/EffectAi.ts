@@ -68,7 +68,7 @@ const turn = Effect.map(run(Script.turns(50)), (once) => Workload.timed(50, once
 
 const history = Effect.gen(function* () {
   const after = (size: number) => {
-    const script = [...Script.turns(size), ...Script.turns(50)]
+    const script = [...Script.turns(size), ...Script.turns(50, size)]
     const count = Workload.tally()
     return Effect.map(looped(script, count), (loop) =>
       Workload.timedPart(

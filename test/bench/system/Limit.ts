@@ -69,7 +69,7 @@ const turn = Effect.sync(() => Workload.timed(50, run(Script.turns(50), add)))
 const history = Effect.sync(() => {
   const after = (size: number) => {
     const earlier = Script.turns(size)
-    const script = [...earlier, ...Script.turns(50)]
+    const script = [...earlier, ...Script.turns(50, size)]
     return Workload.timedPart(
       50,
       Effect.gen(function* () {
