@@ -88,7 +88,7 @@ export const start = (options: Options): Effect.Effect<void, never, Scope.Scope>
   Effect.flatMap(Effect.scope, (scope) => {
     const mediator = new Mediator(options)
     return Effect.uninterruptible(
-      Effect.flatMap(Fork.detached(mediator.run), (fiber) =>
+      Effect.flatMap(Fork.detached(Effect.interruptible(mediator.run)), (fiber) =>
         Scope.addFinalizer(
           scope,
           Effect.suspend(() => Effect.zipRight(Fiber.interrupt(fiber), mediator.end))

@@ -14,6 +14,7 @@ import * as Chunk from "effect/Chunk"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import { RequestId } from "../core/Id.js"
 import type { Interaction } from "../interaction/Interaction.js"
@@ -49,8 +50,8 @@ export type Outcome = Exit.Exit<Interactor.Answered<Interaction>, InteractionErr
 export interface Entry {
   readonly request: InteractionRequest
   readonly resume: Interactor.Settle
-  /** Waits for room in the lane, is in it, or was taken out of it by a reader. */
-  place: "waiting" | "lined" | "shown"
+  /** Waits for room in the lane, is in it, was taken out of it by a reader, or has ended. */
+  place: "waiting" | "lined" | "shown" | "gone"
 }
 
 export interface DialogDesk {
@@ -85,17 +86,18 @@ export const make = (id: string, capacity: number, left?: (request: InteractionR
   const room = Math.max(1, capacity)
   const entries = new Map<string, Entry>()
   const line = new Set<Entry>()
-  // A request becomes a dialog when it is taken: many end before that.
-  const lane = new Set<Entry | Ended>()
-  const readers = new Set<() => void>()
+  const lane = new Lane()
+  const readers = new Map<Fiber.RuntimeFiber<unknown, unknown>, () => void>()
   const winners = new Winners()
+  /** From this many on, those who are gone are looked for. */
+  let manyReaders = fewReaders
   let lined = 0
   let closed = false
 
   // Readers are woken, not handed a dialog: one that is interrupted in this moment must not take it to its grave.
   const wake = () => {
     if (readers.size === 0) return
-    for (const reader of readers) reader()
+    for (const resume of readers.values()) resume()
     readers.clear()
   }
   const admit = (entry: Entry) => {
@@ -116,37 +118,46 @@ export const make = (id: string, capacity: number, left?: (request: InteractionR
     entries.delete(requestId)
     left?.(entry.request)
     winners.add(requestId, by ?? "somebody else")
-    if (entry.place === "waiting") line.delete(entry)
-    else if (entry.place === "shown") {
+    const { place } = entry
+    entry.place = "gone"
+    if (place === "waiting") line.delete(entry)
+    else if (place === "shown") {
       lane.add(by === undefined ? Closed({ requestId, status }) : Closed({ requestId, status, by }))
       wake()
     } else {
-      lane.delete(entry)
+      lane.skip()
       lined--
       admitNext()
     }
   }
   const takeOne = (): Dialog | undefined => {
-    for (const next of lane) {
-      lane.delete(next)
-      if ("_tag" in next) return next
-      next.place = "shown"
-      lined--
-      admitNext()
-      return Opened({ request: next.request })
-    }
-    return undefined
+    const next = lane.take()
+    if (next === undefined || "_tag" in next) return next
+    next.place = "shown"
+    lined--
+    admitNext()
+    // A request becomes a dialog only here: many end before that.
+    return Opened({ request: next.request })
   }
-  const available = Effect.async<void>((resume) => {
-    if (lane.size > 0 || closed) return resume(Effect.void)
-    const reader = () => resume(Effect.void)
-    readers.add(reader)
-    return Effect.sync(() => readers.delete(reader))
-  })
+  // Whoever is woken looks again. One that is interrupted stays among the readers for a while: to take it out at once would
+  // cost every wait three times as much, and waking who is gone takes nothing and loses nothing.
+  const whenThere = <A, E>(again: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Effect.withFiberRuntime((fiber) =>
+      Effect.async((resume) => {
+        // Other fibers may have run since the look before.
+        if (lane.size > 0 || closed) return resume(again)
+        if (readers.size >= manyReaders) forgetReaders()
+        readers.set(fiber, () => resume(again))
+      })
+    )
+  const forgetReaders = () => {
+    for (const fiber of readers.keys()) if (fiber.unsafePoll() !== null) readers.delete(fiber)
+    manyReaders = Math.max(fewReaders, 2 * readers.size)
+  }
   const take: Effect.Effect<Dialog> = Effect.suspend(() => {
     const dialog = takeOne()
     if (dialog !== undefined) return Effect.succeed(dialog)
-    return closed ? Effect.interrupt : Effect.zipRight(available, take)
+    return closed ? Effect.interrupt : whenThere(take)
   })
   const takeAll: Effect.Effect<Chunk.Chunk<Dialog>, Option.Option<never>> = Effect.suspend(() => {
     const dialogs: Array<Dialog> = []
@@ -155,7 +166,7 @@ export const make = (id: string, capacity: number, left?: (request: InteractionR
       if (dialog !== undefined) dialogs.push(dialog)
     }
     if (dialogs.length > 0) return Effect.succeed(Chunk.unsafeFromArray(dialogs))
-    return closed ? Effect.fail(Option.none()) : Effect.zipRight(available, takeAll)
+    return closed ? Effect.fail(Option.none()) : whenThere(takeAll)
   })
 
   const post: DialogDesk["post"] = (request, resume) => {
@@ -181,9 +192,15 @@ export const make = (id: string, capacity: number, left?: (request: InteractionR
     take,
     takeAll,
     ask: (request) =>
-      Effect.async((resume) => {
-        const withdraw = post(request, resume)
-        return Effect.sync(withdraw)
+      Effect.uninterruptibleMask((restore) => {
+        let withdraw: (() => void) | undefined
+        const outcome = Effect.async<Interactor.Answered<Interaction>, InteractionError>((resume) => {
+          withdraw = post(request, resume)
+        })
+        return Effect.catchAllCause(restore(outcome), (cause) => {
+          withdraw?.()
+          return Effect.failCause(cause)
+        })
       }),
     post,
     find: (requestId) => entries.get(requestId),
@@ -217,3 +234,51 @@ export const make = (id: string, capacity: number, left?: (request: InteractionR
 // -----------------------------------------------------------------------------------------------------------------
 
 type Ended = Extract<Dialog, { readonly _tag: "Closed" }>
+
+const fewReaders = 16
+
+/** What is to be taken, in order. What ends before is skipped then, because finding it would cost more than all the rest. */
+class Lane {
+  private items: Array<Entry | Ended | undefined> = []
+  private taken = 0
+  private gone = 0
+
+  /** How many there are to be taken. */
+  get size(): number {
+    return this.items.length - this.taken - this.gone
+  }
+
+  add(item: Entry | Ended): void {
+    this.items.push(item)
+  }
+
+  take(): Entry | Ended | undefined {
+    while (this.taken < this.items.length) {
+      const next = this.items[this.taken]
+      this.items[this.taken++] = undefined
+      if (isThere(next)) {
+        this.clearAway(this.taken)
+        return next
+      }
+      this.gone--
+    }
+    return undefined
+  }
+
+  /** Says that one of them has ended. */
+  skip(): void {
+    this.gone++
+    this.clearAway(this.taken + this.gone)
+  }
+
+  // When it is half of them, so that each is moved once at most for every one that is cleared away.
+  private clearAway(useless: number): void {
+    if (useless < 32 || useless * 2 < this.items.length) return
+    this.items = this.items.filter(isThere)
+    this.taken = 0
+    this.gone = 0
+  }
+}
+
+const isThere = (item: Entry | Ended | undefined): item is Entry | Ended =>
+  item !== undefined && ("_tag" in item || item.place !== "gone")

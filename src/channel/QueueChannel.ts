@@ -155,16 +155,18 @@ class QueueInteractor implements Interactor.Service {
   }
 
   // Not a field, as `request` is: a copy of this interactor that asks in another way must not have it.
-  post(request: InteractionRequest, settle: Interactor.Settle): Effect.Effect<(() => void) | undefined> {
-    return Effect.withFiberRuntime((fiber) => {
-      const { line } = this
-      // Whoever waits in line asks again for what is known when its turn comes, and that takes a fiber.
-      if (line?.tryEnter() === false) return Effect.succeed(undefined)
-      const limited = this.limited(request, fiber)
-      const posted = () =>
-        Effect.succeed(line === undefined ? this.desk.post(request, settle) : this.inTurn(line, request, settle))
-      return limited === Effect.void ? posted() : Effect.flatMap(limited, posted)
-    })
+  post(
+    request: InteractionRequest,
+    settle: Interactor.Settle,
+    fiber: Fiber.RuntimeFiber<unknown, unknown>
+  ): Effect.Effect<(() => void) | undefined> {
+    const { line } = this
+    // Whoever waits in line asks again for what is known when its turn comes, and that takes a fiber.
+    if (line?.tryEnter() === false) return Effect.succeed(undefined)
+    const limited = this.limited(request, fiber)
+    const posted = () =>
+      Effect.succeed(line === undefined ? this.desk.post(request, settle) : this.inTurn(line, request, settle))
+    return limited === Effect.void ? posted() : Effect.flatMap(limited, posted)
   }
 
   /** Leaves the line in the step in which the request ends. */

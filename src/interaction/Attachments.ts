@@ -11,7 +11,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Clock from "effect/Clock"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
+import { isKnown } from "../core/Known.js"
 import type * as Redaction from "../core/Redaction.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import { FormProgress } from "./FormProgress.js"
@@ -46,20 +47,18 @@ export class Attachments {
 
   /** Lets an interactor take part until the scope closes; it is asked at once what is open. */
   attach(interactor: Interactor.Service): Effect.Effect<void, never, Scope.Scope> {
-    return Effect.asVoid(
-      Effect.acquireRelease(
-        Effect.suspend(() => {
-          const attachment: Attachment = { interactor }
-          this.attached = [...this.attached, attachment]
-          return Effect.as(
-            Effect.forEach([...this.host.raised.values()], (raised) => this.show(attachment, raised), {
-              discard: true
-            }),
-            attachment
-          )
-        }),
-        (attachment) => Effect.suspend(() => this.detach(attachment))
-      )
+    return Effect.uninterruptible(
+      Effect.flatMap(Effect.scope, (scope) => {
+        const attachment: Attachment = { interactor }
+        this.attached = [...this.attached, attachment]
+        const raised = [...this.host.raised.values()]
+        return Effect.zipRight(
+          Scope.addFinalizer(scope, Effect.uninterruptible(Effect.suspend(() => this.detach(attachment)))),
+          raised.length === 0
+            ? Effect.void
+            : Effect.forEach(raised, (raised) => this.show(attachment, raised), { discard: true })
+        )
+      })
     )
   }
 
@@ -93,24 +92,26 @@ export class Attachments {
     next: () => Effect.Effect<A, InteractionError>
   ): Effect.Effect<A, InteractionError> {
     const { interactor } = attachment
-    const { options, request } = raised
+    const { fiber, options, request } = raised
     // Whoever comes for the prompt slot was rechecked as it got it.
     const isRechecked = options?.recheck === undefined || Interaction.takesPromptSlot(request.interaction._tag)
     if (interactor.post === undefined || !isRechecked) return raised.after(this.show(attachment, raised), next)
     if (!this.isToShow(attachment, raised)) return next()
     const came = (exit: Answer) => this.came(attachment, raised, checked(request, interactor.id, exit))
-    return Effect.matchCauseEffect(interactor.post(request, came), {
+    const posted = (withdraw: (() => void) | undefined) => {
+      if (withdraw === undefined) return raised.after(this.show(attachment, raised), next)
+      this.shows(attachment, raised, withdraw)
+      return next()
+    }
+    const posting = interactor.post(request, came, fiber)
+    if (isKnown(posting)) return posted(posting.value)
+    return Effect.matchCauseEffect(posting, {
       onFailure: (cause) =>
         raised.step(() => {
           came(Exit.failCause(cause))
           return next()
         }),
-      onSuccess: (withdraw) =>
-        raised.step(() => {
-          if (withdraw === undefined) return raised.after(this.show(attachment, raised), next)
-          this.shows(attachment, raised, withdraw)
-          return next()
-        })
+      onSuccess: (withdraw) => raised.step(() => posted(withdraw))
     })
   }
 

@@ -85,12 +85,10 @@ export interface Options {
 
 /** Closing the scope cancels what is open, what waits in line, and what comes later. */
 export const make = (options: Options): Effect.Effect<Service, never, Scope.Scope> =>
-  Effect.flatMap(Effect.scope, (scope) =>
-    Effect.acquireRelease(
-      Effect.sync(() => new Broker(options, scope)),
-      (broker) => broker.close
-    )
-  )
+  Effect.flatMap(Effect.scope, (scope) => {
+    const broker = new Broker(options, scope)
+    return Effect.as(Scope.addFinalizer(scope, broker.close), broker)
+  })
 
 /** A broker as the program's interactor. */
 export const layer = (
@@ -107,13 +105,42 @@ export const layer = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-type Asked<I extends Interaction.Interaction> = Effect.Effect<Interactor.Answered<I>, InteractionError>
 type AnyAnswered = Interactor.Answered<Interaction.Interaction>
+
+const none: ReadonlyMap<string, Raised> = new Map()
 type Ending = Effect.Effect<AnyAnswered, InteractionError>
 
+/**
+ * From the first step on only waiting is interruptible. Many may wait for long, so nothing is left on the stack of one that
+ * waits but what goes on with its answer: every step that can fail tidies up after itself.
+ */
+class BrokerInteractor implements Interactor.Service {
+  readonly id = "broker"
+  readonly relay = false
+
+  constructor(private readonly broker: Broker) {}
+
+  // A field, so that a copy of this has it; the other is none, so that a copy which asks in another way has not.
+  readonly request: Interactor.Service["request"] = (request, options) =>
+    Effect.uninterruptibleMask((restore) => this.requestMasked(request, options, restore))
+
+  requestMasked<I extends Interaction.Interaction>(
+    request: InteractionRequest<I>,
+    options: Interactor.Options<I> | undefined,
+    restore: DialogQueue.Restore
+  ): Effect.Effect<Interactor.Answered<I>, InteractionError> {
+    return Effect.withFiberRuntime((fiber) => {
+      // Whatever settles it has an answer of the request's own kind, which the entries of all kinds cannot say.
+      const raised = new Raised(this.broker, request, options as Raised["options"], fiber, restore)
+      return this.broker.ask(raised) as Effect.Effect<Interactor.Answered<I>, InteractionError>
+    })
+  }
+}
+
 class Broker implements Service, Attachments.Host {
-  /** What is being asked, until its end is told. By then it is settled; it can be answered until it is. */
-  readonly raised = new Map<string, Raised>()
+  readonly interactor: Interactor.Service = new BrokerInteractor(this)
+  /** Made with the first question: thousands of brokers may have none. */
+  private questions: Map<string, Raised> | undefined
   private readonly winners = new Winners()
   private readonly attachments: Attachments.Attachments
   private readonly slot = DialogQueue.make()
@@ -126,27 +153,12 @@ class Broker implements Service, Attachments.Host {
     this.attachments = new Attachments.Attachments(this, scope)
   }
 
-  get redactor(): Redaction.Redactor {
-    return this.options.redactor ?? Redaction.shapesOnly
+  get raised(): ReadonlyMap<string, Raised> {
+    return this.questions ?? none
   }
 
-  readonly interactor: Interactor.Service = {
-    id: "broker",
-    relay: false,
-    request: <I extends Interaction.Interaction>(
-      request: InteractionRequest<I>,
-      options?: Interactor.Options<I>
-    ): Asked<I> =>
-      // From here on only waiting is interruptible. Many may wait here for long, so nothing is left on the stack of one
-      // that waits but what goes on with its answer: every step that can fail tidies up after itself.
-      Effect.uninterruptibleMask((restore) =>
-        Effect.withFiberRuntime((fiber) => {
-          const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
-          // Whatever settles it has an answer of the request's own kind, which the entries of all kinds cannot say.
-          const raised = new Raised(this, request, options as Raised["options"], clock, restore)
-          return this.ask(raised) as Asked<I>
-        })
-      )
+  get redactor(): Redaction.Redactor {
+    return this.options.redactor ?? Redaction.shapesOnly
   }
 
   attach(interactor: Interactor.Service): Effect.Effect<void, never, Scope.Scope> {
@@ -240,7 +252,7 @@ class Broker implements Service, Attachments.Host {
         })
   }
 
-  private ask(raised: Raised): Ending {
+  ask(raised: Raised): Ending {
     if (!Interaction.takesPromptSlot(raised.request.interaction._tag)) return raised.step(() => this.raise(raised))
     const atHead = () => {
       raised.holdsSlot = true
@@ -252,11 +264,14 @@ class Broker implements Service, Attachments.Host {
   private recheck(raised: Raised): Ending {
     const { options, restore } = raised
     if (options?.recheck === undefined) return this.raise(raised)
-    return raised.after(restore(options.recheck), (known) => {
+    const rechecked = (known: Option.Option<AnyAnswered["answer"]>): Ending => {
       if (Option.isNone(known)) return this.raise(raised)
       this.release(raised)
       return Effect.succeed({ answer: known.value, by: "policy", how: "recheck" })
-    })
+    }
+    return options.recheckNow === undefined
+      ? raised.after(restore(options.recheck), rechecked)
+      : rechecked(options.recheckNow())
   }
 
   private raise(raised: Raised): Ending {
@@ -274,7 +289,8 @@ class Broker implements Service, Attachments.Host {
       return new InteractionCancelled({ requestId: request.requestId })
     }
     const everybody = this.attachments.join(raised)
-    this.raised.set(request.requestId, raised)
+    this.questions ??= new Map()
+    this.questions.set(request.requestId, raised)
     if (this.options.journal !== undefined) {
       return raised.after(InteractionRecord.raised(this.options, request), (end) => {
         this.tell(raised, InteractionEvent.requested(request, this.redactor))
@@ -321,7 +337,7 @@ class Broker implements Service, Attachments.Host {
 
   private forget(raised: Raised): void {
     const { requestId } = raised.request
-    if (this.raised.get(requestId) === raised) this.raised.delete(requestId)
+    if (this.questions?.get(requestId) === raised) this.questions.delete(requestId)
   }
 
   private release(raised: Raised): void {

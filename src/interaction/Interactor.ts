@@ -41,6 +41,8 @@ export interface Answered<I extends Interaction> {
 export interface Options<I extends Interaction> {
   /** May already know the answer. Whoever keeps a line evaluates it when the request reaches the head. */
   readonly recheck?: Effect.Effect<Option.Option<Answer<I>>> | undefined
+  /** The same for whoever can use it in the step it is in. Given beside {@link recheck}, never alone. */
+  readonly recheckNow?: (() => Option.Option<Answer<I>>) | undefined
   /**
    * Why the question was taken back. Read by whoever tells its end, once asking was interrupted: a question that ran out of
    * time further down has not been cancelled by anybody.
@@ -62,15 +64,32 @@ export interface Service {
     options?: Options<I>
   ) => Effect.Effect<Answered<I>, InteractionError>
   /**
+   * As {@link request}, for whoever lets nothing be interrupted but the waiting: that is what `restore` is put around. Whoever
+   * wraps an interactor leaves this out, and the next one too, or the wrapper is passed by.
+   */
+  readonly requestMasked?: RequestMasked | undefined
+  /**
    * As {@link request}, for an interactor that would only park the fiber that waits: files the question, without a recheck,
-   * and yields how it is withdrawn; nothing when the question has to wait for its turn, and is to be asked by `request`.
-   * `settle` is called once, in the step in which the question ends, or never once it was withdrawn; it must not throw.
-   * Whoever wraps an interactor leaves this out, or the wrapper is passed by.
+   * and yields how it is withdrawn; nothing when the question has to wait for its turn, and is to be asked by `request`. It
+   * may file it when it is called, and yield that as an exit. `settle` is called once, in the step in which the question
+   * ends, or never once it was withdrawn; it must not throw.
    */
   readonly post?:
-    | ((request: InteractionRequest.InteractionRequest, settle: Settle) => Effect.Effect<(() => void) | undefined>)
+    | ((
+        request: InteractionRequest.InteractionRequest,
+        settle: Settle,
+        /** Whoever asks. */
+        fiber: Fiber.RuntimeFiber<unknown, unknown>
+      ) => Effect.Effect<(() => void) | undefined>)
     | undefined
 }
+
+/** See {@link Service}. */
+export type RequestMasked = <I extends Interaction>(
+  request: InteractionRequest.InteractionRequest<I>,
+  options: Options<I> | undefined,
+  restore: DialogQueue.Restore
+) => Effect.Effect<Answered<I>, InteractionError>
 
 /** Takes how a question that was posted has ended. */
 export type Settle = (exit: Exit.Exit<Answered<Interaction>, InteractionError>) => void

@@ -5,7 +5,8 @@
  * leaves at once does not look like the last.
  */
 import * as Cause from "effect/Cause"
-import type * as Clock from "effect/Clock"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
@@ -40,11 +41,16 @@ export class Raised extends Waiting<Answered, InteractionError> {
     readonly request: InteractionRequest,
     readonly options: Interactor.Options<Interaction.Interaction> | undefined,
     /** Of whoever asked. */
-    readonly clock: Clock.Clock,
+    readonly fiber: Fiber.RuntimeFiber<unknown, unknown>,
     /** Makes interruptible what whoever asked lets be interrupted. */
     readonly restore: Restore
   ) {
     super()
+  }
+
+  /** That of whoever asked. */
+  get clock(): Clock.Clock {
+    return Context.get(this.fiber.currentDefaultServices, Clock.Clock)
   }
 
   /** The last failure of those who left, timeouts before others. */

@@ -18,6 +18,7 @@ import * as AgentEvent from "../event/AgentEvent.js"
 import * as AuditRecord from "../event/AuditRecord.js"
 import type * as AuditTrail from "../event/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
+import type { Restore } from "../interaction/DialogQueue.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 import type { Resolution } from "./Verdict.js"
 
@@ -43,7 +44,8 @@ export class Check {
   /** Set in the step in which it is told. */
   resolved: Resolution | undefined
   private readonly clock: Clock.Clock
-  private readonly isInterruptible: boolean
+  /** Makes waiting interruptible again, where whoever checks lets it be interrupted. */
+  readonly restore: Restore
 
   constructor(
     private readonly options: Options,
@@ -55,17 +57,12 @@ export class Check {
     this.origin = Origin.ofCall(Origin.of(fiber), call.id)
     this.resolved = undefined
     this.clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
-    this.isInterruptible = RuntimeFlags.interruption(runtimeFlags)
-  }
-
-  /** Makes waiting interruptible again, where whoever checks lets it be interrupted. */
-  restore<A, E, R>(waiting: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    return this.isInterruptible ? Effect.interruptible(waiting) : waiting
+    this.restore = RuntimeFlags.interruption(runtimeFlags) ? Effect.interruptible : asItIs
   }
 
   /** Whether the fiber that checks was told to stop, and does. */
   isInterrupted(): boolean {
-    return this.isInterruptible && !Cause.isEmpty(this.fiber.getFiberRef(FiberRef.interruptedCause))
+    return this.restore !== asItIs && !Cause.isEmpty(this.fiber.getFiberRef(FiberRef.interruptedCause))
   }
 
   /**
@@ -126,6 +123,8 @@ export const cancelled: Resolution = { granted: false, method: "cancelled", reas
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const asItIs: Restore = (effect) => effect
 
 type Told = Extract<AgentEvent.Body, { readonly _tag: "PermissionResolved" }>
 type Resolved = { -readonly [K in keyof Told]: Told[K] }

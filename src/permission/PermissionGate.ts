@@ -182,8 +182,16 @@ class Gate implements Service {
     goOn: (value: A) => Deciding,
     failed?: (error: E) => Deciding
   ): Deciding {
-    if (isKnown(waiting)) return goOn(waiting.value)
-    return Effect.matchCauseEffect(now.check.restore(waiting), {
+    return isKnown(waiting) ? goOn(waiting.value) : this.then(now, now.check.restore(waiting), goOn, failed)
+  }
+
+  private then<A, E>(
+    now: Case,
+    waiting: Effect.Effect<A, E, Interactor.Interactor>,
+    goOn: (value: A) => Deciding,
+    failed?: (error: E) => Deciding
+  ): Deciding {
+    return Effect.matchCauseEffect(waiting, {
       onFailure: (cause) => this.step(now, () => this.broken(now, cause, failed)),
       onSuccess: (value) => this.step(now, () => goOn(value))
     })
@@ -267,24 +275,26 @@ class Gate implements Service {
   private ask(now: Case, subject: PermissionRule.Subject): Deciding {
     const key = PermissionRule.rememberKey(subject)
     return this.after(now, ApprovalForm.make(now, key, this.options.redactor), (form) => {
-      const { fiber } = now.check
-      const request = InteractionRequest.unsafeMake(form, fiber, now.check.origin)
+      const { fiber, origin, restore } = now.check
+      const request = InteractionRequest.unsafeMake(form, fiber, origin)
       const asked = { requestId: request.requestId, askedAt: request.issuedAt }
       // Whoever waited in line may find that an earlier answer decided this call too; that decision is the one to report.
       let known: Decision | undefined
-      const recheck = Effect.sync((): Option.Option<ApproveAnswer> => {
+      const recheckNow = (): Option.Option<ApproveAnswer> => {
         const found = this.evaluate(now, subject)
         if (found.decision === "ask") return Option.none()
         known = found
         return Option.some({ decision: found.decision, scope: "once" })
-      })
-      return this.after(
+      }
+      const interactor = Interactor.of(fiber)
+      const options = { recheck: Effect.sync(recheckNow), recheckNow }
+      return this.then(
         now,
-        Interactor.of(fiber).request(request, { recheck }),
+        interactor.requestMasked?.(request, options, restore) ?? restore(interactor.request(request, options)),
         ({ answer, by, how }) =>
           how === "recheck"
             ? this.byRule(now, known ?? this.evaluate(now, subject))
-            : this.answered(now, key, { ...asked, by, how }, answer),
+            : this.answered(now, key, { requestId: asked.requestId, askedAt: asked.askedAt, by, how }, answer),
         (error) => {
           const reason = this.options.redactor.text(error.message)
           return this.deny(now, { granted: false, method: unanswered(error), reason, ...asked })
@@ -296,7 +306,10 @@ class Gate implements Service {
   private answered(now: Case, key: string, asked: Required<Asked>, answer: ApproveAnswer): Deciding {
     if (answer.decision === "edit") return this.withEdits(now, answer.editedArguments, asked)
     if (answer.scope !== "once") this.remember(now, answer, key)
-    return this.resolve(now, { ...answered(answer, asked.by, asked.how), ...asked })
+    const { askedAt, by, how, requestId } = asked
+    const { granted, method, reason } = answered(answer, by, how)
+    // Named one by one: fields behind a spread give every resolution a shape of its own, which outlives many collections.
+    return this.resolve(now, { granted, method, reason, requestId, askedAt, by, how })
   }
 
   private remember(now: Case, answer: ApproveAnswer, key: string): void {

@@ -7,6 +7,7 @@
  *
  * Its state is read and written in synchronous sections only, so deciding and acting are one step.
  */
+import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
@@ -76,10 +77,13 @@ export class TurnLoop implements Host, Tidying.Loop {
 
   get run(): Effect.Effect<never> {
     const { interactor, origin } = this.session
-    return Effect.ensuring(
-      Interactor.inFiber(interactor, origin)(Effect.flatMap(this.resumed, () => this.turns)),
-      Effect.sync(() => this.over())
-    )
+    const loop = Interactor.inFiber(interactor, origin)(Effect.flatMap(this.resumed, () => this.turns))
+    const over = (cause: Cause.Cause<never>) => {
+      this.over()
+      return Effect.failCause(cause)
+    }
+    // Interruptible inside only: whoever ends it before it has begun must find it over as well.
+    return Effect.uninterruptible(Effect.catchAllCause(Effect.interruptible(loop), over))
   }
 
   order(
