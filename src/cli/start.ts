@@ -17,7 +17,7 @@
  * finds that out in another way.
  */
 import { createHash } from "node:crypto"
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from "node:fs"
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -84,6 +84,8 @@ const keep = (): void => {
   try {
     mkdirSync(compiled, { recursive: true })
     for (const [place, script] of fresh) {
+      // By another that ran at the same time.
+      if (existsSync(place)) continue
       const half = `${place}.${process.pid}`
       const file = openSync(half, "w")
       writeSync(file, script.createCachedData())

@@ -47,8 +47,15 @@ export class IdGenerator extends Context.Reference<IdGenerator>()("assent/core/I
 export const random = (): Generator => {
   const seed = globalThis.crypto.getRandomValues(new Uint32Array(2))
   const base = Array.from(seed, (n) => n.toString(36).padStart(7, "0")).join("")
+  // Put together once: an id then holds its number and the rest, and not every piece on its own.
+  const heads = new Map<IdPrefix, string>()
+  const headOf = (prefix: IdPrefix): string => {
+    const head = `${prefix}_${base}-`
+    heads.set(prefix, head)
+    return head
+  }
   let count = 0
-  return { unsafeNext: (prefix) => `${prefix}_${base}-${++count}` }
+  return { unsafeNext: (prefix) => `${heads.get(prefix) ?? headOf(prefix)}${++count}` }
 }
 
 /** Ids `req_1`, `turn_2`, …: one counter for all prefixes. For tests. */

@@ -20,7 +20,6 @@ import * as FiberRefs from "effect/FiberRefs"
 import { globalValue } from "effect/GlobalValue"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Origin from "../core/Origin.js"
 import type { Answer, Interaction, Kind } from "./Interaction.js"
 import { takesPromptSlot } from "./Interaction.js"
 import { InteractionTimedOut, InteractorUnavailable, type InteractionError } from "./InteractionError.js"
@@ -129,19 +128,19 @@ export const withInteractor =
       })
     ) as Effect.Effect<A, E, Exclude<R, Interactor>>
 
-/**
- * Runs all that a fiber of its own does as `origin`, with `service` as the one to ask. One step, and nothing is put back: use
- * {@link withInteractor} for a part of a fiber's work.
- */
+/** As {@link withInteractor} for all that a fiber of its own does: one step, and nothing is put back. */
 export const inFiber =
-  (service: Service, origin: Origin.Origin) =>
+  (service: Service) =>
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, Interactor>> =>
     // That the service is provided is known here only, not to the types.
     Effect.zipRight(
       Effect.updateFiberRefs((id, refs) => {
         const context = Context.add(FiberRefs.getOrDefault(refs, FiberRef.currentContext), Interactor, service)
         return FiberRefs.updateManyAs(refs, {
-          entries: [[currentRef, [[id, service]]], [FiberRef.currentContext, [[id, context]]], Origin.local(origin, id)]
+          entries: [
+            [currentRef, [[id, service]]],
+            [FiberRef.currentContext, [[id, context]]]
+          ]
         })
       }),
       self

@@ -76,8 +76,8 @@ export class TurnLoop implements Host, Tidying.Loop {
   }
 
   get run(): Effect.Effect<never> {
-    const { interactor, origin } = this.session
-    const loop = Interactor.inFiber(interactor, origin)(Effect.flatMap(this.resumed, () => this.turns))
+    const { interactor } = this.session
+    const loop = Interactor.inFiber(interactor)(Effect.flatMap(this.resumed, () => this.turns))
     const over = (cause: Cause.Cause<never>) => {
       this.over()
       return Effect.failCause(cause)
@@ -159,7 +159,8 @@ export class TurnLoop implements Host, Tidying.Loop {
     const { interactor, limits, origin } = this.session
     const fork = (leg: Work) => Effect.forkDaemon(Origin.inFiber(origin)(leg))
     const legs = new Legs({ fork, patience: limits.stopWithin, failed: () => {} })
-    return Interactor.withInteractor(interactor)(this.stoppable(legs, () => legs.run(work, restore)))
+    this.begins(legs)
+    return Interactor.withInteractor(interactor)(legs.run(work, restore))
   }
 
   isStopped(): boolean {
@@ -262,21 +263,20 @@ export class TurnLoop implements Host, Tidying.Loop {
       begun,
       fork: (leg) => Effect.forkDaemon(Origin.inFiber(origin)(leg))
     })
+    this.begins(turn)
     const ended = () => Turn.report(Turn.endOf(signal))
-    const run = SessionSpan.turn(session, { input, origin, parent: this.current?.span, ended })(
-      this.stoppable(turn, () => turn.run(input, restore))
-    )
+    const { span: parent } = this.current ?? {}
+    const run = SessionSpan.turn(session, { input, origin, parent, ended })(turn.run(input, restore))
     return Effect.matchCauseEffect(run, {
       onFailure: (cause) => Effect.flatMap(this.close(), () => Effect.failCause(cause)),
       onSuccess: () => this.close()
     })
   }
 
-  /** Runs what may be cancelled, perhaps before it has begun. */
-  private stoppable(running: { readonly stop: () => void }, run: () => Work): Work {
+  /** Something runs that may be cancelled; perhaps it was before it began. */
+  private begins(running: { readonly stop: () => void }): void {
     this.running = running
     if (this.signal.reason !== undefined) running.stop()
-    return run()
   }
 
   /** The end is on the disk when others hear of it, or it is another end. */

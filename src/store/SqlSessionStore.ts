@@ -58,7 +58,7 @@ export const make = (
 
     const version = yield* failure.reading(Migrations.version)
     if (version > Migrations.latest) return yield* failure.newer(version, Migrations.latest)
-    yield* failure.migrating(Migrations.run)
+    if (version < Migrations.latest) yield* failure.migrating(Migrations.run)
 
     const lockOf = (root: SessionId) =>
       Effect.map(

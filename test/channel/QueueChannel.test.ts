@@ -4,6 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
+import * as FastCheck from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
@@ -106,6 +107,62 @@ describe("QueueChannel", () => {
       const late = yield* Effect.flip(channel.answerText(request.requestId, "y"))
       assert.strictEqual(late._tag, "InteractionAlreadyAnswered")
     })
+  )
+
+  it.scoped("reaches the reader that is left, however many have gone before", () =>
+    Effect.gen(function* () {
+      const channel = yield* QueueChannel.make({ dialogs: "unbounded", timeouts: forever })
+      for (let count = 0; count < 100; count++) {
+        const gone = yield* Effect.fork(channel.take)
+        yield* Effect.yieldNow()
+        yield* Fiber.interrupt(gone)
+      }
+      const left = yield* Effect.fork(channel.take)
+      const others = yield* Effect.replicateEffect(Effect.fork(channel.take), 40)
+      yield* settleDown
+      for (const reader of others) yield* Fiber.interrupt(reader)
+      const request = yield* InteractionSample.request(confirm)
+      yield* Effect.fork(channel.interactor.request(request))
+      assert.deepStrictEqual(yield* Fiber.join(left), QueueChannel.Opened({ request }))
+    })
+  )
+
+  it.effect.prop(
+    "hands out what is open in the order it came, whatever ended before it was taken",
+    [FastCheck.array(FastCheck.constantFrom("ask", "end", "take"), { maxLength: 300 })],
+    ([steps]) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const channel = yield* QueueChannel.make({ dialogs: "unbounded", timeouts: forever, capacity: 1000 })
+          const untaken: Array<{ readonly id: RequestId; readonly asking: Fiber.RuntimeFiber<unknown, unknown> }> = []
+          let asked = 0
+          for (const [at, step] of steps.entries()) {
+            if (step === "ask" || untaken.length === 0) {
+              const request = {
+                ...(yield* InteractionSample.request(confirm)),
+                requestId: `req_${asked++}` as RequestId
+              }
+              const asking = yield* Effect.fork(channel.interactor.request(request))
+              yield* Effect.yieldNow()
+              untaken.push({ id: request.requestId, asking })
+            } else if (step === "end") {
+              const [ended] = untaken.splice((at * 7) % untaken.length, 1)
+              if (ended !== undefined) yield* Fiber.interrupt(ended.asking)
+            } else {
+              const dialog = yield* channel.take
+              assert.deepStrictEqual(dialog._tag === "Opened" && dialog.request.requestId, untaken.shift()?.id)
+            }
+          }
+          for (const { id } of untaken) {
+            const dialog = yield* channel.take
+            assert.strictEqual(dialog._tag === "Opened" && dialog.request.requestId, id)
+          }
+          const more = yield* Effect.fork(channel.take)
+          yield* settleDown
+          assert.isNull(more.unsafePoll(), "and nothing else")
+        })
+      ),
+    { fastCheck: { numRuns: 60 } }
   )
 
   it.scoped("forgets the oldest settled ids, and no open one", () =>

@@ -25,7 +25,8 @@ const setup = (options: QueueChannel.Options = {}) =>
   Effect.gen(function* () {
     const recorder = yield* Recorder.make()
     const broker = yield* InteractionBroker.make({ bus: recorder.bus })
-    const open = (id: string) => QueueChannel.make({ id, dialogs: "unbounded", timeouts: {}, ...options })
+    const open = (id: string, own: QueueChannel.Options = {}) =>
+      QueueChannel.make({ id, dialogs: "unbounded", timeouts: {}, ...options, ...own })
     return { ...recorder, broker, open }
   })
 
@@ -159,6 +160,134 @@ describe("a question that is posted", () => {
       const exit = yield* Effect.exit(broker.interactor.request(request, { recheck }))
       assert.deepStrictEqual(exit, Exit.succeed({ answer: yes, by: "policy", how: "recheck" }))
       assert.deepStrictEqual(yield* channel.open, [])
+    })
+  )
+
+  it.scoped("waits for its turn in a channel of one dialog, and is not shown when it is known by then", () =>
+    Effect.gen(function* () {
+      const { broker, bus, open } = yield* setup()
+      const other = yield* InteractionBroker.make({ bus })
+      const channel = yield* open("queue", { dialogs: "one" })
+      yield* broker.attach(channel.interactor)
+      yield* other.attach(channel.interactor)
+      const requests = yield* Effect.replicateEffect(InteractionSample.request(approve), 3)
+      const [first, second, third] = [requests[0], requests[1], requests[2]]
+      assert(first !== undefined && second !== undefined && third !== undefined)
+      let isKnown = false
+      const recheck = Effect.sync(() => (isKnown ? Option.some(yes) : Option.none()))
+      yield* ask(broker, first)
+      yield* Recorder.settle
+      const known = yield* ask(other, second, { recheck })
+      yield* Recorder.settle
+      const last = yield* ask(broker, third)
+      yield* Recorder.settle
+      assert.deepStrictEqual(yield* channel.open, [first], "one dialog at a time, whoever asks")
+      isKnown = true
+      yield* channel.answer(first.requestId, yes)
+      assert.deepStrictEqual(
+        yield* Fiber.join(known),
+        Exit.succeed({ answer: yes, by: "policy", how: "recheck" as const })
+      )
+      yield* Recorder.settle
+      assert.deepStrictEqual(yield* channel.open, [third])
+      yield* channel.answer(third.requestId, yes)
+      assert.isTrue(Exit.isSuccess(yield* Fiber.join(last)))
+    })
+  )
+
+  for (const [how, end] of [
+    ["withdrawn", (asking: Fiber.RuntimeFiber<unknown, unknown>) => Fiber.interrupt(asking)],
+    ["left to nobody", (_: unknown, attached: Scope.CloseableScope) => Scope.close(attached, Exit.void)]
+  ] as const) {
+    it.scoped(`gives its turn in a channel of one dialog on when it is ${how}`, () =>
+      Effect.gen(function* () {
+        const { broker, bus, open } = yield* setup()
+        const [other, attached] = [yield* InteractionBroker.make({ bus }), yield* Scope.make()]
+        const channel = yield* open("queue", { dialogs: "one" })
+        yield* Scope.extend(broker.attach(channel.interactor), attached)
+        yield* other.attach(channel.interactor)
+        const [first, second] = [yield* InteractionSample.request(approve), yield* InteractionSample.request(approve)]
+        const asking = yield* ask(broker, first)
+        yield* Recorder.settle
+        const waiting = yield* ask(other, second)
+        yield* Recorder.settle
+        yield* end(asking, attached)
+        yield* Recorder.settle
+        assert.deepStrictEqual(yield* channel.open, [second])
+        yield* channel.answer(second.requestId, yes)
+        assert.isTrue(Exit.isSuccess(yield* Fiber.join(waiting)))
+      })
+    )
+  }
+
+  it.scoped("leaves the slot to the next one when a step of it crashes, before or after it was shown", () =>
+    Effect.gen(function* () {
+      const { broker, open } = yield* setup()
+      const channel = yield* open("queue")
+      yield* broker.attach(channel.interactor)
+      const crash = (): never => {
+        throw new Error("broken")
+      }
+      const broken: ReadonlyArray<Interactor.Options<Interaction>> = [
+        { recheck: Effect.dieMessage("broken") },
+        { recheck: Effect.succeedNone, recheckNow: crash },
+        { withdrawn: crash }
+      ]
+      for (const options of broken) {
+        const asking = yield* ask(broker, yield* InteractionSample.request(approve), options)
+        yield* Recorder.settle
+        yield* Fiber.interrupt(asking)
+      }
+      assert.deepStrictEqual([yield* channel.open, yield* broker.open], [[], []])
+      const request = yield* InteractionSample.request(approve)
+      const asking = yield* ask(broker, request)
+      yield* Recorder.settle
+      yield* channel.answer(request.requestId, yes)
+      assert.isTrue(Exit.isSuccess(yield* Fiber.join(asking)))
+    })
+  )
+
+  it.scoped("can be interrupted while it waits, and only there, by whoever masks the rest", () =>
+    Effect.gen(function* () {
+      const { broker, open } = yield* setup()
+      const channel = yield* open("queue")
+      yield* broker.attach(channel.interactor)
+      const request = yield* InteractionSample.request(approve)
+      let saw: Exit.Exit<unknown, unknown> | undefined
+      const asking = yield* Effect.fork(
+        Effect.uninterruptibleMask((restore) => {
+          const asked = broker.interactor.requestMasked?.(request, undefined, restore) ?? Effect.void
+          return Effect.map(Effect.exit(asked), (exit) => {
+            saw = exit
+          })
+        })
+      )
+      yield* channel.take
+      yield* Fiber.interrupt(asking)
+      assert.isTrue(saw !== undefined && Exit.isInterrupted(saw))
+      assert.deepStrictEqual([yield* channel.open, yield* broker.open], [[], []])
+    })
+  )
+
+  it.scoped("is told its end by the first of those who end it", () =>
+    Effect.gen(function* () {
+      const { broker, events, open } = yield* setup()
+      const channel = yield* open("queue")
+      yield* broker.attach(channel.interactor)
+      const request = yield* InteractionSample.request(approve)
+      const asking = yield* ask(broker, request)
+      yield* channel.take
+      yield* broker.answer(request.requestId, "rest", yes)
+      assert.isFalse(yield* broker.cancel(request.requestId, "rest"))
+      yield* Effect.ignore(channel.cancel(request.requestId))
+      assert.deepStrictEqual(
+        yield* Fiber.join(asking),
+        Exit.succeed({ answer: yes, by: "rest", how: "answered" as const })
+      )
+      assert.deepStrictEqual(
+        tags(events).filter((tag) => tag !== "LateAnswer"),
+        ["InteractionRequested", "InteractionAnswered"]
+      )
     })
   )
 })

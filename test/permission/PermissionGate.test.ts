@@ -12,6 +12,7 @@ import type { Approve, ApproveAnswer } from "../../src/interaction/Interaction.j
 import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
 import type * as Guard from "../../src/permission/Guard.js"
+import type * as PermissionGate from "../../src/permission/PermissionGate.js"
 import type { PolicySource } from "../../src/permission/PolicySource.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as Kit from "../kit/gate.js"
@@ -707,6 +708,42 @@ describe("a check that breaks", () => {
     })
   )
 
+  it.effect("denies: an interactor that throws before it asks, and one whose answer is none", () =>
+    Effect.gen(function* () {
+      const odd: ReadonlyArray<Interactor.Service["request"]> = [
+        () => {
+          throw new Error("no line")
+        },
+        () => Effect.succeed(undefined as never)
+      ]
+      for (const request of odd) {
+        const kit = yield* Kit.make({ interactor: { id: "odd", relay: false, request } })
+        const verdict = yield* kit.check("deploy", { n: 1 })
+        assert.strictEqual(verdict._tag === "Denied" && verdict.text, "Permission check failed")
+        assert.deepStrictEqual(
+          kit.resolved().map(({ method }) => method),
+          ["check_failed"]
+        )
+      }
+    })
+  )
+
+  it.effect("denies: an authority that is interrupted, and one that throws later than at once", () =>
+    Effect.gen(function* () {
+      const odd: ReadonlyArray<PermissionGate.Authority> = [
+        () => Effect.interrupt,
+        () => Effect.flatMap(Effect.yieldNow(), () => Effect.dieMessage("the ledger is gone"))
+      ]
+      const methods: Array<PermissionMethod> = []
+      for (const authority of odd) {
+        const kit = yield* Kit.make({ policy: { defaultPolicy: "allow" }, authority })
+        assert.strictEqual((yield* kit.check("deploy", { n: 1 }))._tag, "Denied")
+        methods.push(...kit.resolved().map(({ method }) => method))
+      }
+      assert.deepStrictEqual(methods, ["cancelled", "check_failed"])
+    })
+  )
+
   it.effect("denies: an interactor that interrupts itself", () =>
     Effect.gen(function* () {
       const interactor: Interactor.Service = { id: "odd", relay: false, request: () => Effect.interrupt }
@@ -776,6 +813,22 @@ describe("one resolution for each call", () => {
       assert.deepStrictEqual(
         kit.resolved().map(({ granted, method, reason }) => ({ granted, method, reason })),
         [{ granted: false, method: "cancelled", reason: "the work was cancelled" }]
+      )
+    })
+  )
+
+  it.effect("a check that nothing may interrupt waits for its answer, which counts", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ person: [TestInteractor.answer({ decision: "allow", scope: "once" })] })
+      const asking = yield* Deferred.make<void>()
+      const fiber = yield* Effect.fork(
+        Effect.uninterruptible(Effect.zipRight(Deferred.succeed(asking, undefined), kit.check("deploy", { n: 1 })))
+      )
+      yield* Deferred.await(asking)
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(
+        kit.resolved().map(({ granted, method }) => [granted, method]),
+        [[true, "user_approved"]]
       )
     })
   )

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as fc from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
@@ -17,6 +18,7 @@ import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import { allowAll, runtime } from "../kit/agents.js"
 import { settle } from "../kit/Recorder.js"
 import * as Kit from "../kit/session.js"
+import * as Shuffled from "../kit/Shuffled.js"
 
 const oneAdd = { agents: { main: [{ tools: [{ name: "add", params: { a: 1, b: 2 } }] }, { text: "three" }] } } as const
 
@@ -144,6 +146,23 @@ describe("Agent", () => {
 const work = (name: string) => ({ name: "work", params: { name } })
 
 describe("shutting down", () => {
+  it("takes no time, also when nothing of it has begun, whatever runs first", () =>
+    fc.assert(
+      fc.asyncProperty(fc.integer(), fc.boolean(), async (seed, spoken) => {
+        const program = Effect.scoped(
+          Effect.gen(function* () {
+            const agent = yield* Agent.start()
+            if (spoken) yield* agent.send("go")
+            yield* agent.shutdown
+            const end = Option.getOrUndefined(yield* agent.done)
+            assert.include(spoken ? ["Cancelled", "Completed"] : [undefined], end?._tag)
+          })
+        ).pipe(Effect.provide(runtime(oneAdd, { policy: allowAll })), Effect.provide(QueueChannel.layer()))
+        await Effect.runPromise(Effect.withScheduler(program, new Shuffled.Shuffled(Shuffled.random(seed))))
+      }),
+      { numRuns: 150, timeout: 3_000, endOnFailure: true }
+    ))
+
   it.scoped("cancels the running turn, ends the streams, and says how the last turn ended", () =>
     Effect.gen(function* () {
       const kit = yield* Kit.start({ model: [{ tools: [work("a")] }], worker: () => Effect.never })
