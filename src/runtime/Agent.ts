@@ -30,6 +30,7 @@ import * as Session from "../session/Session.js"
 import * as SessionJournal from "../session/SessionJournal.js"
 import { AgentTree, type Shared } from "../subagent/AgentTree.js"
 import * as Steering from "../subagent/Steering.js"
+import type * as Subagent from "../subagent/Subagent.js"
 import * as Subagents from "../subagent/Subagents.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import { AgentRuntime, type Service as Runtime } from "./AgentRuntime.js"
@@ -106,30 +107,29 @@ export const startWith = (
 // -----------------------------------------------------------------------------------------------------------------
 
 const treeOf = (
-  { guards, limits, policy, redactor, spans, subagents, tokens, ...runtime }: Runtime,
-  options: Options,
+  runtime: Runtime,
+  { limits, persistence }: Options,
   bus: EventBus.Service,
   trail: AuditTrail.Service
 ): AgentTree => {
-  const { persistence } = options
   const permissions = new PermissionState()
-  const ledger = TokenLedger.make(tokens)
+  const ledger = TokenLedger.make(runtime.tokens)
   if (persistence !== undefined) Persistence.restore(persistence, permissions, ledger)
   const shared: Shared = {
-    policy,
+    policy: runtime.policy,
     permissions,
-    guards,
+    guards: runtime.guards,
     // Nothing is spent on records that nobody keeps.
     audit: trail === AuditTrail.noop ? undefined : trail,
     bus,
-    redactor,
-    limits: options.limits === undefined ? limits : { ...limits, ...options.limits },
+    redactor: runtime.redactor,
+    limits: limits === undefined ? runtime.limits : { ...runtime.limits, ...limits },
     compaction: runtime.compaction,
     ledger,
-    spans
+    spans: runtime.spans
   }
   const journal = persistence?.journal ?? Journal.noop
-  return new AgentTree(subagents, shared, journal, Persistence.lastSubagent(persistence?.restored))
+  return new AgentTree(runtime.subagents, shared, journal, Persistence.lastSubagent(persistence?.restored))
 }
 
 interface Making {
@@ -165,9 +165,13 @@ const wired = ({ interactors, model, options, origin, runtime, scope, tree }: Ma
     const instructions = [runtime.baseInstructions, options.instructions ?? runtime.instructions]
       .filter((text) => text !== "")
       .join("\n\n")
-    const opened =
-      restored === undefined ? Persistence.opening(origin, model, instructions, options.profile) : undefined
-    const own = journal.enabled ? new SessionJournal.SessionJournal(journal, redactor, opened) : undefined
+    const own = journal.enabled
+      ? new SessionJournal.SessionJournal(
+          journal,
+          redactor,
+          restored === undefined ? Persistence.opening(origin, model, instructions, options.profile) : undefined
+        )
+      : undefined
     if (own !== undefined) keep(permissions, own)
     const wiring = Subagents.wired({ tree, session: () => session, interactor, scope, settings: options.settings })
     const session: Session.Service = yield* Session.make({
@@ -191,18 +195,24 @@ const wired = ({ interactors, model, options, origin, runtime, scope, tree }: Ma
       insteadOfAsking: wiring.insteadOfAsking,
       ambient: wiring.ambient
     })
-    if (all === undefined) return { broker, session, goOn: Effect.void }
-    const goOn = Effect.suspend(() => {
-      own?.resumed()
-      return Effect.zipRight(
-        wiring.restore(all),
-        Effect.forEach(all.sessions, Persistence.retell(bus), { discard: true })
-      )
-    })
-    return { broker, session, goOn }
+    return { broker, session, goOn: all === undefined ? Effect.void : goingOn(all, bus, wiring, own) }
   })
 
-// Out of `wired`: a function made there would hold all that is made with the session.
+// Out of `wired`: functions that are made there would hold all that is made with the session, or was restored.
 const keep = (permissions: PermissionState, own: SessionJournal.SessionJournal): void => {
   permissions.changed = () => own.permissions(permissions.snapshot())
 }
+
+const goingOn = (
+  all: Restored.Restored,
+  bus: EventBus.Service,
+  wiring: Subagent.Wiring,
+  own: SessionJournal.SessionJournal | undefined
+): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    own?.resumed()
+    return Effect.zipRight(
+      wiring.restore(all),
+      Effect.forEach(all.sessions, Persistence.retell(bus), { discard: true })
+    )
+  })

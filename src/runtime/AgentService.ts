@@ -26,6 +26,10 @@ import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { AgentStopped, NotTaken } from "./Intake.js"
 import type * as Persistence from "./Persistence.js"
 
+/**
+ * Its methods know their agent by what they are called on, and are not copied by a spread. To put something of one's own in
+ * the place of a part: `Object.create(agent, { events: { value: events } })`.
+ */
 export interface Agent {
   readonly id: SessionId
   readonly origin: Origin.Origin

@@ -8,6 +8,7 @@ import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import type { CancelReason } from "../core/Interruption.js"
+import * as Patience from "../core/Patience.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as AuditTrail from "../event/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
@@ -215,7 +216,8 @@ export class RunningAgent implements Agent {
       intake.close()
       // In a fiber of its own: what does not let itself be interrupted is left behind, and the end is told all the same.
       const closing = yield* Effect.forkDaemon(this.close)
-      const closed = yield* Effect.timeoutOption(Effect.interruptible(Fiber.await(closing)), shutdownWithin)
+      yield* Patience.wait((done) => closing.addObserver(done), shutdownWithin)
+      const closed = Option.fromNullable(closing.unsafePoll())
       if (Option.isNone(closed)) {
         const message = Steering.leftBehind(tree, this.origin.agent, shutdownWithin)
         yield* this.publish({ _tag: "AgentError", message })

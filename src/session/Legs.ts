@@ -20,7 +20,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
-import * as Option from "effect/Option"
+import * as Patience from "../core/Patience.js"
 import type { Interactor } from "../interaction/Interactor.js"
 
 /** Makes waiting interruptible again. */
@@ -155,20 +155,15 @@ export class Legs {
   }
 
   private stopping(leg: Leg): Effect.Effect<void> {
-    const over = Effect.async<void>((resume) => {
-      if (leg.isOver) resume(Effect.void)
-      else this.notify = () => resume(Effect.void)
+    const over = (done: () => void) => {
+      if (leg.isOver) done()
+      else this.notify = done
+    }
+    return Effect.flatMap(Patience.wait(over, this.options.patience), (isOver) => {
+      if (isOver) return Effect.void
+      this.leave()
+      return Effect.async((resume) => over(() => resume(Effect.void)))
     })
-    return Effect.flatMap(
-      Effect.timeoutOption(Effect.interruptible(over), this.options.patience),
-      Option.match({
-        onSome: () => Effect.void,
-        onNone: () => {
-          this.leave()
-          return leg.isOver ? Effect.void : over
-        }
-      })
-    )
   }
 }
 

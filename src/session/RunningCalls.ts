@@ -14,9 +14,9 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
-import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { ToolCallId } from "../core/Id.js"
+import * as Patience from "../core/Patience.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 import { Legs } from "./Legs.js"
 
@@ -112,8 +112,8 @@ export class RunningCalls {
       const open = batch.filter(({ over }) => !over)
       if (open.length === 0) return Effect.void
       for (const entry of open) entry.interrupt()
-      return Effect.map(Effect.timeoutOption(Effect.interruptible(allOver(open)), this.patience), (ended) => {
-        if (Option.isNone(ended)) for (const entry of open) this.abandon(entry)
+      return Effect.map(Patience.wait(allOver(open), this.patience), (isOver) => {
+        if (!isOver) for (const entry of open) this.abandon(entry)
       })
     })
   }
@@ -147,16 +147,15 @@ export class RunningCalls {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const allOver = (batch: ReadonlyArray<RunningCall>): Effect.Effect<void> =>
-  Effect.async((resume) => {
-    let left = 0
-    const one = () => {
-      if (--left === 0) resume(Effect.void)
-    }
-    for (const entry of batch) {
-      if (entry.over) continue
-      left++
-      entry.whenOver(one)
-    }
-    if (left === 0) resume(Effect.void)
-  })
+const allOver = (batch: ReadonlyArray<RunningCall>) => (done: () => void) => {
+  let left = 0
+  const one = () => {
+    if (--left === 0) done()
+  }
+  for (const entry of batch) {
+    if (entry.over) continue
+    left++
+    entry.whenOver(one)
+  }
+  if (left === 0) done()
+}

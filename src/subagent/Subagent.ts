@@ -169,24 +169,23 @@ interface Parts {
 }
 
 class Child implements Subagent {
+  readonly id: string
+  readonly recipe: SubagentOrder.Recipe
   readonly tasks: Tasks
+  private readonly tree: AgentTree
+  private readonly family: Family
   private loop: Fiber.RuntimeFiber<never> | undefined
 
   constructor(
-    private readonly options: Options,
+    { family, id, parent, recipe, restored, tree }: Options,
     private readonly parts: Parts
   ) {
-    const { id, parent, restored, tree } = options
     const { journal, session, tell } = parts
+    this.id = id
+    this.recipe = recipe
+    this.tree = tree
+    this.family = family
     this.tasks = new Tasks({ id, parent, tree, session, journal, tell }, restored?.tasks)
-  }
-
-  get id() {
-    return this.options.id
-  }
-
-  get recipe() {
-    return this.options.recipe
   }
 
   get session() {
@@ -229,10 +228,9 @@ class Child implements Subagent {
     const { loop } = this
     const stopped = loop === undefined ? Effect.void : Fiber.interrupt(loop)
     return Effect.map(Effect.zipRight(this.tasks.giveUp, stopped), () => {
-      const { family, id, tree } = this.options
-      tree.delete(this.session.origin.sessionId)
+      this.tree.delete(this.session.origin.sessionId)
       this.parts.tell({ _tag: "AgentStatusChanged", status: "done" })
-      family.ended(id)
+      this.family.ended(this.id)
     })
   }
 }

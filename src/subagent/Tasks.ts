@@ -19,13 +19,13 @@ import { Once } from "../session/Once.js"
 import type * as Restored from "../session/Restored.js"
 import type * as Session from "../session/Session.js"
 import type { SessionJournal } from "../session/SessionJournal.js"
-import type * as Turn from "../session/Turn.js"
+import { neverBegun, type TurnEnd } from "../session/TurnEnd.js"
 import type { AgentTree } from "./AgentTree.js"
 import * as SubagentResult from "./SubagentResult.js"
 
 /** A task that has ended. */
 export interface Done {
-  readonly end: Turn.TurnEnd
+  readonly end: TurnEnd
   readonly result: SubagentResult.SubagentResult
 }
 
@@ -129,20 +129,20 @@ export class Tasks {
     this.open = this.open.length === 0 ? [open] : [...this.open, open]
     end.observe((end) => {
       this.open = this.open.length === 1 ? none : this.open.filter((other) => other !== open)
-      const { result } = this.doneWith(end)
+      // Of a child that is closed only what has begun has an end to tell, and that to those who look on.
       if (!this.isSilent) {
-        parent.inbox.childPort.tell(SubagentResult.announce(result, end))
+        parent.inbox.childPort.tell(SubagentResult.announce(this.doneWith(end).result, end))
         journal?.told(messageId)
-      }
+      } else if (end !== neverBegun) this.doneWith(end)
       open.release()
     })
   }
 
   /** A task that is stopped has an end too, and it is told; not that of one which was taken back before it began. */
-  private waited(end: Effect.Effect<Turn.TurnEnd>): Effect.Effect<Done> {
+  private waited(end: Effect.Effect<TurnEnd>): Effect.Effect<Done> {
     const { session } = this.options
     const before = session.turns()
-    const doneWith = (end: Turn.TurnEnd) => this.doneWith(end)
+    const doneWith = (end: TurnEnd) => this.doneWith(end)
     const stopped = () =>
       Effect.flatMap(session.isIdle, (idle) =>
         idle && session.turns() > before ? Effect.map(session.awaitIdle, Option.map(doneWith)) : Effect.void
@@ -150,7 +150,7 @@ export class Tasks {
     return Effect.map(Effect.onInterrupt(end, stopped), doneWith)
   }
 
-  private doneWith(end: Turn.TurnEnd): Done {
+  private doneWith(end: TurnEnd): Done {
     const { id, session, tell, tree } = this.options
     const usage = tree.shared.ledger.of(session.origin.sessionId)
     const result = SubagentResult.make({
@@ -185,7 +185,7 @@ interface Left extends Pick<Session.Order, "end" | "giveUp"> {
 }
 
 /** What it said last, also when it was stopped. */
-const textOf = ({ history }: Session.Service, end: Turn.TurnEnd): string => {
+const textOf = ({ history }: Session.Service, end: TurnEnd): string => {
   if (end._tag === "Completed" || end._tag === "TurnLimit") return end.text
   const last = history.messages.findLast((message) => message.role === "assistant" && History.textOf(message) !== "")
   return Option.match(Option.fromNullable(last), { onNone: () => "", onSome: History.textOf })

@@ -194,6 +194,9 @@ describe("a subagent", () => {
                 : []
       )
       assert.deepStrictEqual(about, ["InteractionCancelled", "turn cancelled", "AgentCompleted", "done"])
+      yield* rest
+      const words = outline(family.agent.history.messages).filter((line) => line.includes("[SUBAGENT"))
+      assert.deepStrictEqual(words, [], "who closes a child is told nothing more of it")
       assert.deepStrictEqual(yield* family.person.open, [])
       assert.strictEqual((yield* family.agent.agents).length, 1)
       assert.deepStrictEqual(yield* wrong(family), [])

@@ -135,6 +135,42 @@ describe("ScriptedModel", () => {
     })
   )
 
+  it.effect("gives an answer that comes in one piece at once, as it would stream it", () =>
+    Effect.gen(function* () {
+      const script: ScriptedModel.Script = {
+        agents: {
+          main: [
+            {
+              thinking: "hm",
+              text: "Let me look.",
+              tools: [{ name: "now", id: "c1" }],
+              usage: { input: 1, output: 2 }
+            },
+            { error: "overloaded", expect: { contains: "hello" }, text: "late" },
+            { text: "in pieces", chunks: 2 },
+            { text: "slowly", chunkDelay: "1 second" }
+          ]
+        }
+      }
+      const at = (replies: number) => after(...Array.from({ length: replies }, () => reply))
+      const streaming = ScriptedModel.make(script)
+      const model = ScriptedModel.make(script)
+      const answer = (replies: number, prompt = at(replies)) => model.answer?.(prompt, [], main)
+      for (const replies of [0, 4]) {
+        assert.deepStrictEqual([...(yield* answer(replies) ?? Effect.succeed([]))], yield* play(streaming, at(replies)))
+      }
+      const hello = after(reply, { role: "user", content: "hello again" })
+      const wrong = yield* Effect.flip(answer(1) ?? Effect.fail(undefined))
+      assert.strictEqual(wrong?._tag, "BadOutput", "it was told something else")
+      const failed = yield* Effect.flip(answer(1, hello) ?? Effect.fail(undefined))
+      assert.strictEqual(failed?._tag, "Overloaded")
+      assert.strictEqual(textOf([...(yield* answer(1, hello) ?? Effect.succeed([]))]), "late")
+      assert.isUndefined(answer(2), "what comes in pieces is streamed")
+      assert.isUndefined(answer(3))
+      assert.isUndefined({ ...model }.answer, "a copy that streams in another way is not passed by")
+    })
+  )
+
   it.effect("gets on when the same stream is tried again, as a retry does", () =>
     Effect.gen(function* () {
       const model = ScriptedModel.make({ agents: { main: [{ error: "network", text: "there" }] } })
