@@ -53,7 +53,7 @@ export class Attachments {
         this.attached = [...this.attached, attachment]
         const raised = [...this.host.raised.values()]
         return Effect.zipRight(
-          Scope.addFinalizer(scope, Effect.uninterruptible(Effect.suspend(() => this.detach(attachment)))),
+          Scope.addFinalizerExit(scope, () => Effect.uninterruptible(this.detach(attachment))),
           raised.length === 0
             ? Effect.void
             : Effect.forEach(raised, (raised) => this.show(attachment, raised), { discard: true })

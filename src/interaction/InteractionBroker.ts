@@ -87,7 +87,10 @@ export interface Options {
 export const make = (options: Options): Effect.Effect<Service, never, Scope.Scope> =>
   Effect.flatMap(Effect.scope, (scope) => {
     const broker = new Broker(options, scope)
-    return Effect.as(Scope.addFinalizer(scope, broker.close), broker)
+    return Effect.as(
+      Scope.addFinalizerExit(scope, () => broker.close),
+      broker
+    )
   })
 
 /** A broker as the program's interactor. */

@@ -153,10 +153,12 @@ describe("QueueChannel", () => {
               assert.deepStrictEqual(dialog._tag === "Opened" && dialog.request.requestId, untaken.shift()?.id)
             }
           }
-          for (const { id } of untaken) {
-            const dialog = yield* channel.take
-            assert.strictEqual(dialog._tag === "Opened" && dialog.request.requestId, id)
-          }
+          // All at once, as a reader of the stream sees them.
+          const rest = yield* Stream.runCollect(Stream.take(channel.stream, untaken.length))
+          assert.deepStrictEqual(
+            Array.from(rest, (dialog) => dialog._tag === "Opened" && dialog.request.requestId),
+            untaken.map(({ id }) => id)
+          )
           const more = yield* Effect.fork(channel.take)
           yield* settleDown
           assert.isNull(more.unsafePoll(), "and nothing else")

@@ -247,6 +247,29 @@ describe("a question that is posted", () => {
     })
   )
 
+  it.scoped("that grants nothing takes no slot, and leaves none", () =>
+    Effect.gen(function* () {
+      const { broker, open } = yield* setup()
+      const channel = yield* open("queue")
+      yield* broker.attach(channel.interactor)
+      const [first, second] = [yield* InteractionSample.request(approve), yield* InteractionSample.request(approve)]
+      const confirm = yield* InteractionSample.request(InteractionSample.samples.Confirm.interaction)
+      yield* ask(broker, first)
+      yield* Recorder.settle
+      yield* ask(broker, second)
+      const confirming = yield* ask(broker, confirm)
+      yield* Recorder.settle
+      assert.deepStrictEqual(yield* channel.open, [first, confirm])
+      yield* channel.answer(confirm.requestId, true)
+      yield* Fiber.join(confirming)
+      yield* Effect.zipRight(ask(broker, yield* InteractionSample.request(approve)), Recorder.settle)
+      assert.deepStrictEqual(yield* channel.open, [first])
+      yield* channel.answer(first.requestId, yes)
+      yield* Recorder.settle
+      assert.deepStrictEqual(yield* channel.open, [second])
+    })
+  )
+
   it.scoped("can be interrupted while it waits, and only there, by whoever masks the rest", () =>
     Effect.gen(function* () {
       const { broker, open } = yield* setup()

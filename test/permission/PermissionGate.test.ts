@@ -819,13 +819,18 @@ describe("one resolution for each call", () => {
 
   it.effect("a check that nothing may interrupt waits for its answer, which counts", () =>
     Effect.gen(function* () {
-      const kit = yield* Kit.make({ person: [TestInteractor.answer({ decision: "allow", scope: "once" })] })
-      const asking = yield* Deferred.make<void>()
-      const fiber = yield* Effect.fork(
-        Effect.uninterruptible(Effect.zipRight(Deferred.succeed(asking, undefined), kit.check("deploy", { n: 1 })))
-      )
-      yield* Deferred.await(asking)
-      yield* Fiber.interrupt(fiber)
+      const thought = yield* Deferred.make<void>()
+      const allow = TestInteractor.answer({ decision: "allow", scope: "once" })
+      const kit = yield* Kit.make({
+        person: () => ({ react: (dialog) => Effect.zipRight(Deferred.await(thought), allow.react(dialog)) })
+      })
+      const fiber = yield* Effect.fork(Effect.uninterruptible(kit.check("deploy", { n: 1 })))
+      yield* kit.person.next
+      const interrupting = yield* Effect.fork(Fiber.interrupt(fiber))
+      yield* settle
+      assert.deepStrictEqual(kit.resolved(), [])
+      yield* Deferred.succeed(thought, undefined)
+      yield* Fiber.join(interrupting)
       assert.deepStrictEqual(
         kit.resolved().map(({ granted, method }) => [granted, method]),
         [[true, "user_approved"]]
