@@ -21,15 +21,6 @@ export const heapInUse = (): number => {
   return process.memoryUsage().heapUsed
 }
 
-/**
- * Moves what lives on out of the young generation, twice, as that takes: what was made before is then not moved on the time
- * of what comes after. That leaves the caches cold, so something else comes first.
- */
-export const settle = (): void => {
-  globalThis.gc?.({ type: "minor" })
-  globalThis.gc?.({ type: "minor" })
-}
-
 export const median = (values: ReadonlyArray<number>): number => {
   const sorted = [...values].sort((a, b) => a - b)
   const middle = sorted.length >> 1

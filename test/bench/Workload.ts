@@ -58,14 +58,24 @@ export const rated = (units: number, run: Effect.Effect<void>): Workload => {
   return { sample: (budget) => Effect.map(sample(budget), ({ us = Number.NaN }) => ({ rate: 1 / us })) }
 }
 
-/** The same work on little and on much, in turns, and how much dearer it got. */
+/**
+ * The same work on little and on much, and how much dearer it got. One run of each in turns, so that neither is measured on a
+ * heap that only its own kind leaves behind.
+ */
 export const growing = (little: Workload, much: Workload): Workload => ({
   sample: (budget) =>
-    Effect.zipWith(little.sample(budget / 2), much.sample(budget / 2), ({ us: few = 0 }, { us: many = 0 }) => ({
-      few,
-      many,
-      growth: many / few
-    }))
+    Effect.gen(function* () {
+      let runs = 0
+      let few = 0
+      let many = 0
+      const start = Cpu.now()
+      while (runs === 0 || Cpu.now() - start < budget * 1_000) {
+        few += (yield* little.sample(0)).us ?? Number.NaN
+        many += (yield* much.sample(0)).us ?? Number.NaN
+        runs++
+      }
+      return { few: few / runs, many: many / runs, growth: many / few }
+    })
 })
 
 /** What a run has to come out at. */

@@ -182,7 +182,7 @@ const chat = Effect.gen(function* () {
 const history = Effect.gen(function* () {
   const after = (size: number) =>
     Effect.gen(function* () {
-      const script = [...Script.turns(size), ...Script.turns(5, size), ...Script.turns(50, size + 5)]
+      const script = [...Script.turns(size), ...Script.turns(50, size)]
       const count = Workload.tally()
       const layer = yield* runtime({ model: mock(script, count), count })
       return Workload.timedPart(
@@ -193,11 +193,9 @@ const history = Effect.gen(function* () {
           const agent = yield* Scope.extend(Agent.startWith([nobody], owned), scope)
           yield* follow(agent, () => undefined)
           yield* completes(agent, "go")
-          Cpu.settle()
-          yield* completes(agent, "go on")
-          return completes(agent, "and on").pipe(
+          return completes(agent, "go on").pipe(
             Effect.zipRight(
-              Effect.suspend(() => Workload.expect("messages", agent.history.messages.length, 2 * (size + 55) + 6))
+              Effect.suspend(() => Workload.expect("messages", agent.history.messages.length, 2 * (size + 50) + 4))
             ),
             Effect.zipRight(Scope.close(scope, Exit.void))
           )

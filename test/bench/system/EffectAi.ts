@@ -68,7 +68,7 @@ const turn = Effect.map(run(Script.turns(50)), (once) => Workload.timed(50, once
 
 const history = Effect.gen(function* () {
   const after = (size: number) => {
-    const script = [...Script.turns(size), ...Script.turns(5, size), ...Script.turns(50, size + 5)]
+    const script = [...Script.turns(size), ...Script.turns(50, size)]
     const count = Workload.tally()
     return Effect.map(looped(script, count), (loop) =>
       Workload.timedPart(
@@ -76,8 +76,6 @@ const history = Effect.gen(function* () {
         Effect.gen(function* () {
           yield* reset(count)
           const held: Array<Prompt.Message> = []
-          yield* loop(held)
-          Cpu.settle()
           yield* loop(held)
           return Effect.zipRight(
             loop(held),

@@ -69,18 +69,15 @@ const turn = Effect.sync(() => Workload.timed(50, run(Script.turns(50), add)))
 const history = Effect.sync(() => {
   const after = (size: number) => {
     const earlier = Script.turns(size)
-    const warming = Script.turns(5, size)
-    const script = [...earlier, ...warming, ...Script.turns(50, size + 5)]
+    const script = [...earlier, ...Script.turns(50, size)]
     return Workload.timedPart(
       50,
       Effect.gen(function* () {
         const count = Workload.tally()
         const held: Array<unknown> = []
         yield* loop(script, count, add(count), held)
-        Cpu.settle()
-        yield* loop(script, count, add(count), held, earlier.length)
         return Effect.zipRight(
-          loop(script, count, add(count), held, earlier.length + warming.length),
+          loop(script, count, add(count), held, earlier.length),
           Effect.suspend(() => Workload.expectTally(count, expected(script)))
         )
       })
