@@ -106,6 +106,6 @@ const load = Effect.tryPromise({
   try: () => import("../store/LibsqlStore.js"),
   catch: (error) =>
     ConfigurationInvalid.make(
-      `Sessions cannot be kept: ${error instanceof Error ? error.message : String(error)}. Run npm install @effect/sql @effect/sql-libsql, or start with --store ${memory}.`
+      `Sessions cannot be kept: ${error instanceof Error ? error.message : String(error)}. Run npm install @effect/sql @libsql/client, or start with --store ${memory}.`
     )
 })

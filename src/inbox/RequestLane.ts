@@ -58,7 +58,7 @@ class Lane implements RequestLane {
       if (this.entries.length > 0) return Effect.succeed(this.taken())
       return Effect.async<ReadonlyArray<Entry>>((resume) => {
         // Other fibers may have run since the look above.
-        if (this.entries.length > 0) return resume(this.take)
+        if (this.entries.length > 0) return resume(Effect.succeed(this.taken()))
         // Not taken back when the reader is interrupted: waking who is gone takes nothing.
         this.reader = resume
       })

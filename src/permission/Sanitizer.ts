@@ -63,8 +63,11 @@ export const dangerousPrograms: ReadonlySet<string> = new Set(
 )
 
 /** Whether there is anything to check: a call that names neither a path nor a command violates nothing. */
-export const concerns = (self: PermissionRule.Subject, pathFields: ReadonlyArray<string>): boolean =>
-  self.command !== undefined || (pathFields.length > 0 && pathFields.some((field) => fieldOf(self, field).length > 0))
+export const concerns = (self: PermissionRule.Subject, pathFields: ReadonlyArray<string>): boolean => {
+  if (self.command !== undefined) return true
+  for (const field of pathFields) if (fieldOf(self, field).length > 0) return true
+  return false
+}
 
 /** All violations of a call; none for a call that names neither a path nor a command. */
 export const violations = (

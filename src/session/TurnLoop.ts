@@ -77,7 +77,7 @@ export class TurnLoop implements Host, Tidying.Loop {
 
   get run(): Effect.Effect<never> {
     const { interactor } = this.session
-    const loop = Interactor.inFiber(interactor)(Effect.flatMap(this.resumed, () => this.turns))
+    const loop = Interactor.inFiber(interactor)(Effect.flatMap(this.resumed, () => this.turns()))
     const over = (cause: Cause.Cause<never>) => {
       this.over()
       return Effect.failCause(cause)
@@ -177,8 +177,8 @@ export class TurnLoop implements Host, Tidying.Loop {
   }
 
   /** One after the other, for ever. */
-  private get turns(): Effect.Effect<never, never, Interactor.Interactor> {
-    return Effect.flatMap(this.next, () => this.turns)
+  private turns(): Effect.Effect<never, never, Interactor.Interactor> {
+    return Effect.flatMap(this.next, () => this.turns())
   }
 
   /** Takes the next turn. What was asked for in a turn and not done in it is done before. */

@@ -5,8 +5,8 @@
  * transactions run on the connection that there is. What several clients of this program do to one file takes turns: SQLite
  * makes whoever comes second wait in the thread that the first needs to go on.
  *
- * It is made of the part of libsql that reads files. `@effect/sql-libsql` is what brings that part along; its client would
- * load those for servers too, HTTP and web sockets, which takes longer than opening a store.
+ * It is made of the part of libsql that reads files: the whole of it would load HTTP and web sockets too, for servers, which
+ * takes longer than opening a store.
  */
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqlClient from "@effect/sql/SqlClient"

@@ -1,4 +1,4 @@
-/** `assent/sql`: sessions kept in a SQLite database. Needs `@effect/sql`, and `@effect/sql-libsql` for a file. */
+/** `assent/sql`: sessions kept in a SQLite database. Needs `@effect/sql`, and `@libsql/client` for a file. */
 export * as LibsqlStore from "./LibsqlStore.js"
 export * as Migrations from "./Migrations.js"
 export * as SqlSessionStore from "./SqlSessionStore.js"

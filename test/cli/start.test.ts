@@ -34,7 +34,7 @@ const installed = Effect.acquireRelease(
         ).stdin?.end()
       })
     const pieces = () =>
-      readdirSync(compiled, { recursive: true, encoding: "utf8" }).filter((name) => /\.js$/.test(name))
+      readdirSync(compiled, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".js"))
     return { directory, compiled, assent, pieces }
   }),
   ({ directory }) => Effect.sync(() => rmSync(directory, { recursive: true }))
