@@ -10,8 +10,8 @@
  * ```
  *
  * Of a text V8 looks at nothing but the length, and what was made of it it trusts. So what was made is found by a hash of
- * the text, and a file is whole on the disk before it gets its name. Who could write something false there could as well
- * change the program.
+ * the text, ends with a hash of itself, and is whole on the disk before it gets its name. Who could write something false
+ * there could as well change the program.
  *
  * To the bundled program there is no `process.report`: libsql would make a whole one, to learn which C library this is, and
  * finds that out in another way.
@@ -33,18 +33,22 @@ type Piece = (
   directory: string
 ) => void
 
+const hash = (bytes: Buffer): Buffer => createHash("sha256").update(bytes).digest()
+const hashSize = 32
+
 const program = join(dirname(fileURLToPath(import.meta.url)), "program")
 const main = "main.js"
 const v8 = `${process.version}-${process.arch}-${cachedDataVersionTag().toString(16)}`
 // The other pieces have their hash in their name, and all of them are named in this one, or in one that is.
-const version = createHash("sha256")
-  .update(readFileSync(join(program, main)))
-  .digest("hex")
+const version = hash(readFileSync(join(program, main)))
+  .toString("hex")
   .slice(0, 16)
 const compiled = join(program, "compiled", v8, version)
 const loaded = new Map<string, { exports: object }>()
 /** What V8 had to read itself, by where the result is to be kept. */
 const fresh = new Map<string, Script>()
+/** What was kept and is not any more as it was. */
+const damaged = new Set<string>()
 const outside = createRequire(import.meta.url)
 
 /** By its name: all pieces are in one directory. */
@@ -70,12 +74,17 @@ const compile = (file: string, place: string): Script => {
   return script
 }
 
+/** Nothing when it is not there, or not as it was kept. */
 const readIfThere = (file: string): Buffer | undefined => {
   try {
-    return readFileSync(file)
+    const kept = readFileSync(file)
+    const data = kept.subarray(0, -hashSize)
+    if (hash(data).equals(kept.subarray(-hashSize))) return data
+    damaged.add(file)
   } catch {
-    return undefined
+    // Not there.
   }
+  return undefined
 }
 
 /** Only what runs agents has had most of the program compiled by its end; what other commands leave would be little. */
@@ -85,10 +94,11 @@ const keep = (): void => {
     mkdirSync(compiled, { recursive: true })
     for (const [place, script] of fresh) {
       // By another that ran at the same time.
-      if (existsSync(place)) continue
+      if (existsSync(place) && !damaged.has(place)) continue
       const half = `${place}.${process.pid}`
       const file = openSync(half, "w")
-      writeSync(file, script.createCachedData())
+      const data = script.createCachedData()
+      writeSync(file, Buffer.concat([data, hash(data)]))
       fsyncSync(file)
       closeSync(file)
       renameSync(half, place)

@@ -94,4 +94,24 @@ describe("how the program starts", () => {
       assert.match(yield* run, /\{\}/)
     })
   )
+
+  it.scopedLive("what was damaged on the disk is not used, and kept anew", () =>
+    Effect.gen(function* () {
+      const { assent, compiled, pieces } = yield* installed
+      const run = assent("run", "--model", "offline", "read bin/package.json")
+      yield* run
+      const files = pieces().map((name) => join(compiled, name))
+      const damagedAt = (file: string) => {
+        const bytes = readFileSync(file)
+        const at = bytes.length >> 1
+        bytes.writeUInt8((bytes[at] ?? 0) ^ 1, at)
+        return bytes
+      }
+      const damaged = new Map(files.map((file) => [file, damagedAt(file)]))
+      for (const [file, bytes] of damaged) writeFileSync(file, bytes)
+      assert.match(yield* run, /\{\}/)
+      for (const [file, bytes] of damaged) assert.isFalse(readFileSync(file).equals(bytes), file)
+      assert.match(yield* run, /\{\}/)
+    })
+  )
 })
