@@ -4,7 +4,6 @@
  * Every id is an opaque string: compared by equality, never parsed.
  */
 import * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
 /** Names one interaction; the only key that correlates a request with its answer. */
@@ -63,7 +62,3 @@ export const sequence = (): Generator => {
   let count = 0
   return { unsafeNext: (prefix) => `${prefix}_${++count}` }
 }
-
-export const nextRequestId: Effect.Effect<RequestId> = Effect.map(IdGenerator, (ids) =>
-  RequestId.make(ids.unsafeNext("req"), { disableValidation: true })
-)
