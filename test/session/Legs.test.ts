@@ -147,6 +147,21 @@ describe("the legs of a turn", () => {
     })
   )
 
+  it.effect("one that was stopped before it began does nothing", () =>
+    Effect.gen(function* () {
+      const { legs } = make()
+      const told: Array<string> = []
+      legs.stop()
+      const run = Effect.zipRight(
+        Effect.sync(() => told.push("begun")),
+        Effect.never
+      )
+      const work = Effect.suspend(() => legs.section(run, (exit) => Effect.sync(() => told.push(kindOf(exit)))))
+      yield* Fiber.join(yield* start(legs, work))
+      assert.deepStrictEqual(told, ["interrupted"])
+    })
+  )
+
   it.effect("a crash between the sections is told, and ends the turn", () =>
     Effect.gen(function* () {
       const { legs, seen } = make()
