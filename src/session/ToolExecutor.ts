@@ -43,8 +43,8 @@ export class Batch {
   /** Of the proposed arguments: a call mostly starts with them. */
   private readonly summaries: Array<string | undefined>
   private room = true
-  /** Of the fiber that prepares the calls, to be put back when they are done with. */
-  private outer: FiberRefs.FiberRefs | undefined
+  /** What the fiber that prepares the calls had, to be put back when they are done with. */
+  private outer: { readonly id: FiberId.Single; readonly refs: FiberRefs.FiberRefs } | undefined
   private running: Array<RunningCall> | undefined
   /** Calls that were started, or are about to, and are not over. */
   private open = 0
@@ -89,7 +89,8 @@ export class Batch {
       (exit) => {
         if (Exit.isFailure(exit)) this.crashed(0, call, exit.cause)
         calls.release(entry)
-        return then()
+        const back = this.back()
+        return back === Effect.void ? then() : Effect.flatMap(back, then)
       },
       () => calls.abandon(entry)
     )
@@ -118,12 +119,18 @@ export class Batch {
     this.end(index, call, "failed", `${call.name} crashed: ${messageOf(Cause.squash(cause))}`)
   }
 
-  /** Puts back what was set for the calls. */
+  /** Puts back what was set for the calls, and what they set; not in another leg of the turn, which never had it. */
   back(): Effect.Effect<void> {
     const { outer } = this
     if (outer === undefined) return Effect.void
     this.outer = undefined
-    return Effect.updateFiberRefs(() => outer)
+    return Effect.updateFiberRefs((id, refs) => {
+      if (id !== outer.id) return refs
+      // Being told to stop is such a value too, and must not be forgotten.
+      const interrupted = FiberRefs.getOrDefault(refs, FiberRef.interruptedCause)
+      if (Cause.isEmpty(interrupted)) return outer.refs
+      return FiberRefs.updateAs(outer.refs, { fiberId: id, fiberRef: FiberRef.interruptedCause, value: interrupted })
+    })
   }
 
   private whenRoom<A, R>(effect: Effect.Effect<A, never, R>): Effect.Effect<A, never, R> {
@@ -247,7 +254,7 @@ export class Batch {
       if (isKnown(checked)) return decided(checked.value)
       // What takes its time, or runs code of the tool, does so as part of the call.
       const enter = Effect.updateFiberRefs((id, refs) => {
-        this.outer ??= refs
+        this.outer ??= { id, refs }
         return this.entered(call, id, refs, undefined)
       })
       return Effect.flatMap(enter, () => Effect.flatMap(checked, decided))
@@ -347,7 +354,7 @@ export class Batch {
     if (handler === undefined) return Effect.dieMessage(`${entry.name} has no handler`)
     const enter = Effect.updateFiberRefs((id, refs) => {
       // One of many has a fiber of its own.
-      if (this.calls.length === 1) this.outer ??= refs
+      if (this.calls.length === 1) this.outer ??= { id, refs }
       const outer = FiberRefs.getOrDefault(refs, FiberRef.currentContext)
       return this.entered(call, id, refs, session.spans.keep(outer, session.contextOf(entry)))
     })

@@ -2,12 +2,14 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as FiberRef from "effect/FiberRef"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/TestClock"
 import * as Stream from "effect/Stream"
 import * as Origin from "../../src/core/Origin.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
 import { Confirm } from "../../src/interaction/Interaction.js"
+import type * as Model from "../../src/model/Model.js"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as Kit from "../kit/session.js"
@@ -251,6 +253,64 @@ describe("what the model is told of", () => {
       ])
     })
   )
+})
+
+describe("what comes after a call", () => {
+  const Mark = FiberRef.unsafeMake("none")
+
+  /** One reply a case, and whether the guard lets it run at the last look. */
+  const cases: ReadonlyArray<readonly [string, Kit.Step]> = [
+    ["allowed", { tools: [work("allowed")] }],
+    ["denied by a person", { tools: [work("denied")] }],
+    ["refused at the last look", { tools: [work("refused")] }],
+    ["that crashes", { tools: [work("crashes")] }],
+    ["among others", { tools: [work("one"), work("denied"), work("two")] }],
+    ["that takes too long", { tools: [{ name: "slow" }] }]
+  ]
+
+  for (const [name, step] of cases) {
+    it.scoped(`one ${name} has none of what was set for it, or by it`, () =>
+      Effect.gen(function* () {
+        const seen: Array<readonly [string | undefined, string]> = []
+        const { model } = Kit.replies(step, { text: "done" })
+        const looking: Model.Service = {
+          id: model.id,
+          stream: (...asked) =>
+            Stream.unwrap(
+              Effect.map(Effect.zip(Origin.current, FiberRef.get(Mark)), ([{ toolCallId }, mark]) => {
+                seen.push([toolCallId, mark])
+                return model.stream(...asked)
+              })
+            )
+        }
+        let looks = 0
+        const kit = yield* Kit.start({
+          model: looking,
+          worker: (word) =>
+            Effect.zipRight(
+              FiberRef.set(Mark, "set by a handler"),
+              word === "crashes" ? Effect.dieMessage("broken") : Effect.succeed(word)
+            ),
+          person: ({ interaction }) => (JSON.stringify(interaction).includes("denied") ? "n" : "y"),
+          runtime: {
+            policy: ask,
+            guards: [
+              ({ params }) =>
+                JSON.stringify(params).includes("refused") && ++looks > 1 ? Effect.fail("changed") : Effect.void
+            ]
+          }
+        })
+        const running = yield* Effect.fork(kit.agent.run("go"))
+        yield* settle
+        yield* TestClock.adjust("2 minutes")
+        assert.strictEqual((yield* Fiber.join(running))._tag, "Completed")
+        assert.deepStrictEqual(seen, [
+          [undefined, "none"],
+          [undefined, "none"]
+        ])
+      })
+    )
+  }
 })
 
 describe("ids of calls", () => {
