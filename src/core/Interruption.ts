@@ -5,6 +5,7 @@
  * dialogs go on, and the turn continues with the new message.
  */
 import * as Data from "effect/Data"
+import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { MessageId } from "./Id.js"
 
@@ -18,6 +19,9 @@ export type Interruption = Data.TaggedEnum<{
 }>
 
 export const { Cancel, Interject, $is: is, $match: match } = Data.taggedEnum<Interruption>()
+
+/** Makes a part of something that cannot be interrupted interruptible again: see `Effect.uninterruptibleMask`. */
+export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /** A sentence for a person or a model about a cancelled piece of work. */
 export const describe = (reason: CancelReason): string => sentences[reason]

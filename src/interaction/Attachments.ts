@@ -103,7 +103,7 @@ export class Attachments {
       this.shows(attachment, raised, withdraw)
       return next()
     }
-    const posting = interactor.post(request, came, fiber)
+    const posting = attempted(() => interactor.post?.(request, came, fiber) ?? Effect.succeed(undefined))
     if (isKnown(posting)) return posted(posting.value)
     return Effect.matchCauseEffect(posting, {
       onFailure: (cause) =>
@@ -207,3 +207,12 @@ export class Attachments {
 // -----------------------------------------------------------------------------------------------------------------
 
 const nobody: ReadonlyArray<Attachment> = []
+
+/** An interactor is foreign code, and one that throws must not take the question from the others. */
+const attempted = <A>(posting: () => Effect.Effect<A>): Effect.Effect<A> => {
+  try {
+    return posting()
+  } catch (defect) {
+    return Effect.die(defect)
+  }
+}

@@ -3,9 +3,7 @@
  * newcomer cannot slip in between one dialog's end and the next one's start.
  */
 import * as Effect from "effect/Effect"
-
-/** Makes a part interruptible again. */
-export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+import type { Restore } from "../core/Interruption.js"
 
 export interface DialogQueue {
   /** Runs the effect when all that came before have ended. Interrupting it gives up its place, or its turn. */

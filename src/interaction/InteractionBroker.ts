@@ -2,8 +2,8 @@
  * The interactor that fans out to all attached interactors. The first answer wins.
  *
  * ```
- *  request ─► prompt slot ─► recheck ─► InteractionRequested ─┬─► interactor 1 (own fiber)
- *  (kinds that grant authority wait here, one at a time)      ├─► interactor 2 (own fiber)
+ *  request ─► prompt slot ─► recheck ─► InteractionRequested ─┬─► interactor 1 (asked in a fiber of its own)
+ *  (kinds that grant authority wait here, one at a time)      ├─► interactor 2 (posted to, where it takes that)
  *                                                             └─► answer(id) from outside
  *  first to settle ─► settling event ─► the others are interrupted and close their dialogs ─► return
  * ```
@@ -21,6 +21,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import type { RequestId } from "../core/Id.js"
+import type { Restore } from "../core/Interruption.js"
 import * as Origin from "../core/Origin.js"
 import * as Redaction from "../core/Redaction.js"
 import * as Spans from "../core/Spans.js"
@@ -130,7 +131,7 @@ class BrokerInteractor implements Interactor.Service {
   requestMasked<I extends Interaction.Interaction>(
     request: InteractionRequest<I>,
     options: Interactor.Options<I> | undefined,
-    restore: DialogQueue.Restore
+    restore: Restore
   ): Effect.Effect<Interactor.Answered<I>, InteractionError> {
     return Effect.withFiberRuntime((fiber) => {
       // Whatever settles it has an answer of the request's own kind, which the entries of all kinds cannot say.

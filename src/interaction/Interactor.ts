@@ -20,6 +20,7 @@ import * as FiberRefs from "effect/FiberRefs"
 import { globalValue } from "effect/GlobalValue"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import type { Restore } from "../core/Interruption.js"
 import type { Answer, Interaction, Kind } from "./Interaction.js"
 import { takesPromptSlot } from "./Interaction.js"
 import { InteractionTimedOut, InteractorUnavailable, type InteractionError } from "./InteractionError.js"
@@ -87,7 +88,7 @@ export interface Service {
 export type RequestMasked = <I extends Interaction>(
   request: InteractionRequest.InteractionRequest<I>,
   options: Options<I> | undefined,
-  restore: DialogQueue.Restore
+  restore: Restore
 ) => Effect.Effect<Answered<I>, InteractionError>
 
 /** Takes how a question that was posted has ended. */

@@ -24,7 +24,7 @@ export interface Host {
   /** Called before words are filed that find no turn. */
   readonly wake: () => void
   /** Of the running turn, else of the next. */
-  readonly stop: () => StopSignal
+  readonly stopSignal: () => StopSignal
   /** A compaction runs between two turns. */
   readonly isTidying: () => boolean
 }
@@ -40,7 +40,7 @@ export class Admission {
   /** Whether words would be an interjection now. */
   isReceiving(): boolean {
     const { host } = this
-    const { end, reason } = host.stop()
+    const { end, reason } = host.stopSignal()
     if (!host.isBusy() || end !== undefined || reason !== undefined) return false
     return this.isBegun() || !host.session.inbox.isEmpty()
   }
@@ -106,7 +106,7 @@ export class Admission {
     const { session } = host
     const { origin, redactor, state } = session
     if (!this.isReceiving()) {
-      const isLate = host.isBusy() && host.stop().reason !== undefined && !this.isBegun()
+      const isLate = host.isBusy() && host.stopSignal().reason !== undefined && !this.isBegun()
       host.wake()
       const message = send({})
       if (isLate) (this.later ??= new Set()).add(message.id)

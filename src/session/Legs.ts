@@ -20,11 +20,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
+import type { Restore } from "../core/Interruption.js"
 import * as Patience from "../core/Patience.js"
 import type { Interactor } from "../interaction/Interactor.js"
-
-/** Makes waiting interruptible again. */
-export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /** What a turn does; it may ask somebody. */
 export type Work = Effect.Effect<void, never, Interactor>

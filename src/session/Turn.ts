@@ -17,19 +17,19 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import type { CancelReason } from "../core/Interruption.js"
+import type { CancelReason, Restore } from "../core/Interruption.js"
 import { BadOutput, type ModelError } from "../model/Model.js"
 import type { Message } from "../inbox/Message.js"
 import type { ToolResult } from "../tool/ToolCall.js"
 import * as Compaction from "./Compaction.js"
 import { Generation, type Generated } from "./Generation.js"
 import * as History from "./History.js"
-import { Legs, type Options as LegsOptions, type Restore, type Work } from "./Legs.js"
+import { Legs, type Options as LegsOptions, type Work } from "./Legs.js"
 import type * as Restored from "./Restored.js"
 import { emit, setStatus, type SessionContext } from "./SessionContext.js"
 import * as SessionSpan from "./SessionSpan.js"
 import * as TokenBudget from "./TokenBudget.js"
-import { Batch } from "./ToolExecutor.js"
+import * as ToolExecutor from "./ToolExecutor.js"
 import { Cancelled, Completed, Failed, Halted, TurnLimit, type TurnEnd } from "./TurnEnd.js"
 
 export * from "./TurnEnd.js"
@@ -254,7 +254,7 @@ export class Turn {
     const { session } = this.options
     const { journal, state } = session
     const { correlationId } = state
-    const batch = new Batch(session, calls, before)
+    const batch = new ToolExecutor.Batch(session, calls, before)
     if (before === undefined && correlationId !== undefined) {
       journal?.proposed(correlationId, this.steps, content, calls)
     }
@@ -278,7 +278,7 @@ export class Turn {
     })
   }
 
-  private used(content: Generated["content"], batch: Batch): Work {
+  private used(content: Generated["content"], batch: ToolExecutor.Batch): Work {
     const { journal } = this.options.session
     const broken = this.afterResults(this.settle(content, batch))
     const next = (end: TurnEnd | undefined) => (end === undefined ? this.step() : this.end(end))
@@ -289,12 +289,16 @@ export class Turn {
     )
   }
 
-  private broken(content: Generated["content"], batch: Batch, cause: Cause.Cause<never>): Effect.Effect<never> {
+  private broken(
+    content: Generated["content"],
+    batch: ToolExecutor.Batch,
+    cause: Cause.Cause<never>
+  ): Effect.Effect<never> {
     this.settle(content, batch)
     return Effect.failCause(cause)
   }
 
-  private settle(content: Generated["content"], batch: Batch): ReadonlyArray<ToolResult> {
+  private settle(content: Generated["content"], batch: ToolExecutor.Batch): ReadonlyArray<ToolResult> {
     const { history, journal, state } = this.options.session
     const results = batch.results()
     history.appendAssistant(content)

@@ -12,14 +12,14 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type { CorrelationId, Generator } from "../core/Id.js"
-import type { CancelReason } from "../core/Interruption.js"
+import type { CancelReason, Restore } from "../core/Interruption.js"
 import * as Origin from "../core/Origin.js"
 import type { Message } from "../inbox/Message.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as Reopened from "../interaction/Reopened.js"
 import * as PermissionGate from "../permission/PermissionGate.js"
 import { Admission, type Host } from "./Admission.js"
-import { Legs, type Restore, type Work } from "./Legs.js"
+import { Legs, type Work } from "./Legs.js"
 import type * as Reopening from "./Reopening.js"
 import * as Restored from "./Restored.js"
 import { emit, setStatus, type SessionContext } from "./SessionContext.js"
@@ -142,7 +142,7 @@ export class TurnLoop implements Host, Tidying.Loop {
     this.busy = true
   }
 
-  stop(): Turn.StopSignal {
+  stopSignal(): Turn.StopSignal {
     return this.signal
   }
 
@@ -157,8 +157,8 @@ export class TurnLoop implements Host, Tidying.Loop {
 
   cancellable(work: Work, restore: Restore): Effect.Effect<void> {
     const { interactor, limits, origin } = this.session
-    const fork = (leg: Work) => Effect.forkDaemon(Origin.inFiber(origin)(leg))
-    const legs = new Legs({ fork, patience: limits.stopWithin, failed: () => {} })
+    // A compaction tells by itself what went wrong in it.
+    const legs = new Legs({ fork: forkAs(origin), patience: limits.stopWithin, failed: () => {} })
     this.begins(legs)
     return Interactor.withInteractor(interactor)(legs.run(work, restore))
   }
@@ -261,7 +261,7 @@ export class TurnLoop implements Host, Tidying.Loop {
       stop: signal,
       newCallId: () => this.given.ids.unsafeNext("call"),
       begun,
-      fork: (leg) => Effect.forkDaemon(Origin.inFiber(origin)(leg))
+      fork: forkAs(origin)
     })
     this.begins(turn)
     const ended = () => Turn.report(Turn.endOf(signal))
@@ -386,3 +386,9 @@ export class TurnLoop implements Host, Tidying.Loop {
     this.session.compaction.close()
   }
 }
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const forkAs = (origin: Origin.Origin) => (leg: Work) => Effect.forkDaemon(Origin.inFiber(origin)(leg))

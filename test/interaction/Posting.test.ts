@@ -39,6 +39,33 @@ const ask = (
 const tags = (events: ReadonlyArray<{ readonly _tag: string }>) => events.map(({ _tag }) => _tag)
 
 describe("a question that is posted", () => {
+  it.scoped("stays with the others when one to whom it is posted throws", () =>
+    Effect.gen(function* () {
+      const { broker, events, open } = yield* setup()
+      const broken: Interactor.Service = {
+        id: "broken",
+        relay: false,
+        request: () => Effect.never,
+        post: () => {
+          throw new Error("out of order")
+        }
+      }
+      yield* broker.attach(broken)
+      const sound = yield* open("sound")
+      yield* broker.attach(sound.interactor)
+      const request = yield* InteractionSample.request(approve)
+      const asking = yield* ask(broker, request)
+      assert.deepStrictEqual(yield* sound.take, QueueChannel.Opened({ request }))
+      yield* sound.answer(request.requestId, yes)
+      assert.deepStrictEqual(
+        yield* Fiber.join(asking),
+        Exit.succeed({ answer: yes, by: "sound", how: "answered" as const })
+      )
+      yield* Recorder.settle
+      assert.deepStrictEqual(tags(events), ["InteractionRequested", "InteractorFailed", "InteractionAnswered"])
+    })
+  )
+
   it.scoped("is answered in the step in which the channel is, and closed for the others", () =>
     Effect.gen(function* () {
       const { broker, events, open } = yield* setup()
