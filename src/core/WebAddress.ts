@@ -1,0 +1,43 @@
+/**
+ * Addresses that somebody set and that we send something to: a webhook, a provider, a collector. The one place that says
+ * which are taken.
+ *
+ * Only http and https, and never with a user name or a password in it: those would be shown wherever the address is, and
+ * be sent on wherever it leads.
+ */
+import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
+
+/** The address is not taken. The message is the end of a sentence, and holds nothing of the address. */
+export class WebAddressRefused extends Schema.TaggedError<WebAddressRefused>("assent/core/WebAddressRefused")(
+  "WebAddressRefused",
+  { reason: Schema.Literal("unreadable", "scheme", "credentials") }
+) {
+  override get message(): string {
+    return sentences[this.reason]
+  }
+}
+
+/** Reads an address. Blanks around it are not part of it. */
+export const parse = (text: string): Either.Either<URL, WebAddressRefused> => {
+  const address = text.trim()
+  // A URL takes them for nothing, wherever they stand, so that what was read is not what is reached.
+  if (/[\s\p{Cc}\\]/u.test(address) || !URL.canParse(address)) return refused("unreadable")
+  const url = new URL(address)
+  if (url.protocol !== "http:" && url.protocol !== "https:") return refused("scheme")
+  // `http:host` is an address as well, to a URL.
+  if (!/^https?:\/\//i.test(address)) return refused("unreadable")
+  return url.username === "" && url.password === "" ? Either.right(url) : refused("credentials")
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const refused = (reason: WebAddressRefused["reason"]) => Either.left(new WebAddressRefused({ reason }))
+
+const sentences: { readonly [Reason in WebAddressRefused["reason"]]: string } = {
+  unreadable: "is not an address such as https://host/path.",
+  scheme: "is not an http or https address.",
+  credentials: "holds a user name or a password. Leave them out, and set a token or a header instead."
+}
