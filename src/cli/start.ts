@@ -64,7 +64,18 @@ const load = (name: string): object => {
   return module.exports
 }
 
-const require = (id: string): unknown => (id.startsWith("./") ? load(id.slice(2)) : outside(id))
+const require = (id: string): unknown => (id.startsWith("./") ? load(id.slice(2)) : fromOutside(id))
+
+/** The native part of libsql is a dependency of a dependency: not every package manager lays it where we would see it. */
+const fromOutside = (id: string): unknown => {
+  try {
+    return outside(id)
+  } catch (error) {
+    if (!id.startsWith("@libsql/")) throw error
+    const client = createRequire(outside.resolve("@libsql/client/sqlite3"))
+    return createRequire(client.resolve("libsql"))(id)
+  }
+}
 
 const compile = (file: string, place: string): Script => {
   const cachedData = readIfThere(place)
