@@ -59,7 +59,8 @@ export const make = (options: Options): Effect.Effect<Strategy> =>
     const mediation = new Mediation(options, () => ids.unsafeNext("call"))
     return (request, decided) => {
       const { interaction } = request
-      return interaction._tag === "Approve" || interaction._tag === "Confirm"
+      // What a guard wants to be asked of somebody is not for a model to allow.
+      return (interaction._tag === "Approve" && interaction.onceOnly !== true) || interaction._tag === "Confirm"
         ? mediation.ask({ ...request, interaction }, decided)
         : Effect.succeedNone
     }

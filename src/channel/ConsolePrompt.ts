@@ -85,7 +85,11 @@ export const render = (request: InteractionRequest, options: Options): Prompt =>
           style.cyan(interaction.options.map(optionWord).join(" ")),
           ...(interaction.approvalKey === ""
             ? []
-            : [style.dim(`always and never are remembered for: ${Display.oneLine(interaction.approvalKey, 200)}`)])
+            : [
+                style.dim(
+                  `${rememberedBy(interaction)} remembered for: ${Display.oneLine(interaction.approvalKey, 200)}`
+                )
+              ])
         ],
         "answer> ",
         interaction.options.map((option) => `${optionWord(option).padEnd(10)} ${option.description}`)
@@ -215,8 +219,13 @@ export const parseEdit = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+const rememberedBy = ({ onceOnly }: Approve): string => (onceOnly === true ? "never is" : "always and never are")
+
 const parseApprove = (interaction: Approve, line: string): Parsed<ApproveAnswer> => {
-  const typed = PermissionOption.parse(line, { editable: interaction.editable !== undefined })
+  const typed = PermissionOption.parse(line, {
+    editable: interaction.editable !== undefined,
+    onceOnly: interaction.onceOnly
+  })
   const word = line.trim().split(":")[0]?.trim().toLowerCase()
   // A word of the table that this request does not offer is as good as nonsense.
   const offered = interaction.options.some((option) => option.full === word || option.short === word)

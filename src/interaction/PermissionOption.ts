@@ -13,15 +13,22 @@ export type Typed = Data.TaggedEnum<{
 }>
 export const { Answer, NeedsComment, NeedsEdit, $is: is, $match: match } = Data.taggedEnum<Typed>()
 
+/** What the call that is asked about allows. */
+export interface Offer {
+  readonly editable: boolean
+  /** An answer that allows holds for this one call only. Default: false. */
+  readonly onceOnly?: boolean | undefined
+}
+
 /** The options offered for a call, in display order. */
-export const offered = (options: { readonly editable: boolean }): ReadonlyArray<ApproveOption> =>
-  options.editable ? withEdit : withoutEdit
+export const offered = ({ editable, onceOnly = false }: Offer): ReadonlyArray<ApproveOption> =>
+  onceOnly ? (editable ? onceWithEdit : onceWithoutEdit) : editable ? withEdit : withoutEdit
 
 /**
  * Parses a typed option: trimmed, whatever its case, the short or the full form and nothing else; `c: text` denies with
- * a comment. Nothing for what is not an option, and for `e` when the call cannot be edited.
+ * a comment. Nothing for what is not an option, nor for one that is not offered.
  */
-export const parse = (line: string, options: { readonly editable: boolean }): Option.Option<Typed> => {
+export const parse = (line: string, offer: Offer): Option.Option<Typed> => {
   const text = line.trim()
   const comment = /^(?:c|comment):([^]*)$/i.exec(text)
   if (comment !== null) {
@@ -31,7 +38,8 @@ export const parse = (line: string, options: { readonly editable: boolean }): Op
     )
   }
   const row = byWord.get(text.toLowerCase())
-  if (row === undefined || (row.full === "edit" && !options.editable)) return Option.none()
+  if (row === undefined || (row.full === "edit" && !offer.editable)) return Option.none()
+  if (offer.onceOnly === true && reachesBeyond(row)) return Option.none()
   return Option.some(row.typed)
 }
 
@@ -62,6 +70,12 @@ const table: ReadonlyArray<Row> = [
 
 const shown = ({ short, full, description }: Row): ApproveOption =>
   short === undefined ? { full, description } : { short, full, description }
+
+const reachesBeyond = ({ typed }: Row): boolean =>
+  typed._tag === "Answer" && typed.answer.decision === "allow" && typed.answer.scope !== "once"
+
+const onceWithEdit = table.filter((row) => !reachesBeyond(row)).map(shown)
+const onceWithoutEdit = onceWithEdit.filter((option) => option.full !== "edit")
 
 const withEdit = table.map(shown)
 const withoutEdit = withEdit.filter((option) => option.full !== "edit")

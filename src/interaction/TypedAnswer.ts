@@ -118,10 +118,10 @@ const parseApprove = (
   interaction: Interaction.Approve,
   line: string
 ): Either.Either<Interaction.ApproveAnswer, string> => {
-  const editable = interaction.editable !== undefined
-  return Option.match(PermissionOption.parse(line, { editable }), {
+  const offer = { editable: interaction.editable !== undefined, onceOnly: interaction.onceOnly }
+  return Option.match(PermissionOption.parse(line, offer), {
     onNone: () => {
-      const words = PermissionOption.offered({ editable }).map((option) => option.short ?? option.full)
+      const words = PermissionOption.offered(offer).map((option) => option.short ?? option.full)
       return Either.left(`Please type one of ${words.join(", ")}.`)
     },
     onSome: PermissionOption.match({

@@ -15,6 +15,7 @@ import * as Interaction from "../interaction/Interaction.js"
 import * as PermissionOption from "../interaction/PermissionOption.js"
 import type { ToolCall, ToolDisplay } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import type * as Guard from "./Guard.js"
 
 /** What the form is about. */
 export interface Subject {
@@ -24,6 +25,8 @@ export interface Subject {
   readonly params: unknown
   /** Shown beside the call: what was wrong with the last edit. */
   readonly warnings: ReadonlyArray<string>
+  /** Why guards want it asked. */
+  readonly own?: Guard.Ask | undefined
   /** What the preview runs with. Default: what the tool was built with. */
   readonly context?: Context.Context<never> | undefined
 }
@@ -37,8 +40,9 @@ export const make = (
   key: string,
   redactor: Redaction.Redactor
 ): Effect.Effect<Interaction.Approve> => {
-  const { call, context, entry, params, warnings } = subject
+  const { call, context, entry, own, params } = subject
   const { preview } = entry
+  const warnings = own === undefined ? subject.warnings : [...own.reasons, ...subject.warnings]
   if (preview === undefined) {
     return Effect.succeed(formOf(subject, key, withWarnings(plain(call, redactor), warnings), redactor))
   }
@@ -87,24 +91,25 @@ export const within = <A, E>(effect: Effect.Effect<A, E>, context: Context.Conte
 const longestDetails = 4_000
 
 const formOf = (
-  { call, entry }: Subject,
+  { call, entry, own }: Subject,
   key: string,
   display: ToolDisplay,
   redactor: Redaction.Redactor
 ): Interaction.Approve => {
   const { editable } = entry
+  const onceOnly = own !== undefined
   const fields = {
     toolCallId: call.id,
     tool: call.name,
     argumentsSummary: Redaction.summarize(call.params, redactor),
     approvalKey: redactor.text(key),
-    options: PermissionOption.offered({ editable: editable !== undefined }),
+    options: PermissionOption.offered({ editable: editable !== undefined, onceOnly }),
     // Masking keeps the shape.
     display: redactor.value(display) as ToolDisplay
   }
-  return Interaction.approve(
+  const whole =
     editable === undefined ? fields : { ...fields, editable: editableOf(editable, redactor.value(call.params)) }
-  )
+  return Interaction.approve(onceOnly ? { ...whole, onceOnly } : whole)
 }
 
 const plain = (call: ToolCall, redactor: Redaction.Redactor): ToolDisplay => {

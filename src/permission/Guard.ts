@@ -1,4 +1,7 @@
-/** Hard checks of a call: they run in every mode, under every grant and suspension, and can only deny. */
+/**
+ * Hard checks of a call: they run in every mode, under every grant and suspension. A guard refuses a call, or wants a
+ * question of its own for it; it never allows one.
+ */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -15,37 +18,87 @@ export interface Guarded {
   readonly entry: ToolRegistry.Entry
 }
 
-/** Fails with the reason why the call must not run. A crash denies too. */
-export type Guard = (call: Guarded) => Effect.Effect<void, string>
+/**
+ * Yields nothing where nothing is to be said against the call, {@link ask} where a person has to be asked about it whatever
+ * else allows it, and fails with the reason why it must not run. A crash denies too, and so does any other value.
+ */
+export type Guard = (call: Guarded) => Effect.Effect<void | Ask, string>
 
-/** What {@link violation} is when it is known at once that nothing objects, so that whoever asks can go on at once too. */
+/**
+ * The call needs a question of its own: no grant, envelope, stage, suspension, list or default lets it pass unasked. What
+ * allows it holds for this one call. Make one with {@link ask}.
+ */
+export class Ask {
+  constructor(
+    /** Sentences for whoever is asked. */
+    readonly reasons: ReadonlyArray<string>,
+    /** Whether the suspension of everything covers the call as well. */
+    readonly coveredBy: "all" | undefined
+  ) {}
+
+  get reason(): string {
+    return this.reasons.join(" ")
+  }
+
+  /** Whether whoever answered `other` has answered this: the same reasons, about the same call. */
+  isWithin(other: Ask | undefined): boolean {
+    return this.reasons.every((reason) => other?.reasons.includes(reason) === true)
+  }
+}
+
+/** `reason` is shown, and must be the same each time that a guard looks at the same call. */
+export const ask = (question: { readonly reason: string; readonly coveredBy?: "all" | undefined }): Ask =>
+  new Ask([question.reason], question.coveredBy)
+
+/** What guards have against a call: the reason to refuse it, or what is to be asked. */
+export type Objection = string | Ask
+
+/** What {@link objection} is when it is known at once that there is none, so that whoever asks can go on at once too. */
 export const none: Effect.Effect<undefined> = Effect.succeed(undefined)
 
-/** Why a call must not run: the hard rules first, then the guards in order. Nothing when none of them objects. */
-export const violation = (
+/** The hard rules first, then the guards in order; the first that refuses decides, and all that ask are put together. */
+export const objection = (
   rules: PermissionRule.Compiled,
   guards: ReadonlyArray<Guard>,
   call: Guarded
-): Effect.Effect<string | undefined> => {
+): Effect.Effect<Objection | undefined> => {
   const rule = PermissionRule.denies(rules, call.subject)
   if (rule !== undefined) return Effect.succeed(`forbidden by rule ${rule}`)
   if (guards.length === 0) return none
   // One after the other, and nothing of Effect for a guard that has nothing against the call at first sight.
-  const from = (start: number): Effect.Effect<undefined, string> => {
-    for (let index = start; index < guards.length; index++) {
-      const check = guards[index]?.(call) ?? Effect.void
-      if (check !== Effect.void) return Effect.flatMap(check, () => from(index + 1))
+  const from = (start: number, asks: Ask | undefined): Effect.Effect<Ask | undefined, string> => {
+    for (const [index, guard] of guards.entries()) {
+      if (index < start) continue
+      const check = guard(call)
+      if (check === Effect.void) continue
+      // Guards are foreign code, which may return what its type denies.
+      if (!Effect.isEffect(check)) return Effect.fail(crashed)
+      return Effect.flatMap(check, (found: unknown) => {
+        if (found === undefined) return from(index + 1, asks)
+        return found instanceof Ask ? from(index + 1, together(asks, found)) : Effect.fail(crashed)
+      })
     }
-    return none
+    return asks === undefined ? none : Effect.succeed(asks)
   }
-  // A guard is foreign code: it may throw before it is an effect.
+  // It may also throw before it is an effect.
   const checks = Either.getOrElse(
-    Either.try(() => from(0)),
-    () => Effect.fail("a guard failed")
+    Either.try(() => from(0, undefined)),
+    () => Effect.fail(crashed)
   )
   return checks === none
     ? none
     : Effect.catchAllCause(checks, (cause) =>
-        Effect.succeed(Option.getOrElse(Cause.failureOption(cause), () => "a guard failed"))
+        Effect.succeed(Option.getOrElse(Cause.failureOption(cause), () => crashed))
       )
 }
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const crashed = "a guard failed"
+
+const together = (one: Ask | undefined, other: Ask): Ask =>
+  one === undefined
+    ? other
+    : new Ask([...one.reasons, ...other.reasons], one.coveredBy === "all" ? other.coveredBy : undefined)

@@ -3,15 +3,14 @@
  *
  * ```
  *  validation ─► guards ─► authority ─► rules and suspensions ─► ask ─► apply the answer
- *  (must fail?)  (can only  (grants,                              │
- *                 deny)      envelopes)          edited arguments └─► from the top
+ *  (must fail?)  (deny, or  (grants,                              │
+ *                 ask)      envelopes)           edited arguments └─► from the top
  * ```
  *
- * Guards run in every mode, before anybody is asked and again on the final arguments just before execution. Whatever goes
- * wrong in here denies.
+ * Guards run in every mode, before anybody is asked and again on the final arguments just before execution. Where one wants
+ * a question of its own, what follows may deny the call but not allow it. Whatever goes wrong in here denies.
  */
 import * as Cause from "effect/Cause"
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as Fiber from "effect/Fiber"
@@ -20,39 +19,22 @@ import * as Option from "effect/Option"
 import { isKnown } from "../core/Known.js"
 import * as Spans from "../core/Spans.js"
 import type { ApproveAnswer } from "../interaction/Interaction.js"
-import type { InteractionError } from "../interaction/InteractionError.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
-import type { ToolCall } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ApprovalForm from "./ApprovalForm.js"
+import type { Authority, Proposal } from "./Authority.js"
 import * as Check from "./Check.js"
 import * as Guard from "./Guard.js"
 import type * as PermissionFile from "./PermissionFile.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { Decision, PermissionState } from "./PermissionState.js"
-import { answered, denied, spanOf, type Resolution, type Verdict } from "./Verdict.js"
+import { answered, denied, spanOf, unanswered, type Resolution, type Verdict } from "./Verdict.js"
 
 export type { Allowed, Denied, Resolution, Verdict } from "./Verdict.js"
-
-/** One proposed call with everything the gate looks at. */
-export interface Proposal {
-  readonly call: ToolCall
-  readonly entry: ToolRegistry.Entry
-  /** Decoded. */
-  readonly params: unknown
-  /** What the tool's validation and preview run with. Default: what the tool was built with. */
-  readonly context?: Context.Context<never> | undefined
-}
-
-/**
- * Decides about calls ahead of all rules, behind the guards: a stage, which may ask for a grant, or a subagent's envelope.
- * None leaves the call to the rules. It is given the gate's own bus and redactor; whatever goes wrong in it denies.
- */
-export type Authority = (
-  proposal: Proposal,
-  gate: Pick<Check.Options, "bus" | "redactor">
-) => Effect.Effect<Option.Option<Resolution>, never, Interactor.Interactor>
+export { unanswered } from "./Verdict.js"
+export type { Authority, Proposal } from "./Authority.js"
+export { orElse } from "./Authority.js"
 
 export interface Options extends Check.Options {
   readonly policy: PermissionFile.Policy
@@ -86,34 +68,18 @@ export interface Service {
     proposal: Proposal,
     authority?: Authority | undefined
   ) => Effect.Effect<Verdict, never, Interactor.Interactor>
-  /** Runs the guards on the final arguments, just before execution. A sentence is the reason to refuse. */
-  readonly guard: (entry: ToolRegistry.Entry, encoded: unknown) => Effect.Effect<string | undefined>
+  /**
+   * Runs the guards on the final arguments, just before execution. A sentence is the reason to refuse. `answered` is what was
+   * asked about these arguments for a guard.
+   */
+  readonly guard: (
+    entry: ToolRegistry.Entry,
+    encoded: unknown,
+    answered?: Guard.Ask | undefined
+  ) => Effect.Effect<string | undefined>
 }
 
 export const make = (options: Options): Service => new Gate(options)
-
-/** The method to report when a question about a call ended without an answer. */
-export const unanswered = (error: InteractionError): "cancelled" | "timeout" | "unavailable" => {
-  switch (error._tag) {
-    case "InteractionCancelled":
-      return "cancelled"
-    case "InteractionTimedOut":
-      return "timeout"
-    default:
-      return "unavailable"
-  }
-}
-
-/** Asks one authority, then the other. */
-export const orElse =
-  (other: Authority | undefined) =>
-  (authority: Authority): Authority =>
-    other === undefined
-      ? authority
-      : (proposal, gate) =>
-          Effect.flatMap(authority(proposal, gate), (known) =>
-            Option.isSome(known) ? Effect.succeed(known) : other(proposal, gate)
-          )
 
 /** Someone who corrects arguments is asked this often in a row before the call is denied. */
 const maxEdits = 5
@@ -128,6 +94,8 @@ interface Case extends Proposal {
   readonly edited: boolean
   /** Shown with the next question. */
   readonly warnings: ReadonlyArray<string>
+  /** What the guards want to be asked about it. */
+  readonly own: Guard.Ask | undefined
   readonly edits: number
   /** Shared by all rounds of a call. */
   readonly check: Check.Check
@@ -159,8 +127,15 @@ class Gate implements Service {
     return spans.within(() => spanOf(call, () => check.resolved), begun)
   }
 
-  guard(entry: ToolRegistry.Entry, encoded: unknown): Effect.Effect<string | undefined> {
-    return this.violation(entry, encoded, subjectOf(entry, encoded))
+  guard(entry: ToolRegistry.Entry, encoded: unknown, answered?: Guard.Ask): Effect.Effect<string | undefined> {
+    const objection = this.objection(entry, encoded, subjectOf(entry, encoded))
+    if (objection === Guard.none) return Guard.none
+    return Effect.map(objection, (found) => {
+      if (found === undefined || typeof found === "string") return found
+      const isSettled =
+        found.isWithin(answered) || (found.coveredBy === "all" && this.options.state.blanket !== undefined)
+      return isSettled ? undefined : `${found.reason} Nobody was asked about that; propose the call again.`
+    })
   }
 
   private begin(
@@ -169,7 +144,18 @@ class Gate implements Service {
     authority: Authority | undefined
   ): Deciding {
     // Named one by one: a spread of the proposal costs as much as the rest of an allowed call's way through here.
-    const now: Case = { call, context, entry, params, authority, edited: false, warnings: noWarnings, edits: 0, check }
+    const now: Case = {
+      call,
+      context,
+      entry,
+      params,
+      authority,
+      edited: false,
+      warnings: noWarnings,
+      own: undefined,
+      edits: 0,
+      check
+    }
     const verdict = this.step(now, () => this.validated(now))
     // Most calls are decided by a rule, before anything can interrupt them.
     return check.resolved === undefined ? Effect.uninterruptible(verdict) : verdict
@@ -236,16 +222,17 @@ class Gate implements Service {
 
   private guarded(now: Case): Deciding {
     const subject = subjectOf(now.entry, now.call.params)
-    return this.after(now, this.violation(now.entry, now.call.params, subject), (reason) =>
-      reason === undefined ? this.authorized(now, subject) : this.deny(now, { granted: false, method: "guard", reason })
-    )
+    return this.after(now, this.objection(now.entry, now.call.params, subject), (found) => {
+      if (typeof found === "string") return this.deny(now, { granted: false, method: "guard", reason: found })
+      return this.authorized(found === now.own ? now : { ...now, own: found }, subject)
+    })
   }
 
   private authorized(now: Case, subject: PermissionRule.Subject): Deciding {
     const { authority } = now
     if (authority === undefined) return this.ruled(now, subject)
     return this.after(now, authority(now, this.options), (known) =>
-      Option.isSome(known) ? this.resolve(now, known.value) : this.ruled(now, subject)
+      decides(now, known) ? this.resolve(now, known.value) : this.ruled(now, subject)
     )
   }
 
@@ -255,15 +242,18 @@ class Gate implements Service {
     const { insteadOfAsking } = this.options
     if (insteadOfAsking === undefined) return this.ask(now, subject)
     return this.after(now, insteadOfAsking(now, this.options), (known) =>
-      Option.isSome(known) ? this.resolve(now, known.value) : this.ask(now, subject)
+      decides(now, known) ? this.resolve(now, known.value) : this.ask(now, subject)
     )
   }
 
   private evaluate(now: Case, subject: PermissionRule.Subject): Decision {
     const { policy, state } = this.options
     const decision = state.evaluate(policy, subject, now.entry, now.check.origin.sessionId)
+    if (decision.decision !== "allow") return decision
     // Somebody wanted other arguments than these, so no rule of a later moment lets these through.
-    return decision.decision === "allow" && now.warnings.length > 0 ? askAgain : decision
+    if (now.warnings.length > 0) return askAgain
+    if (now.own === undefined) return decision
+    return (now.own.coveredBy === "all" ? state.blanket : undefined) ?? ownQuestion
   }
 
   private byRule(now: Case, { decision, method, rule }: Decision): Effect.Effect<Verdict> {
@@ -303,8 +293,10 @@ class Gate implements Service {
     })
   }
 
-  private answered(now: Case, key: string, asked: Required<Asked>, answer: ApproveAnswer): Deciding {
-    if (answer.decision === "edit") return this.withEdits(now, answer.editedArguments, asked)
+  private answered(now: Case, key: string, asked: Required<Asked>, given: ApproveAnswer): Deciding {
+    if (given.decision === "edit") return this.withEdits(now, given.editedArguments, asked)
+    // What a guard wants to be asked is asked each time, whatever was answered.
+    const answer = now.own !== undefined && given.decision === "allow" ? allowOnce : given
     if (answer.scope !== "once") this.remember(now, answer, key)
     const { askedAt, by, how, requestId } = asked
     const { granted, method, reason } = answered(answer, by, how)
@@ -341,13 +333,13 @@ class Gate implements Service {
     )
   }
 
-  private violation(
+  private objection(
     entry: ToolRegistry.Entry,
     params: unknown,
     subject: PermissionRule.Subject
-  ): Effect.Effect<string | undefined> {
+  ): Effect.Effect<Guard.Objection | undefined> {
     const { policy, guards } = this.options
-    return Guard.violation(policy.deny, guards, { tool: entry.name, params, subject, entry })
+    return Guard.objection(policy.deny, guards, { tool: entry.name, params, subject, entry })
   }
 
   private resolve(now: Case, resolution: Resolution): Effect.Effect<Verdict> {
@@ -372,8 +364,19 @@ const noWarnings: ReadonlyArray<string> = []
 
 const askAgain: Decision = { decision: "ask", method: "default", rule: "the arguments are being edited" }
 
-const verdictOf = ({ call, edited, params }: Case, resolution: Resolution): Verdict =>
-  resolution.granted ? { _tag: "Allowed", params, encoded: call.params, edited } : denied(resolution)
+const ownQuestion: Decision = { decision: "ask", method: "default", rule: "a guard wants it asked" }
+
+const allowOnce = { decision: "allow", scope: "once" } as const
+
+/** Whether that ends the call's way through the gate. */
+const decides = (now: Case, known: Option.Option<Resolution>): known is Option.Some<Resolution> =>
+  Option.isSome(known) && (now.own === undefined || !known.value.granted)
+
+const verdictOf = ({ call, edited, own, params }: Case, resolution: Resolution): Verdict => {
+  if (!resolution.granted) return denied(resolution)
+  const allowed = { _tag: "Allowed", params, encoded: call.params, edited } as const
+  return own === undefined ? allowed : { ...allowed, answered: own }
+}
 
 const subjectOf = (entry: ToolRegistry.Entry, params: unknown): PermissionRule.Subject =>
   PermissionRule.subject({ tool: entry.name, params, commandField: entry.shellCommand })

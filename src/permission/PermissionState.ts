@@ -83,6 +83,11 @@ export class PermissionState {
     return defaults[fallback]
   }
 
+  /** What allows every call of every agent, while it does. */
+  get blanket(): Decision | undefined {
+    return this.all ? suspended.all : undefined
+  }
+
   /** Applies an answer that reaches beyond its call. `key` is what `always` and `never` remember. */
   apply(answer: ApproveAnswer, key: string, sessionId: SessionId): void {
     if (answer.decision === "edit") return

@@ -3,8 +3,10 @@ import type { RequestId } from "../core/Id.js"
 import type * as Spans from "../core/Spans.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type { ApproveAnswer } from "../interaction/Interaction.js"
+import type { InteractionError } from "../interaction/InteractionError.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type { ToolCall } from "../tool/ToolCall.js"
+import type * as Guard from "./Guard.js"
 
 /** The call may run, with these arguments, which an approver may have edited. */
 export interface Allowed {
@@ -14,6 +16,8 @@ export interface Allowed {
   /** As written, for guards and the record. */
   readonly encoded: unknown
   readonly edited: boolean
+  /** What was asked about exactly these arguments for a guard, when one wanted that. */
+  readonly answered?: Guard.Ask
 }
 
 /** The call must not run; `text` is what the model gets to see. */
@@ -54,6 +58,18 @@ export const answered = (
   }
   if (answer.comment !== undefined) return { granted: false, method: "user_comment", reason: answer.comment }
   return { granted: false, method: "user_denied", reason: `${by === "console" ? "the user" : by} said no` }
+}
+
+/** The method to report when a question about a call ended without an answer. */
+export const unanswered = (error: InteractionError): "cancelled" | "timeout" | "unavailable" => {
+  switch (error._tag) {
+    case "InteractionCancelled":
+      return "cancelled"
+    case "InteractionTimedOut":
+      return "timeout"
+    default:
+      return "unavailable"
+  }
 }
 
 /** What the model is told of a denial. */

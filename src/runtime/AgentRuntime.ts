@@ -77,7 +77,7 @@ export interface Options<Tools extends Record<string, Tool.Any>> {
   readonly instructions?: string | undefined
   /** Told to every session, subagents included, before its own instructions. */
   readonly baseInstructions?: string | undefined
-  /** Hard checks of the program's own; they can only deny. */
+  /** Hard checks of the program's own; they deny, or want a question of their own. */
   readonly guards?: ReadonlyArray<Guard.Guard> | undefined
   /** Where paths of tools are looked up. Default: the file system's current directory. */
   readonly workspace?: string | undefined

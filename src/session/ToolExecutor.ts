@@ -303,7 +303,7 @@ export class Batch {
   }
 
   private guarded(index: number, call: ToolCall, entry: ToolRegistry.Entry, allowed: Allowed): Effect.Effect<void> {
-    const violation = this.session.gate.guard(entry, allowed.encoded)
+    const violation = this.session.gate.guard(entry, allowed.encoded, allowed.answered)
     if (violation === Guard.none) return this.execute(index, call, entry, allowed)
     return Effect.flatMap(violation, (reason) => {
       if (reason === undefined) return this.execute(index, call, entry, allowed)

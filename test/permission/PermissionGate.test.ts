@@ -7,12 +7,14 @@ import * as fc from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
+import * as HaltChannel from "../../src/channel/HaltChannel.js"
 import type { PermissionMethod } from "../../src/event/AgentEvent.js"
 import type { Approve, ApproveAnswer } from "../../src/interaction/Interaction.js"
 import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
-import type * as Guard from "../../src/permission/Guard.js"
+import * as Guard from "../../src/permission/Guard.js"
 import type * as PermissionGate from "../../src/permission/PermissionGate.js"
+import { PermissionState } from "../../src/permission/PermissionState.js"
 import type { PolicySource } from "../../src/permission/PolicySource.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as Kit from "../kit/gate.js"
@@ -441,8 +443,8 @@ describe("guards", () => {
       const kit = yield* Kit.make({
         policy: { defaultPolicy: "allow" },
         guards: [
-          ({ params, subject, tool }) => Effect.sync(() => seen.push([tool, params, subject.command])),
-          ({ params }) => Effect.sync(() => seen.push(params))
+          ({ params, subject, tool }) => Effect.sync(() => void seen.push([tool, params, subject.command])),
+          ({ params }) => Effect.sync(() => void seen.push(params))
         ]
       })
       yield* kit.check("write", { path: "p", size: "3", content: "a" })
@@ -468,7 +470,17 @@ describe("guards", () => {
 
   const broken: ReadonlyArray<readonly [string, Guard.Guard]> = [
     ["crashes", () => Effect.dieMessage("boom")],
-    ["interrupts itself", () => Effect.interrupt]
+    ["interrupts itself", () => Effect.interrupt],
+    ["throws", () => assert.fail("boom")],
+    // What the types forbid, JavaScript does.
+    ["returns nothing at all", (() => undefined) as unknown as Guard.Guard],
+    ["returns what is no effect", (() => Promise.resolve()) as unknown as Guard.Guard],
+    ["yields what means nothing", () => Effect.succeed(true) as unknown as Effect.Effect<void>],
+    ["yields null", () => Effect.succeed(null) as unknown as Effect.Effect<void>],
+    [
+      "looks like a question",
+      () => Effect.succeed({ reasons: ["why"], reason: "why" }) as unknown as Effect.Effect<void>
+    ]
   ]
   for (const [name, guard] of broken) {
     it.effect(`one that ${name} denies`, () =>
@@ -480,6 +492,157 @@ describe("guards", () => {
       })
     )
   }
+})
+
+describe("a guard that wants a question of its own", () => {
+  const asks =
+    (reason = "it writes where git looks.", coveredBy?: "all"): Guard.Guard =>
+    () =>
+      Effect.succeed(Guard.ask({ reason, coveredBy }))
+  const allowing = stages.filter(({ granted, method }) => granted && method !== "auto_approved")
+
+  for (const coveredBy of [undefined, "all"] as const) {
+    for (const { method, options, policy, setUp, tool = "deploy" } of allowing) {
+      const covers = coveredBy === "all" && method === "allow_all"
+      it.effect(
+        `${coveredBy ?? "never covered"}: ${method} ${covers ? "lets it pass" : "does not let it pass unasked"}`,
+        () =>
+          Effect.gen(function* () {
+            const kit = yield* Kit.make({ ...options, policy, guards: [asks(undefined, coveredBy)], person: ["n"] })
+            setUp?.(kit.state)
+            const verdict = yield* kit.check(tool, { n: 1 })
+            assert.strictEqual(verdict._tag, covers ? "Allowed" : "Denied")
+            assert.deepStrictEqual(
+              kit.resolved().map(({ method }) => method),
+              [covers ? "allow_all" : "user_denied"]
+            )
+          })
+      )
+    }
+  }
+
+  it.effect("a tool that asks nobody is asked about", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ guards: [asks()], person: ["n"] })
+      assert.strictEqual((yield* kit.check("note", { n: 1 }))._tag, "Denied")
+    })
+  )
+
+  it.effect("everything suspended covers it under another suspension too, and is what is recorded", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ guards: [asks("outside", "all")], person: () => "n" })
+      kit.state.suspend("turn", Kit.ses("root"))
+      kit.state.suspend("all", Kit.ses("root"))
+      yield* kit.check("deploy", { n: 1 })
+      assert.deepStrictEqual(
+        kit.resolved().map(({ method }) => method),
+        ["allow_all"]
+      )
+    })
+  )
+
+  it.effect("what denies the call denies it without a question", () =>
+    Effect.gen(function* () {
+      for (const options of [
+        { policy: { blacklist: { tools: ["deploy"] } } },
+        { policy: { defaultPolicy: "deny" } },
+        { guards: [asks(), no] },
+        { guards: [no, asks()] },
+        { authority: () => Effect.succeedSome({ granted: false, method: "stage_grant", reason: "no" } as const) }
+      ] satisfies ReadonlyArray<Kit.Options>) {
+        const kit = yield* Kit.make({ guards: [asks()], ...options })
+        assert.strictEqual((yield* kit.check("deploy", { n: 1 }))._tag, "Denied")
+        assert.deepStrictEqual(yield* kit.person.shown, [])
+      }
+    })
+  )
+
+  it.effect("shows why, and offers what holds for one call", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ guards: [asks("one."), asks("two.")], person: ["y"] })
+      yield* kit.check("shell", { command: "ls" })
+      const form = approveOf((yield* kit.person.shown)[0])
+      assert.deepStrictEqual(form.display?.warnings, ["one.", "two."])
+      assert.strictEqual(form.onceOnly, true)
+      assert.deepStrictEqual(
+        form.options.map(({ full }) => full),
+        ["yes", "no", "once", "never", "comment", "edit"]
+      )
+    })
+  )
+
+  for (const scope of ["turn", "idle", "session", "all"] as const) {
+    it.effect(`an answer for ${scope} holds once`, () =>
+      Effect.gen(function* () {
+        const allow = TestInteractor.answer({ decision: "allow", scope })
+        const kit = yield* Kit.make({ guards: [asks()], person: [allow, "n"] })
+        assert.strictEqual((yield* kit.check("deploy", { n: 1 }))._tag, "Allowed")
+        assert.strictEqual((yield* kit.check("deploy", { n: 1 }))._tag, "Denied")
+        assert.deepStrictEqual(kit.state.snapshot(), new PermissionState().snapshot())
+        assert.strictEqual(kit.resolved()[0]?.reason, "allowed (once) by person")
+      })
+    )
+  }
+
+  it.effect("never is remembered", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ guards: [asks()], person: ["never"] })
+      yield* kit.check("deploy", { n: 1 })
+      yield* kit.check("deploy", { n: 1 })
+      assert.deepStrictEqual(
+        kit.resolved().map(({ method }) => method),
+        ["user_denied", "session_blacklist"]
+      )
+    })
+  )
+
+  it.effect("is settled at the last look by the answer to the same question, and by nothing else", () =>
+    Effect.gen(function* () {
+      let reason = "first."
+      const kit = yield* Kit.make({ guards: [(call) => asks(reason)(call)], person: ["y"] })
+      const verdict = yield* kit.check("deploy", { n: 1 })
+      assert(verdict._tag === "Allowed")
+      const entry = kit.entryOf("deploy")
+      assert.strictEqual(yield* kit.gate.guard(entry, { n: 1 }, verdict.answered), undefined)
+      assert.match((yield* kit.gate.guard(entry, { n: 1 })) ?? "", /^first\. Nobody was asked about that/)
+      reason = "second."
+      assert.match((yield* kit.gate.guard(entry, { n: 1 }, verdict.answered)) ?? "", /^second\./)
+    })
+  )
+
+  it.effect("asks again about edited arguments", () =>
+    Effect.gen(function* () {
+      const guard: Guard.Guard = ({ subject }) =>
+        subject.command === "ls" ? Effect.void : Effect.succeed(Guard.ask({ reason: "not ls." }))
+      const kit = yield* Kit.make({
+        guards: [guard],
+        policy: { whitelist: { patterns: ["ls"] } },
+        person: [edit({ command: "rm x" }), edit({ command: "ls" })]
+      })
+      const verdict = yield* kit.check("shell", { command: "cat x" })
+      assert.strictEqual((yield* kit.person.shown).length, 2)
+      assert.deepStrictEqual(verdict, {
+        _tag: "Allowed",
+        params: { command: "ls" },
+        encoded: { command: "ls" },
+        edited: true
+      })
+    })
+  )
+
+  it.effect("nobody there denies, and yes to everything is recorded", () =>
+    Effect.gen(function* () {
+      const alone = yield* Kit.make({ guards: [asks()], person: [TestInteractor.fail("gone")] })
+      alone.state.suspend("all", Kit.ses("root"))
+      assert.strictEqual((yield* alone.check("deploy", { n: 1 }))._tag, "Denied")
+      const yolo = yield* Kit.make({ guards: [asks()], interactor: HaltChannel.yolo })
+      assert.strictEqual((yield* yolo.check("deploy", { n: 1 }))._tag, "Allowed")
+      assert.deepStrictEqual(
+        [...alone.resolved(), ...yolo.resolved()].map(({ method }) => method),
+        ["unavailable", "yolo"]
+      )
+    })
+  )
 })
 
 describe("a question without an answer", () => {

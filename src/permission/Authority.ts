@@ -1,0 +1,39 @@
+/** Whoever decides about a proposed call before the rules do: a stage, or the envelope of a subagent. */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type * as Interactor from "../interaction/Interactor.js"
+import type { ToolCall } from "../tool/ToolCall.js"
+import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import type * as Check from "./Check.js"
+import type { Resolution } from "./Verdict.js"
+
+/** One proposed call with everything the gate looks at. */
+export interface Proposal {
+  readonly call: ToolCall
+  readonly entry: ToolRegistry.Entry
+  /** Decoded. */
+  readonly params: unknown
+  /** What the tool's validation and preview run with. Default: what the tool was built with. */
+  readonly context?: Context.Context<never> | undefined
+}
+
+/**
+ * Decides about calls ahead of all rules, behind the guards: a stage, which may ask for a grant, or a subagent's envelope.
+ * None leaves the call to the rules. It is given the gate's own bus and redactor; whatever goes wrong in it denies.
+ */
+export type Authority = (
+  proposal: Proposal,
+  gate: Pick<Check.Options, "bus" | "redactor">
+) => Effect.Effect<Option.Option<Resolution>, never, Interactor.Interactor>
+
+/** Asks one authority, then the other. */
+export const orElse =
+  (other: Authority | undefined) =>
+  (authority: Authority): Authority =>
+    other === undefined
+      ? authority
+      : (proposal, gate) =>
+          Effect.flatMap(authority(proposal, gate), (known) =>
+            Option.isSome(known) ? Effect.succeed(known) : other(proposal, gate)
+          )
