@@ -2,8 +2,10 @@
  * Runs one shell command of a model: bounded in memory and in time, and with nothing left behind.
  *
  * The command gets a process group of its own. When the call ends, however it ends, the group is asked to terminate and two
- * seconds later killed, so what was started in the background ends with the call. Standard input is empty. Standard error
- * goes into the same pipe as standard output, which is the only way to get both in the order in which they were printed.
+ * seconds later killed, so what was started in the background ends with the call. On Linux so does what left the group
+ * (`setsid`, a daemon): its environment still says whose it is, unless it was started with an empty one (`env -i`) or wrote
+ * over it, or belongs to another user; that is not found. Standard input is empty. Standard error goes into the same pipe as
+ * standard output, which is the only way to get both in the order in which they were printed.
  */
 import * as Command from "@effect/platform/Command"
 import type * as CommandExecutor from "@effect/platform/CommandExecutor"
@@ -19,7 +21,9 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { IdGenerator } from "../core/Id.js"
 import * as ToolOutput from "../tool/ToolOutput.js"
+import * as CommandEnvironment from "./CommandEnvironment.js"
 import * as PrintedOutput from "./PrintedOutput.js"
+import * as StrayProcesses from "./StrayProcesses.js"
 import { sentence, WorkspaceRoot, type Target } from "./WorkspaceRoot.js"
 
 export interface Params {
@@ -36,8 +40,11 @@ export interface Options {
   readonly spillDirectory?: string | undefined
   /** A shell that takes `-c`. Default: `/bin/sh`. */
   readonly shell?: string | undefined
-  /** Added to the environment that the platform's executor passes on. */
-  readonly environment?: Readonly<Record<string, string>> | undefined
+  /** Added to what {@link CommandEnvironment} passes on. */
+  readonly environment?: CommandEnvironment.Environment | undefined
+  /** Names of variables that commands get beside those; those in `withheld` they never get. */
+  readonly passedVariables?: ReadonlyArray<string> | undefined
+  readonly withheldVariables?: ReadonlyArray<string> | undefined
 }
 
 export interface Result {
@@ -67,9 +74,22 @@ export const check = (params: Params): Effect.Effect<Target, string, WorkspaceRo
  * Runs a command to its end. What it prints goes to the call's `ToolOutput` as it arrives, the first million characters of
  * it. Fails with a sentence when it cannot be started, and, with what was printed so far, when its time is up.
  */
-export const run =
-  (executor: CommandExecutor.CommandExecutor, options: Options) =>
-  (params: Params): Effect.Effect<Result, string, WorkspaceRoot> =>
+export const run = (executor: CommandExecutor.CommandExecutor, options: Options) => {
+  let known: CommandEnvironment.Environment | undefined
+  // Once, and not before a command wants it.
+  const environment = Effect.suspend(() =>
+    known === undefined
+      ? Effect.map(
+          CommandEnvironment.make({
+            added: options.environment,
+            passed: options.passedVariables,
+            withheld: options.withheldVariables
+          }),
+          (made) => (known = made)
+        )
+      : Effect.succeed(known)
+  )
+  return (params: Params): Effect.Effect<Result, string, WorkspaceRoot> =>
     Effect.scoped(
       Effect.gen(function* () {
         const workspace = yield* WorkspaceRoot
@@ -79,6 +99,8 @@ export const run =
             ? Duration.decode(options.commandTimeout ?? defaultTimeout)
             : Duration.seconds(params.timeout)
         const ids = yield* IdGenerator
+        const token = ids.unsafeNext("call")
+        const variables = CommandEnvironment.ofCall(yield* environment, token)
         const startedAt = yield* Clock.currentTimeMillis
         const printed = PrintedOutput.make({
           fileSystem: workspace.fileSystem,
@@ -92,10 +114,14 @@ export const run =
         })
         // The group is stopped before the executor's own finalizer, which waits without limit, gets to run.
         const child = yield* Effect.acquireRelease(
-          Effect.mapError(executor.start(commandOf(params.command, directory.absolute, options)), (error) =>
+          Effect.mapError(executor.start(commandOf(params.command, directory.absolute, variables, options)), (error) =>
             sentence(error, "The command")
           ),
-          (child) => stop(child, workspace.fileSystem)
+          (child) =>
+            Effect.zipRight(
+              stop(child, workspace.fileSystem),
+              StrayProcesses.sweep({ token, after: child.pid, executor, fileSystem: workspace.fileSystem })
+            )
         )
         const collecting = yield* Effect.forkScoped(collect(child, printed))
         const inTime = yield* Effect.timeoutOption(Fiber.join(collecting), limit)
@@ -116,6 +142,7 @@ export const run =
         return { ...inTime.value, ...output, durationMs }
       })
     )
+}
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -133,14 +160,16 @@ const maxAfterExit = 1_000_000
 /** Characters that are shown while they arrive. */
 const maxLive = 1_000_000
 
-/** Programs that would wait for a person, or draw for one, do neither. */
-const plain = { TERM: "dumb", PAGER: "cat", GIT_PAGER: "cat", GIT_TERMINAL_PROMPT: "0" }
-
 /** The outer shell only redirects and then becomes the wanted one, which gets the command as it was written. */
-const commandOf = (command: string, directory: string, options: Options): Command.Command =>
+const commandOf = (
+  command: string,
+  directory: string,
+  environment: CommandEnvironment.Environment,
+  options: Options
+): Command.Command =>
   Command.make("/bin/sh", "-c", 'exec "$0" -c "$1" 2>&1 </dev/null', options.shell ?? "/bin/sh", command).pipe(
     Command.workingDirectory(directory),
-    Command.env({ ...plain, ...options.environment })
+    Command.env(environment, { extendEnv: false })
   )
 
 type Ended = { readonly exitCode: number | null; readonly signal?: string }

@@ -58,6 +58,8 @@ export const ConfigFile = Schema.Struct({
   price_table: optional(Schema.Record({ key: Schema.NonEmptyString, value: Price })),
   currency: optional(Schema.NonEmptyTrimmedString),
   allow_inline: optional(Schema.Boolean),
+  /** Names of variables that commands get beside the usual ones. */
+  command_environment: optional(Schema.Array(Schema.NonEmptyTrimmedString)),
   inline_allowed_plugins: optional(Schema.Array(Schema.NonEmptyString))
 })
 export type ConfigFile = typeof ConfigFile.Type

@@ -135,7 +135,16 @@ export const startAgent = (
       }
     }).pipe(
       Layer.provide(
-        Layer.merge(Tools.layer({ root: settings.workspace, protectedPaths, spillDirectory }), Model.layer(model))
+        Layer.merge(
+          Tools.layer({
+            root: settings.workspace,
+            protectedPaths,
+            spillDirectory,
+            passedVariables: settings.commandVariables,
+            withheldVariables: Settings.secretNames()
+          }),
+          Model.layer(model)
+        )
       )
     )
     const audit = AuditFile.layer({ ...(yield* AuditPlace.archive(settings)), key: settings.auditKey, redactor })

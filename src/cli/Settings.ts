@@ -18,6 +18,7 @@ import * as PermissionFile from "../permission/PermissionFile.js"
 import * as Arguments from "./Arguments.js"
 import * as AuditPlace from "./AuditPlace.js"
 import * as ConfigFile from "./ConfigFile.js"
+import * as HiddenVariables from "./HiddenVariables.js"
 import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
 import * as Trust from "./Trust.js"
 
@@ -62,6 +63,8 @@ export interface Settings {
   readonly currency: string | undefined
   /** A model may make up subagents of its own, with no more than these tools and groups. */
   readonly inline: { readonly allowed: boolean; readonly plugins: ReadonlyArray<string> }
+  /** Names of variables that commands get beside the usual ones. */
+  readonly commandVariables: ReadonlyArray<string>
   /** Makes the audit's hashes unforgeable for whoever lacks it. */
   readonly auditKey: AuditChain.Key | undefined
   readonly auditKeyFile: string | undefined
@@ -119,6 +122,7 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
       prices: config.price_table ?? {},
       currency: config.currency,
       inline: { allowed: config.allow_inline ?? false, plugins: config.inline_allowed_plugins ?? [] },
+      commandVariables: config.command_environment ?? [],
       auditKeyFile: flags.key,
       logLevel: yield* logLevelOf(flags["log-level"]),
       timeout: flags.timeout === undefined ? undefined : yield* Arguments.parseLimit(flags.timeout),
@@ -129,10 +133,8 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
 /** The variables that hold our own keys. */
 export const secretNames = (): ReadonlyArray<string> => [...Object.values(keyNames).flat(), "ASSENT_WEBHOOK_TOKEN"]
 
-/** Takes the keys out of the process's environment, so that no command an agent runs inherits them. */
-export const hideKeys: Effect.Effect<void> = Effect.sync(() => {
-  for (const name of secretNames()) delete process.env[name]
-})
+/** Takes the keys out of the process's environment, so that no command an agent runs can read them there. */
+export const hideKeys: Effect.Effect<void> = Effect.suspend(() => HiddenVariables.hide(secretNames()))
 
 /** Why something in the workspace has no effect yet, and what to do. */
 export const untrustedNotice = (settings: Settings): string =>

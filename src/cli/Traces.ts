@@ -7,6 +7,7 @@ import type * as Scope from "effect/Scope"
 import type * as Redaction from "../core/Redaction.js"
 import * as Spans from "../core/Spans.js"
 import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
+import * as HiddenVariables from "./HiddenVariables.js"
 import * as Version from "./Version.js"
 
 /**
@@ -50,6 +51,4 @@ const read = Effect.gen(function* () {
   return Option.map(yield* telemetry.settings, (settings) => ({ FetchHttpClient, settings, telemetry }))
 })
 
-const hideHeaders = Effect.sync(() => {
-  for (const name of ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"]) delete process.env[name]
-})
+const hideHeaders = HiddenVariables.hide(["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"])

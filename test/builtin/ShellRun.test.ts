@@ -254,6 +254,53 @@ describe("run_command", () => {
     )
   )
 
+  // `env -i` would hide them: see the module.
+  for (const [how, command] of [
+    ["a session of its own", "setsid sh -c 'echo $$ > pid; exec sleep 1000' & "],
+    ["one that does not listen", `setsid sh -c 'trap "" TERM HUP; echo $$ > pid; while :; do sleep 1; done' & `],
+    ["a daemon", "(setsid sh -c '(echo $(exec sh -c \"echo \\$PPID\") > pid; exec sleep 1000) & ' &) & "],
+    ["one that was told to survive", "setsid nohup sh -c 'echo $$ > pid; exec sleep 1000' >/dev/null 2>&1 & "]
+  ] as const) {
+    it.scopedLive.skipIf(process.platform !== "linux")(
+      `ends what left the group: ${how}`,
+      inWorkspace(({ get, run }) =>
+        Effect.gen(function* () {
+          const { exitCode } = yield* run({ command: `${command} until [ -s pid ]; do sleep 0.02; done` })
+          assert.strictEqual(exitCode, 0)
+          const pid = yield* get("pid")
+          assert.match(pid, /^\d+\n$/)
+          assert.strictEqual((yield* run({ command: isAlive(pid) })).output, "gone\n")
+        })
+      )
+    )
+  }
+
+  it.scopedLive.skipIf(process.platform !== "linux")(
+    "ends what left the group when its time is up, and leaves what belongs to another call",
+    inWorkspace(({ call, get, run }) =>
+      Effect.gen(function* () {
+        const output = yield* watching("ready")
+        const other = yield* Effect.fork(
+          output.watch(
+            run({
+              command:
+                "setsid sh -c 'echo $$ > other; exec sleep 1000' & until [ -s other ]; do sleep 0.02; done; echo ready; sleep 1000"
+            })
+          )
+        )
+        yield* output.printed
+        yield* call("run_command", {
+          command: "setsid sh -c 'echo $$ > pid; exec sleep 1000' & sleep 1000",
+          timeout: 0.5
+        })
+        assert.strictEqual((yield* run({ command: isAlive(yield* get("pid")) })).output, "gone\n")
+        assert.strictEqual((yield* run({ command: isAlive(yield* get("other")) })).output, "alive\n")
+        yield* Fiber.interrupt(other)
+        assert.strictEqual((yield* run({ command: isAlive(yield* get("other")) })).output, "gone\n")
+      })
+    )
+  )
+
   it.scopedLive(
     "loses nothing when whoever watches is slow",
     inWorkspace(({ fileSystem, root, run }) =>

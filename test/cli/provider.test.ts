@@ -154,6 +154,40 @@ describe.concurrent("a provider", () => {
     })
   )
 
+  it.scopedLive("its key is read by no command, not from the environment of any process of ours either", () =>
+    Effect.gen(function* () {
+      const { at, server, args, env } = yield* setting
+      yield* at.write(
+        "config/permissions.json",
+        JSON.stringify({ defaultPolicy: "allow", guards: { sanitize: { pathScope: false } } })
+      )
+      // Every second character of the key is counted apart, so that masking what is printed cannot make the test pass.
+      const command =
+        "tr '\\0' '\\n' < /proc/$PPID/environ > dump; env > own; grep -c '^HOME=' dump; " +
+        `grep -c -e 7f3a -e otelkey -e hooktoken dump own; grep -c -e OTEL -e TOKEN own`
+      yield* server.play(
+        ...replies(
+          { calls: [{ id: "call_1", name: "run_command", args: JSON.stringify({ command }) }] },
+          { text: ["Done."] }
+        )
+      )
+      const { code, stdout } = yield* at.run(["run", "--json", ...args, "x"], {
+        env: {
+          ...env,
+          OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer otelkey12345",
+          OTEL_SERVICE_NAME: "otelname",
+          ASSENT_WEBHOOK_TOKEN: "hooktoken12345",
+          MY_OWN_TOKEN: "secret"
+        }
+      })
+      assert.strictEqual(code, 0)
+      const printed = Program.events(stdout)
+        .flatMap((event) => (event._tag === "ToolOutput" && "text" in event ? [event.text] : []))
+        .join("")
+      assert.strictEqual(printed, "1\ndump:0\nown:0\n0\n")
+    })
+  )
+
   it.scopedLive("that cannot be reached, or breaks off, ends the run with a sentence", () =>
     Effect.gen(function* () {
       const { at, server, args, env } = yield* setting

@@ -1,0 +1,107 @@
+/**
+ * The environment that commands of a model get: what everyday work with compilers, packages and git needs, by name. A
+ * variable that is not listed does not reach a command, so that no key does that nobody thought of. Whoever runs commands,
+ * confined or not, shares this list.
+ *
+ * Left out on purpose: keys and tokens, addresses of collectors, sockets of agents that sign (`SSH_AUTH_SOCK`), options of
+ * programs that may hold a password (`MAVEN_OPTS`, `GIT_SSH_COMMAND`). A setting may name more.
+ */
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+
+export type Environment = Readonly<Record<string, string>>
+
+export interface Options {
+  /** Names of further variables that are passed on. */
+  readonly passed?: ReadonlyArray<string> | undefined
+  /** Names that are never passed on, whoever asks for it; nor is what concerns a collector. */
+  readonly withheld?: ReadonlyArray<string> | undefined
+  /** Variables that are set. */
+  readonly added?: Environment | undefined
+}
+
+/** The variables that are passed on where they are set, whatever the settings say. */
+export const names: ReadonlyArray<string> = [
+  // Who, where, how it speaks.
+  "HOME LANG LANGUAGE LOGNAME PATH SHELL TEMP TMP TMPDIR TZ USER CI NO_COLOR FORCE_COLOR SOURCE_DATE_EPOCH",
+  "LC_ADDRESS LC_ALL LC_COLLATE LC_CTYPE LC_IDENTIFICATION LC_MEASUREMENT LC_MESSAGES LC_MONETARY LC_NAME LC_NUMERIC",
+  "LC_PAPER LC_TELEPHONE LC_TIME LOCALE_ARCHIVE XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME",
+  // The way out, when there is only one.
+  "HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY http_proxy https_proxy no_proxy all_proxy",
+  "SSL_CERT_DIR SSL_CERT_FILE NIX_SSL_CERT_FILE CURL_CA_BUNDLE REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS",
+  // Tool chains: where they are, and what they were told.
+  "AR AS CC CFLAGS CPATH CPP CPPFLAGS CXX CXXFLAGS C_INCLUDE_PATH CPLUS_INCLUDE_PATH LD LDFLAGS LDLIBS LIBRARY_PATH",
+  "LD_LIBRARY_PATH DYLD_LIBRARY_PATH DYLD_FALLBACK_LIBRARY_PATH MAKEFLAGS PKG_CONFIG_LIBDIR PKG_CONFIG_PATH",
+  "CMAKE_PREFIX_PATH DEVELOPER_DIR MACOSX_DEPLOYMENT_TARGET SDKROOT",
+  "BUN_INSTALL COREPACK_HOME DENO_DIR DENO_INSTALL FNM_DIR FNM_MULTISHELL_PATH NODE_ENV NODE_OPTIONS NODE_PATH",
+  "NPM_CONFIG_CACHE NPM_CONFIG_PREFIX npm_config_cache npm_config_prefix NVM_BIN NVM_DIR PNPM_HOME VOLTA_HOME",
+  "CONDA_DEFAULT_ENV CONDA_EXE CONDA_PREFIX PIP_CACHE_DIR PIPX_HOME POETRY_HOME PYENV_ROOT PYENV_VERSION PYTHONHOME",
+  "PYTHONPATH PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED UV_CACHE_DIR VIRTUAL_ENV",
+  "CARGO_BUILD_JOBS CARGO_HOME CARGO_TARGET_DIR RUSTFLAGS RUSTUP_HOME RUSTUP_TOOLCHAIN RUST_BACKTRACE",
+  "CGO_ENABLED GO111MODULE GOBIN GOCACHE GOFLAGS GOMODCACHE GOPATH GOPRIVATE GOROOT GOTOOLCHAIN",
+  "ANDROID_HOME ANDROID_SDK_ROOT GRADLE_HOME GRADLE_USER_HOME JAVA_HOME JDK_HOME KOTLIN_HOME M2_HOME MAVEN_HOME SDKMAN_DIR",
+  "BUNDLE_PATH GEM_HOME GEM_PATH RBENV_ROOT RBENV_VERSION RUBYLIB PERL5LIB PERL_LOCAL_LIB_ROOT COMPOSER_HOME",
+  "DOTNET_CLI_HOME DOTNET_CLI_TELEMETRY_OPTOUT DOTNET_ROOT NUGET_PACKAGES MIX_ENV OPAM_SWITCH_PREFIX GHCUP_INSTALL_BASE_PREFIX",
+  "ASDF_DATA_DIR ASDF_DIR MISE_DATA_DIR HOMEBREW_CELLAR HOMEBREW_PREFIX HOMEBREW_REPOSITORY NIX_PATH NIX_PROFILES",
+  "GIT_AUTHOR_EMAIL GIT_AUTHOR_NAME GIT_COMMITTER_EMAIL GIT_COMMITTER_NAME",
+  // What marks an outer call's processes, when we are one of them.
+  "ASSENT_CALL"
+].flatMap((line) => line.split(" "))
+
+/** Programs that would wait for a person, or draw for one, do neither. */
+export const plain: Environment = { TERM: "dumb", PAGER: "cat", GIT_PAGER: "cat", GIT_TERMINAL_PROMPT: "0" }
+
+/** Marks the processes of one call, so that they are found wherever they went. */
+export const callVariable = "ASSENT_CALL"
+
+/**
+ * The environment of a command: what is passed on, as the running program's settings have it, what is added, and what git
+ * is told, which nothing in a workspace can change.
+ */
+export const make = ({ added = {}, passed = [], withheld = [] }: Options): Effect.Effect<Environment> =>
+  Effect.gen(function* () {
+    const found: Record<string, string> = {}
+    for (const name of [...names, ...passed]) {
+      if (withheld.includes(name) || collector.test(name)) continue
+      const value = yield* Effect.option(Config.string(name))
+      if (Option.isSome(value) && !holdsCredentials(value.value)) found[name] = value.value
+    }
+    return withGit({ ...found, ...plain, ...added })
+  })
+
+/** The same environment for one call: its processes carry `token`, and those of a call around it. */
+export const ofCall = (environment: Environment, token: string): Environment => ({
+  ...environment,
+  [callVariable]: `${environment[callVariable] ?? ":"}${token}:`
+})
+
+/** Whether a process with this environment, as `/proc` shows it, belongs to the call. */
+export const belongsTo = (environ: string, token: string): boolean =>
+  environ.split("\0").some((entry) => entry.startsWith(`${callVariable}=`) && entry.includes(`:${token}:`))
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const collector = /^OTEL_/i
+
+/** A proxy's address with a password in it, and the like. */
+const holdsCredentials = (value: string): boolean => /:\/\/[^/\s]*@/.test(value)
+
+// A repository that hides in a directory may name programs that git runs: a bare one is used only when asked for, and no
+// repository names a program that watches files. What a caller told git goes first.
+const git: ReadonlyArray<readonly [string, string]> = [
+  ["safe.bareRepository", "explicit"],
+  ["core.fsmonitor", "false"]
+]
+
+const withGit = (environment: Environment): Environment => {
+  const told = Number(environment["GIT_CONFIG_COUNT"] ?? 0)
+  const first = Number.isSafeInteger(told) && told > 0 ? told : 0
+  const entries = git.flatMap(([key, value], index) => [
+    [`GIT_CONFIG_KEY_${first + index}`, key],
+    [`GIT_CONFIG_VALUE_${first + index}`, value]
+  ])
+  return { ...environment, ...Object.fromEntries(entries), GIT_CONFIG_COUNT: String(first + git.length) }
+}

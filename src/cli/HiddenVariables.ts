@@ -1,0 +1,56 @@
+/**
+ * Variables of our own environment that nobody else is to read.
+ *
+ * Taking one out of `process.env` keeps it from programs we start. The system still shows the environment a process began
+ * with, to every process of the same user: on Linux in `/proc/PID/environ`, which shows the process's own memory. There the
+ * value is written over. That was chosen before starting ourselves again without the keys, which would cost a second start
+ * and leave the first process, with its environment, in place.
+ *
+ * What this cannot hide: the environment of the shell or `npx` that started us, and on other systems what `ps` shows.
+ */
+import { closeSync, openSync, readFileSync, readSync, writeSync } from "node:fs"
+import * as Effect from "effect/Effect"
+
+/** Hides them. Whoever needs a value has read it before. Costs nothing where none of them is set. */
+export const hide = (names: ReadonlyArray<string>): Effect.Effect<void> =>
+  Effect.sync(() => {
+    const found = names.filter((name) => process.env[name] !== undefined)
+    for (const name of found) delete process.env[name]
+    if (found.length > 0 && process.platform === "linux") overwrite(new Set(found))
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Nobody reads those bytes any more: what was taken out of the environment is not looked up in it. */
+const overwrite = (names: ReadonlySet<string>): void => {
+  let memory: number | undefined
+  try {
+    const stat = readFileSync("/proc/self/stat", "latin1")
+    // `pid (name) state …`; the name may hold anything. The 50th and 51st field say where the environment begins and ends.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+    const [start, end] = [Number(fields[47]), Number(fields[48])]
+    if (!(start > 0 && end > start && end - start < longest)) return
+    memory = openSync("/proc/self/mem", "r+")
+    const bytes = Buffer.alloc(end - start)
+    if (readSync(memory, bytes, 0, bytes.length, start) !== bytes.length) return
+    for (let at = 0; at < bytes.length;) {
+      const stop = bytes.indexOf(0, at)
+      const to = stop < 0 ? bytes.length : stop
+      const equals = bytes.indexOf("=", at)
+      if (equals >= 0 && equals < to && names.has(bytes.toString("utf8", at, equals))) {
+        const length = to - equals - 1
+        writeSync(memory, Buffer.alloc(length), 0, length, start + equals + 1)
+      }
+      at = to + 1
+    }
+  } catch {
+    // A system that does not let us: then it is as it was before.
+  } finally {
+    if (memory !== undefined) closeSync(memory)
+  }
+}
+
+/** More than a system takes for arguments and environment together. */
+const longest = 64 * 1024 * 1024
