@@ -89,6 +89,14 @@ export const violations = (
   return shell.length === 0 ? scope : Effect.map(scope, (paths) => [...shell, ...paths])
 }
 
+/** The paths in a parameter that holds one, or a list of them. */
+export const fieldOf = ({ params }: PermissionRule.Subject, field: string): ReadonlyArray<string> => {
+  if (typeof params !== "object" || params === null) return []
+  const value: unknown = Object.getOwnPropertyDescriptor(params, field)?.value
+  const values: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]
+  return values.filter((path) => typeof path === "string")
+}
+
 /** The violations as one reason for a refusal. */
 export const reason = (found: ReadonlyArray<Violation>): string => found.map(({ message }) => message).join(" ")
 
@@ -97,13 +105,6 @@ export const reason = (found: ReadonlyArray<Violation>): string => found.map(({ 
 // -----------------------------------------------------------------------------------------------------------------
 
 const noViolations: Effect.Effect<ReadonlyArray<Violation>> = Effect.succeed([])
-
-const fieldOf = ({ params }: PermissionRule.Subject, field: string): ReadonlyArray<string> => {
-  if (typeof params !== "object" || params === null) return []
-  const value: unknown = Object.getOwnPropertyDescriptor(params, field)?.value
-  const values: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]
-  return values.filter((path) => typeof path === "string")
-}
 
 const shellViolations = (
   self: PermissionRule.Subject,

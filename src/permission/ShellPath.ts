@@ -58,6 +58,14 @@ export const couldName = (path: Path.Path, base: string, text: string, place: Pl
     })
   })
 
+/** Written out, or by wildcards, braces or an expansion, a part of the path may be this name; one of nothing else may not. */
+export const couldHavePart = (text: string, name: string): boolean =>
+  /[*?[$`{]/.test(text) &&
+  !/:\/\//.test(text) &&
+  alternatives(text.toLowerCase().replace(expansions, unknown)).some((guess) =>
+    guess.split("/").some((part) => partMatches(part, name))
+  )
+
 /** The place's name stands in a text that only a shell or another program could read with certainty. */
 export const mentions = (text: string, { basename }: Place): boolean => {
   const bare = text

@@ -18,6 +18,7 @@ import type * as Interactors from "../interaction/Interactor.js"
 import * as Model from "../model/Model.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
 import * as PermissionFile from "../permission/PermissionFile.js"
+import * as GitGuard from "../permission/GitGuard.js"
 import type * as Guard from "../permission/Guard.js"
 import * as Sanitizer from "../permission/Sanitizer.js"
 import type { CompactionConfig } from "../session/CompactionConfig.js"
@@ -140,7 +141,11 @@ export const make = <Tools extends Record<string, Tool.Any>>(
       model,
       tools,
       policy,
-      guards: [sanitizer, ...(options.guards ?? [])],
+      guards: [
+        sanitizer,
+        GitGuard.make({ fileSystem: Context.get(platform, FileSystem.FileSystem), path, workspace }),
+        ...(options.guards ?? [])
+      ],
       redactor: options.redactor ?? Redaction.make(options.secrets),
       instructions: options.instructions ?? "",
       baseInstructions: options.baseInstructions ?? "",

@@ -1,0 +1,182 @@
+/**
+ * Wants a question of its own for whatever would write where git keeps its configuration and hooks, because git runs what
+ * it finds there: later, elsewhere, unasked.
+ *
+ * Such a place is a directory or file named `.git`, anywhere, and a directory of the shape that git gives its own, whatever
+ * its name (`--separate-git-dir`, a bare repository); links are followed. Tools that only read are let through, and so are
+ * programs that only print. Of any other command it is enough that a word, an assignment or a redirection names such a
+ * place, or may come to. What git itself writes when nothing of that is named is left to the rules.
+ *
+ * What this cannot see: a program that finds the place by itself, such as an archiver that unpacks it, and a name that is
+ * nothing but an expansion.
+ */
+import type * as FileSystem from "@effect/platform/FileSystem"
+import type * as Path from "@effect/platform/Path"
+import * as Effect from "effect/Effect"
+import type { SimpleCommand } from "./CommandLine.js"
+import * as Guard from "./Guard.js"
+import * as Program from "./Program.js"
+import * as RealPath from "./RealPath.js"
+import * as Sanitizer from "./Sanitizer.js"
+import * as ShellPath from "./ShellPath.js"
+
+export interface Surroundings {
+  readonly fileSystem: FileSystem.FileSystem
+  readonly path: Path.Path
+  /** Absolute. Relative paths start here. */
+  readonly workspace: string
+}
+
+export const make =
+  (surroundings: Surroundings): Guard.Guard =>
+  (call) => {
+    const { entry, subject } = call
+    if (entry.readonly || !Sanitizer.concerns(subject, entry.paths)) return Effect.void
+    const look = new Look(surroundings)
+    const named = look.named(call)
+    if (named !== undefined) return Effect.succeed(question(named))
+    return Effect.map(look.reached(call), (reached) => (reached === undefined ? undefined : question(reached)))
+  }
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const question = (text: string): Guard.Ask =>
+  Guard.ask({
+    reason: `${shortened(text)} leads to where git keeps its configuration and hooks; git runs what it finds there.`
+  })
+
+const shortened = (text: string): string => (text.length <= 200 ? text : `${text.slice(0, 199)}…`)
+
+const place: ShellPath.Place = { paths: [], basename: ".git" }
+
+class Look {
+  private readonly links: RealPath.RealPath
+  private readonly shapes = new Map<string, boolean>()
+
+  constructor(private readonly at: Surroundings) {
+    this.links = RealPath.make(at.fileSystem, at.path)
+  }
+
+  /** The text in which the call says such a name. */
+  named({ entry, subject }: Guard.Guarded): string | undefined {
+    const field = entry.paths.flatMap((name) => Sanitizer.fieldOf(subject, name)).find(isGit)
+    if (field !== undefined || subject.command === undefined) return field
+    const { line } = subject
+    if (line === undefined) return mentions(subject.command) ? subject.command : undefined
+    for (const { operator, target } of line.redirects) if (writes(operator) && mentions(target)) return target
+    for (const command of line.commands) {
+      const assignment = command.assignments.find(mentions)
+      if (assignment !== undefined) return assignment
+      const word = writerWords(command).find(mentions)
+      if (word !== undefined) return word
+    }
+    return undefined
+  }
+
+  /** The path of the call that leads there without saying so. */
+  reached({ entry, subject }: Guard.Guarded): Effect.Effect<string | undefined> {
+    const { path, workspace } = this.at
+    return Effect.gen(this, function* () {
+      const fields = entry.paths.flatMap((name) => Sanitizer.fieldOf(subject, name))
+      for (const field of fields) if (yield* this.isInside(workspace, field)) return field
+      const { line } = subject
+      if (line === undefined) return undefined
+      const [first] = fields
+      const base = first === undefined ? workspace : path.resolve(workspace, first)
+      const bases = [base]
+      for (const { program, words } of line.commands) {
+        if (program === "cd" || program === "pushd") bases.push(yield* this.links.walk(base, words[1] ?? ""))
+      }
+      const targets = line.redirects.flatMap(({ operator, target }) => (writes(operator) ? [target] : []))
+      for (const command of line.commands) targets.push(...writerWords(command).slice(1).flatMap(ShellPath.piecesIn))
+      for (const target of new Set(targets)) {
+        if (target.length > longestPath) continue
+        for (const from of bases) if (yield* this.isInside(from, target)) return target
+      }
+      for (const command of line.commands) {
+        for (const word of moved(command)) {
+          for (const from of bases) {
+            if (yield* this.exists(path.join(path.resolve(from, word), ".git"))) return word
+          }
+        }
+      }
+      return undefined
+    })
+  }
+
+  private isInside(base: string, text: string): Effect.Effect<boolean> {
+    return Effect.gen(this, function* () {
+      for (const target of yield* this.links.targets(base, text)) {
+        if (isGit(target)) return true
+        for (let at = target; ; at = this.at.path.dirname(at)) {
+          if (at === this.at.workspace || at === this.at.path.dirname(at)) break
+          if (yield* this.hasShape(at)) return true
+        }
+      }
+      return false
+    })
+  }
+
+  /** What makes git take a directory for one of its own. */
+  private hasShape(directory: string): Effect.Effect<boolean> {
+    const known = this.shapes.get(directory)
+    if (known !== undefined) return Effect.succeed(known)
+    return Effect.gen(this, function* () {
+      const found =
+        (yield* this.exists(`${directory}/HEAD`)) &&
+        ((yield* this.exists(`${directory}/objects`)) || (yield* this.exists(`${directory}/commondir`)))
+      this.shapes.set(directory, found)
+      return found
+    })
+  }
+
+  private exists(path: string): Effect.Effect<boolean> {
+    return Effect.orElseSucceed(this.at.fileSystem.exists(path), () => false)
+  }
+}
+
+/** No path is as long. */
+const longestPath = 4_096
+
+/** Some file systems ignore case and characters that are not seen, and know a second, short name. */
+const isGit = (path: string): boolean =>
+  path.split(/[\\/]/).some((part) => {
+    const name = part.replace(/[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g, "").toLowerCase()
+    return name === ".git" || /^git~\d+$/.test(name)
+  })
+
+const mentions = (text: string): boolean =>
+  isGit(text) ||
+  ShellPath.mentions(text, place) ||
+  ShellPath.couldHavePart(text, place.basename) ||
+  // Git says where it is, and is told.
+  /[$`].*--(?:absolute-)?git-(?:common-)?(?:dir|path)\b|\bGIT_(?:COMMON_)?DIR\b/s.test(text)
+
+const writes = (operator: string): boolean => operator.includes(">")
+
+/** They print what they read, and write nothing but what they print. */
+const readers: ReadonlySet<string> = new Set(
+  [
+    "cat tac nl head tail wc ls stat du grep egrep fgrep rg cmp diff strings od readlink realpath basename dirname find",
+    "md5sum sha1sum sha224sum sha256sum sha384sum sha512sum cksum sum test [ echo printf pwd true false"
+  ].flatMap((line) => line.split(" "))
+)
+
+/** The words of a command that may write; what it is told to leave alone is none of them. */
+const writerWords = ({ named, program, words }: SimpleCommand): ReadonlyArray<string> =>
+  named && readers.has(program) && Program.runner(words) === undefined
+    ? []
+    : words.filter((word) => !/^--?(?:exclude|ignore)[a-z-]*=/.test(word))
+
+/** They take along, or away, all that a directory holds. */
+const movers: ReadonlySet<string> = new Set("cp mv rm rsync install unlink shred trash".split(" "))
+
+/** What such a command takes: all it names, but for the place where it puts it. */
+const moved = ({ program, words }: SimpleCommand): ReadonlyArray<string> => {
+  const name = Program.nameOf(program)
+  if (!movers.has(name)) return []
+  const operands = words.slice(1).filter((word) => !word.startsWith("-") && word.length <= longestPath)
+  return name === "cp" || name === "mv" || name === "rsync" || name === "install" ? operands.slice(0, -1) : operands
+}

@@ -1,0 +1,228 @@
+import * as NodeContext from "@effect/platform-node/NodeContext"
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as fc from "effect/FastCheck"
+import * as GitGuard from "../../src/permission/GitGuard.js"
+import * as Guard from "../../src/permission/Guard.js"
+import * as PermissionRule from "../../src/permission/PermissionRule.js"
+import * as Kit from "../kit/gate.js"
+
+/** What the guard says of commands and of paths, in a workspace that holds what {@link inWorkspace} lays there. */
+interface Asking {
+  readonly command: (text: string, cwd?: string) => Effect.Effect<boolean>
+  readonly write: (path: unknown) => Effect.Effect<boolean>
+  readonly read: (path: string) => Effect.Effect<boolean>
+}
+
+const inWorkspace = (use: (asking: Asking) => Effect.Effect<void>) =>
+  Effect.gen(function* () {
+    const fileSystem = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const workspace = yield* Effect.flatMap(fileSystem.makeTempDirectoryScoped(), fileSystem.realPath)
+    for (const directory of [
+      ".git/hooks",
+      "nested/deep/.git/hooks",
+      "apart/objects",
+      "apart/hooks",
+      "bare.git/objects",
+      "bare.git/hooks",
+      "shared",
+      "src",
+      "template/.git/hooks",
+      "plain/objects"
+    ]) {
+      yield* fileSystem.makeDirectory(`${workspace}/${directory}`, { recursive: true })
+    }
+    for (const file of ["apart/HEAD", "bare.git/HEAD", "shared/HEAD", "shared/commondir", "src/a.ts"]) {
+      yield* fileSystem.writeFileString(`${workspace}/${file}`, "x")
+    }
+    yield* fileSystem.makeDirectory(`${workspace}/separate`)
+    yield* fileSystem.writeFileString(`${workspace}/separate/.git`, "gitdir: ../apart")
+    yield* fileSystem.symlink(".git", `${workspace}/innocent`)
+    yield* fileSystem.symlink("../.git/hooks", `${workspace}/src/docs`)
+    yield* fileSystem.symlink(".git/config", `${workspace}/settings`)
+    yield* fileSystem.symlink("src", `${workspace}/src-link`)
+    const guard = GitGuard.make({ fileSystem, path, workspace })
+    const { tools } = { tools: yield* Kit.registry }
+    const entry = tools.get("shell")
+    assert(entry !== undefined)
+    const ask = (params: unknown, more: Partial<typeof entry>) => {
+      const changed = { ...entry, ...more }
+      const subject = PermissionRule.subject({ tool: entry.name, params, commandField: changed.shellCommand })
+      return Effect.map(
+        Effect.orDie(guard({ tool: entry.name, params, subject, entry: changed })),
+        (found) => found instanceof Guard.Ask
+      )
+    }
+    yield* use({
+      command: (command, cwd) => ask({ command, cwd }, { paths: ["cwd"] }),
+      write: (path) => ask({ path }, { shellCommand: undefined, paths: ["path"] }),
+      read: (path) => ask({ path }, { shellCommand: undefined, paths: ["path"], readonly: true })
+    })
+  }).pipe(Effect.scoped, Effect.provide(NodeContext.layer))
+
+const table = <A>(
+  ask: (input: A) => Effect.Effect<boolean>,
+  expected: boolean,
+  inputs: ReadonlyArray<A>
+): Effect.Effect<void> =>
+  Effect.map(
+    Effect.forEach(inputs, (input) => Effect.map(ask(input), (asked) => [input, asked] as const)),
+    (rows) =>
+      assert.deepStrictEqual(
+        rows,
+        inputs.map((input) => [input, expected] as const)
+      )
+  )
+
+describe("a question of its own", () => {
+  it.live("is wanted for a file tool that writes there, however it is spelled", () =>
+    inWorkspace(({ write }) =>
+      table<unknown>(write, true, [
+        ".git",
+        ".git/config",
+        ".git/hooks/pre-commit",
+        "./.git/info/attributes",
+        ".GIT/config",
+        ".g\u200cit/config",
+        "git~1/config",
+        "src/../.git/config",
+        "nested/deep/.git/hooks/x",
+        "new/.git/config",
+        "separate/.git",
+        "apart/hooks/pre-commit",
+        "bare.git/config",
+        "shared/config",
+        "innocent/config",
+        "src/docs/pre-commit",
+        "settings",
+        "src-link/docs/x",
+        "src-link/../.git/x",
+        ["src/a.ts", ".git/config"]
+      ])
+    )
+  )
+
+  it.live("is not wanted for what reads, and for other files", () =>
+    inWorkspace(({ read, write }) =>
+      Effect.zipRight(
+        table(read, false, [".git/config", "apart/HEAD"]),
+        table<unknown>(write, false, [
+          "src/a.ts",
+          ".gitignore",
+          ".gitattributes",
+          ".github/workflows/x.yml",
+          "foo.git.ts",
+          "plain/objects/x",
+          "src-link/new.ts",
+          "nested/x",
+          undefined
+        ])
+      )
+    )
+  )
+
+  it.live("is wanted for a command that may write there", () =>
+    inWorkspace(({ command }) =>
+      table(command, true, [
+        "echo x > .git/config",
+        "echo x >> ./.git/hooks/pre-commit",
+        "cat a | tee .git/hooks/x",
+        "cp x .git/hooks/",
+        "rm -rf .git",
+        "mv .git old",
+        "ln -s .git x",
+        "chmod +x .git/hooks/pre-commit",
+        "dd if=x of=.git/config",
+        "cd .git && echo x > config",
+        "cd nested/deep && cp x .git/hooks/y",
+        "cp x .g?t/hooks/y",
+        "cp x .[g]it/hooks/y",
+        "cp x .{git,foo}/hooks/y",
+        'cp x ".gi"t/hooks/y',
+        "cp x .gi\\t/hooks/y",
+        "cp x .gi${A}t/hooks/y",
+        "D=.git; echo x > $D/config",
+        "D=.git; cp x $D/hooks/y",
+        "cp x innocent/hooks/y",
+        "cp x src/docs/y",
+        "echo x > settings",
+        "echo x > apart/hooks/y",
+        "tee shared/config < x",
+        "cp -r template/. .",
+        "cp -r template src",
+        "rm -rf nested/deep",
+        "mv nested/deep elsewhere",
+        "sh -c 'echo x > .git/config'",
+        "node -e \"require('fs').writeFileSync('.git/hooks/x', '')\"",
+        "find . -name x -exec cp {} .git/hooks/ ;",
+        "xargs -I{} cp {} .git/hooks/",
+        "git diff --output=.git/hooks/x",
+        'cp x "$(git rev-parse --git-dir)/hooks/y"',
+        "cp x $(git rev-parse --git-path hooks)/y",
+        "cp x $GIT_DIR/hooks/y",
+        "for i in 1; do echo x > .git/config; done",
+        "cat > .git/config <<EOF\nx\nEOF",
+        "cat a && tee .git/x"
+      ])
+    )
+  )
+
+  it.live("is wanted where the command runs there", () =>
+    inWorkspace(({ command }) =>
+      table((cwd) => command("cp x y", cwd), true, [".git", ".git/hooks", "innocent", "apart", "src/docs"])
+    )
+  )
+
+  it.live("is not wanted for everyday commands", () =>
+    inWorkspace(({ command }) =>
+      table(command, false, [
+        "git status",
+        "git commit -m 'x y'",
+        "git config user.name me",
+        "git -c core.pager=cat log",
+        "git clone https://example.com/a/b.git",
+        "git clone git@example.com:me/my_repo.git",
+        "cat .git/config",
+        "ls -la .git/hooks",
+        "find . -name '*.ts' -not -path './.git/*'",
+        "grep -rn --exclude-dir=.git x .",
+        "tar czf a.tgz --exclude=.git src",
+        "cat < .git/HEAD",
+        "cat .git/HEAD && npm test",
+        "npm test",
+        "cp src/a.ts .",
+        "cp -r src other",
+        "rm -rf src",
+        "echo x > .gitignore",
+        "mkdir -p .github/workflows",
+        "rm -rf *",
+        "cp a $X",
+        "curl https://example.com/$ID/file.txt -o x",
+        "cd src && make"
+      ])
+    )
+  )
+
+  it.effect.prop(
+    "is wanted whatever quotes and escapes a shell takes away",
+    {
+      at: fc.nat(3),
+      how: fc.constantFrom("''", '""', "\\", "'.'", '"."'),
+      tool: fc.constantFrom("tee ", "rm -f ", "echo > ")
+    },
+    ({ at, how, tool }) =>
+      inWorkspace(({ command }) => {
+        const name = ".git"
+        const char = name[at] ?? ""
+        const spelled =
+          name.slice(0, at) +
+          (how === "\\" ? `\\${char}` : how.length === 2 ? how + char : how.replace(".", char)) +
+          name.slice(at + 1)
+        return Effect.map(command(`${tool}${spelled}/config`), (asked) => assert.isTrue(asked, spelled))
+      }),
+    { fastCheck: { numRuns: 60 } }
+  )
+})
