@@ -23,9 +23,6 @@ const ending = { failure: Schema.String, failureMode: "return" as const, depende
 
 const waiting = { ...ending, success: SubagentResult }
 
-const orderOf = (tool: "agent" | "explore" | "plan", task: string): Subagents.Wanted =>
-  tool === "agent" ? "agent" : { task, profile: tool }
-
 export const Delegate = Tool.make("delegate", {
   description:
     "Gives a task to a subagent and waits for its result. Name a profile, or describe the subagent. Several calls in one " +
@@ -72,10 +69,12 @@ const shorthand = <Name extends "agent" | "explore" | "plan">(name: Name, descri
   })
     .pipe(
       ToolTrait.validate(({ task }) =>
-        Effect.flatMap(Subagents.Subagents, (subagents) => subagents.validate(orderOf(name, task)))
+        Effect.flatMap(Subagents.Subagents, (subagents) => subagents.validate(SubagentOrder.shorthand(name, task)))
       ),
       ToolTrait.preview(({ task }) =>
-        Effect.flatMap(Subagents.Subagents, (subagents) => subagents.describe(orderOf(name, task), task))
+        Effect.flatMap(Subagents.Subagents, (subagents) =>
+          subagents.describe(SubagentOrder.shorthand(name, task), task)
+        )
       )
     )
     .annotate(ToolTrait.Groups, ["subagent"])
@@ -104,14 +103,14 @@ export const layer: Layer.Layer<Tool.HandlersFor<typeof toolkit.tools>> = toolki
         status: "spawned" as const
       }))
     ),
-  explore: ({ task }) => delegate(orderOf("explore", task), task, precedence.explore),
-  plan: ({ task }) => delegate(orderOf("plan", task), task, precedence.plan),
-  agent: ({ task }) => delegate(orderOf("agent", task), task, precedence.agent)
+  explore: ({ task }) => delegate(SubagentOrder.shorthand("explore", task), task, precedence.explore),
+  plan: ({ task }) => delegate(SubagentOrder.shorthand("plan", task), task, precedence.plan),
+  agent: ({ task }) => delegate(SubagentOrder.shorthand("agent", task), task, precedence.agent)
 })
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const delegate = (order: Subagents.Wanted, task: string, rank: number) =>
+const delegate = (order: SubagentOrder.Wanted, task: string, rank: number) =>
   Effect.flatMap(Subagents.Subagents, (subagents) => subagents.delegate(order, task, rank))

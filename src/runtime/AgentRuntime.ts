@@ -176,7 +176,7 @@ const subagentSettings = (
 ): AgentTree.Settings => ({
   tools,
   profiles: new Map(Array.from(options.profiles ?? DefaultProfiles.all, (profile) => [profile.name, profile])),
-  toolsOf: toolsOf(tools),
+  toolsOf: toolsOf(),
   resolveModel: options.resolveModel ?? noOtherModels,
   instructions,
   inline: options.inline ?? { allowed: false, plugins: [] },
@@ -187,11 +187,12 @@ const subagentSettings = (
   outputStreamed: options.outputStreamed ?? false
 })
 
-const toolsOf = (all: ToolRegistry.Service): AgentTree.Settings["toolsOf"] => {
-  const known = new Map<SubagentProfile, ToolRegistry.Service>()
-  return (profile) => {
-    const tools = known.get(profile) ?? ToolRegistry.subset(all, profile.plugins).tools
-    known.set(profile, tools)
+const toolsOf = (): AgentTree.Settings["toolsOf"] => {
+  const known = new WeakMap<ToolRegistry.Service, Map<SubagentProfile, ToolRegistry.Service>>()
+  return (profile, among) => {
+    const chosen = known.get(among) ?? new Map<SubagentProfile, ToolRegistry.Service>()
+    const tools = chosen.get(profile) ?? ToolRegistry.subset(among, profile.plugins).tools
+    known.set(among, chosen.set(profile, tools))
     return tools
   }
 }

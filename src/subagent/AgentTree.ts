@@ -46,11 +46,11 @@ export interface Node extends Interjection.Agent {
 
 /** How agents may have children; the same for all trees of a runtime. */
 export interface Settings {
-  /** All that the runtime exposes, for profiles to choose from. */
+  /** All that the runtime exposes. */
   readonly tools: ToolRegistry.Service
   readonly profiles: ReadonlyMap<string, SubagentProfile>
-  /** The tools of a profile; the same for all that are made by it. */
-  readonly toolsOf: (profile: SubagentProfile) => ToolRegistry.Service
+  /** The tools of a profile among these, which are its parent's; the same each time. */
+  readonly toolsOf: (profile: SubagentProfile, among: ToolRegistry.Service) => ToolRegistry.Service
   /** Fails with a sentence. */
   readonly resolveModel: (ref: string) => Effect.Effect<Model.Service, string>
   /** Told to every agent. */

@@ -8,6 +8,7 @@ import * as Digest from "../core/Digest.js"
 import type { ToolCallId } from "../core/Id.js"
 import * as Redaction from "../core/Redaction.js"
 import { EventBus } from "../event/EventBus.js"
+import type { ApproveSubagentEnvelope } from "../interaction/Interaction.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import type { Interactor } from "../interaction/Interactor.js"
 import * as Grant from "../permission/Grant.js"
@@ -35,8 +36,8 @@ export interface Options {
 export class Envelopes {
   /** By the call that asked. */
   private readonly granted = new Map<ToolCallId, Granted>()
-  /** Of children that were asked for before a restart and not made. */
-  private readonly ids = new Map<ToolCallId, string>()
+  /** What was asked before a restart, by the call that asked. */
+  private readonly asked = new Map<ToolCallId, ApproveSubagentEnvelope>()
 
   constructor(private readonly options: Options) {}
 
@@ -79,26 +80,25 @@ export class Envelopes {
     })
   }
 
-  /** A question from before a restart names the child that this call is to make. */
+  /** A question from before a restart names the child that this call is to make, and the tools it was to have. */
   remember(request: InteractionRequest.InteractionRequest): void {
     const callId = InteractionRequest.callOf(request)
     const { interaction } = request
-    if (callId !== undefined && interaction._tag === "approveSubagentEnvelope") {
-      this.ids.set(callId, interaction.subagentId)
-    }
+    if (callId !== undefined && interaction._tag === "approveSubagentEnvelope") this.asked.set(callId, interaction)
   }
 
-  /** Grants what somebody allowed this order before a restart. */
-  private grant(
-    callId: ToolCallId,
-    order: SubagentOrder.SubagentOrder,
-    { envelope: tools }: SubagentOrder.Recipe
-  ): void {
-    if (tools === undefined) return
+  /** Grants what somebody allowed this order before a restart: no tool that was not in the question. */
+  private grant(callId: ToolCallId, order: SubagentOrder.SubagentOrder, { envelope }: SubagentOrder.Recipe): void {
+    const shown = this.asked.get(callId)?.requestedEnvelope
+    if (envelope === undefined || shown === undefined) return
+    const tools = envelope.filter((name) => shown.includes(name))
     this.granted.set(callId, { id: this.idOf(callId), tools, order: Digest.digest(order) })
   }
 
-  /** Grants what somebody allowed the orders of these calls, and nobody has made. */
+  /**
+   * Grants what somebody allowed the orders of these calls, and nobody has made. A call that the session's own envelope
+   * covered, or its stage, was decided by an envelope as well, but nobody was asked for another.
+   */
   regrant(
     calls: ReadonlyArray<Restored.RestoredCall>,
     recipeOf: (order: SubagentOrder.SubagentOrder) => Effect.Effect<SubagentOrder.Recipe, string>
@@ -107,7 +107,9 @@ export class Envelopes {
       calls,
       ({ call, decided }) => {
         const order =
-          decided?.method === "envelope" && decided.granted ? SubagentOrder.decode(call.params) : Option.none()
+          decided?.method === "envelope" && decided.granted && this.asked.has(call.id)
+            ? SubagentOrder.written(call)
+            : Option.none()
         if (Option.isNone(order)) return Effect.void
         // An order that cannot be carried out any more is refused where it is carried out.
         return Effect.ignore(Effect.map(recipeOf(order.value), (recipe) => this.grant(call.id, order.value, recipe)))
@@ -125,7 +127,7 @@ export class Envelopes {
   }
 
   private idOf(callId: ToolCallId): string {
-    return this.ids.get(callId) ?? this.options.tree.nextSubagentId()
+    return this.asked.get(callId)?.subagentId ?? this.options.tree.nextSubagentId()
   }
 }
 

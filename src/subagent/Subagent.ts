@@ -27,7 +27,6 @@ import type * as Door from "../inbox/Door.js"
 import * as Inbox from "../inbox/Inbox.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
-import * as Grant from "../permission/Grant.js"
 import type { Authority } from "../permission/PermissionGate.js"
 import * as JournalEntry from "../session/JournalEntry.js"
 import type * as Restored from "../session/Restored.js"
@@ -35,6 +34,7 @@ import * as Session from "../session/Session.js"
 import { defaultLimits, type Limits } from "../session/SessionContext.js"
 import { SessionJournal } from "../session/SessionJournal.js"
 import type { AgentTree, Node } from "./AgentTree.js"
+import type { Envelope } from "./Confines.js"
 import type * as SubagentOrder from "./SubagentOrder.js"
 import { Tasks, type Tell } from "./Tasks.js"
 
@@ -53,6 +53,8 @@ export interface Options {
   readonly allowed: ReadonlyArray<string> | undefined
   /** How far another process had come with it. */
   readonly restored?: Restored.RestoredSession | undefined
+  /** The tree it is restored with: its own children are in it. */
+  readonly all?: Restored.Restored | undefined
 }
 
 /** The children that this one is made beside. */
@@ -64,6 +66,8 @@ export interface Family {
       readonly session: () => Session.Service
       readonly interactor: Interactor.Service
       readonly scope: Scope.Scope
+      /** What it may use without asking. */
+      readonly envelope: Envelope | undefined
     }
   ) => Wiring
   /** Called when a child has ended. */
@@ -74,6 +78,8 @@ export interface Family {
 export interface Wiring {
   /** What its tools run with besides. */
   readonly ambient: () => Context.Context<never>
+  /** What the session may do ahead of the rules. */
+  readonly authority: Authority | undefined
   readonly insteadOfAsking: Authority
   /** Makes the session's children again that another process left. */
   readonly restore: (tree: Restored.Restored) => Effect.Effect<void>
@@ -122,7 +128,8 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
       port: parent.inbox.childPort,
       timeouts: tree.settings.timeouts
     })
-    const wiring = options.family.wire(recipe, { session: () => session, interactor: bridge, scope })
+    const envelope = options.allowed && { subagentId: id, tools: options.allowed }
+    const wiring = options.family.wire(recipe, { session: () => session, interactor: bridge, scope, envelope })
     const session: Session.Service = yield* Scope.extend(
       Session.make({
         policy: shared.policy,
@@ -138,7 +145,7 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
         tools: recipe.tools,
         instructions,
         interactor: bridge,
-        authority: options.allowed && Grant.envelope({ tools: options.allowed, subagentId: id }),
+        authority: wiring.authority,
         insteadOfAsking: wiring.insteadOfAsking,
         limits: limitsAt(origin.depth, options),
         compaction: recipe.compaction ?? shared.compaction,
@@ -153,6 +160,8 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
     const child = new Child(options, { session, journal, scope, tell })
     tree.add(child.node)
     tell(createdAs(options, origin))
+    // Before it goes on: the call that waits for one of them is to find it.
+    if (options.all !== undefined) yield* wiring.restore(options.all)
     yield* child.start
     return child
   })

@@ -3,7 +3,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Codec from "../core/Codec.js"
-import type { ToolDisplay } from "../tool/ToolCall.js"
+import type { ToolCall, ToolDisplay } from "../tool/ToolCall.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import type * as CompactionConfig from "../session/CompactionConfig.js"
 import type { AgentTree } from "./AgentTree.js"
@@ -44,9 +44,13 @@ export interface SubagentOrder {
   readonly context?: string | undefined
 }
 
+/** Which subagent to make: `agent` is one that can do what its parent can. */
+export type Wanted = SubagentOrder | "agent"
+
 /** Who delegates. */
 export interface Parent {
   readonly tree: AgentTree
+  /** All that it has itself: none of its children ever has another. */
   readonly tools: ToolRegistry.Service
   readonly depth: number
   readonly modelId: string
@@ -58,6 +62,8 @@ export interface Recipe {
   readonly name: string
   readonly profile: SubagentProfile.SubagentProfile | undefined
   readonly tools: ToolRegistry.Service
+  /** Names of the tools that its profile is for and that its parent has not got, and so it has not either. */
+  readonly lacking: ReadonlyArray<string>
   /** Names of the tools that somebody has to allow for its whole life, when the order names tools itself. */
   readonly envelope: ReadonlyArray<string> | undefined
   /** Its profile's author has allowed all its tools. */
@@ -78,20 +84,6 @@ export const recipe = (order: SubagentOrder, parent: Parent): Either.Either<Reci
   return order.profile === undefined ? inline(order, parent) : profiled(order, order.profile, parent)
 }
 
-/** The recipe of a profile that is there. */
-export const ofProfile = (profile: SubagentProfile.SubagentProfile, parent: Parent): Recipe => ({
-  name: profile.name,
-  profile,
-  tools: parent.tree.settings.toolsOf(profile),
-  envelope: undefined,
-  autoApproved: profile.autoApproved,
-  instructions: profile.systemInstructions ?? "",
-  model: SubagentProfile.modelRef(profile, parent.modelId),
-  maxTurns: profile.maxTurns,
-  compaction: profile.gc,
-  settings: profile.pluginConfigs
-})
-
 /** A subagent that can do what its parent can, and asks as its parent does. */
 export const general = (parent: Parent): Either.Either<Recipe, string> => {
   const tooDeep = depthOf(parent)
@@ -104,34 +96,50 @@ export const general = (parent: Parent): Either.Either<Recipe, string> => {
 export const instruction = ({ context, task }: SubagentOrder): string =>
   context === undefined || context.trim() === "" ? task : `${task}\n\nContext:\n${context}`
 
-/** What approving a recipe means. */
-export const display = ({ autoApproved, maxTurns, model, name, tools }: Recipe, task: string): ToolDisplay => {
+/** What approving a recipe means; `beyond` says how it goes beyond what its parent may do without asking. */
+export const display = (
+  { autoApproved, lacking, maxTurns, model, name, tools }: Recipe,
+  task: string,
+  beyond: ReadonlyArray<string>
+): ToolDisplay => {
   const lines = [
     `tools: ${tools.entries.map((entry) => entry.name).join(", ")}`,
+    ...(lacking.length === 0 ? [] : [`without ${lacking.join(", ")}, which whoever starts it has not got`]),
     ...(model === undefined ? [] : [`model: ${model}`]),
     `at most ${maxTurns} model calls`,
     "",
     task
   ]
+  const warnings = [...(autoApproved ? ["Its profile lets it use all of these without asking."] : []), ...beyond]
   return {
     summary: `start subagent ${name}`,
     details: lines.join("\n"),
     format: "text",
-    ...(autoApproved ? { warnings: ["Its profile lets it use all of these without asking."] } : {})
+    ...(warnings.length > 0 ? { warnings } : {})
   }
 }
 
-/** The parameters of a proposed call as an order; none for what is no order. */
-export const decode = (params: unknown): Option.Option<SubagentOrder> => decodeParameters(params)
+/** The order of a proposed call that describes or names the subagent itself; none for any other call. */
+export const written = ({ name, params }: Pick<ToolCall, "name" | "params">): Option.Option<SubagentOrder> =>
+  ordering.has(name) ? decodeParameters(params) : Option.none()
 
-/** The tools whose calls may be orders that name tools. */
-export const ordering: ReadonlySet<string> = new Set(["delegate", "spawn_subagent"])
+/** What a proposed call wants to be made; none for a call that makes no subagent. */
+export const wanted = (call: Pick<ToolCall, "name" | "params">): Option.Option<Wanted> =>
+  isShorthand(call.name) ? Option.map(decodeTask(call.params), ({ task }) => shorthand(call.name, task)) : written(call)
+
+/** What a tool stands for that takes a task alone: a profile of its name, or an agent like its caller. */
+export const shorthand = (tool: string, task: string): Wanted => (tool === "agent" ? tool : { task, profile: tool })
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+const ordering: ReadonlySet<string> = new Set(["delegate", "spawn_subagent"])
+const shorthands: ReadonlySet<string> = new Set(["explore", "plan", "agent"])
+const isShorthand = (tool: string): boolean => shorthands.has(tool)
+
 const decodeParameters = Codec.lazy(() => Schema.decodeUnknownOption(Schema.Struct(parameters)))
+const decodeTask = Codec.lazy(() => Schema.decodeUnknownOption(Schema.Struct({ task: Schema.NonEmptyString })))
 
 const defaultInstructions =
   "You are a subagent: you work for another agent, which sees nothing but your final answer. Do the task with your tools " +
@@ -149,6 +157,7 @@ const depthOf = ({
 
 const plain = {
   profile: undefined,
+  lacking: [],
   envelope: undefined,
   autoApproved: false,
   model: undefined,
@@ -170,6 +179,26 @@ const profiled = (order: SubagentOrder, name: string, parent: Parent): Either.Ei
   return own.length === 0
     ? Either.right(ofProfile(profile, parent))
     : Either.left(`A profile says all of that itself: give either profile, or ${own.join(", ")}.`)
+}
+
+/** Cut to what its parent has: no profile is a way to another tool. */
+const ofProfile = (profile: SubagentProfile.SubagentProfile, { modelId, tools: own, tree }: Parent): Recipe => {
+  const { tools: all, toolsOf } = tree.settings
+  const tools = toolsOf(profile, own)
+  const meant = own === all ? tools : toolsOf(profile, all)
+  return {
+    name: profile.name,
+    profile,
+    tools,
+    lacking: meant.entries.flatMap(({ name }) => (tools.get(name) === undefined ? [name] : [])),
+    envelope: undefined,
+    autoApproved: profile.autoApproved,
+    instructions: profile.systemInstructions ?? "",
+    model: SubagentProfile.modelRef(profile, modelId),
+    maxTurns: profile.maxTurns,
+    compaction: profile.gc,
+    settings: profile.pluginConfigs
+  }
 }
 
 const inline = (order: SubagentOrder, parent: Parent): Either.Either<Recipe, string> => {

@@ -17,20 +17,18 @@ import type { Delegation } from "../session/Delegation.js"
 import * as Restored from "../session/Restored.js"
 import type * as Session from "../session/Session.js"
 import type { ToolDisplay } from "../tool/ToolCall.js"
-import * as ToolRegistry from "../tool/ToolRegistry.js"
 import { ToolSettings } from "../tool/ToolSettings.js"
 import type { AgentTree } from "./AgentTree.js"
+import { Confines, type Envelope } from "./Confines.js"
 import { Envelopes } from "./Envelopes.js"
 import * as Mediation from "./Mediation.js"
 import { Paths } from "./Paths.js"
+import * as ReturningSubagent from "./ReturningSubagent.js"
 import * as Subagent from "./Subagent.js"
 import * as SubagentOrder from "./SubagentOrder.js"
-import * as SubagentProfile from "./SubagentProfile.js"
+import type * as SubagentProfile from "./SubagentProfile.js"
 import type * as SubagentResult from "./SubagentResult.js"
 import type { Done } from "./Tasks.js"
-
-/** Which subagent to make. */
-export type Wanted = SubagentOrder.SubagentOrder | "agent"
 
 /** One child as its parent may see it. */
 export interface Listed {
@@ -44,17 +42,17 @@ export interface Listed {
 export interface Service {
   readonly profiles: ReadonlyArray<SubagentProfile.SubagentProfile>
   /** Whether the order can be carried out, before anybody is asked. */
-  readonly validate: (order: Wanted) => Effect.Effect<void, string>
+  readonly validate: (order: SubagentOrder.Wanted) => Effect.Effect<void, string>
   /** What approving the order means. */
-  readonly describe: (order: Wanted, task: string) => Effect.Effect<ToolDisplay, string>
+  readonly describe: (order: SubagentOrder.Wanted, task: string) => Effect.Effect<ToolDisplay, string>
   /** Makes a child, gives it its task and waits. With a `precedence` it may receive the user's words meanwhile. */
   readonly delegate: (
-    order: Wanted,
+    order: SubagentOrder.Wanted,
     task: string,
     precedence?: number
   ) => Effect.Effect<SubagentResult.SubagentResult, string>
   /** Makes a child, gives it its task and does not wait. Its end comes as a message. */
-  readonly spawn: (order: Wanted, task: string) => Effect.Effect<{ readonly subagent_id: string }, string>
+  readonly spawn: (order: SubagentOrder.Wanted, task: string) => Effect.Effect<{ readonly subagent_id: string }, string>
   /** Asks a living child something and waits for the answer. */
   readonly ask: (id: string, question: string) => Effect.Effect<SubagentResult.SubagentResult, string>
   /** Words for a living child: read at its next step, or begun as a task whose end comes as a message. */
@@ -77,6 +75,8 @@ export interface Options {
   readonly scope: Scope.Scope
   /** Of the session's own profile. */
   readonly settings: SubagentProfile.PluginConfigs | undefined
+  /** What the session itself may use without asking. */
+  readonly envelope?: Envelope | undefined
 }
 
 /** A session's children, as the session is made with them. There are none yet. */
@@ -94,8 +94,16 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
   /** Left by another process, by the call that was under way with them. */
   private left: Map<ToolCallId, Subagent.Subagent> | undefined
   private mediating: Effect.Effect<void> | undefined
+  private readonly confines: Confines | undefined
 
-  constructor(private readonly options: Options) {}
+  constructor(private readonly options: Options) {
+    const { envelope } = options
+    this.confines = envelope && new Confines(envelope, (order) => this.recipe(order))
+  }
+
+  get authority(): Authority | undefined {
+    return this.confines?.authority
+  }
 
   private get session(): Session.Service {
     return this.options.session()
@@ -121,17 +129,24 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
   readonly ambient = (): Context.Context<never> =>
     Context.make(Subagents, this as Service).pipe(Context.add(ToolSettings, this.options.settings ?? noSettings))
 
-  validate(order: Wanted): Effect.Effect<void, string> {
+  validate(order: SubagentOrder.Wanted): Effect.Effect<void, string> {
     return Effect.flatMap(this.recipe(order), (recipe) =>
       Effect.flatMap(this.model(recipe), () => (this.crowded === undefined ? Effect.void : Effect.fail(this.crowded)))
     )
   }
 
-  describe(order: Wanted, task: string): Effect.Effect<ToolDisplay, string> {
-    return Effect.map(this.recipe(order), (recipe) => SubagentOrder.display(recipe, task))
+  describe(order: SubagentOrder.Wanted, task: string): Effect.Effect<ToolDisplay, string> {
+    const { confines } = this
+    return Effect.map(this.recipe(order), (recipe) =>
+      SubagentOrder.display(recipe, task, confines === undefined ? [] : confines.beyond(recipe))
+    )
   }
 
-  delegate(order: Wanted, task: string, precedence?: number): Effect.Effect<SubagentResult.SubagentResult, string> {
+  delegate(
+    order: SubagentOrder.Wanted,
+    task: string,
+    precedence?: number
+  ): Effect.Effect<SubagentResult.SubagentResult, string> {
     return Effect.flatMap(this.leftBy, (child) =>
       child === undefined
         ? Effect.flatMap(this.create(order), (made) => this.during(made, made.tasks.work(task), precedence))
@@ -139,7 +154,7 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
     )
   }
 
-  spawn(order: Wanted, task: string): Effect.Effect<{ readonly subagent_id: string }, string> {
+  spawn(order: SubagentOrder.Wanted, task: string): Effect.Effect<{ readonly subagent_id: string }, string> {
     return Effect.flatMap(this.leftBy, (child) =>
       child === undefined
         ? Effect.flatMap(this.create(order), (made) => Effect.as(made.tasks.begin(task), { subagent_id: made.id }))
@@ -198,9 +213,8 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
     )
   }
 
-  readonly insteadOfAsking: Authority = ({ call }) => {
-    if (!SubagentOrder.ordering.has(call.name)) return Effect.succeedNone
-    return Option.match(SubagentOrder.decode(call.params), {
+  readonly insteadOfAsking: Authority = ({ call }) =>
+    Option.match(SubagentOrder.written(call), {
       onNone: () => Effect.succeedNone,
       onSome: (order) =>
         Effect.matchEffect(this.recipe(order), {
@@ -209,7 +223,6 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
           onSuccess: (recipe) => this.envelopes.ask(call.id, order, recipe)
         })
     })
-  }
 
   /** Calls that are still to have their results find the children they were under way with; the others go on alone. */
   restore(all: Restored.Restored): Effect.Effect<void> {
@@ -221,33 +234,21 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
       const isWaiting = (id: ToolCallId | undefined) => waiting.some(({ call }) => call.id === id)
       for (const request of Restored.requestsOf(own)) this.envelopes.remember(request)
       yield* this.envelopes.regrant(waiting, (order) => this.recipe(order))
+      for (const { call, decided } of waiting) {
+        // What its envelope did not cover was for the rules to decide, and they did.
+        if (decided?.granted !== true || decided.method === "envelope") continue
+        Option.map(SubagentOrder.wanted(call), (order) => this.confines?.letPass(order, call.id))
+      }
       for (const restored of all.sessions) {
-        const { opened } = restored
+        const { closed, opened } = restored
         if (opened.parentSessionId !== session.origin.sessionId) continue
         this.paths.occupy(opened.agent)
-        if (restored.closed || opened.child === undefined || opened.subagentId === undefined) continue
-        const { allowed, ...made } = opened.child
-        const profile = opened.profile === undefined ? undefined : settings.profiles.get(opened.profile)
+        const returning = closed ? undefined : ReturningSubagent.make(opened, session.tools, settings)
+        if (returning === undefined) continue
         const model = yield* this.modelOf(opened.model)
         yield* this.mediation
-        const child = yield* this.adopt({
-          id: opened.subagentId,
-          recipe: {
-            ...made,
-            tools: ToolRegistry.subset(settings.tools, made.tools).tools,
-            profile,
-            envelope: undefined,
-            autoApproved: false,
-            model: opened.model,
-            maxTurns: opened.maxSteps ?? SubagentProfile.defaults.maxTurns,
-            compaction: profile?.gc
-          },
-          model,
-          path: opened.agent,
-          toolCallId: opened.parentToolCallId,
-          allowed,
-          restored
-        })
+        const { agent: path, parentToolCallId: toolCallId } = opened
+        const child = yield* this.adopt({ ...returning, model, path, toolCallId, restored, all })
         const left = (this.left ??= new Map())
         for (const id of [opened.parentToolCallId, ...restored.tasks.map(({ toolCallId }) => toolCallId)]) {
           if (id !== undefined && isWaiting(id)) left.set(id, child)
@@ -268,7 +269,7 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
     })
   }
 
-  private recipe(order: Wanted): Effect.Effect<SubagentOrder.Recipe, string> {
+  private recipe(order: SubagentOrder.Wanted): Effect.Effect<SubagentOrder.Recipe, string> {
     const { session } = this
     const { tree } = this.options
     return Effect.flatMap(session.model, ({ id }) => {
@@ -286,9 +287,10 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
     )
   }
 
-  private create(order: Wanted): Effect.Effect<Subagent.Subagent, string> {
+  private create(order: SubagentOrder.Wanted): Effect.Effect<Subagent.Subagent, string> {
     return Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(Origin.current, ({ toolCallId }) => {
+        const { confines } = this
         const granted = this.granted?.take(order, toolCallId)
         return Effect.flatMap(this.recipe(order), (recipe) =>
           Effect.flatMap(restore(this.model(recipe)), (model) => {
@@ -299,7 +301,8 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
             tree.making++
             const making = Effect.flatMap(this.mediation, () => {
               const id = granted?.id ?? tree.nextSubagentId()
-              const every = recipe.autoApproved ? recipe.tools.entries.map(({ name }) => name) : undefined
+              const counts = recipe.autoApproved && (confines === undefined || confines.passed(order, toolCallId))
+              const every = counts ? recipe.tools.entries.map(({ name }) => name) : undefined
               const allowed = granted?.tools ?? every
               return this.adopt({ id, recipe, model, path: this.paths.next(recipe.name), toolCallId, allowed })
             })
@@ -320,7 +323,7 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
   }
 
   private adopt(
-    child: Pick<Subagent.Options, "id" | "recipe" | "model" | "path" | "toolCallId" | "allowed" | "restored">
+    child: Pick<Subagent.Options, "id" | "recipe" | "model" | "path" | "toolCallId" | "allowed" | "restored" | "all">
   ): Effect.Effect<Subagent.Subagent> {
     const { scope, tree } = this.options
     const options: Subagent.Options = {
@@ -333,7 +336,8 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
       path: child.path,
       toolCallId: child.toolCallId,
       allowed: child.allowed,
-      restored: child.restored
+      restored: child.restored,
+      all: child.all
     }
     return Effect.map(Subagent.make(options, scope), (made) => {
       this.children = (this.children ?? new Map()).set(made.id, made)
@@ -341,9 +345,9 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
     })
   }
 
-  wire({ settings }: SubagentOrder.Recipe, own: Pick<Options, "session" | "interactor" | "scope">): Subagent.Wiring {
-    const { interactor, scope, session } = own
-    return wired({ tree: this.options.tree, session, interactor, scope, settings })
+  wire({ settings }: SubagentOrder.Recipe, own: Omit<Options, "tree" | "settings">): Subagent.Wiring {
+    const { envelope, interactor, scope, session } = own
+    return wired({ tree: this.options.tree, session, interactor, scope, settings, envelope })
   }
 
   ended(id: string): void {

@@ -99,6 +99,13 @@ export const subset = (
   return { tools: fromEntries(entries), unknown: names.filter((name) => !known.has(name)) }
 }
 
+/** The tools of exactly these names, as far as they are in the set: neither groups nor essential ones come along. */
+export const named = (set: Service, names: ReadonlyArray<string>): Service => {
+  const wanted = new Set(names)
+  const entries = set.entries.filter((entry) => wanted.has(entry.name))
+  return entries.length === set.entries.length ? set : fromEntries(entries)
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------

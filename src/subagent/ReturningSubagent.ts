@@ -1,0 +1,48 @@
+/**
+ * A subagent that another process left, ready to be made again: never with more than it had, nor with more than its
+ * parent and its profile's author give it now.
+ */
+import type { SessionOpened } from "../session/JournalEntry.js"
+import * as ToolRegistry from "../tool/ToolRegistry.js"
+import type { Settings } from "./AgentTree.js"
+import type { Recipe } from "./SubagentOrder.js"
+import * as SubagentProfile from "./SubagentProfile.js"
+
+export interface ReturningSubagent {
+  readonly id: string
+  readonly recipe: Recipe
+  /** Names of the tools it may use without asking. */
+  readonly allowed: ReadonlyArray<string> | undefined
+}
+
+/** As its journal opens; `parents` are the tools its parent has now. Nothing for one that cannot be made again. */
+export const make = (
+  { child, maxSteps, model, profile: name, subagentId }: SessionOpened,
+  parents: ToolRegistry.Service,
+  { profiles, toolsOf }: Pick<Settings, "profiles" | "toolsOf">
+): ReturningSubagent | undefined => {
+  if (child === undefined || subagentId === undefined) return undefined
+  const { allowed, instructions, settings, tools: had } = child
+  const profile = name === undefined ? undefined : profiles.get(name)
+  const tools = ToolRegistry.named(parents, had)
+  // What a person approved holds for its life. What an author approved holds as long as the author does, and is trusted.
+  const approved = name === undefined ? tools : profile?.autoApproved === true ? toolsOf(profile, parents) : undefined
+  const recipe: Recipe = {
+    name: child.name,
+    profile,
+    tools,
+    lacking: [],
+    envelope: undefined,
+    autoApproved: false,
+    instructions,
+    model,
+    maxTurns: maxSteps ?? SubagentProfile.defaults.maxTurns,
+    compaction: profile?.gc,
+    settings
+  }
+  return {
+    id: subagentId,
+    recipe,
+    allowed: approved && allowed?.filter((tool) => tools.get(tool) !== undefined && approved.get(tool) !== undefined)
+  }
+}

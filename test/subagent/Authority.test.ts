@@ -1,0 +1,345 @@
+/** What a subagent may do is never more than what its parent may: on every way to one, and after a restart. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FastCheck from "effect/FastCheck"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import * as PermissionFile from "../../src/permission/PermissionFile.js"
+import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
+import * as ScriptedModel from "../../src/model/ScriptedModel.js"
+import * as Persistence from "../../src/runtime/Persistence.js"
+import type { JournalEntry } from "../../src/session/JournalEntry.js"
+import * as SessionStore from "../../src/session/SessionStore.js"
+import * as Dynasty from "../kit/Dynasty.js"
+import * as Family from "../kit/Family.js"
+import { settle } from "../kit/Recorder.js"
+
+const { calls, delegate, profile, spawn, work } = Family
+
+/** Two processes over one store. */
+const store = Effect.map(SessionStore.makeMemory, (open) => ({
+  first: open({ pid: 1, host: "here", isAlive: () => false }),
+  second: open({ pid: 2, host: "here", isAlive: () => false })
+}))
+
+const asksAboutAll = { policy: PermissionFile.defaults }
+
+const toolsAt = (family: Family.Family, path: string) =>
+  Effect.map(family.agent.agents, (nodes) =>
+    nodes.find(({ origin }) => origin.agent === path)?.session.tools.entries.map(({ name }) => name)
+  )
+
+/** What the first process left when it died while somebody was asked, gone on with by another of other options. */
+const resumed = (
+  before: Family.Options & { readonly dies?: (entry: JournalEntry) => boolean },
+  after: Family.Options
+) =>
+  Effect.gen(function* () {
+    const { first, second } = yield* store
+    const { dies = () => false } = before
+    const dying = yield* Scope.make()
+    const begun = yield* Scope.extend(Persistence.begin(first), dying)
+    let isDead = false
+    const persistence: Persistence.Persistence = {
+      ...begun,
+      journal: {
+        ...begun.journal,
+        of: (id) => {
+          const own = begun.journal.of(id)
+          return {
+            ...own,
+            note: (entry) => {
+              isDead ||= dies(entry)
+              if (!isDead) own.note(entry)
+            }
+          }
+        }
+      }
+    }
+    const family = yield* Scope.extend(Family.start({ ...before, agent: { ...before.agent, persistence } }), dying)
+    const running = yield* Effect.forkDaemon(family.agent.run("go"))
+    yield* settle
+    yield* settle
+    const had = (yield* toolsAt(family, "main/helper")) ?? []
+    yield* persistence.journal.freeze
+    const again = yield* Persistence.resume(second, persistence.rootSessionId)
+    const next = yield* Family.start({ ...after, agent: { ...after.agent, persistence: again } })
+    yield* settle
+    yield* Fiber.interrupt(running)
+    yield* Scope.close(dying, Exit.void)
+    return { before: family, after: next, had }
+  })
+
+const warningsOf = (request: InteractionRequest | undefined) =>
+  request?.interaction._tag === "Approve" ? request.interaction.display?.warnings : undefined
+
+const detailsOf = (request: InteractionRequest | undefined) =>
+  request?.interaction._tag === "Approve" ? request.interaction.display?.details : undefined
+
+describe("a subagent", () => {
+  it.scoped("of a profile has none of the tools that its parent has not got, and says so to whoever decides", () =>
+    Effect.gen(function* () {
+      const family = yield* Family.start({
+        script: {
+          main: [calls(delegate("reader")), { text: "done" }],
+          reader: [calls(delegate("doer")), { text: "ok" }],
+          doer: [work("a"), { text: "ok" }]
+        },
+        person: () => "y",
+        subagents: {
+          profiles: [profile("reader", { plugins: ["subagent"] }), profile("doer", { autoApproved: true })]
+        },
+        runtime: asksAboutAll
+      })
+      yield* family.agent.run("go")
+      assert.deepStrictEqual(family.worked, [])
+      assert.notInclude((yield* toolsAt(family, "main/reader")) ?? [], "work")
+      assert.deepStrictEqual(yield* toolsAt(family, "main/reader/doer"), yield* toolsAt(family, "main/reader"))
+      const [first, second] = yield* family.person.shown
+      assert.notInclude(detailsOf(first), "without")
+      assert.include(detailsOf(second), "without work, ")
+    })
+  )
+
+  it.scoped("of a root that has few tools has no more, by whatever profile", () =>
+    Effect.gen(function* () {
+      const family = yield* Family.start({
+        script: { main: [calls(delegate("helper")), { text: "done" }], helper: [work("a"), { text: "ok" }] },
+        agent: { tools: ["delegate"] }
+      })
+      yield* family.agent.run("go")
+      assert.deepStrictEqual(yield* toolsAt(family, "main/helper"), ["delegate", "request_clarification"])
+      assert.deepStrictEqual(family.worked, [])
+    })
+  )
+
+  const auto = [profile("helper", { autoApproved: true }), profile("nested", { autoApproved: true })]
+  const chain = {
+    main: [calls(delegate("helper")), { text: "done" }],
+    helper: [calls(delegate("nested")), { text: "ok" }],
+    nested: [work("deep"), { text: "ok" }]
+  }
+
+  it.scoped("whose profile's author approved it does not start another such without a question", () =>
+    Effect.gen(function* () {
+      for (const [says, ran] of [
+        ["y", 1],
+        ["n", 0]
+      ] as const) {
+        const family = yield* Family.start({
+          script: chain,
+          person: ({ agentPath }) => (agentPath === "main" ? "y" : says),
+          subagents: { profiles: auto },
+          runtime: asksAboutAll
+        })
+        yield* family.agent.run("go")
+        const shown = yield* family.person.shown
+        assert.deepStrictEqual(
+          shown.map(({ agentPath, interaction }) => [agentPath, interaction._tag]),
+          [
+            ["main", "Approve"],
+            ["main/helper", "Approve"]
+          ]
+        )
+        assert.deepStrictEqual(warningsOf(shown[1]), [
+          "Its profile lets it use all of these without asking.",
+          "Whoever starts it was itself allowed its tools beforehand, but not to start this one."
+        ])
+        assert.strictEqual(family.worked.length, ran)
+      }
+    })
+  )
+
+  it.scoped("in an approved envelope does not start one whose author approved it, nor one with another model", () =>
+    Effect.gen(function* () {
+      const model = ScriptedModel.make({ agents: { other: [{ text: "ok" }] } }, { id: "other/large" })
+      const order = { name: "delegate", params: { task: "go", plugins: ["labour", "delegate"] } }
+      const family = yield* Family.start({
+        script: {
+          main: [calls(order), { text: "done" }],
+          subagent: [
+            calls(delegate("nested")),
+            calls(delegate("other")),
+            calls(delegate("plain")),
+            work("own"),
+            { text: "ok" }
+          ],
+          nested: [work("deep"), { text: "ok" }],
+          plain: [work("asked"), { text: "ok" }]
+        },
+        person: ({ interaction }) => (interaction._tag === "approveSubagentEnvelope" ? "approve" : "n"),
+        subagents: {
+          profiles: [
+            profile("nested", { autoApproved: true }),
+            profile("other", { model: "other/large" }),
+            profile("plain")
+          ],
+          inline: { allowed: true, plugins: ["labour", "delegate"] },
+          resolveModel: () => Effect.succeed(model)
+        },
+        runtime: asksAboutAll
+      })
+      yield* family.agent.run("go")
+      assert.deepStrictEqual(Family.shown(yield* family.person.shown), [
+        "main: approveSubagentEnvelope",
+        "main/subagent: delegate task=go, profile=nested",
+        "main/subagent: delegate task=go, profile=other",
+        "main/subagent/plain: work asked"
+      ])
+      assert.deepStrictEqual(
+        family.worked.map(({ name }) => name),
+        ["own"]
+      )
+    })
+  )
+
+  it.effect("hands on no more than it has, and nothing runs that was not approved for whoever runs it", () =>
+    Effect.gen(function* () {
+      const seen = new Map<string, number>()
+      const note = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1)
+      for (const plan of FastCheck.sample(Dynasty.plans, { numRuns: 120, seed: 11 })) {
+        const wrong = yield* Dynasty.play({ ...plan, stage: undefined }, note)
+        assert.deepStrictEqual(wrong, [], JSON.stringify(plan, null, 1))
+      }
+      // The plans are worth something: all of it has happened, and often.
+      for (const what of ["depth 3", "user_approved", "whitelist", "an author's approval", "an approved envelope"]) {
+        assert.isAbove(seen.get(what) ?? 0, 5, what)
+      }
+    })
+  )
+})
+
+describe("a subagent that goes on after a restart", () => {
+  const script = {
+    main: [calls(delegate("helper")), { text: "done" }],
+    helper: [calls({ name: "ask_user", params: { prompt: "Which?" } }), work("a"), { text: "ok" }]
+  }
+  const answers = ({ interaction }: InteractionRequest) => (interaction._tag === "Ask" ? "this" : "y")
+
+  it.scoped("has no tool that its parent has not got any more", () =>
+    Effect.gen(function* () {
+      const { after, had } = yield* resumed(
+        { script },
+        { script, person: answers, agent: { tools: ["delegate", "ask_user"] } }
+      )
+      assert.include(had, "work")
+      yield* after.agent.awaitIdle
+      assert.deepStrictEqual(yield* toolsAt(after, "main/helper"), ["delegate", "request_clarification", "ask_user"])
+      assert.deepStrictEqual(after.worked, [])
+    })
+  )
+
+  it.scoped("has no tool that it had not before, whatever its parent has by now", () =>
+    Effect.gen(function* () {
+      const few = { tools: ["delegate", "ask_user"] }
+      const { after, had } = yield* resumed({ script, agent: few }, { script, person: answers })
+      yield* after.agent.awaitIdle
+      assert.include((yield* toolsAt(after, "main")) ?? [], "work")
+      assert.deepStrictEqual(yield* toolsAt(after, "main/helper"), had)
+      assert.deepStrictEqual(after.worked, [])
+    })
+  )
+
+  for (const [what, approved, asks] of [
+    ["is still approved", true, 0],
+    ["is not approved any more", false, 1]
+  ] as const) {
+    it.scoped(`asks ${asks === 0 ? "nobody" : "again"} when its profile ${what} by its author`, () =>
+      Effect.gen(function* () {
+        const { after } = yield* resumed(
+          { script, subagents: { profiles: [profile("helper", { autoApproved: true })] } },
+          { script, person: answers, subagents: { profiles: [profile("helper", { autoApproved: approved })] } }
+        )
+        yield* after.agent.awaitIdle
+        const approvals = (yield* after.person.shown).filter(({ interaction }) => interaction._tag === "Approve")
+        assert.strictEqual(approvals.length, asks)
+        assert.deepStrictEqual(after.worked, [{ agent: "main/helper", name: "a" }])
+      })
+    )
+  }
+
+  it.scoped("is one of a subagent's own: its question comes back as its own, once", () =>
+    Effect.gen(function* () {
+      const script = {
+        main: [calls(delegate("helper")), { text: "done" }],
+        helper: [calls(delegate("nested")), { text: "ok" }],
+        nested: [work("deep"), { text: "ok" }]
+      }
+      const { after, before } = yield* resumed({ script }, { script, person: () => "y" })
+      yield* after.agent.awaitIdle
+      const ids = (requests: ReadonlyArray<InteractionRequest>) => requests.map(({ requestId }) => requestId)
+      assert.deepStrictEqual(ids(yield* after.person.shown), ids(yield* before.person.shown))
+      assert.deepStrictEqual(after.worked, [{ agent: "main/helper/nested", name: "deep" }])
+      assert.deepStrictEqual(
+        Family.ofTag(yield* after.events, "AgentCreated").map(({ agent }) => agent),
+        ["main", "main/helper", "main/helper/nested"]
+      )
+    })
+  )
+
+  const inline = { allowed: true, plugins: ["labour", "subagent"] }
+  const model = ScriptedModel.make(
+    { agents: { subagent: [calls(spawn("helper")), { text: "ok" }] } },
+    { id: "other/large" }
+  )
+  const quick = { inline, resolveModel: () => Effect.succeed(model) }
+  const slow = () => {
+    let asked = 0
+    // It is there when the order is looked at, and not when the subagent is made.
+    return { inline, resolveModel: () => (++asked < 2 ? Effect.succeed(model) : Effect.never) }
+  }
+  const order = (plugins: ReadonlyArray<string>) => ({
+    name: "delegate",
+    params: { task: "go", plugins, model: "other/large" }
+  })
+
+  it.scoped("may do what was approved before it was made, and not what its groups of tools came to mean since", () =>
+    Effect.gen(function* () {
+      const script = { main: [calls(order(["subagent"])), { text: "done" }] }
+      const { after, before } = yield* resumed(
+        {
+          script,
+          person: ["approve"],
+          subagents: slow(),
+          runtime: asksAboutAll,
+          agent: { tools: ["delegate", "agent_ask"] }
+        },
+        { script, person: () => "n", subagents: quick, runtime: asksAboutAll }
+      )
+      yield* after.agent.awaitIdle
+      const [asked] = yield* before.person.shown
+      assert.deepStrictEqual(
+        asked?.interaction._tag === "approveSubagentEnvelope" ? asked.interaction.requestedEnvelope : [],
+        ["delegate", "agent_ask", "request_clarification"]
+      )
+      assert.deepStrictEqual(Family.shown(yield* after.person.shown), [
+        "main/subagent: spawn_subagent task=go, profile=helper"
+      ])
+    })
+  )
+
+  it.scoped("asks for itself when it was ordered inside of an envelope: that one was its parent's", () =>
+    Effect.gen(function* () {
+      const inner = { name: "spawn_subagent", params: { task: "go", plugins: ["labour"] } }
+      const script = {
+        main: [calls(delegate("helper")), { text: "done" }],
+        helper: [calls(inner), { text: "ok" }],
+        subagent: [work("deep"), { text: "ok" }]
+      }
+      const options = {
+        script,
+        subagents: { profiles: [profile("helper", { autoApproved: true })], inline },
+        runtime: asksAboutAll
+      }
+      // The first process dies when the order was decided and nothing was made.
+      const { after } = yield* resumed(
+        { ...options, person: ["y"], dies: (entry) => entry._tag === "SessionOpened" && entry.depth === 2 },
+        { ...options, person: () => "n" }
+      )
+      yield* after.agent.awaitIdle
+      assert.deepStrictEqual(Family.shown(yield* after.person.shown), ["main/helper/subagent: work deep"])
+      assert.deepStrictEqual(after.worked, [])
+    })
+  )
+})
