@@ -198,13 +198,13 @@ describe("a subagent", () => {
     Effect.gen(function* () {
       const seen = new Map<string, number>()
       const note = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1)
-      for (const plan of FastCheck.sample(Dynasty.plans, { numRuns: 120, seed: 11 })) {
+      for (const plan of FastCheck.sample(Dynasty.plans, { numRuns: 80, seed: 11 })) {
         const wrong = yield* Dynasty.play({ ...plan, stage: undefined }, note)
         assert.deepStrictEqual(wrong, [], JSON.stringify(plan, null, 1))
       }
       // The plans are worth something: all of it has happened, and often.
       for (const what of ["depth 3", "user_approved", "whitelist", "an author's approval", "an approved envelope"]) {
-        assert.isAbove(seen.get(what) ?? 0, 5, what)
+        assert.isAbove(seen.get(what) ?? 0, 3, what)
       }
     })
   )
