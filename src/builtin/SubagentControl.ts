@@ -7,6 +7,7 @@ import * as Toolkit from "@effect/ai/Toolkit"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import { Words } from "../inbox/Message.js"
 import { Subagents } from "../subagent/Subagents.js"
 import { SubagentResult } from "../subagent/SubagentResult.js"
 import * as ToolTrait from "../tool/ToolTrait.js"
@@ -19,7 +20,7 @@ const sentence = { success: Schema.String, failure: Schema.String, failureMode: 
 
 export const AgentAsk = Tool.make("agent_ask", {
   description: "Asks a subagent of yours a question about its work and waits for the answer.",
-  parameters: { subagent_id: subagentId, question: Schema.NonEmptyString },
+  parameters: { subagent_id: subagentId, question: Words },
   ...sentence,
   success: SubagentResult
 })
@@ -31,7 +32,7 @@ export const SendToSubagent = Tool.make("send_to_subagent", {
   description:
     "Sends words to a subagent of yours: it reads them at its next step, or begins to work on them when it is idle and " +
     "reports in a message. It does not answer questions that the subagent put to the user.",
-  parameters: { subagent_id: subagentId, message: Schema.NonEmptyString },
+  parameters: { subagent_id: subagentId, message: Words },
   ...sentence
 })
   .annotate(ToolTrait.Groups, ["subagent"])

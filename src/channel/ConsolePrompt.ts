@@ -8,6 +8,7 @@
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import * as ForeignJson from "../core/ForeignJson.js"
 import * as Origin from "../core/Origin.js"
 import type { Answer, Approve, ApproveAnswer, ApproveOption, Interaction } from "../interaction/Interaction.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
@@ -198,11 +199,7 @@ export const parseEdit = (
   const name = plainParameter(editable)
   if (name !== undefined) return Either.right({ [name]: text })
   return Either.flatMap(
-    Either.try({
-      try: (): unknown => JSON.parse(text),
-      catch: (error) =>
-        `That is not JSON: ${error instanceof Error ? Display.oneLine(error.message, 100) : "unreadable"}.`
-    }),
+    Either.mapLeft(ForeignJson.parse(text), (refused) => `That ${refused.message}.`),
     (value) => {
       if (typeof value !== "object" || value === null || Array.isArray(value)) {
         return Either.left(`Please give a JSON object with ${editable.parameters.join(", ")}.`)
@@ -278,10 +275,10 @@ const diffLine = (style: Display.Style, line: string): string => {
 }
 
 const pretty = (text: string): string =>
-  Either.getOrElse(
-    Either.try(() => JSON.stringify(JSON.parse(text), null, 2)),
-    () => text
-  )
+  Either.match(ForeignJson.parse(text), {
+    onLeft: () => text,
+    onRight: (value) => JSON.stringify(value, null, 2)
+  })
 
 const expiry = (left: number): string => {
   if (left <= 0) return "the code has expired"

@@ -18,6 +18,7 @@ import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import * as ForeignJson from "../core/ForeignJson.js"
 import * as Redaction from "../core/Redaction.js"
 import type { Answer, Interaction } from "../interaction/Interaction.js"
 import { InteractionCancelled, type InteractionError, InteractorUnavailable } from "../interaction/InteractionError.js"
@@ -247,9 +248,11 @@ const look = <I extends Interaction>(
     size > maxBytes
       ? Effect.succeed<Found<I>>({ _tag: "Rejected", reason: `it is larger than ${maxBytes} bytes` })
       : Effect.map(fs.readFileString(path), (text): Found<I> => {
-          const json = Either.try((): unknown => JSON.parse(text))
-          if (Either.isLeft(json)) return { _tag: "Half", text: text.trim() }
-          return understand(interaction, requestId, json.right)
+          const json = ForeignJson.parse(text, { size: maxBytes })
+          if (Either.isRight(json)) return understand(interaction, requestId, json.right)
+          return json.left.reason === "syntax"
+            ? { _tag: "Half", text: text.trim() }
+            : { _tag: "Rejected", reason: `it ${json.left.message}` }
         })
   )
   return Effect.catchAll(read, (error) =>

@@ -18,6 +18,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as ForeignJson from "../core/ForeignJson.js"
 import { UnknownRequest } from "../interaction/InteractionError.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 
@@ -128,7 +129,8 @@ export const respond = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const decodeRequest = Schema.decodeUnknown(Schema.parseJson(InteractionRequest.InteractionRequest))
+const decodeRequest = (text: string) =>
+  Effect.flatMap(ForeignJson.parse(text), Schema.decodeUnknown(InteractionRequest.InteractionRequest))
 
 const requestIdOf = (name: string): Option.Option<string> =>
   !/^[^.]+\.json$/.test(name)

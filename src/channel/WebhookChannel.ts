@@ -22,11 +22,13 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as ParseResult from "effect/ParseResult"
 import type * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import * as ForeignJson from "../core/ForeignJson.js"
 import * as Redaction from "../core/Redaction.js"
 import type { Answer, Interaction } from "../interaction/Interaction.js"
 import { InteractionCancelled, type InteractionError, InteractorUnavailable } from "../interaction/InteractionError.js"
@@ -162,9 +164,8 @@ const bodyOf = (
     Stream.mkString
   )
 
-const decodeResponse = Schema.decodeUnknownEither(
-  Schema.parseJson(Schema.Struct({ requestId: Schema.String, answer: Schema.Unknown })),
-  { onExcessProperty: "error" }
+const decodeResponse = ParseResult.decodeUnknownEither(
+  Schema.Struct({ requestId: Schema.String, answer: Schema.Unknown })
 )
 
 const understand = <I extends Interaction>(
@@ -173,7 +174,11 @@ const understand = <I extends Interaction>(
   text: string
 ): Effect.Effect<Answer<I>, InteractionError> => {
   const unavailable = (reason: string) => new InteractorUnavailable({ requestId, by: id, reason })
-  const response = decodeResponse(text)
+  const json = ForeignJson.parse(text, { size: maxBytes })
+  if (Either.isLeft(json) && json.left.reason !== "syntax") {
+    return unavailable(`the webhook answered with JSON that ${json.left.message}`)
+  }
+  const response = Either.flatMap(json, (value) => decodeResponse(value, { onExcessProperty: "error" }))
   if (Either.isLeft(response)) {
     return unavailable('the webhook answered with status 200, but not with {"requestId": …, "answer": …}')
   }

@@ -15,6 +15,7 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as Codec from "../core/Codec.js"
+import * as ForeignJson from "../core/ForeignJson.js"
 import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
 
 /** Who answers what a subagent asks first: the person, or the parent's model. */
@@ -70,10 +71,13 @@ export type ConfigFile = typeof ConfigFile.Type
 
 /** Reads a file's text; `file` names it. The message of a left lists every problem with its path. */
 export const decode = (text: string, file: string): Either.Either<ConfigFile, ConfigurationInvalid> =>
-  Either.mapLeft(decodeText(text), (error) => {
-    const problems = ParseResult.ArrayFormatter.formatErrorSync(error).map(
-      ({ path, message }) => `  ${path.join(".") || "(file)"}: ${message}`
-    )
+  Either.mapLeft(Either.flatMap(ForeignJson.parse(text), decodeValue), (error) => {
+    const problems =
+      error._tag === "ForeignJsonRefused"
+        ? [`  (file): it ${error.message}${error.detail === undefined ? "" : ` (${error.detail})`}`]
+        : ParseResult.ArrayFormatter.formatErrorSync(error).map(
+            ({ path, message }) => `  ${path.join(".") || "(file)"}: ${message}`
+          )
     return invalid([`${file} cannot be used:`, ...problems].join("\n"))
   })
 
@@ -98,9 +102,6 @@ export const merge = (files: ReadonlyArray<ConfigFile>): ConfigFile =>
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const decodeText = Codec.lazy(() =>
-  Schema.decodeUnknownEither(Schema.parseJson(ConfigFile), {
-    errors: "all",
-    onExcessProperty: "error"
-  })
+const decodeValue = Codec.lazy(() =>
+  Schema.decodeUnknownEither(ConfigFile, { errors: "all", onExcessProperty: "error" })
 )

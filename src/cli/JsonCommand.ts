@@ -1,7 +1,10 @@
 /** What another process may tell a running agent: one JSON object a line. */
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import * as ForeignJson from "../core/ForeignJson.js"
+import { Words } from "../inbox/Message.js"
 
 /** An agent: its path, its session's id or its subagent id. */
 const Target = Schema.NonEmptyString
@@ -15,7 +18,7 @@ const Name = Schema.NonEmptyString.pipe(Schema.maxLength(200))
  * taken again.
  */
 export const Send = Schema.TaggedStruct("Send", {
-  text: Schema.NonEmptyString,
+  text: Words,
   id: Schema.optional(Name),
   target: Schema.optional(Schema.Union(Target, Schema.NonEmptyArray(Target))),
   when: Schema.optional(Schema.Literal("now", "idle"))
@@ -41,7 +44,18 @@ export const Shutdown = Schema.TaggedStruct("Shutdown", {})
 export const JsonCommand = Schema.Union(Send, Answer, Interrupt, Permissions, Shutdown)
 export type JsonCommand = typeof JsonCommand.Type
 
-const decode = ParseResult.decodeUnknownEither(Schema.parseJson(JsonCommand))
+const decoders: {
+  readonly [Tag in JsonCommand["_tag"]]: (
+    input: unknown,
+    options: { readonly onExcessProperty: "error" }
+  ) => Either.Either<JsonCommand, ParseResult.ParseIssue>
+} = {
+  Send: ParseResult.decodeUnknownEither(Send),
+  Answer: ParseResult.decodeUnknownEither(Answer),
+  Interrupt: ParseResult.decodeUnknownEither(Interrupt),
+  Permissions: ParseResult.decodeUnknownEither(Permissions),
+  Shutdown: ParseResult.decodeUnknownEither(Shutdown)
+}
 
 /** Only the root keeps words for later. */
 export class TargetNotQueued extends Schema.TaggedError<TargetNotQueued>("assent/cli/TargetNotQueued")(
@@ -65,10 +79,21 @@ export class IdForSeveral extends Schema.TaggedError<IdForSeveral>("assent/cli/I
 /** The longest line that is read, in characters. */
 export const maxLine = 1_048_576
 
-/** Parses one line; a left says what is wrong with it. */
-export const parse = (line: string): Either.Either<JsonCommand, string> =>
-  line.length > maxLine
-    ? Either.left(`longer than ${maxLine} characters`)
-    : Either.mapLeft(decode(line, { onExcessProperty: "error" }), (issue) =>
-        ParseResult.TreeFormatter.formatIssueSync(issue).slice(0, 1_000)
-      )
+/** Parses one line; a left says what is wrong with it, and quotes no more of it than a little. */
+export const parse = (line: string): Either.Either<JsonCommand, string> => {
+  const json = ForeignJson.parse(line, { size: maxLine })
+  if (Either.isLeft(json)) return Either.left(`it ${json.left.message}.`)
+  const tag = Predicate.isRecord(json.right) ? json.right._tag : undefined
+  if (typeof tag !== "string" || !isTag(tag)) return Either.left(`its "_tag" is none of ${tags}.`)
+  return Either.mapLeft(decoders[tag](json.right, { onExcessProperty: "error" }), (issue) =>
+    ForeignJson.echo(ParseResult.TreeFormatter.formatIssueSync(issue))
+  )
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const isTag = (tag: string): tag is JsonCommand["_tag"] => Object.hasOwn(decoders, tag)
+
+const tags = Object.keys(decoders).join(", ")

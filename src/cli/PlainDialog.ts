@@ -1,6 +1,7 @@
 /** A request on plain lines, and what a line means that is typed to it: where nobody draws a dialog. */
 import * as Either from "effect/Either"
 import * as ConsolePrompt from "../channel/ConsolePrompt.js"
+import * as ForeignJson from "../core/ForeignJson.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as TypedAnswer from "../interaction/TypedAnswer.js"
@@ -36,8 +37,8 @@ export const parse = <I extends Interaction.Interaction>(
   line: string
 ): Either.Either<Typed<I>, string> => {
   const isObject = interaction._tag === "Approve" && line.trim().startsWith("{")
-  const parsed = isObject ? Either.try((): unknown => JSON.parse(line)) : Either.right(line)
-  if (Either.isLeft(parsed)) return Either.left("that is not JSON.")
+  const parsed = isObject ? ForeignJson.parse(line) : Either.right(line)
+  if (Either.isLeft(parsed)) return Either.left(`that ${parsed.left.message}.`)
   const input = parsed.right
   return Either.map(TypedAnswer.decodeOrParse(interaction, input), (answer) => ({ input, answer }))
 }

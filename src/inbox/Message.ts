@@ -1,4 +1,5 @@
 /** What is sent to a session: words with a source, filed by delivery. Content only; nothing here grants authority. */
+import * as Schema from "effect/Schema"
 import type { MessageId } from "../core/Id.js"
 
 /** Who sent it. A port is bound to one source, so nobody can claim another. */
@@ -16,4 +17,19 @@ export interface Message {
   readonly at: number
   /** Present on a user's message that arrived while the agent worked: the tool call it went under, or `root`. */
   readonly interjection?: { readonly parentId: string } | undefined
+}
+
+/** Whether a text says nothing: blanks, and characters that cannot be seen. It is no message, whoever sends it. */
+export const isBlank = (text: string): boolean => !/[^\s\p{Cc}\p{Cf}]/u.test(text)
+
+/** A text that says something, on a wire or from a model. */
+export const Words = Schema.String.pipe(
+  Schema.filter((text) => !isBlank(text) || "it is blank", { jsonSchema: { minLength: 1 } })
+)
+
+/** Nothing was said: the text is blank, and nothing was sent. */
+export class MessageBlank extends Schema.TaggedError<MessageBlank>("assent/inbox/MessageBlank")("MessageBlank", {}) {
+  override get message(): string {
+    return "The message is blank; say something."
+  }
 }

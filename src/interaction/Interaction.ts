@@ -6,6 +6,7 @@
  * and are simply cancelled.
  */
 import * as Schema from "effect/Schema"
+import * as ForeignJson from "../core/ForeignJson.js"
 import { SessionId, ToolCallId } from "../core/Id.js"
 import { ToolDisplay } from "../tool/ToolCall.js"
 import { InteractionError, InteractionKindUnknown, InteractionPayloadMismatch } from "./InteractionError.js"
@@ -233,35 +234,55 @@ export const safeAnswer = <I extends Interaction>(interaction: I): Option.Option
 export const decode = (
   input: unknown
 ): Either.Either<Interaction, InteractionKindUnknown | InteractionPayloadMismatch> => {
-  const tag = typeof input === "object" && input !== null && "_tag" in input ? String(input._tag) : String(input)
-  if (!isKind(tag)) return Either.left(new InteractionKindUnknown({ kind: tag }))
+  const refusal = ForeignJson.refusal(input)
+  if (refusal !== undefined) {
+    return Either.left(new InteractionPayloadMismatch({ kind: "unknown", reason: `it ${refusal.message}` }))
+  }
+  const tag = typeof input === "object" && input !== null && "_tag" in input ? input._tag : undefined
+  if (typeof tag !== "string" || !isKind(tag)) {
+    return Either.left(new InteractionKindUnknown({ kind: ForeignJson.echo(String(JSON.stringify(tag ?? input))) }))
+  }
   return Either.mapLeft(
     decoders[tag](input, { onExcessProperty: "error" }),
-    (error) => new InteractionPayloadMismatch({ kind: tag, reason: ParseResult.TreeFormatter.formatIssueSync(error) })
+    (error) =>
+      new InteractionPayloadMismatch({
+        kind: tag,
+        reason: ForeignJson.echo(ParseResult.TreeFormatter.formatIssueSync(error))
+      })
   )
 }
 
 export const encode = (interaction: Interaction): unknown => Schema.encodeSync(Interaction)(interaction)
 
-/** Decodes an answer to `interaction` that came over a wire; a string is the reason why it does not fit. */
+/**
+ * Decodes an answer to `interaction` that came over a wire; a string is the reason why it does not fit, short enough to be
+ * shown and without anything of a secret. Never throws, whatever the input is.
+ */
 export const decodeAnswer = <I extends Interaction>(
   interaction: I,
   input: unknown
 ): Either.Either<Answer<I>, string> => {
-  const decoded = answerDecoders[interaction._tag](input, { onExcessProperty: "error" })
-  if (Either.isLeft(decoded)) return Either.left(ParseResult.TreeFormatter.formatIssueSync(decoded.left))
-  // The decoder was chosen by the interaction's own tag.
-  const answer = decoded.right as Answer<I>
-  const misfit = misfitOf(interaction, answer)
-  return misfit === undefined ? Either.right(answer) : Either.left(misfit)
+  // Before the decoder, which follows a value as deep as it goes, and so does whoever tells what is wrong with it.
+  const refusal = ForeignJson.refusal(input, answerLimits)
+  if (refusal !== undefined) return Either.left(`it ${refusal.message}`)
+  const decoded = decoding(interaction, input)
+  if (Either.isRight(decoded)) return decoded
+  return Either.left(isSecret(interaction._tag) ? "it is not what was asked for" : ForeignJson.echo(decoded.left))
 }
 
 /**
  * Why a value is no answer to `interaction`; `undefined` when it is one. For answers that come from code instead of a
  * wire: the type cannot say that an index is in range, and whoever has no types can return anything.
  */
-export const misfit = (interaction: Interaction, answer: unknown): string | undefined =>
-  isAnswer[interaction._tag](answer) ? misfitOf(interaction, answer) : `that is not an answer to ${interaction._tag}`
+export const misfit = (interaction: Interaction, answer: unknown): string | undefined => {
+  try {
+    if (!isAnswer[interaction._tag](answer)) return `that is not an answer to ${interaction._tag}`
+    const reason = misfitOf(interaction, answer) ?? unbounded(interaction, answer)
+    return reason === undefined ? undefined : ForeignJson.echo(reason)
+  } catch {
+    return unreadable
+  }
+}
 
 /** Encodes an answer for a wire. Never call it for a kind that {@link isSecret} on a wire that others can read. */
 export const encodeAnswer = <I extends Interaction>(interaction: I, answer: Answer<I>): unknown =>
@@ -296,6 +317,34 @@ const answerDecoders = mapKinds((kind) => ParseResult.decodeUnknownEither(kind.s
 }
 const isAnswer = mapKinds((kind) => ParseResult.is(kind.success as Schema.Schema<unknown>))
 const answerEncoders = mapKinds((kind) => Schema.encodeSync(kind.success as Schema.Schema<unknown>))
+
+/** Of an answer: the longest typed one, and some. */
+const answerLimits: ForeignJson.Limits = { size: 1_048_576 }
+
+/** Of what somebody else made and what throws when it is looked at. */
+const unreadable = "it cannot be read"
+
+const decoding = <I extends Interaction>(interaction: I, input: unknown): Either.Either<Answer<I>, string> => {
+  try {
+    const decoded = answerDecoders[interaction._tag](input, { onExcessProperty: "error" })
+    if (Either.isLeft(decoded)) return Either.left(ParseResult.TreeFormatter.formatIssueSync(decoded.left))
+    // The decoder was chosen by the interaction's own tag.
+    const answer = decoded.right as Answer<I>
+    const misfit = misfitOf(interaction, answer)
+    return misfit === undefined ? Either.right(answer) : Either.left(misfit)
+  } catch {
+    return Either.left(unreadable)
+  }
+}
+
+/** Only edited arguments can be of any depth: every other answer has the shape of its schema. */
+const unbounded = (interaction: Interaction, answer: unknown): string | undefined => {
+  if (interaction._tag !== "Approve") return undefined
+  const decision = answer as Answer<Approve>
+  if (decision.decision !== "edit") return undefined
+  const refusal = ForeignJson.refusal(decision.editedArguments, answerLimits)
+  return refusal === undefined ? undefined : `what was edited ${refusal.message}`
+}
 
 /** What the answer's own schema cannot say: that it fits this very payload. */
 const misfitOf = (interaction: Interaction, answer: unknown): string | undefined => {

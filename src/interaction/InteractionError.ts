@@ -5,6 +5,7 @@
  * result and the audit.
  */
 import * as Schema from "effect/Schema"
+import * as ForeignJson from "../core/ForeignJson.js"
 import { RequestId } from "../core/Id.js"
 
 /** The request was withdrawn: by the person, by a closed dialog, or because the asking work was cancelled. */
@@ -72,7 +73,7 @@ export class UnknownRequest extends Schema.TaggedError<UnknownRequest>("assent/i
   { requestId: Schema.String }
 ) {
   override get message(): string {
-    return `No open request is named ${JSON.stringify(this.requestId)}.`
+    return `No open request is named ${JSON.stringify(ForeignJson.echo(this.requestId))}.`
   }
 }
 
@@ -94,7 +95,7 @@ export class InteractionKindUnknown extends Schema.TaggedError<InteractionKindUn
   "assent/interaction/InteractionKindUnknown"
 )("InteractionKindUnknown", { kind: Schema.String }) {
   override get message(): string {
-    return `There is no interaction kind ${JSON.stringify(this.kind)} in this contract version.`
+    return `There is no interaction kind ${JSON.stringify(ForeignJson.echo(this.kind))} in this contract version.`
   }
 }
 

@@ -19,6 +19,7 @@
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import * as ForeignJson from "../core/ForeignJson.js"
 import * as Interaction from "./Interaction.js"
 import * as PermissionOption from "./PermissionOption.js"
 import * as Question from "./Question.js"
@@ -58,14 +59,7 @@ export const isCancel = (interaction: Interaction.Interaction, line: string): bo
 export const decode = <I extends Interaction.Interaction>(
   interaction: I,
   input: unknown
-): Either.Either<Interaction.Answer<I>, string> =>
-  Either.mapLeft(Interaction.decodeAnswer(interaction, input), (reason) =>
-    Interaction.isSecret(interaction._tag)
-      ? "it is not what was asked for"
-      : reason.length <= maxReason
-        ? reason
-        : `${reason.slice(0, maxReason - 1)}…`
-  )
+): Either.Either<Interaction.Answer<I>, string> => Interaction.decodeAnswer(interaction, input)
 
 /** A string is taken as typed by a person, anything else as an encoded answer: the rule of every JSON wire. */
 export const decodeOrParse = <I extends Interaction.Interaction>(
@@ -77,8 +71,6 @@ export const decodeOrParse = <I extends Interaction.Interaction>(
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
-
-const maxReason = 500
 
 const parseAny = (
   interaction: Interaction.Interaction,
@@ -222,7 +214,7 @@ const typedLines = (text: string): ReadonlyMap<string, string> =>
 /** The members of a JSON object whose values are texts or numbers; nothing when it is not one. */
 const jsonLines = (text: string): ReadonlyMap<string, string> | undefined => {
   if (!text.trimStart().startsWith("{")) return undefined
-  const parsed = Either.try((): unknown => JSON.parse(text))
+  const parsed = ForeignJson.parse(text)
   if (Either.isLeft(parsed) || typeof parsed.right !== "object" || parsed.right === null) return undefined
   const lines = new Map<string, string>()
   for (const [number, value] of Object.entries(parsed.right)) {

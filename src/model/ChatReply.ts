@@ -9,6 +9,7 @@ import * as Tool from "@effect/ai/Tool"
 import * as Either from "effect/Either"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import * as ForeignJson from "../core/ForeignJson.js"
 import type * as Model from "./Model.js"
 import * as ProviderError from "./ProviderError.js"
 
@@ -213,7 +214,8 @@ type Chunk = typeof Chunk.Type
 
 const decodeChunk = Schema.decodeUnknownEither(Chunk)
 
-const parseJson = (text: string): Either.Either<unknown, unknown> => Either.try(() => Tool.unsafeSecureJsonParse(text))
+const parseJson = (text: string): Either.Either<unknown, unknown> =>
+  ForeignJson.textRefusal(text) === undefined ? Either.try(() => Tool.unsafeSecureJsonParse(text)) : Either.left(text)
 
 const textOf = (content: unknown): string =>
   typeof content === "string"

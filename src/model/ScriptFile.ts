@@ -22,6 +22,8 @@ import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as Yaml from "yaml"
+import * as ForeignJson from "../core/ForeignJson.js"
+import * as ForeignYaml from "../core/ForeignYaml.js"
 import * as ScriptedModel from "./ScriptedModel.js"
 
 const DurationText = Schema.transformOrFail(Schema.Unknown, Schema.DurationFromSelf, {
@@ -103,6 +105,8 @@ export class ScriptInvalid extends Schema.TaggedError<ScriptInvalid>("assent/mod
 
 /** Reads a script from YAML or JSON. `source` names it in errors. */
 export const parse = (text: string, source = "The text"): Either.Either<ScriptedModel.Script, ScriptInvalid> => {
+  const refusal = ForeignYaml.textRefusal(text)
+  if (refusal !== undefined) return Either.left(new ScriptInvalid({ source, problems: [`it ${refusal.message}`] }))
   const lines = new Yaml.LineCounter()
   const document = Yaml.parseDocument(text, { lineCounter: lines })
   if (document.errors.length > 0) {
@@ -128,7 +132,13 @@ const decode = Schema.decodeUnknownEither(ScriptFile)
 
 /** Aliases are resolved here, and a document that grows without bounds by them is refused. */
 const toValue = (document: Yaml.Document): Either.Either<unknown, string> =>
-  Either.try({ try: (): unknown => document.toJS({ maxAliasCount: 100 }), catch: (error) => String(error) })
+  Either.flatMap(
+    Either.try({ try: (): unknown => document.toJS({ maxAliasCount: 100 }), catch: (error) => String(error) }),
+    (value) => {
+      const refusal = ForeignJson.refusal(value)
+      return refusal === undefined ? Either.right(value) : Either.left(`it ${refusal.message}`)
+    }
+  )
 
 const problem = (document: Yaml.Document, lines: Yaml.LineCounter, issue: ParseResult.ArrayFormatterIssue): string => {
   const path = issue.path.map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`)).join("")

@@ -1,5 +1,6 @@
 /** The `permissions` command: what a person may look at and change while an agent runs. One parser for every executor. */
 import * as Either from "effect/Either"
+import * as ForeignJson from "../core/ForeignJson.js"
 import type { SessionId } from "../core/Id.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type * as PermissionFile from "./PermissionFile.js"
@@ -128,8 +129,9 @@ const check = (
 const paramsOf = (entry: ToolRegistry.Entry, text: string): Either.Either<unknown, string> => {
   if (text === "") return Either.right({})
   if (entry.shellCommand !== undefined && !text.startsWith("{")) return Either.right({ [entry.shellCommand]: text })
-  return Either.try({
-    try: () => JSON.parse(text) as unknown,
-    catch: () => `Those arguments are not JSON: ${text}`
-  })
+  return Either.mapLeft(ForeignJson.parse(text), ({ detail, message }) =>
+    detail === undefined
+      ? `Those arguments cannot be read: what was typed ${message}.`
+      : `Those arguments are not JSON: ${ForeignJson.echo(text)}`
+  )
 }

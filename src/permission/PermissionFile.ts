@@ -19,6 +19,7 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as Codec from "../core/Codec.js"
+import * as ForeignJson from "../core/ForeignJson.js"
 import * as PermissionRule from "./PermissionRule.js"
 import * as PolicySource from "./PolicySource.js"
 import * as Sanitizer from "./Sanitizer.js"
@@ -177,10 +178,9 @@ function contradictions({ guards, blacklist, whitelist }: PolicySource.PolicySou
 }
 
 const parseJson = (text: string): Either.Either<unknown, ReadonlyArray<Problem>> =>
-  Either.try({
-    try: (): unknown => JSON.parse(text.replace(/^\ufeff/, "")),
-    catch: (cause) => [{ path: "$", message: `not JSON: ${cause instanceof Error ? cause.message : String(cause)}` }]
-  })
+  Either.mapLeft(ForeignJson.parse(text.replace(/^\ufeff/, "")), ({ detail, message }) => [
+    { path: "$", message: detail === undefined ? `it ${message}` : `not JSON: ${detail}` }
+  ])
 
 const decodeFile = Codec.lazy(() =>
   Schema.decodeUnknownEither(PolicySource.PolicySource, { errors: "all", onExcessProperty: "error" })

@@ -40,6 +40,7 @@ import * as Persistence from "./Persistence.js"
 import { RunningAgent } from "./RunningAgent.js"
 
 export { AgentStopped, MessageAlreadyTaken } from "./Intake.js"
+export { MessageBlank } from "../inbox/Message.js"
 export type { NotTaken } from "./Intake.js"
 export type { Agent, Options, SendOptions } from "./AgentService.js"
 

@@ -8,7 +8,7 @@ import type { SessionId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import type * as Origin from "../core/Origin.js"
 import type * as EventBus from "../event/EventBus.js"
-import type { Message } from "../inbox/Message.js"
+import type { Message, MessageBlank } from "../inbox/Message.js"
 import type * as InteractionBroker from "../interaction/InteractionBroker.js"
 import type * as Model from "../model/Model.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
@@ -68,7 +68,7 @@ export interface Agent {
    * Hands in words for a turn of their own and waits for its end. With an `authority`, that is asked about this turn's
    * calls before the rules: see `Stage`. Interrupting it withdraws the words, or cancels the turn when that has begun.
    */
-  readonly turn: (text: string, options?: Session.TurnOptions) => Effect.Effect<TurnEnd, AgentStopped>
+  readonly turn: (text: string, options?: Session.TurnOptions) => Effect.Effect<TurnEnd, AgentStopped | MessageBlank>
   /** Cancels the running turn and waits for its end; nothing when idle. The agent stays usable. */
   readonly cancel: (reason?: CancelReason) => Effect.Effect<Option.Option<TurnEnd>>
   /** Ends the running turn as halted: nobody is there who could answer. One that is kept takes nothing more. */

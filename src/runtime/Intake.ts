@@ -12,6 +12,7 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { MessageId } from "../core/Id.js"
+import { isBlank, MessageBlank } from "../inbox/Message.js"
 import type * as Journal from "../session/Journal.js"
 
 /** The agent was shut down and takes nothing more. */
@@ -34,10 +35,10 @@ export class MessageAlreadyTaken extends Schema.TaggedError<MessageAlreadyTaken>
 }
 
 /**
- * Why words were not taken: the agent is stopped, they could not be written down where they are kept, or others were taken
- * under their id.
+ * Why words were not taken: the agent is stopped, they are blank, they could not be written down where they are kept, or
+ * others were taken under their id.
  */
-export type NotTaken = AgentStopped | MessageAlreadyTaken | Journal.JournalFailure
+export type NotTaken = AgentStopped | MessageAlreadyTaken | MessageBlank | Journal.JournalFailure
 
 export class Intake {
   /** Ids that senders gave; as many as there are. */
@@ -60,15 +61,20 @@ export class Intake {
     this.closed = true
   }
 
-  /** Runs it unless the agent is stopped. */
-  admit<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | AgentStopped> {
-    return Effect.suspend((): Effect.Effect<A, E | AgentStopped> => (this.isStopped() ? this.stopped() : effect))
+  /** Runs what these words begin, unless the agent is stopped. */
+  admit<A, E>(text: string, effect: Effect.Effect<A, E>): Effect.Effect<A, E | AgentStopped | MessageBlank> {
+    return Effect.suspend((): Effect.Effect<A, E | AgentStopped | MessageBlank> => this.refusal(text) ?? effect)
   }
 
-  /** Files words, and returns when they are on the disk. */
-  take<A, E>(file: (id: MessageId | undefined) => Effect.Effect<A, E>, id?: string): Effect.Effect<A, E | NotTaken> {
+  /** Files these words, and returns when they are on the disk. */
+  take<A, E>(
+    text: string,
+    file: (id: MessageId | undefined) => Effect.Effect<A, E>,
+    id?: string
+  ): Effect.Effect<A, E | NotTaken> {
     return Effect.suspend((): Effect.Effect<A, E | NotTaken> => {
-      if (this.isStopped()) return this.stopped()
+      const refusal = this.refusal(text)
+      if (refusal !== undefined) return refusal
       if (id === undefined) return this.kept(file(undefined))
       const messageId = MessageId.make(id, { disableValidation: true })
       if (this.isKnown(id)) return Effect.zipRight(this.journal.flush, new MessageAlreadyTaken({ messageId }))
@@ -77,6 +83,11 @@ export class Intake {
       const forget = Effect.sync(() => this.given?.delete(id))
       return this.kept(Effect.onError(file(messageId), () => forget))
     })
+  }
+
+  private refusal(text: string): AgentStopped | MessageBlank | undefined {
+    if (this.isStopped()) return this.stopped()
+    return isBlank(text) ? new MessageBlank() : undefined
   }
 
   private isKnown(id: string): boolean {

@@ -12,7 +12,7 @@ import * as Patience from "../core/Patience.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as AuditTrail from "../event/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
-import type { Message } from "../inbox/Message.js"
+import type { Message, MessageBlank } from "../inbox/Message.js"
 import type * as InteractionBroker from "../interaction/InteractionBroker.js"
 import type * as Model from "../model/Model.js"
 import * as PermissionCommand from "../permission/PermissionCommand.js"
@@ -74,27 +74,27 @@ export class RunningAgent implements Agent {
 
   send(text: string, { id, target }: SendOptions = {}) {
     const { intake, steering } = this.parts
-    return intake.take((id) => steering.send(text, { id, target }), id)
+    return intake.take(text, (id) => steering.send(text, { id, target }), id)
   }
 
   broadcast(text: string, targets: ReadonlyArray<string>) {
     const { intake, steering } = this.parts
-    return intake.take(() => steering.broadcast(text, targets))
+    return intake.take(text, () => steering.broadcast(text, targets))
   }
 
   enqueue(text: string, { id }: Pick<SendOptions, "id"> = {}): Effect.Effect<Message, NotTaken> {
     const { intake, session } = this.parts
-    return intake.take((id) => session.enqueue(text, id), id)
+    return intake.take(text, (id) => session.enqueue(text, id), id)
   }
 
-  turn(text: string, options?: Session.TurnOptions): Effect.Effect<TurnEnd, AgentStopped> {
+  turn(text: string, options?: Session.TurnOptions): Effect.Effect<TurnEnd, AgentStopped | MessageBlank> {
     const { intake, session } = this.parts
-    return intake.admit(session.turn(text, options))
+    return intake.admit(text, session.turn(text, options))
   }
 
   run(text: string): Effect.Effect<TurnEnd, NotTaken> {
     const { intake, session } = this.parts
-    const sent = intake.take(() => session.send(text))
+    const sent = intake.take(text, () => session.send(text))
     return Effect.map(
       Effect.flatMap(sent, () => session.awaitIdle),
       Option.getOrElse(() => Cancelled({ reason: "shutdown", steps: 0 }))

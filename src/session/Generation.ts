@@ -15,6 +15,7 @@ import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { canonicalJson } from "../core/Digest.js"
+import * as ForeignJson from "../core/ForeignJson.js"
 import type { ToolCallId } from "../core/Id.js"
 import type * as Redaction from "../core/Redaction.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
@@ -223,14 +224,17 @@ class Collector {
         // Some servers leave ids out or repeat them, also those of earlier steps; a result must name exactly one call.
         const taken = part.id === "" || this.isTaken(part.id)
         const id = (taken && !providerExecuted ? this.newCallId() : part.id) as ToolCallId
-        const { metadata, name, params } = part
+        const { metadata, name } = part
+        const params = bounded(part.params)
         this.content.push(PromptMessage.toolCall({ id, name, params, providerExecuted }, metadata))
-        if (!providerExecuted) this.calls.push({ id, name: part.name, params: part.params })
+        if (!providerExecuted) this.calls.push({ id, name, params })
         return undefined
       }
       case "tool-result":
         // A result the provider made itself travels with the assistant's message.
-        this.content.push(PromptMessage.toolResult({ ...part, providerExecuted: true }, part.metadata))
+        this.content.push(
+          PromptMessage.toolResult({ ...part, result: bounded(part.result), providerExecuted: true }, part.metadata)
+        )
         return undefined
       case "finish": {
         this.finishReason = part.reason
@@ -312,6 +316,15 @@ class Collector {
   private tell(body: AgentEvent.Body): void {
     if (!emit(this.session, body)) this.room = false
   }
+}
+
+/**
+ * What a model gave, or a sentence instead of it where everything after this would be lost in it: a text is no arguments, so
+ * that the call gets an error which the model can correct.
+ */
+const bounded = (given: unknown): unknown => {
+  const refusal = ForeignJson.refusal(given)
+  return refusal === undefined ? given : `(left out: what was given here ${refusal.message})`
 }
 
 const reported = (error: unknown): string => {

@@ -19,6 +19,8 @@ import * as Path from "@effect/platform/Path"
 import type { PlatformError } from "@effect/platform/Error"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as ForeignJson from "../core/ForeignJson.js"
+import * as ForeignYaml from "../core/ForeignYaml.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as DefaultProfiles from "./DefaultProfiles.js"
 import * as ProfileVariables from "./ProfileVariables.js"
@@ -187,7 +189,9 @@ const unreadable = (error: PlatformError): string =>
   reasonOf(error) === "NotFound" ? "there is no such file" : `it cannot be read (${reasonOf(error)})`
 
 const parseJson = (text: string): Either.Either<unknown, string> =>
-  Either.try({ try: (): unknown => JSON.parse(text), catch: (cause) => `not JSON: ${sentence(cause)}` })
+  Either.mapLeft(ForeignJson.parse(text), ({ detail, message }) =>
+    detail === undefined ? `it ${message}` : `not JSON: ${sentence(detail)}`
+  )
 
 /**
  * Aliases are resolved here, and a document that grows without bounds by them is refused. The parser is loaded when the
@@ -195,6 +199,8 @@ const parseJson = (text: string): Either.Either<unknown, string> =>
  */
 const parseYaml = (text: string): Effect.Effect<unknown, string> =>
   Effect.gen(function* () {
+    const tooMuch = ForeignYaml.textRefusal(text)
+    if (tooMuch !== undefined) return yield* Effect.fail(`it ${tooMuch.message}`)
     const yaml = yield* Effect.promise(() => import("yaml"))
     return yield* Either.try({
       try: (): unknown => {

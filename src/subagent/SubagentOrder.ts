@@ -3,6 +3,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Codec from "../core/Codec.js"
+import { isBlank } from "../inbox/Message.js"
 import type { ToolCall, ToolDisplay } from "../tool/ToolCall.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import type * as CompactionConfig from "../session/CompactionConfig.js"
@@ -78,7 +79,7 @@ export interface Recipe {
 
 /** What an order comes to; a left is a sentence for the model. Nobody is asked and nothing is made. */
 export const recipe = (order: SubagentOrder, parent: Parent): Either.Either<Recipe, string> => {
-  if (order.task.trim() === "") return Either.left("There is no task. Say what the subagent is to do.")
+  if (isBlank(order.task)) return Either.left("There is no task. Say what the subagent is to do.")
   const tooDeep = depthOf(parent)
   if (tooDeep !== undefined) return Either.left(tooDeep)
   return order.profile === undefined ? inline(order, parent) : profiled(order, order.profile, parent)

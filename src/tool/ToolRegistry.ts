@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import * as ForeignJson from "../core/ForeignJson.js"
 import * as ToolTrait from "./ToolTrait.js"
 import type { ToolDisplay } from "./ToolCall.js"
 
@@ -146,10 +147,17 @@ const compile = (tool: Tool.Any): Pick<Entry, "decode" | "encode" | "encodeFailu
   const encodeFailure = Schema.encodeUnknownSync(tool.failureSchema as Schema.Schema<unknown>)
   return {
     decode: (params) =>
-      Either.mapLeft(decode(params ?? {}), (issue) => ParseResult.TreeFormatter.formatIssueSync(issue)),
+      Either.mapLeft(decode(params ?? {}), (issue) => told(ParseResult.TreeFormatter.formatIssueSync(issue))),
     encode,
     encodeFailure
   }
+}
+
+/** Enough of it to correct every argument; what was given is quoted in it, however long it is. */
+const told = (problems: string): string => {
+  const lines = problems.split("\n", 51)
+  const most = lines.slice(0, 50).map((line) => ForeignJson.echo(line))
+  return (lines.length > most.length ? [...most, "…"] : most).join("\n")
 }
 
 const lazy = <A>(make: () => A): (() => A) => {

@@ -113,6 +113,13 @@ const subject = (
       answer: ({ requestId }, sample) => respond(requestId, form === "encoded" ? sample.encoded : sample.line),
       nonsense: ({ requestId }) =>
         Effect.zipRight(respond(requestId, "by all means\ndo\nit"), Effect.asVoid(channel.rejected)),
+      send: ({ requestId }, json) =>
+        channel.exchange
+          .write(
+            channel.exchange.files(requestId).response,
+            `{"requestId":${JSON.stringify(requestId)},"answer":${json}}`
+          )
+          .pipe(Effect.orDie, Effect.zipRight(Effect.asVoid(channel.rejected))),
       cancel: ({ requestId }) => respond(requestId, "cancel"),
       visible: Effect.orDie(
         Effect.map(channel.fs.readDirectory(channel.exchange.requests), (names) =>

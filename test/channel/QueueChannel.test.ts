@@ -53,6 +53,14 @@ const subject = (form: "encoded" | "line", options: QueueChannel.Options): Effec
             )
             assert.strictEqual(rejected._tag, "MalformedAnswer")
           }).pipe(Effect.orDie),
+        send: ({ requestId }, json) =>
+          Effect.gen(function* () {
+            const given =
+              form === "encoded" ? channel.answer(requestId, JSON.parse(json)) : channel.answerText(requestId, json)
+            const rejected = yield* Effect.flip(given)
+            assert.strictEqual(rejected._tag, "MalformedAnswer")
+            assert.isBelow(rejected.message.length, 400, "what it says of it is short")
+          }).pipe(Effect.orDie),
         cancel: ({ requestId }) => Effect.orDie(channel.cancel(requestId)),
         visible: Effect.zipRight(
           settleDown,

@@ -62,6 +62,9 @@ const subject = (form: "encoded" | "line", dialogs: "one" | "unbounded"): Effect
       answer: ({ requestId }, sample) =>
         reply(requestId, { requestId, answer: form === "encoded" ? sample.encoded : sample.line }),
       nonsense: ({ requestId }) => reply(requestId, { requestId, answer: "by all means\ndo\nit" }),
+      send: ({ requestId }, json) =>
+        arrivals.get(requestId)?.reply({ body: `{"requestId":${JSON.stringify(requestId)},"answer":${json}}` }) ??
+        Effect.die(`${requestId} has not arrived`),
       cancel: ({ requestId }) => reply(requestId, { requestId, answer: "cancel" }),
       visible: Effect.sync(() => [...underWay])
     }

@@ -422,3 +422,44 @@ describe("back-pressure", () => {
     })
   )
 })
+
+describe("arguments that nothing can follow or write", () => {
+  const nested = (levels: number): unknown => JSON.parse(`${"[".repeat(levels)}${"]".repeat(levels)}`)
+  const loop: Array<unknown> = []
+  loop.push(loop)
+  const table: ReadonlyArray<readonly [string, unknown]> = [
+    ["of 65 levels", { name: "x", more: nested(64) }],
+    ["of 100,000 levels", { name: nested(100_000) }],
+    ["in a loop", { name: loop }],
+    ["with a big integer", { name: 1n }],
+    ["of a hundred million values", { name: new Array(100_000_000) }],
+    ["of a long text in the wrong place", "x".repeat(2_000_000)]
+  ]
+  for (const [name, params] of table) {
+    it.scoped(`become an error that the model can correct: ${name}`, () =>
+      Effect.gen(function* () {
+        const reply = Stream.make(Kit.call("work", params, "a"), Kit.finish("tool-calls"))
+        const kit = yield* Kit.start({ model: Kit.replies(reply, { text: "sorry" }).model })
+        assert.strictEqual((yield* kit.agent.run("go"))._tag, "Completed")
+        assert.deepStrictEqual(
+          (yield* kit.of("ToolCallEnded")).map(({ outcome }) => outcome),
+          ["invalid"]
+        )
+        const [result] = kit.results()
+        assert.match(String(result), /^Invalid arguments for work/)
+        assert.isBelow(String(result).length, 1_000)
+        assert.deepStrictEqual(yield* kit.wrong, [])
+      })
+    )
+  }
+
+  it.scoped("are taken as they are up to 64 levels", () =>
+    Effect.gen(function* () {
+      const params = { name: "x", more: nested(63) }
+      const reply = Stream.make(Kit.call("work", params, "a"), Kit.finish("tool-calls"))
+      const kit = yield* Kit.start({ model: Kit.replies(reply, { text: "done" }).model })
+      assert.strictEqual((yield* kit.agent.run("go"))._tag, "Completed")
+      assert.deepStrictEqual(kit.results(), ["x"])
+    })
+  )
+})

@@ -598,7 +598,7 @@ describe("a turn that somebody waits for", () => {
       })
       // In the moment in which the words are filed: the session is woken, and finds none.
       const turn = yield* Effect.fork(
-        Effect.withFiberRuntime<unknown, Agent.AgentStopped>((fiber) => {
+        Effect.withFiberRuntime<unknown, Agent.AgentStopped | Agent.MessageBlank>((fiber) => {
           onMessage = () => fiber.unsafeInterruptAsFork(FiberId.none)
           return agent.turn("never")
         })

@@ -26,6 +26,8 @@ export interface Outside {
   readonly answer: (request: InteractionRequest, sample: InteractionSample.Sample) => Effect.Effect<void>
   /** Sends something that is not an answer. May wait until the channel has turned it away. */
   readonly nonsense: (request: InteractionRequest) => Effect.Effect<void>
+  /** Sends this JSON as the answer, whatever it is, where the channel takes JSON; a rejection is not the suite's business. */
+  readonly send?: ((request: InteractionRequest, json: string) => Effect.Effect<void>) | undefined
   /** Withdraws the dialog, where the outside can. */
   readonly cancel?: ((request: InteractionRequest) => Effect.Effect<void>) | undefined
   /** The requests whose dialogs are to be seen right now, whatever the transport left of them. */
@@ -191,6 +193,27 @@ export const interactorSuite = (name: string, options: Options): void => {
           })
       )
 
+      it.scopedLive.each(hostile)("survives an answer of %s", ([, json]) =>
+        Effect.gen(function* () {
+          const { interactor, outside } = yield* withOutside
+          if (outside.send === undefined || !options.claims.includes("Approve")) return
+          const sample = InteractionSample.samples.Approve
+          const request = yield* InteractionSample.request(sample.interaction)
+          const asking = yield* Effect.fork(interactor.request(request))
+          yield* outside.shown
+          yield* outside.send(request, json)
+          if (options.afterNonsense === "fails") {
+            const failed = yield* Effect.flip(Fiber.join(asking))
+            assert.strictEqual(failed._tag, "InteractorUnavailable")
+            assert.isBelow(failed.message.length, 400, "what it says of it is short")
+            return
+          }
+          assert.deepStrictEqual(yield* outside.visible, [request.requestId], "it is still open")
+          yield* outside.answer(request, sample)
+          assert.isTrue(same(sample, (yield* Fiber.join(asking)).answer))
+        })
+      )
+
       it.scopedLive("fails as cancelled when the dialog is withdrawn", () =>
         Effect.gen(function* () {
           const { interactor, outside } = yield* withOutside
@@ -232,6 +255,23 @@ export const interactorSuite = (name: string, options: Options): void => {
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const nested = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`
+
+const edit = (json: string) => `{"decision":"edit","editedArguments":{"command":${json}}}`
+
+/** What no decoder, printer or writer is to be given. */
+const hostile: ReadonlyArray<readonly [name: string, json: string]> = [
+  ["100,000 levels", nested(100_000)],
+  ["an edit of 100,000 levels", edit(nested(100_000))],
+  ["an edit of 65 levels", edit(nested(65))],
+  ["objects in objects", `${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`],
+  ["a text of 2,000,000 characters", `"${"y".repeat(2_000_000)}"`],
+  ["an edit of 2,000,000 characters", edit(`"${"y".repeat(2_000_000)}"`)],
+  ["200,000 values", `[${"1,".repeat(200_000)}1]`],
+  ["a prototype", '{"__proto__":{"decision":"allow","scope":"all"}}'],
+  ["nothing", "null"]
+]
 
 /** Lets every fiber that can run come to rest. */
 const settleDown = Effect.repeatN(Effect.yieldNow(), 20)

@@ -1,0 +1,179 @@
+/**
+ * JSON that somebody else wrote: answers, edits, the arguments of a model's calls, lines of a peer, files, webhooks. Its
+ * depth and its size are bounded where it is read, because what comes after it goes through it by recursion: decoders,
+ * printers, writers.
+ *
+ * The depth of a text is looked up before it is parsed, in one pass that ends with the first level too many.
+ */
+import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
+
+/** How many objects and arrays may stand in each other. */
+export const maxDepth = 64
+
+/** Characters of a text, where nothing else is said. */
+export const maxSize = 16_777_216
+
+export interface Limits {
+  /** Characters of the text, or of all texts in a value, counting every other value in it as one. Default: {@link maxSize}. */
+  readonly size?: number | undefined
+}
+
+/** The JSON is not taken. The message is a sentence without its subject, and quotes nothing. */
+export class ForeignJsonRefused extends Schema.TaggedError<ForeignJsonRefused>("assent/core/ForeignJsonRefused")(
+  "ForeignJsonRefused",
+  {
+    reason: Schema.Literal("syntax", "depth", "size", "value"),
+    size: Schema.Number,
+    /** What the parser says, which quotes a little of the text: for whoever wrote it. */
+    detail: Schema.optional(Schema.String)
+  }
+) {
+  override get message(): string {
+    switch (this.reason) {
+      case "syntax":
+        return "is not JSON"
+      case "depth":
+        return `is nested more than ${maxDepth} levels deep`
+      case "size":
+        return `is larger than ${this.size} characters`
+      case "value":
+        return "holds something that JSON cannot hold"
+    }
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// reading
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Parses a text. Never throws. */
+export const parse = (text: string, limits?: Limits): Either.Either<unknown, ForeignJsonRefused> => {
+  const refusal = textRefusal(text, limits)
+  if (refusal !== undefined) return Either.left(refusal)
+  return Either.try({
+    try: (): unknown => JSON.parse(text),
+    catch: (cause) => refuse("syntax", limits, cause instanceof Error ? echo(cause.message) : undefined)
+  })
+}
+
+/** Why a text is not even parsed; nothing when it may be, which does not say that it is JSON. */
+export const textRefusal = (text: string, limits?: Limits): ForeignJsonRefused | undefined => {
+  if (text.length > (limits?.size ?? maxSize)) return refuse("size", limits)
+  return isTooDeep(text) ? refuse("depth", limits) : undefined
+}
+
+/** Why a value that did not come as text is not taken; nothing when it is. Never throws, whatever the value does. */
+export const refusal = (value: unknown, limits?: Limits): ForeignJsonRefused | undefined => {
+  // Most have no value inside that could be nested.
+  if (typeof value === "number" || typeof value === "boolean" || value === null || value === undefined) return undefined
+  const room = limits?.size ?? maxSize
+  try {
+    const left = walk(value, maxDepth, room)
+    if (left >= 0) return undefined
+    return refuse(left === tooDeep ? "depth" : left === noJson ? "value" : "size", limits)
+  } catch {
+    // A getter or a proxy that throws.
+    return refuse("value", limits)
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// echoing
+// -----------------------------------------------------------------------------------------------------------------
+
+/** How much of what somebody else wrote is quoted to them. */
+export const maxEcho = 200
+
+/** The beginning of a text that is quoted to whoever wrote it. */
+export const echo = (text: string, limit: number = maxEcho): string => {
+  if (text.length <= limit) return text
+  // Half of a character is none.
+  const end = isHighSurrogate(text, limit - 2) ? limit - 2 : limit - 1
+  return `${text.slice(0, end)}…`
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const refuse = (reason: ForeignJsonRefused["reason"], limits: Limits | undefined, detail?: string) =>
+  new ForeignJsonRefused({ reason, size: limits?.size ?? maxSize, detail })
+
+const isHighSurrogate = (text: string, at: number): boolean => (text.charCodeAt(at) & 0xfc00) === 0xd800
+
+const quote = 0x22
+const backslash = 0x5c
+
+/** Of a text that is not JSON it may say anything. */
+const isTooDeep = (text: string): boolean => {
+  if (text.length <= maxDepth) return false
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case 0x5b: // [
+      case 0x7b: // {
+        if (++depth > maxDepth) return true
+        break
+      case 0x5d: // ]
+      case 0x7d: // }
+        depth--
+        break
+      case quote:
+        at = endOfText(text, at)
+        if (at < 0) return false
+    }
+  }
+  return false
+}
+
+/** Where the quotation mark is that ends what begins here. */
+const endOfText = (text: string, from: number): number => {
+  for (let end = text.indexOf('"', from + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let before = end
+    while (text.charCodeAt(before - 1) === backslash) before--
+    if ((end - before) % 2 === 0) return end
+  }
+  return -1
+}
+
+const tooLarge = -1
+const tooDeep = -2
+const noJson = -3
+
+/** How much of `room` is left behind the value, or why it is not taken. A loop of values is too deep. */
+const walk = (value: unknown, depth: number, room: number): number => {
+  if (room <= 0) return tooLarge
+  switch (typeof value) {
+    case "string":
+      return value.length < room ? room - value.length - 1 : tooLarge
+    case "object":
+      break
+    case "number":
+    case "boolean":
+    case "undefined":
+      return room - 1
+    default:
+      return noJson
+  }
+  if (value === null) return room - 1
+  if (depth === 0) return tooDeep
+  let left = room - 1
+  if (Array.isArray(value)) {
+    // By its length, so that holes cost as much as values.
+    for (let index = 0; index < value.length && left >= 0; index++) left = walk(value[index], depth - 1, left)
+    return left
+  }
+  if (!isPlain(value)) return noJson
+  for (const [key, member] of Object.entries(value)) {
+    left = walk(member, depth - 1, left - key.length)
+    if (left < 0) return left
+  }
+  return left
+}
+
+/** An object as JSON makes them, of whatever realm. */
+const isPlain = (value: object): boolean => {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null
+}

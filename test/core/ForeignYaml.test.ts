@@ -1,0 +1,48 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Yaml from "yaml"
+import * as ForeignYaml from "../../src/core/ForeignYaml.js"
+
+const reasonOf = (text: string): string => ForeignYaml.textRefusal(text)?.reason ?? "taken"
+
+const indented = (levels: number, word: string) =>
+  Array.from({ length: levels }, (_, level) => `${" ".repeat(level)}${word}`).join("\n")
+
+describe("ForeignYaml", () => {
+  it.each([
+    ["flow sequences", "[".repeat(20_000)],
+    ["flow maps", "{a: ".repeat(20_000)],
+    ["closed ones", `${"[".repeat(20_000)}${"]".repeat(20_000)}`],
+    ["brackets behind closing ones", `${"]".repeat(20_000)}${"[".repeat(20_000)}`],
+    ["sequences in a line", "- ".repeat(20_000)],
+    ["keys in a line", "? ".repeat(20_000)],
+    ["both, with tabs", "-\t? ".repeat(20_000)],
+    ["indented sequences", indented(3_000, "-")],
+    ["indented maps", indented(3_000, "a:")],
+    ["behind carriage returns", indented(3_000, "a:").replaceAll("\n", "\r")]
+  ])("turns away %s", (_, text) => {
+    const began = performance.now()
+    assert.strictEqual(reasonOf(text), "depth")
+    assert.isBelow(performance.now() - began, 200)
+  })
+
+  it.each([
+    ["a profile", "name: a\nplugins: [x, y]\nsystem_instructions: |\n  - one\n    - two [see {x}]\n"],
+    ["a rule of dashes", "-".repeat(1_000)],
+    ["JSON", JSON.stringify({ a: Array.from({ length: 1_000 }, () => [{}]) })],
+    ["64 levels of anything", `${"- ".repeat(32)}${"[".repeat(32)}${"]".repeat(32)}`]
+  ])("takes %s", (_, text) => {
+    assert.strictEqual(reasonOf(text), "taken")
+  })
+
+  it("takes nothing that the parser does not survive", () => {
+    for (const text of ["[".repeat(256), "{a: ".repeat(256), "- ".repeat(256), "? ".repeat(256), indented(500, "a:")]) {
+      assert.strictEqual(reasonOf(text), "taken")
+      for (const { message } of Yaml.parseDocument(text, { logLevel: "error" }).errors)
+        assert.notInclude(message, "stack")
+    }
+  })
+
+  it("is bounded in size", () => {
+    assert.strictEqual(ForeignYaml.textRefusal("a".repeat(11), { size: 10 })?.reason, "size")
+  })
+})
