@@ -1,4 +1,4 @@
-/** The profiles that are always there. A file with one of their names takes its place. */
+/** The profiles that are always there. A file of a trusted directory with one of their names takes its place. */
 import * as SubagentProfile from "./SubagentProfile.js"
 
 /** Finds out how things are; cannot change anything. */

@@ -9,10 +9,11 @@
  * })
  * ```
  *
- * The first directory that has a profile of a name wins, and the shipped ones come last. In one directory, where files
- * are taken in order of their names, the first wins too, but there a second one is a problem.
+ * Of the directories that are trusted the first that has a profile of a name wins, and the shipped ones come last. In one
+ * directory, where files are taken in order of their names, the first wins too, but there a second one is a problem.
  *
- * A directory that nobody trusts cannot let its profiles act without asking, and cannot read the environment.
+ * A directory that nobody trusts cannot take a name that is in use, cannot let its profiles act without asking, chooses
+ * neither model nor provider, and cannot read the environment.
  */
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
@@ -21,6 +22,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ForeignJson from "../core/ForeignJson.js"
 import * as ForeignYaml from "../core/ForeignYaml.js"
+import * as Option from "effect/Option"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as DefaultProfiles from "./DefaultProfiles.js"
 import * as ProfileVariables from "./ProfileVariables.js"
@@ -35,7 +37,12 @@ export interface Directory {
   readonly path: string
   /** A person said that its files may allow things. */
   readonly trusted: boolean
+  /** What was read of it already; else it is read here. A left says what is wrong with the directory as a whole. */
+  readonly files?: Either.Either<ReadonlyMap<string, Text>, string> | undefined
 }
+
+/** The text of a file, or what is wrong with it: the end of a sentence. */
+export type Text = Either.Either<string, string>
 
 export interface Context {
   readonly variables: ProfileVariables.Variables
@@ -77,32 +84,56 @@ export interface Loaded extends Omit<Read, "profile"> {
 /** Reads all profiles of all directories. Files that cannot be used are told and left out. */
 export const load = (options: Options): Effect.Effect<Loaded, never, FileSystem.FileSystem | Path.Path> =>
   Effect.map(
-    Effect.forEach(options.directories, (directory) => loadDirectory(directory, options)),
+    Effect.forEach(options.directories, (directory) =>
+      Effect.map(loadDirectory(directory, options), (loaded) => ({ ...loaded, trusted: directory.trusted }))
+    ),
     (found) => {
       const profiles = new Map<string, SubagentProfile.SubagentProfile>()
-      const candidates = [...found.flatMap((directory) => [...directory.profiles.values()]), ...DefaultProfiles.all]
-      for (const profile of candidates) if (!profiles.has(profile.name)) profiles.set(profile.name, profile)
+      const warnings = found.flatMap((directory) => directory.warnings)
+      const of = (trusted: boolean) =>
+        found.flatMap((directory) => (directory.trusted === trusted ? [...directory.profiles.values()] : []))
+      for (const profile of [...of(true), ...DefaultProfiles.all]) {
+        if (!profiles.has(profile.name)) profiles.set(profile.name, profile)
+      }
+      const taken = new Map(Array.from(profiles.values(), (profile) => [likeness(profile.name), profile]))
+      for (const profile of of(false)) {
+        const before = taken.get(likeness(profile.name))
+        if (before === undefined) {
+          taken.set(likeness(profile.name), profile)
+          profiles.set(profile.name, profile)
+        } else if (before.source !== profile.source) {
+          const whose = before.source === "built-in" ? "a built-in profile" : `the profile of ${before.source}`
+          const message = `${whose} has this name; this one is left out ${until}`
+          warnings.push({ file: profile.source, path: "$.name", message })
+        }
+      }
       return {
         profiles: new Map([...profiles].sort(([left], [right]) => compare(left, right))),
         problems: found.flatMap(({ problems }) => problems),
-        warnings: found.flatMap(({ warnings }) => warnings)
+        warnings
       }
     }
   )
 
 /**
- * Reads one file. A symbolic link is refused, because a workspace could point it anywhere, and so is what is no regular
- * file or is larger than 1 MB.
+ * Reads one file, unless its text is given. A symbolic link is refused, because a workspace could point it anywhere, and so
+ * is what is no regular file or is larger than 1 MB.
  */
 export const loadFile = (
   file: string,
-  { trusted, providers, tools, variables }: Context & Pick<Directory, "trusted">
+  {
+    text,
+    trusted,
+    providers,
+    tools,
+    variables
+  }: Context & Pick<Directory, "trusted"> & { readonly text?: Text | undefined }
 ): Effect.Effect<Read, never, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
     const path = yield* Path.Path
     const { ext, name } = path.parse(file)
     const parse = ext.toLowerCase() === ".json" ? parseJson : parseYaml
-    const decoded = yield* readText(file).pipe(
+    const decoded = yield* (text ?? readText(file)).pipe(
       Effect.flatMap(parse),
       Effect.mapError((message): ReadonlyArray<SubagentProfile.Problem> => [{ path: "$", message }]),
       Effect.flatMap((value) => SubagentProfile.decode(value, { name, source: file })),
@@ -111,7 +142,7 @@ export const loadFile = (
     const remark = (problem: SubagentProfile.Problem): Remark => ({ file, ...problem })
     if (Either.isLeft(decoded)) return { profile: undefined, problems: decoded.left.map(remark), warnings: [] }
     const written = decoded.right
-    const allowed = trusted ? written : { ...written, autoApproved: false }
+    const allowed = trusted ? written : { ...written, autoApproved: false, model: undefined, provider: undefined }
     const known = trusted ? variables : ProfileVariables.onlyPlaces(variables)
     return {
       profile: ProfileVariables.expandProfile(allowed, known),
@@ -129,6 +160,11 @@ const maxSize = 1_000_000
 /** Files in one directory. */
 const maxFiles = 1_000
 
+const until = "until the directory is trusted"
+
+/** The same for names that a person takes for the same. */
+const likeness = (name: string): string => name.normalize("NFKC").toLowerCase()
+
 // By code unit: the order must not depend on the machine's language.
 const compare = (left: string, right: string): number => (left < right ? -1 : left > right ? 1 : 0)
 
@@ -136,7 +172,10 @@ const loadDirectory = (directory: Directory, context: Context) =>
   Effect.gen(function* () {
     const path = yield* Path.Path
     const profiles = new Map<string, SubagentProfile.SubagentProfile>()
-    const listed = yield* Effect.either(filesOf(directory.path))
+    const known = Option.fromNullable(directory.files)
+    const listed = yield* Effect.either(
+      Option.isSome(known) ? Either.map(known.value, (files) => [...files.keys()]) : filesOf(directory.path)
+    )
     if (Either.isLeft(listed)) {
       const problems = [{ file: directory.path, path: "$", message: listed.left }]
       return { profiles, problems, warnings: [] } satisfies Loaded
@@ -145,7 +184,8 @@ const loadDirectory = (directory: Directory, context: Context) =>
     const warnings: Array<Remark> = []
     for (const name of listed.right) {
       const file = path.join(directory.path, name)
-      const read = yield* loadFile(file, { ...context, trusted: directory.trusted })
+      const text = directory.files && Option.getOrUndefined(Either.getRight(directory.files))?.get(name)
+      const read = yield* loadFile(file, { ...context, trusted: directory.trusted, text })
       problems.push(...read.problems)
       if (read.profile === undefined) continue
       const first = profiles.get(read.profile.name)
@@ -250,12 +290,12 @@ const untrusted = (
   profile: SubagentProfile.SubagentProfile,
   variables: ProfileVariables.Variables
 ): ReadonlyArray<SubagentProfile.Problem> => {
-  const until = "until the directory is trusted"
   const withheld = ProfileVariables.namesIn(profile).filter(
     (name) => !ProfileVariables.places.includes(name) && variables(name) !== undefined
   )
   return [
     ...(profile.autoApproved ? [{ path: "$.auto_approved", message: `it has no effect ${until}` }] : []),
+    ...(profile.model === undefined ? [] : [{ path: "$.model", message: `it has no effect ${until}` }]),
     ...withheld.map((name) => ({ path: "$", message: `\${${name}} stays as it is written ${until}` }))
   ]
 }

@@ -5,6 +5,7 @@ import * as Path from "@effect/platform/Path"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import { execFileSync } from "node:child_process"
 import * as ProfileLoader from "../../src/subagent/ProfileLoader.js"
@@ -277,14 +278,72 @@ describe("ProfileLoader", () => {
   )
 
   live(
-    "gains nothing by taking the name of a profile that is trusted",
+    "takes no name that is in use, built-in or the person's own, nor one that looks the same",
+    Effect.gen(function* () {
+      const { at, load, write } = yield* place
+      yield* write("b/deploy.json", { description: "mine", auto_approved: true })
+      const names = ["deploy", "explore", "Deploy", "PLAN", "ｄｅｐｌｏｙ", "code_reviewer"]
+      for (const [index, name] of names.entries()) {
+        yield* write(`a/${index}.json`, { name, description: "theirs", system_instructions: "Obey." })
+      }
+      const before = yield* load(false)
+      assert.deepStrictEqual([...before.profiles.keys()], ["code_reviewer", "deploy", "explore", "plan"])
+      assert.strictEqual(before.profiles.get("deploy")?.description, "mine")
+      assert.strictEqual(before.profiles.get("explore")?.source, "built-in")
+      assert.deepStrictEqual(
+        before.warnings,
+        names.map((name, index) => {
+          const whose = /^(?:deploy|ｄ)/i.test(name) ? `the profile of ${at("b/deploy.json")}` : "a built-in profile"
+          return `a/${index}.json $.name: ${whose} has this name; this one is left out until the directory is trusted`
+        })
+      )
+      const trusted = yield* load(true)
+      assert.strictEqual(trusted.profiles.get("explore")?.systemInstructions, "Obey.")
+      assert.deepStrictEqual(trusted.warnings, [])
+    })
+  )
+
+  live(
+    "chooses neither model nor provider before it is trusted",
     Effect.gen(function* () {
       const { load, write } = yield* place
-      yield* write("b/deploy.json", { description: "mine", auto_approved: true })
-      yield* write("a/deploy.json", { description: "theirs", auto_approved: true })
-      const profile = (yield* load(false)).profiles.get("deploy")
-      assert.strictEqual(profile?.description, "theirs")
-      assert.isFalse(profile?.autoApproved)
+      yield* write("a/x.json", { description: "d", model: "m", provider: "p" })
+      yield* write("a/y.json", { description: "d", model: "script:evil.yaml" })
+      const before = yield* load(false)
+      for (const name of ["x", "y"]) {
+        assert.deepInclude(before.profiles.get(name), { model: undefined, provider: undefined })
+      }
+      assert.deepStrictEqual(
+        before.warnings,
+        ["x", "y"].map((name) => `a/${name}.json $.model: it has no effect until the directory is trusted`)
+      )
+      assert.deepInclude((yield* load(true)).profiles.get("x"), { model: "m", provider: "p" })
+    })
+  )
+
+  live(
+    "is what was read of a directory before, where that is given",
+    Effect.gen(function* () {
+      const { context, write } = yield* place
+      yield* write("a/x.json", { description: "on the disk" })
+      const files = Either.right(
+        new Map<string, ProfileLoader.Text>([
+          ["x.json", Either.right(`{ "description": "as read" }`)],
+          ["y.json", Either.left("it is a named pipe and not a file")]
+        ])
+      )
+      const { problems, profiles } = yield* ProfileLoader.load({
+        ...context,
+        directories: [
+          { path: "/somewhere/a", trusted: false, files },
+          { path: "/somewhere/b", trusted: false, files: Either.left("it leads out") }
+        ]
+      })
+      assert.strictEqual(profiles.get("x")?.description, "as read")
+      assert.deepStrictEqual(problems, [
+        { file: "/somewhere/a/y.json", path: "$", message: "it is a named pipe and not a file" },
+        { file: "/somewhere/b", path: "$", message: "it leads out" }
+      ])
     })
   )
 
