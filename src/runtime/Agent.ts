@@ -170,7 +170,9 @@ const wired = ({ interactors, model, options, origin, runtime, scope, tree }: Ma
       ? new SessionJournal.SessionJournal(
           journal,
           redactor,
-          restored === undefined ? Persistence.opening(origin, model, instructions, options.profile) : undefined
+          restored === undefined
+            ? Persistence.opening(origin, model, instructions, options.profile, persistence?.workspace)
+            : undefined
         )
       : undefined
     if (own !== undefined) keep(permissions, own)

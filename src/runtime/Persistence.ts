@@ -21,9 +21,14 @@ import * as Journal from "../session/Journal.js"
 import * as JournalEntry from "../session/JournalEntry.js"
 import * as Restored from "../session/Restored.js"
 import type * as SessionStore from "../session/SessionStore.js"
-import type * as StoreError from "../session/StoreError.js"
+import * as StoreError from "../session/StoreError.js"
 
-export interface Persistence {
+export interface Options {
+  /** Real path of the workspace that the session works in. One that works in another is not gone on with. */
+  readonly workspace?: string | undefined
+}
+
+export interface Persistence extends Options {
   readonly rootSessionId: SessionId
   readonly journal: Journal.Service
   /** How far another process had come; absent for a new session. */
@@ -39,13 +44,17 @@ export interface Persistence {
 export type BeginFailure = StoreError.SessionLocked | StoreError.StoreUnwritable | StoreError.StoreUnusable
 
 /** Keeps a new session. It leaves a trace once something is said to it. */
-export const begin = (store: SessionStore.Service): Effect.Effect<Persistence, BeginFailure, Scope.Scope> =>
+export const begin = (
+  store: SessionStore.Service,
+  { workspace }: Options = {}
+): Effect.Effect<Persistence, BeginFailure, Scope.Scope> =>
   Effect.gen(function* () {
     const ids = yield* IdGenerator
     const rootSessionId = ids.unsafeNext("ses") as SessionId
     const lease = yield* store.lock(rootSessionId)
     return {
       rootSessionId,
+      workspace,
       journal: yield* Journal.make(lease),
       restored: undefined,
       kept: () => undefined,
@@ -57,12 +66,21 @@ export const begin = (store: SessionStore.Service): Effect.Effect<Persistence, B
 /** Goes on with a session that no other process runs. */
 export const resume = (
   store: SessionStore.Service,
-  rootSessionId: SessionId
-): Effect.Effect<Persistence, BeginFailure | StoreError.SessionUnknown | StoreError.JournalUnreadable, Scope.Scope> =>
+  rootSessionId: SessionId,
+  { workspace }: Options = {}
+): Effect.Effect<
+  Persistence,
+  BeginFailure | StoreError.SessionUnknown | StoreError.SessionElsewhere | StoreError.JournalUnreadable,
+  Scope.Scope
+> =>
   Effect.gen(function* () {
     const lease = yield* store.lock(rootSessionId)
     const { answers, entries } = yield* store.load(rootSessionId)
     const restored = Restored.fold(entries)
+    const bound = Restored.get(restored, rootSessionId)?.opened.workspace
+    if (workspace !== undefined && bound !== undefined && bound !== workspace) {
+      return yield* new StoreError.SessionElsewhere({ rootSessionId, workspace: bound })
+    }
     const kept = new Map<string, Kept>()
     for (const { answered } of restored.sessions) {
       for (const { request, ...end } of answered) kept.set(request.requestId, end)
@@ -70,6 +88,7 @@ export const resume = (
     for (const { answer, by, requestId } of answers) kept.set(requestId, { answer, by })
     return {
       rootSessionId,
+      workspace,
       journal: yield* Journal.make(lease),
       restored,
       kept: (id) => kept.get(id),
@@ -110,9 +129,11 @@ export const opening = (
   origin: Origin.Origin,
   model: Model.Service,
   instructions: string,
-  profile: string | undefined
+  profile: string | undefined,
+  workspace: string | undefined
 ): JournalEntry.SessionOpened => ({
   ...JournalEntry.opening(origin, model.id, instructions),
+  ...(workspace === undefined ? {} : { workspace }),
   ...(profile === undefined ? {} : { profile })
 })
 

@@ -92,6 +92,8 @@ export const SessionOpened = Schema.TaggedStruct("SessionOpened", {
   model: Schema.String,
   /** SHA-256 of the instructions: whether they are still the same. */
   instructions: Schema.String,
+  /** Of a root: the real path of the workspace that it works in, where it has one. It goes on nowhere else. */
+  workspace: Schema.optional(Schema.String),
   maxSteps: Schema.optional(Schema.Number),
   /** Of a child: what it takes to make it again. */
   child: Schema.optional(
@@ -186,8 +188,8 @@ export const JournalEntry = Schema.Union(
   Schema.TaggedStruct("PermissionsChanged", { permissions: Permissions }),
   /** The history but for the system message is this from now on: it was shortened, or cleared. */
   Schema.TaggedStruct("HistoryReplaced", { reason: Schema.String, messages: Schema.Array(PromptJson.Message) }),
-  /** Another process goes on with it from here. */
-  Schema.TaggedStruct("SessionResumed", {}),
+  /** Another process goes on with it from here; in this workspace, when a person took it over for one. */
+  Schema.TaggedStruct("SessionResumed", { workspace: Schema.optional(Schema.String) }),
   /** The session ended by itself; nothing is left to go on with. */
   Schema.TaggedStruct("SessionClosed", { reason: Schema.optional(Schema.String) })
 )
@@ -202,6 +204,8 @@ export type EntryOf<Tag extends JournalEntry["_tag"]> = Extract<JournalEntry, { 
 export interface Draft {
   readonly sessionId: SessionId
   readonly entry: JournalEntry
+  /** When it was, of one that comes from another journal; else it is now. Milliseconds since the epoch. */
+  readonly at?: number | undefined
 }
 
 /** An entry as it stands in the journal of a tree. */

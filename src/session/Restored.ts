@@ -214,7 +214,7 @@ const begun = (opened: SessionOpened): RestoredSession => ({
 /** One session while it is folded. Of what it was made from, nothing is changed. */
 class Folding {
   readonly children: Array<SessionId>
-  private readonly opened: SessionOpened
+  private opened: SessionOpened
   private history: History.History
   private readonly waiting: Map<MessageId, Message>
   private readonly interjections: Map<MessageId, Message>
@@ -325,6 +325,7 @@ class Folding {
         return
       case "SessionResumed":
         this.closed = false
+        if (entry.workspace !== undefined) this.opened = { ...this.opened, workspace: entry.workspace }
         return
       case "SessionClosed":
         this.closed = true

@@ -221,7 +221,12 @@ const memoryOf = (trees: Map<SessionId, Tree>, locker: SessionLock.Process, newT
           return Either.left(new StoreError.SessionTakenOver({ rootSessionId, ...holder }))
         }
         const before = tree.entries.length
-        const written = drafts.map((draft, index) => ({ ...draft, seq: before + index + 1, at: now }))
+        const written = drafts.map(({ at = now, entry, sessionId }, index) => ({
+          sessionId,
+          entry,
+          seq: before + index + 1,
+          at
+        }))
         tree.lock = { ...lock, heartbeat: now }
         tree.summary = SessionSummary.after(tree.summary, written)
         for (const entry of written) tree.entries.push(entry)

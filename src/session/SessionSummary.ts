@@ -17,6 +17,8 @@ export const SessionSummary = Schema.Struct({
   turns: Schema.Number,
   /** The root's, as it was opened. */
   model: Schema.String,
+  /** The root's, where it has one. */
+  workspace: Schema.optional(Schema.String),
   /** Sessions of the tree, the root included. */
   sessions: Schema.Number,
   entries: Schema.Number,
@@ -99,9 +101,14 @@ const step = (self: SessionSummary, { sessionId, entry }: Written): SessionSumma
   const isRoot = sessionId === self.rootSessionId
   switch (entry._tag) {
     case "SessionOpened":
-      return { ...self, sessions: self.sessions + 1, ...(isRoot ? { model: entry.model } : {}) }
+      return {
+        ...self,
+        sessions: self.sessions + 1,
+        ...(isRoot ? { model: entry.model } : {}),
+        ...(isRoot && entry.workspace !== undefined ? { workspace: entry.workspace } : {})
+      }
     case "SessionResumed":
-      return isRoot ? { ...self, closed: false } : self
+      return isRoot ? { ...self, closed: false, workspace: entry.workspace ?? self.workspace } : self
     case "MessageReceived":
       return self.title === "" && isRoot ? { ...self, title: titleOf(entry.message.text) } : self
     case "MessageTaken":

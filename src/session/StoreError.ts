@@ -64,6 +64,20 @@ export class SessionTakenOver extends Schema.TaggedError<SessionTakenOver>("asse
   }
 }
 
+/** The session works in another workspace. */
+export class SessionElsewhere extends Schema.TaggedError<SessionElsewhere>("assent/session/SessionElsewhere")(
+  "SessionElsewhere",
+  {
+    rootSessionId: SessionId,
+    /** Real path of the one that it works in. */
+    workspace: Schema.String
+  }
+) {
+  override get message(): string {
+    return `Session ${this.rootSessionId} works in ${this.workspace} and goes on nowhere else. Go on there; if that directory was moved, take the session over: assent sessions adopt ${this.rootSessionId}.`
+  }
+}
+
 /** There is no such session in this store. */
 export class SessionUnknown extends Schema.TaggedError<SessionUnknown>("assent/session/SessionUnknown")(
   "SessionUnknown",

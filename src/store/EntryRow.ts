@@ -28,7 +28,8 @@ export type Stored = Pick<EntryRow, "seq" | "session" | "at" | "body">
 export const encode = (
   drafts: ReadonlyArray<JournalEntry.Draft>,
   at: number
-): Either.Either<ReadonlyArray<Unnumbered>, string> => Either.all(drafts.map((draft) => encodeOne(draft, at)))
+): Either.Either<ReadonlyArray<Unnumbered>, string> =>
+  Either.all(drafts.map((draft) => encodeOne(draft, draft.at ?? at)))
 
 /** Numbers rows that follow `last`. */
 export const number = (rows: ReadonlyArray<Unnumbered>, root: SessionId, last: number): ReadonlyArray<EntryRow> =>

@@ -178,7 +178,7 @@ export const make = (
           EntryRow.encode(drafts, at),
           (reason) => new StoreError.StoreUnwritable({ store: name, reason })
         )
-        yield* write({ held, rows, written: drafts.map((draft) => ({ ...draft, at })) })
+        yield* write({ held, rows, written: drafts.map((draft) => ({ ...draft, at: draft.at ?? at })) })
       })
     })
 
