@@ -23,6 +23,7 @@ export interface Flags {
   readonly yolo?: boolean | undefined
   readonly timeout?: string | undefined
   readonly "log-level"?: string | undefined
+  readonly all?: boolean | undefined
   readonly json?: boolean | undefined
   readonly jsonl?: boolean | undefined
   readonly key?: string | undefined
@@ -128,7 +129,7 @@ const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
   store: {
     type: "string",
     value: "FILE",
-    help: "where sessions are kept: .assent/assent.db of the workspace by default; :memory: keeps none"
+    help: "where sessions are kept: with the person's own state by default; :memory: keeps none"
   },
   resume: { type: "string", value: "SESSION", help: "go on with this session; assent sessions lists them" },
   continue: { type: "boolean", help: "go on with the session that was used last" },
@@ -141,6 +142,7 @@ const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
     value: "LEVEL",
     help: "debug, info, warning, error or none; debug shows stack traces"
   },
+  all: { type: "boolean", help: "sessions list: those of all workspaces" },
   json: { type: "boolean", help: "run: events as JSON lines on standard output" },
   jsonl: { type: "boolean", help: "run: as --json, and commands as JSON lines on standard input" },
   key: { type: "string", value: "FILE", help: "write and verify the audit with the key in this file" },
@@ -175,7 +177,8 @@ export const help = `assent: agents that ask first.
   assent run [TASK]              one task, from the words or from standard input; the answer on standard output
   assent permissions [COMMAND]   what the policy says: show, check TOOL [ARGUMENTS]
   assent profiles [COMMAND]      the recipes of subagents: list, show NAME, check [FILE…]
-  assent sessions [COMMAND]      what was said and done here: list, show, answer, replay, script, export, delete
+  assent sessions [COMMAND]      what was said and done here: list, show, answer, replay, script, export, delete,
+                                 adopt [WORKSPACE], import FILE
   assent audit [COMMAND]         what was decided here: list, show SESSION, verify [SESSION]
   assent answer DIR              answer by hand what a file channel asks
 

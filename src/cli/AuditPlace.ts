@@ -1,39 +1,34 @@
 /** Where the command line keeps its audit, and the key that it is written and verified with. */
-import * as FileSystem from "@effect/platform/FileSystem"
-import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import * as fs from "node:fs"
+import * as path from "node:path"
 import type * as AuditArchive from "../event/AuditArchive.js"
 import type * as AuditChain from "../event/AuditChain.js"
 import * as Arguments from "./Arguments.js"
+import * as OwnFile from "./OwnFile.js"
+import type * as UserPlace from "./UserPlace.js"
 
-/** Trails in the workspace, heads beside the user's own settings, where the agent's tools do not reach. */
-export const archive = (settings: {
-  readonly workspace: string
-  readonly configDirectory: string
-}): Effect.Effect<AuditArchive.Archive, never, Path.Path> =>
-  Effect.map(Path.Path, (path) => ({
-    directory: path.join(settings.workspace, ".assent", "audit"),
-    headDirectory: path.join(settings.configDirectory, "audit-heads")
-  }))
+/** Trails with the workspace's state, heads beside the user's own settings: whoever can change the one need not reach the other. */
+export const archive = (settings: UserPlace.Folder & { readonly configDirectory: string }): AuditArchive.Archive => ({
+  directory: path.join(settings.folder, "audit"),
+  headDirectory: path.join(settings.configDirectory, "audit-heads")
+})
 
-/** The key in a file, without the white space around it; none when no file is named. */
-export const readKey = (
-  file: string | undefined
-): Effect.Effect<AuditChain.Key | undefined, Arguments.UsageError, FileSystem.FileSystem> =>
+/** The key in a file that only its owner reads, without the white space around it; none when no file is named. */
+export const readKey = (file: string | undefined): Effect.Effect<AuditChain.Key | undefined, Arguments.UsageError> =>
   Effect.gen(function* () {
     if (file === undefined) return undefined
-    const fileSystem = yield* FileSystem.FileSystem
-    const text = yield* Effect.mapError(
-      fileSystem.readFileString(file),
-      (error) => new Arguments.UsageError({ message: `The key ${file} cannot be read: ${error.message}` })
-    )
-    const key = text.trim()
+    const content = OwnFile.read(file, longest)
+    if (content._tag === "Absent") return yield* misuse(`There is no key file ${file}. ${remedy(file)}`)
+    if (content._tag === "Refused") return yield* misuse(`The key ${file} ${content.reason}.`)
+    if (isShared(file)) {
+      return yield* misuse(`The key ${file} is not yours alone to read or write. Run: chmod 600 ${file}`)
+    }
+    const key = content.text.trim()
     return key.length >= shortest
       ? Redacted.make(key)
-      : yield* new Arguments.UsageError({
-          message: `The key in ${file} is too short. Make one of at least ${shortest} characters: openssl rand -hex 32 > ${file}`
-        })
+      : yield* misuse(`The key in ${file} is too short. Make one of at least ${shortest} characters. ${remedy(file)}`)
   })
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -42,3 +37,16 @@ export const readKey = (
 
 /** Whoever has a trail can try out shorter keys at leisure. */
 const shortest = 16
+/** Bytes. */
+const longest = 10_000
+
+const misuse = (message: string) => new Arguments.UsageError({ message })
+
+const remedy = (file: string): string => `To make one: (umask 077; openssl rand -hex 32 > ${file})`
+
+/** Somebody else's, or open to somebody else. Where the system has no such thing as a mode, nothing is known of it. */
+const isShared = (file: string): boolean => {
+  if (process.getuid === undefined) return false
+  const { mode, uid } = fs.statSync(file)
+  return uid !== process.getuid() || (mode & 0o077) !== 0
+}

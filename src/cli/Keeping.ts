@@ -46,13 +46,17 @@ export const open = (
       return yield* misuse("--resume names a session and --continue takes the last one; leave one of them out.")
     }
     if (!isResuming(flags)) {
+      yield* StorePlace.prepare(place, settings)
       const store = yield* StorePlace.open(place)
-      const persistence = yield* Persistence.begin(store)
+      const persistence = yield* Persistence.begin(store, { workspace: settings.workspace })
       return { settings, files: filesOf(place), persistence, ...afterwards(flags, store, persistence) }
     }
     const store = yield* StorePlace.openExisting(place)
     if (store === undefined) return yield* misuse(`There are no sessions in ${place}.`)
-    const persistence = yield* Persistence.resume(store, yield* chosen(store, flags.resume, place))
+    const { workspace } = settings
+    const persistence = yield* Persistence.resume(store, yield* chosen(store, flags.resume, place, workspace), {
+      workspace
+    })
     const opened = persistence.restored && Restored.get(persistence.restored, persistence.rootSessionId)?.opened
     return {
       persistence,
@@ -64,7 +68,14 @@ export const open = (
         profile: flags.profile ?? opened?.profile
       }
     }
-  }).pipe(Effect.catchTags(StorePlace.refusals))
+  }).pipe(Effect.catchTags({ ...StorePlace.refusals, SessionElsewhere: StorePlace.refuse }))
+
+/** Settings that were read again, with what the session had before, where it had something. */
+export const asBefore = (
+  flags: Arguments.Flags,
+  { model, profile }: Settings.Settings,
+  settings: Settings.Settings
+): Settings.Settings => (isResuming(flags) ? { ...settings, model, profile } : settings)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -92,10 +103,13 @@ const afterwards = (
 const filesOf = (place: string): ReadonlyArray<string> =>
   place === StorePlace.memory ? [] : ["", "-wal", "-shm", "-journal"].map((suffix) => `${place}${suffix}`)
 
-const chosen = (store: SessionStore.Service, id: string | undefined, place: string) =>
+const chosen = (store: SessionStore.Service, id: string | undefined, place: string, here: string) =>
   Effect.gen(function* () {
     const sessions = yield* store.list
-    const found = id === undefined ? sessions[0] : sessions.find(({ rootSessionId }) => rootSessionId === id)
+    const found =
+      id === undefined
+        ? sessions.find(({ workspace }) => workspace === undefined || workspace === here)
+        : sessions.find(({ rootSessionId }) => rootSessionId === id)
     if (found !== undefined) return found.rootSessionId as SessionId
     if (id === undefined) return yield* misuse(`There are no sessions in ${place}.`)
     const known = sessions.slice(0, 5).map(({ rootSessionId }) => rootSessionId)

@@ -23,6 +23,7 @@ import * as ProfilePlace from "./ProfilePlace.js"
 import * as Settings from "./Settings.js"
 import * as Tools from "./Tools.js"
 import * as Traces from "./Traces.js"
+import * as UserPlace from "./UserPlace.js"
 
 export type Platform = FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor
 
@@ -100,6 +101,8 @@ export const startAgent = (
       ...[".assent", ".jaato"].map((name) => path.join(settings.workspace, name)),
       ...directories,
       ...(settings.auditKeyFile === undefined ? [] : [path.resolve(settings.auditKeyFile)]),
+      // Whether or not the workspace contains it, as a home does.
+      settings.stateDirectory,
       // Where the workspace contains it, as a home does; a workspace inside of it would be out of reach altogether.
       ...(within(path, settings.configDirectory, settings.workspace) ? [] : [settings.configDirectory])
     ]
@@ -147,7 +150,8 @@ export const startAgent = (
         )
       )
     )
-    const audit = AuditFile.layer({ ...(yield* AuditPlace.archive(settings)), key: settings.auditKey, redactor })
+    yield* UserPlace.prepare(settings)
+    const audit = AuditFile.layer({ ...AuditPlace.archive(settings), key: settings.auditKey, redactor })
     const context = yield* Effect.mapError(Layer.build(Layer.merge(runtime, audit)), (error) =>
       ConfigurationInvalid.make(error.message)
     )

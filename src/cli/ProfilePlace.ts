@@ -2,19 +2,23 @@
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as ProviderName from "../model/ProviderName.js"
 import type * as ProfileLoader from "../subagent/ProfileLoader.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
+import * as Brought from "./Brought.js"
+import type * as OwnFile from "./OwnFile.js"
 import * as Settings from "./Settings.js"
 
-type Place = Pick<Settings.Settings, "workspace" | "configDirectory" | "trusted">
+type Place = Pick<Settings.Settings, "workspace" | "configDirectory" | "trusted" | "brought">
 
-/** The workspace's before the user's own; the first that has a name wins. */
+/** The workspace's before the user's own; the first that has a name wins, where the workspace is trusted. */
 export const directories = (settings: Place): Effect.Effect<ReadonlyArray<ProfileLoader.Directory>, never, Path.Path> =>
   Effect.map(Path.Path, (path) => [
-    ...[".assent", ".jaato"].map((folder) => ({
-      path: path.join(settings.workspace, folder, "profiles"),
-      trusted: settings.trusted
+    ...Brought.profileDirectories.map((name) => ({
+      path: path.join(settings.workspace, name),
+      trusted: settings.trusted,
+      files: filesOf(settings.brought, name)
     })),
     { path: path.join(settings.configDirectory, "profiles"), trusted: true }
   ])
@@ -45,9 +49,34 @@ export const load = <R>(
     const fileSystem = yield* FileSystem.FileSystem
     const loader = yield* Effect.promise(() => import("../subagent/ProfileLoader.js"))
     // What cannot be looked at counts as there: the loader says why.
-    const there = yield* Effect.filter(yield* directories(settings), ({ path }) =>
-      Effect.orElseSucceed(fileSystem.exists(path), () => true)
+    const there = yield* Effect.filter(yield* directories(settings), ({ files, path }) =>
+      files === undefined
+        ? Effect.orElseSucceed(fileSystem.exists(path), () => true)
+        : Effect.succeed(Either.isLeft(files) || files.right.size > 0)
     )
     const known = there.length === 0 ? ToolRegistry.empty : yield* tools
     return yield* loader.load({ ...context(settings, known), directories: there })
   })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** What was read of such a directory, by name. */
+const filesOf = ({ files }: Brought.Brought, directory: string) => {
+  const whole = files.get(directory)
+  if (whole?._tag === "Refused") return Either.left(`it ${whole.reason}`)
+  const prefix = `${directory}/`
+  return Either.right(
+    new Map(
+      [...files].flatMap(([name, content]) =>
+        name.startsWith(prefix) ? [[name.slice(prefix.length), textOf(content)] as const] : []
+      )
+    )
+  )
+}
+
+const textOf = (content: OwnFile.Content): ProfileLoader.Text =>
+  content._tag === "Text"
+    ? Either.right(content.text)
+    : Either.left(content._tag === "Refused" ? `it ${content.reason}` : "there is no such file")

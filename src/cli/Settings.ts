@@ -15,12 +15,17 @@ import type * as AuditChain from "../event/AuditChain.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import * as ProviderName from "../model/ProviderName.js"
 import * as PermissionFile from "../permission/PermissionFile.js"
+import * as RealPath from "../permission/RealPath.js"
 import * as Arguments from "./Arguments.js"
 import * as AuditPlace from "./AuditPlace.js"
+import * as Brought from "./Brought.js"
 import * as ConfigFile from "./ConfigFile.js"
 import * as HiddenVariables from "./HiddenVariables.js"
 import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
+import * as Instructions from "./Instructions.js"
+import * as OwnFile from "./OwnFile.js"
 import * as Trust from "./Trust.js"
+import * as UserPlace from "./UserPlace.js"
 
 /** How much is allowed; what is not set has the runtime's default, or no limit. */
 export interface Limits {
@@ -37,9 +42,11 @@ export interface Limits {
   readonly maxTreeTokens?: number
 }
 
-export interface Settings {
-  /** Absolute, links resolved. */
-  readonly workspace: string
+export interface Settings extends UserPlace.Folder {
+  /** Where all state of the person's is kept, this workspace's folder included. */
+  readonly stateDirectory: string
+  /** What the workspace brings, as it was read. */
+  readonly brought: Brought.Brought
   readonly home: string | undefined
   /** Where the user's own files are. */
   readonly configDirectory: string
@@ -80,22 +87,26 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
   Effect.gen(function* () {
     const path = yield* Path.Path
     const workspace = yield* workspaceOf(flags.workspace)
-    const configDirectory = yield* configDirectoryOf
-    const own = path.join(workspace, ".assent")
-    const place: Trust.Place = { workspace, configDirectory, auditKey: yield* AuditPlace.readKey(flags.key) }
-    if (flags.trust === true) yield* Trust.decide(place, Trust.byFlag)
-    const trusted = yield* Trust.isTrusted(place)
+    const configDirectory = yield* UserPlace.configDirectory
+    const stateDirectory = yield* stateDirectoryFor(workspace)
+    const folder = UserPlace.folderOf(stateDirectory, workspace)
+    const place: Trust.Place = { workspace, folder, configDirectory, auditKey: yield* AuditPlace.readKey(flags.key) }
+    const brought = yield* Brought.load(workspace)
+    if (flags.trust === true) yield* Trust.decide(place, brought, Trust.byFlag)
+    const trusted = yield* Trust.isTrusted(place, brought)
 
-    const userConfig = yield* readConfig(path.join(configDirectory, "config.json"))
-    const workspaceConfig = yield* readConfig(path.join(own, "config.json"))
+    const home = yield* variable("HOME")
+    const instructions = yield* Instructions.load({ home, configDirectory, brought })
+    const userConfig = yield* readConfig(ofUser(configDirectory, "config.json"))
+    const workspaceConfig = yield* readConfig(ofWorkspace(brought, Brought.config))
     const configs = trusted ? [userConfig, workspaceConfig] : [userConfig]
     const config = ConfigFile.merge(configs)
 
     const { policy, widens } =
       flags.policy === undefined
         ? yield* mergedPolicy(
-            path.join(configDirectory, "permissions.json"),
-            path.join(own, "permissions.json"),
+            ofUser(configDirectory, "permissions.json"),
+            ofWorkspace(brought, Brought.permissions),
             trusted
           )
         : { policy: yield* requirePolicy(path.resolve(flags.policy)), widens: false }
@@ -104,18 +115,20 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
     const ref = model ?? "offline"
     return {
       ...place,
-      home: yield* variable("HOME"),
+      stateDirectory,
+      brought,
+      home,
       model: ref,
       keys: yield* keys,
       baseUrls: yield* baseUrls(config, ref, flags["base-url"]),
       policy,
       trusted,
-      wantsTrust: !trusted && (widens || Object.keys(workspaceConfig).length > 0),
+      wantsTrust: !trusted && Trust.isTrustable(brought) && (widens || Object.keys(workspaceConfig).length > 0),
       timeouts: {
         permission: (yield* seconds("PERMISSION_TIMEOUT")) ?? fileTimeout(policy),
         clarification: yield* seconds("CLARIFICATION_TIMEOUT")
       },
-      instructions: yield* instructionsOf(workspace),
+      instructions: instructions.text,
       limits: limitsOf(config),
       profile: flags.profile,
       mediator: yield* mediatorOf(flags.mediator, config.mediator),
@@ -126,7 +139,7 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
       auditKeyFile: flags.key,
       logLevel: yield* logLevelOf(flags["log-level"]),
       timeout: flags.timeout === undefined ? undefined : yield* Arguments.parseLimit(flags.timeout),
-      warnings: policy.warnings
+      warnings: [...brought.remarks, ...instructions.remarks, ...policy.warnings]
     }
   })
 
@@ -135,10 +148,6 @@ export const secretNames = (): ReadonlyArray<string> => [...Object.values(keyNam
 
 /** Takes the keys out of the process's environment, so that no command an agent runs can read them there. */
 export const hideKeys: Effect.Effect<void> = Effect.suspend(() => HiddenVariables.hide(secretNames()))
-
-/** Why something in the workspace has no effect yet, and what to do. */
-export const untrustedNotice = (settings: Settings): string =>
-  `what ${settings.workspace}/.assent allows is ignored until you trust the directory: start with --trust.`
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -206,32 +215,46 @@ const workspaceOf = (flag: string | undefined) =>
     return yield* Effect.orElseSucceed(fileSystem.realPath(wanted), () => wanted)
   })
 
-const configDirectoryOf = Effect.gen(function* () {
-  const path = yield* Path.Path
-  const own = yield* variable("ASSENT_CONFIG_DIR")
-  if (own !== undefined) return path.resolve(own)
-  const xdg = yield* variable("XDG_CONFIG_HOME")
-  const home = (yield* variable("HOME")) ?? (yield* variable("USERPROFILE")) ?? "."
-  return path.join(xdg ?? path.join(home, ".config"), "assent")
+/** The real path of where state is kept; an agent that works inside of it could decide for itself. */
+const stateDirectoryFor = (workspace: string) =>
+  Effect.gen(function* () {
+    const path = yield* Path.Path
+    const fileSystem = yield* FileSystem.FileSystem
+    const directory = yield* UserPlace.stateDirectory
+    const real = yield* RealPath.make(fileSystem, path).real(directory)
+    if (OwnFile.isWithin(real, workspace)) {
+      const message = `The workspace ${workspace} lies in ${real}, where state is kept and no agent may work.`
+      return yield* new Arguments.UsageError({ message })
+    }
+    return real
+  })
+
+/** A file, and what was found there. */
+interface Found {
+  readonly file: string
+  readonly content: OwnFile.Content
+}
+
+const ofUser = (directory: string, name: string): Found => {
+  const file = `${directory}/${name}`
+  return { file, content: OwnFile.read(file, OwnFile.maxSettings) }
+}
+
+const ofWorkspace = ({ files, workspace }: Brought.Brought, name: string): Found => ({
+  file: `${workspace}/${name}`,
+  content: files.get(name) ?? OwnFile.absent
 })
 
-/** Nothing when there is no such file; a file that cannot be read is an error, never the same as none. */
-const readIfThere = (file: string) =>
-  Effect.gen(function* () {
-    const fileSystem = yield* FileSystem.FileSystem
-    return yield* Effect.asSome(fileSystem.readFileString(file))
-  }).pipe(
-    Effect.catchAll((error) =>
-      error._tag === "SystemError" && error.reason === "NotFound"
-        ? Effect.succeedNone
-        : Effect.fail(invalid(`${file} cannot be read: ${error.message}`))
-    )
-  )
+/** Nothing when there is no such file; one that is not read is an error, never the same as none. */
+const textOf = ({ content, file }: Found) =>
+  content._tag === "Refused"
+    ? Either.left(invalid(`${file} ${content.reason}.`))
+    : Either.right(content._tag === "Text" ? Option.some(content.text) : Option.none<string>())
 
-const readConfig = (file: string) =>
+const readConfig = (from: Found) =>
   Effect.gen(function* () {
-    const text = yield* readIfThere(file)
-    return Option.isNone(text) ? {} : yield* ConfigFile.decode(text.value, file)
+    const text = yield* textOf(from)
+    return Option.isNone(text) ? {} : yield* ConfigFile.decode(text.value, from.file)
   })
 
 const limitNames = {
@@ -263,7 +286,7 @@ const mediatorOf = (flag: string | undefined, file: ConfigFile.Mediator | undefi
   })
 
 /** What the user and the workspace say as one, and whether the workspace's part says what counts only with trust. */
-const mergedPolicy = (userFile: string, workspaceFile: string, trusted: boolean) =>
+const mergedPolicy = (userFile: Found, workspaceFile: Found, trusted: boolean) =>
   Effect.gen(function* () {
     const user = yield* readPolicy(userFile)
     const workspace = yield* readPolicy(workspaceFile)
@@ -275,18 +298,23 @@ const mergedPolicy = (userFile: string, workspaceFile: string, trusted: boolean)
     return { policy, widens: Option.exists(workspace, PermissionFile.widens) }
   })
 
-const readPolicy = (file: string) =>
+const readPolicy = (from: Found) =>
   Effect.gen(function* () {
-    const text = yield* readIfThere(file)
+    const text = yield* textOf(from)
     if (Option.isNone(text)) return Option.none<PermissionFile.Policy>()
-    return Option.some(yield* decodePolicy(text.value, file))
+    return Option.some(yield* decodePolicy(text.value, from.file))
   })
 
 const requirePolicy = (file: string) =>
   Effect.gen(function* () {
-    const text = yield* readIfThere(file)
-    if (Option.isNone(text)) return yield* new Arguments.UsageError({ message: `There is no policy file ${file}.` })
-    return yield* decodePolicy(text.value, file)
+    const fileSystem = yield* FileSystem.FileSystem
+    // Not by the door: it is the person's flag, and may name a pipe of their shell.
+    const text = yield* Effect.mapError(fileSystem.readFileString(file), (error) =>
+      error._tag === "SystemError" && error.reason === "NotFound"
+        ? new Arguments.UsageError({ message: `There is no policy file ${file}.` })
+        : invalid(`${file} cannot be read: ${error.message}`)
+    )
+    return yield* decodePolicy(text, file)
   })
 
 const decodePolicy = (text: string, file: string) =>
@@ -308,16 +336,6 @@ const seconds = (name: string) =>
 /** The policy file's own limit, in milliseconds. */
 const fileTimeout = ({ channel }: PermissionFile.Policy): number | undefined =>
   channel?.timeout === undefined ? undefined : Math.max(0, channel.timeout) * 1_000
-
-const instructionsOf = (workspace: string) =>
-  Effect.gen(function* () {
-    const path = yield* Path.Path
-    for (const name of [path.join(".assent", "instructions.md"), "AGENTS.md"]) {
-      const text = yield* readIfThere(path.join(workspace, name))
-      if (Option.isSome(text)) return text.value
-    }
-    return ""
-  })
 
 const levels = {
   debug: LogLevel.Debug,

@@ -4,24 +4,76 @@ import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { hostname } from "node:os"
+import * as path from "node:path"
 import { visible } from "../event/AuditReport.js"
 import type { Process } from "../session/SessionLock.js"
+import * as RealPath from "../permission/RealPath.js"
 import * as SessionStore from "../session/SessionStore.js"
 import type * as Arguments from "./Arguments.js"
 import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
+import * as OwnFile from "./OwnFile.js"
+import * as UserPlace from "./UserPlace.js"
 
 /** What `--store` is when nothing is to be kept. */
 export const memory = ":memory:"
 
-/** An absolute path, or {@link memory}: what `--store` says, else a file of the workspace. */
+type Settings = UserPlace.Folder & { readonly stateDirectory: string; readonly trusted: boolean }
+
+/**
+ * An absolute path, or {@link memory}: what `--store` says, else a file of the workspace's state. A store that lies in a
+ * workspace came with it as likely as not, and would say what was allowed; it is refused, unless the person trusts that one.
+ */
 export const of = (
-  flags: Pick<Arguments.Flags, "store">,
-  settings: { readonly workspace: string }
-): Effect.Effect<string, never, Path.Path> =>
-  Effect.map(Path.Path, (path) => {
+  flags: Pick<Arguments.Flags, "store" | "workspace">,
+  settings: Settings
+): Effect.Effect<string, ConfigurationInvalid.ConfigurationInvalid, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function* () {
     if (flags.store === memory) return memory
-    return flags.store === undefined ? path.join(settings.workspace, ".assent", "assent.db") : path.resolve(flags.store)
+    if (flags.store === undefined) return inFolder(settings)
+    const file = path.resolve(flags.store)
+    const fileSystem = yield* FileSystem.FileSystem
+    const real = yield* RealPath.make(fileSystem, yield* Path.Path).real(file)
+    if (!OwnFile.isThere(real) || OwnFile.isWithin(settings.stateDirectory, real)) return file
+    const isHere = OwnFile.isWithin(settings.workspace, file) || OwnFile.isWithin(settings.workspace, real)
+    if (isHere && settings.trusted) return file
+    if (!isHere && path.basename(path.dirname(real)) !== ".assent") return file
+    return yield* ConfigurationInvalid.make(
+      `The session store ${file} lies in a workspace, which may have brought it, and is not opened. ` +
+        `To take its sessions over, without anything that they were allowed: ${importing(flags, file)}` +
+        (isHere ? ". To open it all the same, trust the workspace: --trust." : ".")
+    )
   })
+
+/** Where the sessions of a workspace are kept when no flag says otherwise. */
+export const inFolder = ({ folder }: Pick<UserPlace.Folder, "folder">): string => path.join(folder, "sessions.db")
+
+/** Where sessions were kept once. Never opened by itself: whoever made the workspace may have made it. */
+export const oldPlace = ({ workspace }: Pick<Settings, "workspace">): string =>
+  path.join(workspace, ".assent", "assent.db")
+
+/** The sentence about a store at the old place, where there is one and nobody was told yet. */
+export const oldNotice = (
+  flags: Pick<Arguments.Flags, "store" | "workspace">,
+  settings: Settings
+): Effect.Effect<string | undefined, ConfigurationInvalid.ConfigurationInvalid> =>
+  Effect.gen(function* () {
+    const old = oldPlace(settings)
+    const told = path.join(settings.folder, "old-store-told")
+    if (!OwnFile.isThere(old) || OwnFile.isThere(told)) return undefined
+    yield* UserPlace.prepare(settings)
+    yield* Effect.ignore(Effect.try(() => UserPlace.replace(told, "")))
+    return `${visible(old)} holds sessions of an older version, or of whoever made this directory, and is not opened. To take them over: ${importing(flags, old)}`
+  })
+
+const importing = (flags: Pick<Arguments.Flags, "workspace">, file: string): string =>
+  command({ workspace: flags.workspace }, "sessions", `import ${quoted(file)}`)
+
+/** Makes the folder in which a new store is to lie, if it is the workspace's own. */
+export const prepare = (
+  store: string,
+  settings: Settings
+): Effect.Effect<void, ConfigurationInvalid.ConfigurationInvalid> =>
+  OwnFile.isWithin(settings.folder, store) ? UserPlace.prepare(settings) : Effect.void
 
 /** Opens the store, and makes it when it is not there. Nothing else than a store is touched. */
 export const open = (
@@ -68,7 +120,8 @@ export const command = (flags: Pick<Arguments.Flags, "store" | "workspace">, nam
   return ["assent", name, ...places, words].join(" ")
 }
 
-const refuse = (error: { readonly message: string }) => ConfigurationInvalid.make(error.message)
+/** What is wrong, as a mistake to tell. */
+export const refuse = (error: { readonly message: string }) => ConfigurationInvalid.make(error.message)
 
 /** For `Effect.catchTags`: what is wrong with a store, or with a session in it, as a mistake to tell. */
 export const refusals = {

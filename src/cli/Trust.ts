@@ -1,23 +1,26 @@
 /**
  * Which directories a person trusts: what their own files allow counts. Remembered outside of them, once the audit of that
- * directory says who decided so.
+ * directory says who decided so, and for the files as they were: changed ones are nobody's decision yet.
  */
-import * as FileSystem from "@effect/platform/FileSystem"
-import * as Path from "@effect/platform/Path"
+import type * as FileSystem from "@effect/platform/FileSystem"
+import type * as Path from "@effect/platform/Path"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as path from "node:path"
 import * as Codec from "../core/Codec.js"
 import * as Origin from "../core/Origin.js"
 import type * as AuditChain from "../event/AuditChain.js"
 import type { AuditEntry } from "../event/AuditRecord.js"
 import * as AuditPlace from "./AuditPlace.js"
+import * as Brought from "./Brought.js"
 import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
+import * as OwnFile from "./OwnFile.js"
+import * as UserPlace from "./UserPlace.js"
 
 /** A directory, and where what is decided about it is kept; as in `Settings`. */
-export interface Place {
-  readonly workspace: string
+export interface Place extends UserPlace.Folder {
   readonly configDirectory: string
   readonly auditKey: AuditChain.Key | undefined
 }
@@ -30,53 +33,93 @@ export type Decision = Pick<AuditEntry, "by" | "how" | "reason" | "requestId" | 
 /** Whoever starts the program with `--trust`. */
 export const byFlag: Decision = { trusted: true, by: "command line", reason: "--trust" }
 
-export const isTrusted = ({
-  configDirectory,
-  workspace
-}: Pick<Place, "configDirectory" | "workspace">): Effect.Effect<
-  boolean,
-  ConfigurationInvalid,
-  FileSystem.FileSystem | Path.Path
-> => Effect.map(Effect.flatMap(fileIn(configDirectory), known), (directories) => directories.includes(workspace))
+/** What was trusted: the files as they were. */
+export interface Remembered {
+  readonly digest: string
+  /** By path below the workspace; one that could not be read has no text. */
+  readonly files: { readonly [name: string]: string }
+}
 
-/** Writes the decision down in the audit and, when it is a yes, remembers it; nothing for a directory that is trusted. */
+/** What is remembered of a workspace; none when nobody ever trusted it. */
+export const remembered = (place: UserPlace.Folder): Effect.Effect<Remembered | undefined, ConfigurationInvalid> =>
+  Effect.suspend(() => {
+    const file = fileIn(place)
+    const content = OwnFile.read(file, maxSize)
+    switch (content._tag) {
+      case "Absent":
+        return Effect.succeed(undefined)
+      case "Refused":
+        return invalid(`${file} ${content.reason}.`)
+      case "Text": {
+        const found = Option.getOrUndefined(decode(content.text))
+        return Effect.succeed(found?.workspace === place.workspace ? found : undefined)
+      }
+    }
+  })
+
+/** Whether these very files are trusted. What a link stands in for never is. */
+export const isTrusted = (
+  place: UserPlace.Folder,
+  brought: Brought.Brought
+): Effect.Effect<boolean, ConfigurationInvalid> =>
+  isTrustable(brought)
+    ? Effect.map(remembered(place), (known) => known?.digest === brought.digest)
+    : Effect.succeed(false)
+
+export const isTrustable = ({ links }: Brought.Brought): boolean => !links.includes(".assent")
+
+/**
+ * Writes the decision down in the audit and, when it is a yes, remembers it with the files that it is about; nothing when
+ * they are trusted.
+ */
 export const decide = (
   place: Place,
+  brought: Brought.Brought,
   decision: Decision
 ): Effect.Effect<void, ConfigurationInvalid, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
-    if (yield* isTrusted(place)) return
+    if (yield* isTrusted(place, brought)) return
+    if (decision.trusted && !isTrustable(brought)) {
+      return yield* invalid(
+        `${place.workspace} cannot be trusted: its .assent is a symbolic link. Put the directory itself there.`
+      )
+    }
+    yield* UserPlace.prepare(place)
     // First: what could not be written down is not granted.
-    yield* Effect.mapError(Effect.scoped(record(place, decision)), ({ message }) => invalid(message))
-    if (decision.trusted) yield* remember(place)
+    yield* Effect.mapError(Effect.scoped(record(place, brought, decision)), ({ message }) => invalid(message))
+    if (decision.trusted) yield* remember(place, brought)
   })
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const fileIn = (configDirectory: string) => Effect.map(Path.Path, (path) => path.join(configDirectory, "trust.json"))
+/** Bytes. All that a workspace can bring, escaped, is far less than what would be a burden. */
+const maxSize = 50_000_000
 
-const decode = Codec.lazy(() => Schema.decodeUnknownOption(Schema.parseJson(Schema.Array(Schema.String))))
+const fileIn = ({ folder }: UserPlace.Folder): string => path.join(folder, "trust.json")
 
-/** None when there is no such file, or nonsense in it; one that cannot be read is an error. */
-const known = (file: string) =>
-  Effect.flatMap(FileSystem.FileSystem, (fileSystem) => fileSystem.readFileString(file)).pipe(
-    Effect.map((text) => Option.getOrElse(decode(text), (): ReadonlyArray<string> => [])),
-    Effect.catchAll((error) =>
-      error._tag === "SystemError" && error.reason === "NotFound"
-        ? Effect.succeed<ReadonlyArray<string>>([])
-        : Effect.fail(invalid(`${file} cannot be read: ${error.message}`))
+const decode = Codec.lazy(() =>
+  Schema.decodeUnknownOption(
+    Schema.parseJson(
+      Schema.Struct({
+        version: Schema.Literal(1),
+        workspace: Schema.String,
+        digest: Schema.String,
+        files: Schema.Record({ key: Schema.String, value: Schema.String })
+      })
     )
   )
+)
 
 /** In a trail of its own: no session decides this. */
-const record = (place: Place, { reason, trusted, ...decision }: Decision) =>
+const record = (place: Place, { digest }: Brought.Brought, { reason, trusted, ...decision }: Decision) =>
   Effect.gen(function* () {
     // On demand: hardly any start decides about trust.
     const AuditFile = yield* Effect.promise(() => import("../event/AuditFile.js"))
-    const trail = yield* AuditFile.make({ ...(yield* AuditPlace.archive(place)), key: place.auditKey })
+    const trail = yield* AuditFile.make({ ...AuditPlace.archive(place), key: place.auditKey })
     const { agent, rootSessionId, sessionId } = Origin.outside
+    const about = `${place.workspace} as of ${digest.slice(0, 16)}`
     yield* trail.record({
       class: "trust",
       kind: "Confirm",
@@ -84,23 +127,20 @@ const record = (place: Place, { reason, trusted, ...decision }: Decision) =>
       rootSessionId,
       sessionId,
       agent,
-      reason: [place.workspace, reason].filter((part) => part !== undefined).join(", "),
+      reason: [about, reason].filter((part) => part !== undefined).join(", "),
       answeredAt: yield* Clock.currentTimeMillis,
       ...decision
     })
   })
 
-const remember = ({ configDirectory, workspace }: Place) =>
-  Effect.gen(function* () {
-    const fileSystem = yield* FileSystem.FileSystem
-    const file = yield* fileIn(configDirectory)
-    const directories = [...(yield* known(file)), workspace]
-    yield* fileSystem.makeDirectory(configDirectory, { recursive: true })
-    yield* fileSystem.writeFileString(`${file}.new`, JSON.stringify(directories, null, 2), { mode: 0o600 })
-    yield* fileSystem.rename(`${file}.new`, file)
-  }).pipe(
-    Effect.catchTags({
-      BadArgument: (error) => invalid(`Trust cannot be remembered: ${error.message}`),
-      SystemError: (error) => invalid(`Trust cannot be remembered: ${error.message}`)
-    })
-  )
+const remember = (place: Place, { digest, files }: Brought.Brought) =>
+  Effect.try({
+    try: () => {
+      const texts = Object.fromEntries(
+        [...files].flatMap(([name, content]) => (content._tag === "Text" ? [[name, content.text]] : []))
+      )
+      const { workspace } = place
+      UserPlace.replace(fileIn(place), JSON.stringify({ version: 1, workspace, digest, files: texts }, undefined, 2))
+    },
+    catch: (error) => invalid(`Trust cannot be remembered: ${error instanceof Error ? error.message : String(error)}`)
+  })

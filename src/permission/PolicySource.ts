@@ -132,6 +132,22 @@ export const ignored = ({ whitelist, defaultPolicy, channel, guards }: PolicySou
     : [`The workspace is not trusted: ${parts.join(", ")} of its permission file has no effect.`]
 }
 
+/** What a workspace's file allows, which counts only with trust: each rule on a line of its own, as it is written. */
+export const allowances = ({ channel, defaultPolicy, guards, whitelist }: PolicySource): ReadonlyArray<string> => {
+  const pathScope = guards?.sanitize?.pathScope
+  return [
+    ...(defaultPolicy === "allow" ? ["whatever no rule is about (defaultPolicy: allow)"] : []),
+    ...(whitelist?.tools ?? []).map((name) => `the tool ${name}, whatever its arguments`),
+    ...(whitelist?.patterns ?? []).map((pattern) => `calls like ${pattern}`),
+    ...(whitelist?.arguments ?? []).map((words) => `calls with the arguments ${words}`),
+    ...(whitelist?.readonly === true ? ["every tool that only reads"] : []),
+    ...(channel === undefined ? [] : [`questions go to the channel ${JSON.stringify(channel)}`]),
+    ...(pathScope === undefined || pathScope === true
+      ? []
+      : [pathScope === false ? "paths anywhere outside the workspace" : `paths as in ${JSON.stringify(pathScope)}`])
+  ]
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------

@@ -44,7 +44,9 @@ export const measure = (times: number): Effect.Effect<ColdStart> =>
 const start = (args: ReadonlyArray<string>, cwd: string, says: string): Effect.Effect<number> =>
   Effect.async((resume) => {
     const began = performance.now()
-    execFile(process.execPath, args, { cwd }, (error, stdout, stderr) => {
+    // State of its own, so that the person's is left alone.
+    const env = { ...process.env, ASSENT_STATE_DIR: join(cwd, ".state"), ASSENT_CONFIG_DIR: join(cwd, ".config") }
+    execFile(process.execPath, args, { cwd, env }, (error, stdout, stderr) => {
       const seconds = (performance.now() - began) / 1_000
       const wrong = error !== null || !stdout.includes(says)
       resume(wrong ? Effect.dieMessage(`${args.join(" ")} went wrong: ${stdout}${stderr}`) : Effect.succeed(seconds))

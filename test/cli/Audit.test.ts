@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as AuditPlace from "../../src/cli/AuditPlace.js"
 import * as Audit from "../../src/cli/command/Audit.js"
+import * as UserPlace from "../../src/cli/UserPlace.js"
 import type { SessionId } from "../../src/core/Id.js"
 import * as AuditArchive from "../../src/event/AuditArchive.js"
 import * as AuditFile from "../../src/event/AuditFile.js"
@@ -23,7 +24,8 @@ const place = Effect.gen(function* () {
   const workspace = path.join(base, "workspace")
   const configDirectory = path.join(base, "config")
   yield* fs.makeDirectory(workspace)
-  const archive = yield* AuditPlace.archive({ workspace, configDirectory })
+  const folder = UserPlace.folderOf(path.join(base, "state"), workspace)
+  const archive = AuditPlace.archive({ workspace, folder, configDirectory })
   /** Lets sessions decide something. */
   const decide = (sessions: ReadonlyArray<string>, keyFile?: string) =>
     Effect.scoped(
@@ -45,13 +47,13 @@ const place = Effect.gen(function* () {
     )
   const files = (name: string) => AuditArchive.files(path, archive, name as SessionId)
   const write = (name: string, text: string) =>
-    Effect.as(fs.writeFileString(path.join(base, name), text), path.join(base, name))
+    Effect.as(fs.writeFileString(path.join(base, name), text, { mode: 0o600 }), path.join(base, name))
   return { base, workspace, configDirectory, archive, decide, files, write, fs }
 })
 
 /** Runs the command and takes what it prints. */
 const audit = (
-  at: { readonly workspace: string; readonly configDirectory: string },
+  at: { readonly base: string; readonly workspace: string; readonly configDirectory: string },
   words: ReadonlyArray<string>,
   key?: string
 ) =>
@@ -65,7 +67,14 @@ const audit = (
       })
     }
     const code = yield* Effect.either(Audit.run({ flags: { workspace: at.workspace, key }, words })).pipe(
-      Effect.withConfigProvider(ConfigProvider.fromMap(new Map([["ASSENT_CONFIG_DIR", at.configDirectory]]))),
+      Effect.withConfigProvider(
+        ConfigProvider.fromMap(
+          new Map([
+            ["ASSENT_CONFIG_DIR", at.configDirectory],
+            ["ASSENT_STATE_DIR", `${at.base}/state`]
+          ])
+        )
+      ),
       Effect.ensuring(Effect.sync(() => vi.restoreAllMocks()))
     )
     return { code: code._tag === "Right" ? code.right : code.left.message, ...printed }
@@ -166,7 +175,7 @@ describe("assent audit", () => {
       assert.include(yield* told(["verify", "ses_a", "ses_b"]), "assent audit takes")
       assert.include(yield* told(["show"]), "There are: ses_a.")
       assert.include(yield* told(["show", "../ses_a"]), "There is no audit of session ../ses_a")
-      assert.include(yield* told(["verify"], `${at.base}/nowhere`), "cannot be read")
+      assert.include(yield* told(["verify"], `${at.base}/nowhere`), "There is no key file")
       assert.include(yield* told(["verify"], yield* at.write("short", "abc")), "at least 16 characters")
     })
   )

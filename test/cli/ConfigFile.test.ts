@@ -35,7 +35,8 @@ const load = (
       content === undefined ? Effect.void : fileSystem.writeFileString(file, JSON.stringify(content))
     yield* write(at("config", "config.json"), files.user)
     yield* write(at("workspace", ".assent", "config.json"), files.workspace)
-    const variables = new Map(Object.entries({ ASSENT_CONFIG_DIR: at("config"), ...env }))
+    const places = { ASSENT_CONFIG_DIR: at("config"), ASSENT_STATE_DIR: at("state") }
+    const variables = new Map(Object.entries({ ...places, ...env }))
     return yield* Effect.withConfigProvider(
       Settings.load({ workspace: at("workspace"), ...flags }),
       ConfigProvider.fromMap(variables)

@@ -37,20 +37,26 @@ describe.concurrent("assent profiles", () => {
     })
   )
 
-  it.scopedLive("finds the workspace's before the user's own, and the user's before the shipped ones", () =>
-    Effect.gen(function* () {
-      const at = yield* Program.place
-      yield* at.write("workspace/.assent/profiles/one.json", { description: "first" })
-      yield* at.write("workspace/.jaato/profiles/one.yaml", "description: second\n")
-      yield* at.write("workspace/.jaato/profiles/two.yaml", "description: second\n")
-      yield* at.write("config/profiles/two.yml", "description: third\n")
-      yield* at.write("config/profiles/plan.json", { description: "third" })
-      const { code, stdout } = yield* at.run(["profiles", "list"])
-      assert.strictEqual(code, 0)
-      const lines = Program.linesOf(stdout)
-      for (const line of ["one  first", "two  second", "plan  third"]) assert.include(lines, line)
-      assert.include(stdout, `from ${at.path("config/profiles/plan.json")}`)
-    })
+  it.scopedLive(
+    "finds the workspace's before the user's own once it is trusted, and the user's before the shipped ones",
+    () =>
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        yield* at.write("workspace/.assent/profiles/one.json", { description: "first" })
+        yield* at.write("workspace/.jaato/profiles/one.yaml", "description: second\n")
+        yield* at.write("workspace/.jaato/profiles/two.yaml", "description: second\n")
+        yield* at.write("config/profiles/two.yml", "description: third\n")
+        yield* at.write("config/profiles/plan.json", { description: "third" })
+        const untrusted = yield* at.run(["profiles", "list"])
+        for (const line of ["one  first", "two  third", "plan  third"]) {
+          assert.include(Program.linesOf(untrusted.stdout), line)
+        }
+        const { code, stdout } = yield* at.run(["profiles", "list", "--trust"])
+        assert.strictEqual(code, 0)
+        const lines = Program.linesOf(stdout)
+        for (const line of ["one  first", "two  second", "plan  third"]) assert.include(lines, line)
+        assert.include(stdout, `from ${at.path("config/profiles/plan.json")}`)
+      })
   )
 
   it.scopedLive("shows what a profile comes to, and less of it before the workspace is trusted", () =>

@@ -9,6 +9,7 @@ import type * as Scope from "effect/Scope"
 import type * as Arguments from "../../src/cli/Arguments.js"
 import * as Sessions from "../../src/cli/command/Sessions.js"
 import * as StorePlace from "../../src/cli/StorePlace.js"
+import * as UserPlace from "../../src/cli/UserPlace.js"
 import type { SessionId, ToolCallId } from "../../src/core/Id.js"
 import * as AgentEvent from "../../src/event/AgentEvent.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
@@ -44,7 +45,9 @@ const place = Effect.gen(function* () {
   const base = yield* Effect.flatMap(fs.makeTempDirectoryScoped({ prefix: "assent-sessions-" }), fs.realPath)
   const workspace = `${base}/workspace`
   yield* fs.makeDirectory(workspace)
-  const file = yield* StorePlace.of({}, { workspace })
+  const stateDirectory = `${base}/state`
+  const folder = UserPlace.folderOf(stateDirectory, workspace)
+  const file = StorePlace.inFolder({ folder })
   /** Runs sessions, one after the other, as far as they came. */
   const seed = (sessions: { readonly [id: string]: ReadonlyArray<Draft> }, at = file) =>
     Effect.scoped(
@@ -55,7 +58,7 @@ const place = Effect.gen(function* () {
         }
       })
     )
-  return { base, workspace, file, seed, fs }
+  return { base, workspace, folder, stateDirectory, file, seed, fs }
 })
 
 /** Runs the command and takes what it prints. */
@@ -74,7 +77,14 @@ const sessions = (
       })
     }
     const code = yield* Effect.either(Sessions.run({ flags: { workspace, ...flags }, words })).pipe(
-      Effect.withConfigProvider(ConfigProvider.fromMap(new Map([["ASSENT_CONFIG_DIR", `${base}/config`]]))),
+      Effect.withConfigProvider(
+        ConfigProvider.fromMap(
+          new Map([
+            ["ASSENT_CONFIG_DIR", `${base}/config`],
+            ["ASSENT_STATE_DIR", `${base}/state`]
+          ])
+        )
+      ),
       Effect.ensuring(Effect.sync(() => vi.restoreAllMocks()))
     )
     return { code: code._tag === "Right" ? code.right : code.left.message, ...printed }
@@ -294,7 +304,10 @@ describe("assent sessions", () => {
     Effect.gen(function* () {
       const at = yield* place
       const told = (...words: ReadonlyArray<string>) => Effect.map(sessions(at, words), ({ code }) => String(code))
-      assert.include(yield* told("erase"), "list [--json]; show SESSION; answer SESSION [REQUEST [ANSWER]] [--json]; ")
+      assert.include(
+        yield* told("erase"),
+        "list [--all] [--json]; show SESSION; answer SESSION [REQUEST [ANSWER]] [--json]; "
+      )
       assert.include(yield* told("erase"), "export SESSION; delete SESSION")
       assert.include(yield* told("show", "ses_a", "more"), "assent sessions takes")
       assert.include(yield* told("answer"), "assent sessions answer needs a session.")

@@ -107,7 +107,6 @@ describe.concurrent("settings", () => {
       assert.strictEqual(trusted.code, 0)
       assert.deepInclude(created(trusted.stdout), { model: evil })
       assert.strictEqual(trusted.stderr, "")
-      assert.deepStrictEqual(JSON.parse(yield* at.read("config/trust.json")), [at.path("workspace")])
       assert.deepStrictEqual(yield* at.list("workspace"), [".assent"])
 
       // Remembered, and under every name of the directory.

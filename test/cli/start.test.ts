@@ -24,7 +24,8 @@ const installed = Effect.acquireRelease(
     rmSync(compiled, { recursive: true, force: true })
     const assent = (...args: ReadonlyArray<string>): Effect.Effect<string> =>
       Effect.async((resume) => {
-        const env = { ...process.env, ASSENT_CONFIG_DIR: join(directory, "config") }
+        const places = { ASSENT_CONFIG_DIR: join(directory, "config"), ASSENT_STATE_DIR: join(directory, "state") }
+        const env = { ...process.env, ...places }
         execFile(
           process.execPath,
           [join(directory, "bin/assent.js"), ...args, "--workspace", directory],

@@ -26,18 +26,18 @@ export interface Result {
 export interface Options {
   /** Default: the workspace. */
   readonly cwd?: string
-  /** Added to an environment of `PATH`, `HOME`, `TMPDIR` and `ASSENT_CONFIG_DIR`. */
+  /** Added to an environment of `PATH`, `HOME`, `TMPDIR`, `ASSENT_CONFIG_DIR` and `ASSENT_STATE_DIR`. */
   readonly env?: Readonly<Record<string, string>>
 }
 
 export interface Place {
-  /** A path in the place: `workspace`, `config`, `home`, `tmp`, or anything else. */
+  /** A path in the place: `workspace`, `config`, `state`, `home`, `tmp`, or anything else. */
   readonly path: (...parts: ReadonlyArray<string>) => string
   /** Writes a file and the directories above it; what is no text is written as JSON. Yields its path. */
   readonly write: (file: string, content: unknown) => Effect.Effect<string>
   readonly read: (file: string) => Effect.Effect<string>
   readonly exists: (file: string) => Effect.Effect<boolean>
-  /** The entries of a directory, sorted, without what the audit and the store keep there. */
+  /** The entries of a directory, sorted, without the heads of audits. */
   readonly list: (directory: string) => Effect.Effect<ReadonlyArray<string>>
   /** The content of every file in the place, the audit's too. */
   readonly allText: Effect.Effect<string>
@@ -95,7 +95,8 @@ export const place: Effect.Effect<Place, never, Scope.Scope> = Effect.gen(functi
     PATH: process.env["PATH"] ?? "",
     HOME: at("home"),
     TMPDIR: at("tmp"),
-    ASSENT_CONFIG_DIR: at("config")
+    ASSENT_CONFIG_DIR: at("config"),
+    ASSENT_STATE_DIR: at("state")
   }
   let scripts = 0
   const write = (file: string, content: unknown) =>
@@ -311,12 +312,10 @@ const launch = (
   }
 }
 
-/** An `.assent` with nothing but the audit and the sessions in it counts as none. */
 const listed = (directory: string): ReadonlyArray<string> =>
   fs
     .readdirSync(directory)
-    .filter((name) => name !== "audit" && name !== "audit-heads" && !name.startsWith("assent.db"))
-    .filter((name) => name !== ".assent" || listed(path.join(directory, name)).length > 0)
+    .filter((name) => name !== "audit-heads")
     .sort()
 
 const textBelow = (directory: string): string =>

@@ -23,7 +23,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     }
     const settings = yield* Settings.load(flags)
     const key = settings.auditKey
-    const archive = yield* AuditPlace.archive(settings)
+    const archive = AuditPlace.archive(settings)
     const known = yield* AuditArchive.sessions(archive)
     const sessionId = id === undefined ? undefined : SessionId.make(id)
     if (sessionId !== undefined && !known.includes(sessionId)) {

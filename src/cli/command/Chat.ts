@@ -2,6 +2,7 @@
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as ConsoleChannel from "../../channel/ConsoleChannel.js"
 import { ConsoleScreen } from "../../channel/ConsoleScreen.js"
@@ -15,6 +16,7 @@ import * as Keeping from "../Keeping.js"
 import * as Launch from "../Launch.js"
 import * as Screen from "../Screen.js"
 import * as Settings from "../Settings.js"
+import * as StorePlace from "../StorePlace.js"
 import * as Trust from "../Trust.js"
 
 export const run = (invocation: Arguments.Invocation) =>
@@ -31,12 +33,17 @@ export const run = (invocation: Arguments.Invocation) =>
       const screen = yield* ConsoleScreen
       const console = yield* ConsoleChannel.make()
       const wantsTrust = settings.wantsTrust || known.wantTrust
-      const trusted = wantsTrust && interactive ? yield* askForTrust(settings, console) : false
-      const { model, profile } = settings
-      const current = trusted ? { ...(yield* Settings.load(flags)), model, profile } : settings
+      const trusted = wantsTrust && interactive ? yield* askForTrust(settings, screen, console) : false
+      const current = trusted ? Keeping.asBefore(flags, settings, yield* Settings.load(flags)) : settings
       const profiles = trusted ? yield* Launch.profiles(current) : known
-      for (const warning of [...current.warnings, ...profiles.remarks]) yield* screen.printLine(warning)
-      if (current.wantsTrust) yield* screen.printLine(Settings.untrustedNotice(current))
+      const old = yield* StorePlace.oldNotice(flags, current)
+      for (const warning of [...current.warnings, ...profiles.remarks, ...(old === undefined ? [] : [old])]) {
+        yield* screen.printLine(warning)
+      }
+      if (current.wantsTrust && !interactive) {
+        const TrustQuestion = yield* loadTrustQuestion
+        for (const line of yield* TrustQuestion.notice(current)) yield* screen.printLine(line)
+      }
       const opened = yield* Channels.open(plans, current, Effect.succeed(console))
       const agent = yield* Launch.startAgent(current, profiles, Launch.outOfReach(opened, files), {
         persistence,
@@ -58,12 +65,22 @@ export const run = (invocation: Arguments.Invocation) =>
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Asked once; a yes is remembered outside the workspace, anything else is asked again next time. */
-const askForTrust = (settings: Settings.Settings, console: Interactor.Service) =>
+const loadTrustQuestion = Effect.promise(() => import("../TrustQuestion.js"))
+
+/** Asked with all that it is about; a yes is remembered outside the workspace, anything else is asked again next time. */
+const askForTrust = (settings: Settings.Settings, screen: ConsoleScreen["Type"], console: Interactor.Service) =>
   Effect.gen(function* () {
+    const TrustQuestion = yield* loadTrustQuestion
+    const preface = TrustQuestion.preface(settings, yield* TrustQuestion.wanted(settings))
+    if (Either.isLeft(preface)) {
+      yield* screen.printLine(preface.left)
+      return false
+    }
+    // Above the dialog, which may have fewer rows than there are rules.
+    for (const line of preface.right) yield* screen.printLine(line)
     const request = yield* InteractionRequest.make(
       new Interaction.Confirm({
-        prompt: `${settings.workspace} brings settings that allow things without asking. Trust this directory?`,
+        prompt: `${settings.workspace} brings settings that allow things without asking: those above. Trust this directory?`,
         default: false
       })
     )
@@ -71,6 +88,6 @@ const askForTrust = (settings: Settings.Settings, console: Interactor.Service) =
     if (Option.isNone(answered)) return false
     const { answer: trusted, by, how } = answered.value
     const { issuedAt: askedAt, requestId } = request
-    yield* Trust.decide(settings, { trusted, by, how, requestId, askedAt })
+    yield* Trust.decide(settings, settings.brought, { trusted, by, how, requestId, askedAt })
     return trusted
   })

@@ -9,6 +9,7 @@ import * as ExitCode from "../ExitCode.js"
 import * as Output from "../Output.js"
 import * as Settings from "../Settings.js"
 import * as Tools from "../Tools.js"
+import * as TrustQuestion from "../TrustQuestion.js"
 
 /** Verbs that change a running session; without one there is nothing to change. */
 const changing = new Set(["allow", "deny", "default", "suspend", "resume", "clear"])
@@ -30,7 +31,9 @@ export const run = ({ flags, words }: Arguments.Invocation) =>
       sessionId: "none" as SessionId
     })
     if (Either.isLeft(outcome)) return yield* new Arguments.UsageError({ message: outcome.left })
-    if (settings.wantsTrust) yield* Output.write(process.stderr, `assent: ${Settings.untrustedNotice(settings)}\n`)
+    if (settings.wantsTrust) {
+      for (const line of yield* TrustQuestion.notice(settings)) yield* Output.write(process.stderr, `assent: ${line}\n`)
+    }
     yield* Output.write(process.stdout, `${outcome.right.lines.join("\n")}\n`)
     return ExitCode.completed
   })

@@ -12,6 +12,7 @@ import * as Launch from "../Launch.js"
 import * as Output from "../Output.js"
 import * as RunExecutor from "../RunExecutor.js"
 import * as Settings from "../Settings.js"
+import * as StorePlace from "../StorePlace.js"
 
 export const run = (invocation: Arguments.Invocation) =>
   Effect.gen(function* () {
@@ -27,9 +28,13 @@ export const run = (invocation: Arguments.Invocation) =>
     const { files, goOn, persistence, settings } = yield* Keeping.open(flags, loaded)
     yield* Launch.resolveModel(settings, settings.model)
     const profiles = yield* Launch.profiles(settings)
-    for (const warning of [...settings.warnings, ...profiles.remarks])
+    const old = yield* StorePlace.oldNotice(flags, settings)
+    for (const warning of [...settings.warnings, ...profiles.remarks, ...(old === undefined ? [] : [old])])
       yield* Output.write(process.stderr, `assent: ${warning}\n`)
-    if (settings.wantsTrust) yield* Output.write(process.stderr, `assent: ${Settings.untrustedNotice(settings)}\n`)
+    if (settings.wantsTrust || profiles.wantTrust) {
+      const TrustQuestion = yield* loadTrustQuestion
+      for (const line of yield* TrustQuestion.notice(settings)) yield* Output.write(process.stderr, `assent: ${line}\n`)
+    }
 
     const body = (console: Effect.Effect<Interactor.Service>, screen?: Screen) =>
       Effect.gen(function* () {
@@ -84,6 +89,7 @@ export const run = (invocation: Arguments.Invocation) =>
 
 // On demand: most runs are watched by nobody, and what knows how wide every character is takes long to load.
 const loadScreen = Effect.promise(() => import("../Screen.js"))
+const loadTrustQuestion = Effect.promise(() => import("../TrustQuestion.js"))
 const loadInput = Effect.promise(() => import("../Input.js"))
 const loadLines = Effect.promise(async () => ({
   Input: await import("../Input.js"),

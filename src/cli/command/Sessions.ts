@@ -15,6 +15,7 @@ import * as Output from "../Output.js"
 import * as Screen from "../Screen.js"
 import * as SessionAnswer from "../SessionAnswer.js"
 import * as SessionReport from "../SessionReport.js"
+import * as SessionTransfer from "../SessionTransfer.js"
 import * as Settings from "../Settings.js"
 import * as StorePlace from "../StorePlace.js"
 import * as Transcript from "../Transcript.js"
@@ -24,11 +25,19 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     const [verb = "list", id, ...rest] = words
     const [requestId, ...typed] = verb === "answer" ? rest : []
     const tooMany = verb === "list" ? id !== undefined : verb !== "answer" && rest.length > 0
-    if (!Object.hasOwn(verbs, verb) || tooMany) {
+    const misplaced = flags.all === true && verb !== "list"
+    if (!Object.hasOwn(verbs, verb) || tooMany || misplaced) {
       return yield* new Arguments.UsageError({ message: `assent sessions takes: ${Object.values(verbs).join("; ")}.` })
     }
     const pace = yield* paceOf(flags)
-    const place = yield* StorePlace.of(flags, yield* Settings.load(flags))
+    const settings = yield* Settings.load(flags)
+    if (verb === "list" && flags.all === true) return yield* listAll(settings, flags.json === true)
+    if (verb === "adopt") {
+      yield* Output.write(process.stderr, `assent: ${yield* SessionTransfer.adopt(flags, settings, id)}\n`)
+      return ExitCode.completed
+    }
+    if (verb === "import") return yield* takeOver(flags, settings, id)
+    const place = yield* StorePlace.of(flags, settings)
     const store = yield* StorePlace.openExisting(place)
     const sessions = store === undefined ? [] : yield* store.list
     if (verb === "list") return yield* list(sessions, place, flags.json === true)
@@ -57,21 +66,52 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     else if (verb === "script") yield* script(yield* store.load(rootSessionId))
     else yield* exportAll(store, rootSessionId)
     return ExitCode.completed
-  }).pipe(Effect.scoped, Effect.catchTags(StorePlace.refusals))
+  }).pipe(Effect.scoped, Effect.catchTags({ ...StorePlace.refusals, SessionTakenOver: StorePlace.refuse }))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
 const verbs = {
-  list: "list [--json]",
+  list: "list [--all] [--json]",
   show: "show SESSION",
   answer: "answer SESSION [REQUEST [ANSWER]] [--json]",
   export: "export SESSION",
   delete: "delete SESSION",
   replay: "replay SESSION [--speed N|max] [--pause DURATION] [--json]",
-  script: "script SESSION"
+  script: "script SESSION",
+  adopt: "adopt WORKSPACE|SESSION",
+  import: "import FILE"
 }
+
+/** A line for the workspace, then its sessions; with `json` a line for each session, which names the workspace. */
+const listAll = (settings: Settings.Settings, json: boolean) =>
+  Effect.gen(function* () {
+    const { found, remarks } = yield* SessionTransfer.all(settings)
+    for (const { sessions, workspace } of found) {
+      if (json) {
+        for (const one of sessions) yield* Output.writeJson(process.stdout, { ...one, workspace })
+      } else yield* say([visible(workspace), ...sessions.map((one) => `  ${SessionReport.line(one)}`)])
+    }
+    for (const remark of remarks) yield* Output.write(process.stderr, `assent: ${remark}\n`)
+    if (found.length === 0 && remarks.length === 0) {
+      yield* Output.write(process.stderr, `assent: no sessions are kept in ${settings.stateDirectory} yet.\n`)
+    }
+    return ExitCode.completed
+  })
+
+const takeOver = (flags: Arguments.Flags, settings: Settings.Settings, file: string | undefined) =>
+  Effect.gen(function* () {
+    if (file === undefined)
+      return yield* new Arguments.UsageError({ message: "assent sessions import needs a store: import FILE." })
+    const taken = yield* SessionTransfer.takeOver(flags, settings, file)
+    yield* say(taken.map(({ before, id }) => `${id}  was ${visible(before)}`))
+    yield* Output.write(
+      process.stderr,
+      `assent: ${taken.length} taken over, without what they were allowed and what was under way. Their audit stays where it is.\n`
+    )
+    return ExitCode.completed
+  })
 
 const list = (sessions: ReadonlyArray<Listed>, place: string, json: boolean): Effect.Effect<number> =>
   Effect.gen(function* () {

@@ -1,0 +1,163 @@
+/**
+ * The one door through which text files come in that were there before us: those of a workspace, and the person's own.
+ *
+ * Behind the door is a regular file of bounded size, and opening it never waits: not for the writer of a pipe, not for a
+ * device. A workspace's file also lies in that workspace, and no link on the way to it leads out. Whatever else is found there is
+ * refused in words that say what it is, and nothing of it is read.
+ */
+import * as fs from "node:fs"
+import * as path from "node:path"
+
+/** What was found. A reason is the end of a sentence that begins with the file's name, without a full stop. */
+export type Content =
+  | { readonly _tag: "Absent" }
+  | { readonly _tag: "Text"; readonly text: string }
+  | { readonly _tag: "Refused"; readonly reason: string }
+
+export const absent: Content = { _tag: "Absent" }
+
+export const refused = (reason: string): Content => ({ _tag: "Refused", reason })
+
+/** Bytes of a file of settings. Nobody writes more by hand. */
+export const maxSettings = 1_000_000
+
+/** One of the person's own files, which may be a link to where they really keep it. */
+export const read = (file: string, limit: number): Content => safely(file, () => open(fs.realpathSync(file), limit))
+
+/** A file of a workspace. `root` is the workspace's real path, `name` a path below it. */
+export const readIn = (root: string, name: string, limit: number): Content => {
+  const file = path.join(root, name)
+  return safely(file, () => {
+    const real = fs.realpathSync(file)
+    if (!isWithin(root, real)) return refused("leads out of the workspace by a symbolic link, and is not read")
+    const content = open(real, limit)
+    // A directory on the way may have become a link between the two looks.
+    return fs.realpathSync(file) === real ? content : refused("changed while it was read")
+  })
+}
+
+/**
+ * The names in a directory of a workspace, sorted by code unit; none where there is no such directory. A string says what is
+ * wrong with it, more than `limit` of them included.
+ */
+export const namesIn = (root: string, name: string, limit: number): ReadonlyArray<string> | string => {
+  const directory = path.join(root, name)
+  try {
+    const real = fs.realpathSync(directory)
+    if (!isWithin(root, real)) return "leads out of the workspace by a symbolic link, and is not read"
+    if (!fs.lstatSync(real).isDirectory()) return "is not a directory"
+    const entries = entriesIn(real, limit + 1)
+    return entries.length > limit
+      ? `holds more than ${limit} files, and is not read`
+      : entries.map((entry) => entry.name).sort()
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === "ENOENT") return isLink(directory) ? "is a symbolic link that leads nowhere" : []
+    return code === "ENOTDIR" ? "is not a directory" : `cannot be read (${code})`
+  }
+}
+
+/** At most `limit` of what is in a directory, as the system tells them; nothing where it cannot be read. */
+export const entriesOf = (directory: string, limit: number): ReadonlyArray<fs.Dirent> => {
+  try {
+    return entriesIn(directory, limit)
+  } catch {
+    return []
+  }
+}
+
+/** Whether something of that name is there, be it a link that leads nowhere. */
+export const isThere = (file: string): boolean => {
+  try {
+    return fs.lstatSync(file, { throwIfNoEntry: false }) !== undefined
+  } catch {
+    return false
+  }
+}
+
+/** Whether something of that name is a symbolic link, wherever it leads. */
+export const isLink = (file: string): boolean => {
+  try {
+    return fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true
+  } catch {
+    return false
+  }
+}
+
+/** Whether an absolute path is a directory or something below it. */
+export const isWithin = (directory: string, file: string): boolean => {
+  const relative = path.relative(directory, file)
+  return relative === "" || (relative !== ".." && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative))
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const safely = (file: string, look: () => Content): Content => {
+  try {
+    return look()
+  } catch (error) {
+    const code = codeOf(error)
+    switch (code) {
+      case "ENOENT":
+      case "ENOTDIR":
+        return isLink(file) ? refused("is a symbolic link that leads nowhere") : absent
+      case "ELOOP":
+        return refused("is a symbolic link that leads to itself")
+      case "EACCES":
+      case "EPERM":
+        return refused("cannot be read: access is not permitted")
+      default:
+        return refused(`cannot be read (${code})`)
+    }
+  }
+}
+
+const entriesIn = (directory: string, limit: number): ReadonlyArray<fs.Dirent> => {
+  const handle = fs.opendirSync(directory, { bufferSize: 256 })
+  try {
+    const found: Array<fs.Dirent> = []
+    for (let entry = handle.readSync(); entry !== null && found.length < limit; entry = handle.readSync()) {
+      found.push(entry)
+    }
+    return found
+  } finally {
+    handle.closeSync()
+  }
+}
+
+/** `real` has no link in it. Looked at before it is opened, as opening alone can move a device; and again when it is open. */
+const open = (real: string, limit: number): Content => {
+  const before = fs.lstatSync(real)
+  if (!before.isFile()) return refused(`is ${kindOf(before)} and not a file`)
+  const { O_NOFOLLOW, O_NONBLOCK, O_NOCTTY, O_RDONLY } = fs.constants
+  // Not on every system: there they are nothing.
+  const handle = fs.openSync(real, O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0) | (O_NOCTTY ?? 0))
+  try {
+    const now = fs.fstatSync(handle)
+    if (!now.isFile() || now.ino !== before.ino || now.dev !== before.dev) return refused("changed while it was read")
+    if (now.size > limit) return refused(`is larger than ${sizeOf(limit)}`)
+    const bytes = Buffer.allocUnsafe(now.size + 1)
+    let length = 0
+    for (let got = -1; got !== 0 && length < bytes.length; length += got) {
+      got = fs.readSync(handle, bytes, length, bytes.length - length, length)
+    }
+    if (length > now.size) return refused("grew while it was read")
+    return { _tag: "Text", text: bytes.toString("utf8", 0, length).replace(/^\ufeff/, "") }
+  } finally {
+    fs.closeSync(handle)
+  }
+}
+
+const kindOf = (info: fs.Stats): string => {
+  if (info.isDirectory()) return "a directory"
+  if (info.isFIFO()) return "a named pipe"
+  if (info.isSocket()) return "a socket"
+  return info.isSymbolicLink() ? "a symbolic link" : "a device"
+}
+
+const sizeOf = (bytes: number): string => (bytes >= 1_000_000 ? `${bytes / 1_000_000} MB` : `${bytes / 1_000} kB`)
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : String(error)
