@@ -210,6 +210,8 @@ export const make = ({ color, quiet = false, retold = false }: Options): Transcr
         return
       case "ToolCallEnded":
         return toolEnded(node, before, event)
+      case "ModelCallEnded":
+        return event.remark === undefined ? undefined : note(node, clip(event.remark, 400))
       case "ModelRetried": {
         const when = `Trying again in ${Activity.duration(event.delay)} (attempt ${event.attempt}).`
         return note(node, `${clip(event.reason)} ${when}`)

@@ -105,6 +105,8 @@ const all = () =>
       step: Schema.Number,
       finishReason: Schema.String,
       usage: Usage,
+      /** A sentence for people where the answer is less than what was sent, or was cut off at its limit. */
+      remark: Schema.optional(Schema.String),
       /** True when an interjection or a cancellation stopped it. */
       interrupted: Schema.optional(Schema.Boolean)
     }),

@@ -4,10 +4,10 @@
  * Reasoning is not sent back: servers that follow this protocol either ignore it or refuse it.
  */
 import type * as Prompt from "@effect/ai/Prompt"
-import * as Tool from "@effect/ai/Tool"
+import type * as Tool from "@effect/ai/Tool"
 import * as Either from "effect/Either"
-import * as Encoding from "effect/Encoding"
-import * as Predicate from "effect/Predicate"
+import * as FileData from "./FileData.js"
+import * as OfferedTool from "./OfferedTool.js"
 
 export type ChatMessage =
   | { readonly role: "system"; readonly content: string }
@@ -28,7 +28,7 @@ export interface FunctionCall {
 
 export interface FunctionDefinition {
   readonly type: "function"
-  readonly function: { readonly name: string; readonly description?: string; readonly parameters: object }
+  readonly function: OfferedTool.Definition
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -58,33 +58,15 @@ export const fromPrompt = (prompt: Prompt.Prompt): Either.Either<ReadonlyArray<C
     return messages
   })
 
-/** A tool as a function; computed once per tool. The left is a sentence naming a tool only its own provider can run. */
-export const fromTool = (tool: Tool.Any): Either.Either<FunctionDefinition, string> => {
-  const known = definitions.get(tool)
-  if (known !== undefined) return Either.right(known)
-  if (!Tool.isUserDefined(tool)) return Either.left(`it cannot run the provider-defined tool ${tool.name}`)
-  // The utilities of `Tool` ask for a tool with all its type parameters and read only its schema.
-  const open = tool as unknown as Tool.Tool<string, ToolConfig>
-  const description = Tool.getDescription(open)
-  const definition: FunctionDefinition = {
-    type: "function",
-    function: {
-      name: tool.name,
-      ...(description === undefined ? {} : { description }),
-      parameters: Tool.getJsonSchema(open)
-    }
-  }
-  definitions.set(tool, definition)
-  return Either.right(definition)
-}
+/** Tools as functions; the left is a sentence naming a tool that only its own provider can run. */
+export const fromTools = (tools: ReadonlyArray<Tool.Any>): Either.Either<ReadonlyArray<FunctionDefinition>, string> =>
+  Either.map(OfferedTool.sort(tools, undefined), ({ own }) =>
+    own.map((definition) => ({ type: "function", function: definition }))
+  )
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
-
-type ToolConfig = Tool.Any extends Tool.Tool<infer _Name, infer Config, infer _Requirements> ? Config : never
-
-const definitions = new WeakMap<Tool.Any, FunctionDefinition>()
 
 const userContent = (
   parts: ReadonlyArray<Prompt.UserMessagePart>
@@ -96,30 +78,18 @@ const userContent = (
 
 const contentPart = (part: Prompt.UserMessagePart): Either.Either<ContentPart, string> => {
   if (part.type === "text") return Either.right({ type: "text", text: part.text })
-  const mediaType = part.mediaType === "image/*" ? "image/jpeg" : part.mediaType
+  const mediaType = FileData.mediaType(part)
   if (mediaType.startsWith("image/")) {
-    const url = part.data instanceof URL ? part.data.href : dataUrl(mediaType, part.data)
+    const url = part.data instanceof URL ? part.data.href : FileData.dataUrl(part.data, mediaType)
     return Either.right({ type: "image_url", image_url: { url } })
   }
-  const name = part.fileName ?? mediaType
+  const name = FileData.name(part)
   if (part.data instanceof URL) return Either.left(`it cannot read ${name} from a URL`)
-  if (mediaType.startsWith("text/") || mediaType === "application/json") {
-    const text =
-      part.data instanceof Uint8Array ? Either.right(new TextDecoder().decode(part.data)) : decoded(part.data)
-    return Either.mapBoth(text, {
-      onLeft: () => `the data of ${name} is not base64`,
-      onRight: (text) => ({ type: "text", text: part.fileName === undefined ? text : `${part.fileName}:\n${text}` })
-    })
-  }
+  if (FileData.isText(mediaType)) return Either.map(FileData.text(part), (text) => ({ type: "text", text }))
   return mediaType === "application/pdf"
-    ? Either.right({ type: "file", file: { filename: name, file_data: dataUrl(mediaType, part.data) } })
-    : Either.left(`it cannot read files of the type ${mediaType} (${name})`)
+    ? Either.right({ type: "file", file: { filename: name, file_data: FileData.dataUrl(part.data, mediaType) } })
+    : Either.left(FileData.unreadable(part))
 }
-
-const decoded = (base64: string): Either.Either<string, unknown> => Encoding.decodeBase64String(base64)
-
-const dataUrl = (mediaType: string, data: string | Uint8Array): string =>
-  `data:${mediaType};base64,${typeof data === "string" ? data : Encoding.encodeBase64(data)}`
 
 const assistantMessages = (parts: ReadonlyArray<Prompt.AssistantMessagePart>): ReadonlyArray<ChatMessage> => {
   const text = parts.flatMap((part) => (part.type === "text" && part.text !== "" ? [part.text] : [])).join("\n")
@@ -130,13 +100,12 @@ const assistantMessages = (parts: ReadonlyArray<Prompt.AssistantMessagePart>): R
   return text === "" ? [] : [{ role: "assistant", content: text }]
 }
 
-// Servers parse the arguments of earlier calls, and expect an object: text that was not JSON goes back in one.
 const functionCall = (part: Prompt.ToolCallPart): FunctionCall => ({
   id: part.id,
   type: "function",
   function: {
     name: part.name,
-    arguments: JSON.stringify(Predicate.isRecord(part.params) ? part.params : { arguments: part.params })
+    arguments: JSON.stringify(OfferedTool.sentArguments(part.params))
   }
 })
 

@@ -21,6 +21,17 @@ import type * as Stream from "effect/Stream"
  */
 export type Part = Response.StreamPartEncoded
 
+/** What the end of an answer says of parts that were left out of it: a sentence without its full stop, for people. */
+export const remarkOf = (metadata: Response.ProviderMetadata | undefined): string | undefined => {
+  const remark = metadata?.[remarkKey]?.remark
+  return typeof remark === "string" ? remark : undefined
+}
+
+/** Metadata of a `finish` part that says so; see {@link remarkOf}. */
+export const remarked = (remark: string): Response.ProviderMetadata => ({ [remarkKey]: { remark } })
+
+const remarkKey = "assent"
+
 /** What a model may want to know about who is asking. */
 export interface Options {
   /** Agent path such as `main/code_reviewer`. */
@@ -87,6 +98,9 @@ export class Overloaded extends Schema.TaggedError<Overloaded>("assent/model/Ove
 /** No connection, or one that broke. Transient. */
 export class Network extends Schema.TaggedError<Network>("assent/model/Network")("Network", fields) {}
 
+/** Nobody is there: nothing listens at the address, or there is no such address. Trying again would find the same. */
+export class Unreachable extends Schema.TaggedError<Unreachable>("assent/model/Unreachable")("Unreachable", fields) {}
+
 /** The key is missing, wrong, or may not use this model. */
 export class Unauthorized extends Schema.TaggedError<Unauthorized>("assent/model/Unauthorized")(
   "Unauthorized",
@@ -109,6 +123,7 @@ export const ModelError = Schema.Union(
   RateLimited,
   Overloaded,
   Network,
+  Unreachable,
   Unauthorized,
   ContextTooLong,
   BadOutput,

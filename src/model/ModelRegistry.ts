@@ -5,8 +5,8 @@
  * const model = yield* ModelRegistry.resolve("anthropic/claude-sonnet-4-5")
  * ```
  *
- * Each provider's client is made when its first model is asked for, and its package is loaded then. Requests are not
- * repeated here: the turn does that, and reports it.
+ * The wire format of a provider is loaded when its first model is asked for. Requests are not repeated here: the turn does
+ * that, and reports it.
  */
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as Context from "effect/Context"
@@ -15,8 +15,9 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Redaction from "../core/Redaction.js"
+import * as WebAddress from "../core/WebAddress.js"
+import type * as Connection from "./Connection.js"
 import type * as Model from "./Model.js"
-import type * as Provider from "./Provider.js"
 import { type ProviderName, providers } from "./ProviderName.js"
 
 export { providers, type ProviderName }
@@ -67,46 +68,27 @@ export const make = (options: Options): Effect.Effect<Service, never, HttpClient
     const http = yield* HttpClient.HttpClient
     const known = new Map<string, Model.Service>()
     const settings = settingsOf(options)
-    // Each runs once: two sessions that ask at the same time share one client. It cannot be interrupted, or the first
-    // asker's interruption would be what all later askers get.
-    const client = (name: VendorName) => Effect.cached(Effect.uninterruptible(makeClient(name, settings, http)))
-    const clients = {
-      anthropic: yield* client("anthropic"),
-      openai: yield* client("openai"),
-      google: yield* client("google")
-    }
 
-    const build = (ref: string, provider: ProviderName, model: string): Effect.Effect<Model.Service, string> => {
-      const common = {
-        id: ref,
-        contextWindow: options.contextWindows?.[ref],
-        credentials: `Check ${settings.keyName(provider)}: it must hold a key that may use this model.`
-      }
-      switch (provider) {
-        case "anthropic":
-        case "openai":
-        case "google":
-          return Effect.gen(function* () {
-            const languageModel = yield* Effect.flatMap(clients[provider], (make) => make(model))
-            const adapter = yield* Effect.promise(() => import("./LanguageModelAdapter.js"))
-            const { redactor } = settings
-            return adapter.fromService(languageModel, { ...common, redactor, inlineReferences: provider === "google" })
-          })
-        case "openrouter":
-        case "ollama":
-        case "openai-compatible":
-          return Effect.gen(function* () {
-            const baseUrl = yield* settings.baseUrl(provider)
-            const apiKey = provider === "openrouter" ? yield* settings.needKey(provider) : settings.key(provider)
-            const chat = yield* Effect.promise(() => import("./ChatCompletions.js"))
-            return yield* Effect.provideService(
-              chat.make({ ...common, model, baseUrl: baseUrl ?? defaultBaseUrls[provider] ?? "", apiKey }),
-              HttpClient.HttpClient,
-              http
-            )
-          })
-      }
-    }
+    const build = (ref: string, provider: ProviderName, model: string): Effect.Effect<Model.Service, string> =>
+      Effect.gen(function* () {
+        const needsKey = provider !== "ollama" && provider !== "openai-compatible"
+        const apiKey = needsKey ? yield* settings.needKey(provider) : settings.key(provider)
+        const baseUrl = yield* settings.baseUrl(provider)
+        const { make } = yield* Effect.promise(formats[provider])
+        return yield* make({
+          id: ref,
+          model,
+          baseUrl,
+          apiKey,
+          contextWindow: options.contextWindows?.[ref],
+          maxOutputTokens: options.maxOutputTokens,
+          credentials: `Check ${settings.keyName(provider)}: it must hold a key that may use this model.`,
+          redactor: settings.redactor
+        }).pipe(
+          Effect.mapError((refused) => `The base URL for ${provider} ${refused.message}`),
+          Effect.provideService(HttpClient.HttpClient, http)
+        )
+      })
 
     return {
       resolve: (ref) =>
@@ -132,7 +114,21 @@ export const layer = (options: Options): Layer.Layer<ModelRegistry, never, HttpC
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-type VendorName = "anthropic" | "openai" | "google"
+/** The wire format of each provider; loaded when its first model is asked for. */
+const formats: {
+  readonly [Name in ProviderName]: () => Promise<{
+    readonly make: (
+      options: Connection.Options
+    ) => Effect.Effect<Model.Service, WebAddress.WebAddressRefused, HttpClient.HttpClient>
+  }>
+} = {
+  anthropic: () => import("./AnthropicMessages.js"),
+  openai: () => import("./OpenAiResponses.js"),
+  google: () => import("./Gemini.js"),
+  openrouter: () => import("./ChatCompletions.js"),
+  ollama: () => import("./ChatCompletions.js"),
+  "openai-compatible": () => import("./ChatCompletions.js")
+}
 
 const defaultKeyNames: Readonly<Record<ProviderName, string>> = {
   anthropic: "ANTHROPIC_API_KEY",
@@ -144,6 +140,9 @@ const defaultKeyNames: Readonly<Record<ProviderName, string>> = {
 }
 
 const defaultBaseUrls: { readonly [Name in ProviderName]?: string } = {
+  anthropic: "https://api.anthropic.com",
+  openai: "https://api.openai.com/v1",
+  google: "https://generativelanguage.googleapis.com",
   openrouter: "https://openrouter.ai/api/v1",
   ollama: "http://localhost:11434/v1"
 }
@@ -163,14 +162,13 @@ const parse = (ref: string): Effect.Effect<{ readonly provider: ProviderName; re
 }
 
 interface Settings {
-  readonly maxOutputTokens: number | undefined
   /** Knows every key: a gateway may answer for one provider with another's. */
   readonly redactor: Redaction.Redactor
   readonly keyName: (provider: ProviderName) => string
   readonly key: (provider: ProviderName) => Redacted.Redacted | undefined
   readonly needKey: (provider: ProviderName) => Effect.Effect<Redacted.Redacted, string>
-  /** The override, if it is one that can be used. */
-  readonly baseUrl: (provider: ProviderName) => Effect.Effect<string | undefined, string>
+  /** The override, if it is one that can be used; else the provider's own. */
+  readonly baseUrl: (provider: ProviderName) => Effect.Effect<string, string>
 }
 
 const settingsOf = (options: Options): Settings => {
@@ -182,7 +180,6 @@ const settingsOf = (options: Options): Settings => {
     return value === "" ? undefined : Redacted.make(value)
   }
   return {
-    maxOutputTokens: options.maxOutputTokens,
     redactor: Redaction.make(providers.flatMap((provider) => key(provider) ?? [])),
     keyName,
     key,
@@ -190,29 +187,27 @@ const settingsOf = (options: Options): Settings => {
       Effect.fromNullable(key(provider)).pipe(
         Effect.mapError(() => `There is no API key for ${provider}. Set ${keyName(provider)}, or use --model offline.`)
       ),
-    baseUrl: (provider) => {
-      const url = options.baseUrls?.[provider]
-      if (url !== undefined && url !== "") {
-        return /^https?:\/\//i.test(url) && URL.canParse(url)
-          ? Effect.succeed(url)
-          : Effect.fail(`The base URL for ${provider} is not an http or https URL.`)
-      }
-      return provider === "openai-compatible"
-        ? Effect.fail("openai-compatible needs a base URL, such as http://localhost:8080/v1. Set one with --base-url.")
-        : Effect.succeed(undefined)
-    }
+    baseUrl: (provider) =>
+      Effect.gen(function* () {
+        const given = options.baseUrls?.[provider]?.trim()
+        const url = given === undefined || given === "" ? defaultBaseUrls[provider] : given
+        if (url === undefined) {
+          return yield* Effect.fail(
+            `${provider} needs a base URL, such as http://localhost:8080/v1. Set one with --base-url.`
+          )
+        }
+        // Before anything runs: an address that is not taken is a mistake of whoever set it.
+        yield* Effect.mapError(WebAddress.parse(url), ({ message }) => `The base URL for ${provider} ${message}`)
+        return versioned(provider, url)
+      })
   }
 }
 
-const makeClient = (
-  name: VendorName,
-  settings: Settings,
-  http: HttpClient.HttpClient
-): Effect.Effect<Provider.Provider, string> =>
-  Effect.gen(function* () {
-    const apiKey = yield* settings.needKey(name)
-    const baseUrl = yield* settings.baseUrl(name)
-    const provider = yield* Effect.promise(() => import("./Provider.js"))
-    const make = provider[name]({ apiKey, baseUrl, maxOutputTokens: settings.maxOutputTokens })
-    return yield* Effect.mapError(make, (missing) => missing.message)
-  }).pipe(Effect.provideService(HttpClient.HttpClient, http))
+// Some write the version of the API at the end of the address, others leave it out.
+const versioned = (provider: ProviderName, url: string): string => {
+  const trimmed = url.replace(/\/+$/, "")
+  const version = { anthropic: "/v1", google: "/v1beta" }[provider as string]
+  if (version !== undefined) return trimmed.endsWith(version) ? trimmed.slice(0, -version.length) : trimmed
+  const isBare = provider === "openai" || provider === "ollama"
+  return isBare && new URL(trimmed).pathname === "/" && !trimmed.includes("?") ? `${trimmed}/v1` : trimmed
+}

@@ -35,6 +35,7 @@ export interface Response {
 
 /** A response with a status that is not a success. */
 export const fromResponse = (source: Source, response: Response): Model.ModelError => {
+  if (response.status === 0 || (response.status >= 300 && response.status < 400)) return redirected(source, response)
   const report = reportOf(parsed(response.body))
   return classify(source, { ...report, status: response.status, retryAfter: waitOf(response) ?? report.retryAfter })
 }
@@ -50,7 +51,9 @@ export const network = (source: Source, detail: string): Model.Network =>
   })
 
 /** The stream ended without the mark that says the model had finished. */
-export const cutOff = (source: Source): Model.Network => network(source, "the answer ended before it was complete")
+export const cutOff = (source: Source): Model.Network => network(source, incomplete)
+
+export const incomplete = "the answer ended before it was complete"
 
 /** An answer that cannot be used. */
 export const badOutput = (source: Source, detail: string): Model.BadOutput =>
@@ -85,7 +88,7 @@ export const fromAiError = (source: Source, error: AiError.AiError): Model.Model
 export const fromHttpClientError = (source: Source, error: HttpClientError.HttpClientError): Model.ModelError =>
   error._tag === "RequestError"
     ? fromRequest(source, error.reason, error.request.url, error.cause)
-    : network(source, codeOf(error.cause) ?? "the answer ended before it was complete")
+    : network(source, codeOf(error.cause) ?? incomplete)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -147,10 +150,44 @@ const lengthTexts =
   /context[ _-]?(length|window|size|limit)|prompt is too long|prompt (contains|has) \d+ tokens.*too large|token count.*exceeds|maximum number of tokens|too many (input )?tokens|reduce the length of (the|your) (messages|prompt|input)/i
 const refusalNames = /invalid_request|invalid_argument|not_found|invalid_prompt|content_filter|content_policy/i
 
-const fromRequest = (source: Source, reason: string, url: string, cause: unknown): Model.ModelError =>
-  reason === "Transport"
-    ? network(source, [hostOf(url), codeOf(cause) ?? "no connection"].join(": "))
-    : refused(source, reason === "InvalidUrl" ? "the base URL is not a URL" : "the request could not be encoded")
+const fromRequest = (source: Source, reason: string, url: string, cause: unknown): Model.ModelError => {
+  if (reason !== "Transport") {
+    return refused(source, reason === "InvalidUrl" ? "the base URL is not a URL" : "the request could not be encoded")
+  }
+  const code = codeOf(cause)
+  const text = [hostOf(url), code ?? "no connection"].join(": ")
+  const nobody = nobodyThere.find(([pattern]) => pattern.test(code ?? ""))
+  if (nobody === undefined) return network(source, text)
+  const [, what, advice] = nobody
+  return new Model.Unreachable({ model: source.model, message: sentence(source, what, { text }, advice) })
+}
+
+// What is so now will be so in a second: nothing that is worth trying again. `EAI_AGAIN` is, for a network that comes up.
+const nobodyThere: ReadonlyArray<readonly [code: RegExp, what: string, advice: string]> = [
+  [/^ECONNREFUSED$/, "nothing listens there", "Start the server, or check the base URL."],
+  [/^(ENOTFOUND|EAI_NONAME|EAI_NODATA)$/, "there is no such host", "Check the base URL and the name resolution."],
+  [
+    /^(CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)|_CERT(IFICATE)?(_|$)/,
+    "no secure connection could be made",
+    "Check the base URL and the server's certificate."
+  ],
+  [/^BAD_PORT$/, "that port is not for web servers", "Check the base URL."],
+  [/^HPE_/, "the server does not speak HTTP", "Check the base URL."]
+]
+
+/** A redirect is never followed: it would carry the key to wherever it leads. */
+const redirected = (source: Source, { headers, status }: Response): Model.ModelError => {
+  const to = headers.location
+  // Of the place only the host, which is all that a person needs to find the right address.
+  const text = to !== undefined && URL.canParse(to) ? `to ${new URL(to).host}` : undefined
+  const shown = status === 0 ? undefined : status
+  const advice = "Redirects are not followed. Set the base URL to where the API is."
+  return new Model.Refused({
+    model: source.model,
+    message: sentence(source, "the server redirects", { text, status: shown }, advice),
+    ...(shown === undefined ? {} : { status })
+  })
+}
 
 // Only the host: a URL may hold credentials in its authority, path or query.
 const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : "unknown host")
@@ -159,6 +196,7 @@ const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host :
 const codeOf = (cause: unknown): string | undefined => {
   let current = cause
   for (let depth = 0; depth < 5 && Predicate.isRecord(current); depth++) {
+    if (current.message === "bad port") return "BAD_PORT"
     if (typeof current.code === "string" && /^[A-Z][A-Z0-9_]{2,40}$/.test(current.code)) return current.code
     current = current.cause
   }

@@ -32,6 +32,8 @@ export interface Generated {
   readonly calls: ReadonlyArray<ToolCall>
   readonly finishReason: string
   readonly usage: AgentEvent.Usage
+  /** A sentence for people where the answer is less than what was sent, or was cut off at its limit. */
+  readonly remark: string | undefined
 }
 
 /** A model call: one attempt after the other until one succeeds. */
@@ -142,6 +144,7 @@ class Collector {
   private size = 0
   private finishReason: string | undefined
   private usage: AgentEvent.Usage = {}
+  private remark: string | undefined
   private room = true
 
   constructor(
@@ -172,15 +175,15 @@ class Collector {
     if (this.finishReason === "error") {
       return Effect.fail(new Model.BadOutput({ model, message: "The provider ended the answer with an error." }))
     }
-    const { finishReason, usage } = this
+    const { finishReason, remark, usage } = this
     // Copied, because an array that grew holds room for more than most answers have, and these may be held for long.
-    return Effect.succeed({ content: [...this.content], calls: [...this.calls], finishReason, usage })
+    return Effect.succeed({ content: [...this.content], calls: [...this.calls], finishReason, usage, remark })
   }
 
   partial(finishReason: "interrupted" | "error"): Generated {
     this.closeBlock()
     const content = this.content.filter((part) => part.type === "text")
-    return { content, calls: [], finishReason, usage: this.usage }
+    return { content, calls: [], finishReason, usage: this.usage, remark: undefined }
   }
 
   /** Ends the open block of text or thinking and keeps what it said. */
@@ -240,6 +243,7 @@ class Collector {
         this.finishReason = part.reason
         const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens } = part.usage
         this.usage = { inputTokens, outputTokens, cachedInputTokens, reasoningTokens }
+        if (part.metadata !== undefined || part.reason === "length") this.remark = this.remarkOf(part)
         return undefined
       }
       case "error":
@@ -250,6 +254,12 @@ class Collector {
       default:
         return undefined
     }
+  }
+
+  private remarkOf({ metadata, reason }: Extract<Model.Part, { readonly type: "finish" }>): string | undefined {
+    const leftOut = Model.remarkOf(metadata)
+    const said = [...(reason === "length" ? [cutAtLimit] : []), ...(leftOut === undefined ? [] : [`${leftOut}.`])]
+    return said.length === 0 ? undefined : this.session.redactor.text(said.join(" "))
   }
 
   private openBlock(block: Block, metadata: Prompt.ProviderOptions | undefined): undefined {
@@ -317,6 +327,8 @@ class Collector {
     if (!emit(this.session, body)) this.room = false
   }
 }
+
+const cutAtLimit = "The model's answer was cut off at the limit of its length."
 
 /**
  * What a model gave, or a sentence instead of it where everything after this would be lost in it: a text is no arguments, so

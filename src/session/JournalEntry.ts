@@ -142,7 +142,8 @@ export const JournalEntry = Schema.Union(
     step: Schema.Number,
     model: Schema.String,
     finishReason: Schema.String,
-    usage: Usage
+    usage: Usage,
+    remark: Schema.optional(Schema.String)
   }),
   Schema.TaggedStruct("TurnEnded", { correlationId: CorrelationId, end: End }),
   // calls

@@ -160,7 +160,9 @@ export class Retelling {
       this.tell({ _tag: "BlockEnded", block })
     }
     const stopped = ended.finishReason === "interrupted" ? { interrupted: true } : {}
-    this.tell({ _tag: "ModelCallEnded", model, step, usage, finishReason: ended.finishReason, ...stopped })
+    const { finishReason: reason, remark } = { remark: undefined, ...ended }
+    const remarked = remark === undefined ? {} : { remark }
+    this.tell({ _tag: "ModelCallEnded", model, step, usage, finishReason: reason, ...remarked, ...stopped })
   }
 
   /** The call before this entry said nothing that was kept. */

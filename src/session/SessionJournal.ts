@@ -11,7 +11,6 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type { CorrelationId, MessageId, SessionId, ToolCallId } from "../core/Id.js"
 import type * as Redaction from "../core/Redaction.js"
-import type { Usage } from "../event/AgentEvent.js"
 import type { Message } from "../inbox/Message.js"
 import * as Interaction from "../interaction/Interaction.js"
 import type { InteractionJournal } from "../interaction/InteractionJournal.js"
@@ -84,8 +83,8 @@ export class SessionJournal {
     }
   }
 
-  used(correlationId: CorrelationId, step: number, model: string, finishReason: string, usage: Usage): void {
-    this.journal.note({ _tag: "UsageRecorded", correlationId, step, model, finishReason, usage })
+  used(used: Omit<JournalEntry.EntryOf<"UsageRecorded">, "_tag">): void {
+    this.journal.note({ _tag: "UsageRecorded", ...used })
   }
 
   proposed(correlationId: CorrelationId, step: number, content: Content, calls: ReadonlyArray<ToolCall>): void {

@@ -205,22 +205,24 @@ export class Turn {
   }
 
   /** Tells how a model call ended. False: the bus is full. */
-  private called(model: string, { finishReason, usage }: Generated): boolean {
+  private called(model: string, { finishReason, remark, usage }: Generated): boolean {
     const { session } = this.options
     const { steps: step } = this
     TokenBudget.spend(session, { model, usage, kind: "call" })
     const { correlationId } = session.state
-    if (correlationId !== undefined) session.journal?.used(correlationId, step, model, finishReason, usage)
+    const called =
+      remark === undefined ? { model, step, finishReason, usage } : { model, step, finishReason, usage, remark }
+    if (correlationId !== undefined) session.journal?.used({ correlationId, ...called })
     return finishReason === interrupted
-      ? emit(session, { _tag: "ModelCallEnded", model, step, finishReason, usage, interrupted: true })
-      : emit(session, { _tag: "ModelCallEnded", model, step, finishReason, usage })
+      ? emit(session, { _tag: "ModelCallEnded", ...called, interrupted: true })
+      : emit(session, { _tag: "ModelCallEnded", ...called })
   }
 
   private answered(exit: Exit.Exit<Generated, ModelError>): Work {
     const { compaction, history, inbox, journal } = this.options.session
     if (Exit.isFailure(exit)) return this.unanswered(exit.cause)
     this.recoveries = 0
-    const { content, calls, finishReason, usage } = exit.value
+    const { content, calls, finishReason, remark, usage } = exit.value
     compaction.reported(usage)
     if (calls.length > 0) return this.useTools(content, calls)
     history.appendAssistant(content, { partial: finishReason === interrupted })
@@ -228,7 +230,8 @@ export class Turn {
     // A provider that pauses wants to be called again.
     if (inbox.hasSteering() || finishReason === "pause") return this.step()
     if (content.length === 0) {
-      return this.end(Failed({ error: "The model's answer was empty. Ask again.", steps: this.steps }))
+      const why = remark === undefined ? "" : ` ${remark}`
+      return this.end(Failed({ error: `The model's answer was empty.${why} Ask again.`, steps: this.steps }))
     }
     const end = Completed({ text: this.lastText(), steps: this.steps })
     return Effect.flatMap(this.tidy(end), () => (inbox.hasSteering() ? this.step() : this.end(end)))

@@ -32,6 +32,8 @@ export interface ModelServer {
   readonly play: (...scripts: ReadonlyArray<Script | ((request: Received) => Script)>) => Effect.Effect<void>
   /** The next request, in order of arrival, once its body has been read. */
   readonly received: Effect.Effect<Received>
+  /** How many requests have come. */
+  readonly count: () => number
 }
 
 export const json = (received: Received): any => JSON.parse(received.text)
@@ -57,6 +59,7 @@ export const jsonError = (status: number, body: unknown, headers: Record<string,
 
 export const make: Effect.Effect<ModelServer, never, Scope.Scope> = Effect.gen(function* () {
   const scripts: Array<Script | ((request: Received) => Script)> = []
+  let count = 0
   const requests = yield* Queue.unbounded<Received>()
   const server = createServer((request, response) => {
     const chunks: Array<Buffer> = []
@@ -73,6 +76,7 @@ export const make: Effect.Effect<ModelServer, never, Scope.Scope> = Effect.gen(f
         text: Buffer.concat(chunks).toString("utf8"),
         closed: Deferred.await(closed)
       }
+      count++
       Queue.unsafeOffer(requests, received)
       const script = scripts.shift()
       perform(
@@ -94,7 +98,8 @@ export const make: Effect.Effect<ModelServer, never, Scope.Scope> = Effect.gen(f
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     play: (...more) => Effect.sync(() => void scripts.push(...more)),
-    received: Queue.take(requests)
+    received: Queue.take(requests),
+    count: () => count
   }
 })
 

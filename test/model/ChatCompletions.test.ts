@@ -15,14 +15,14 @@ import { chatChunk } from "../kit/Wire.js"
 const setup = (extra: Partial<ChatCompletions.Options> = {}) =>
   Effect.gen(function* () {
     const server = yield* ModelServer.make
-    const model = yield* ChatCompletions.make({
+    const make = ChatCompletions.make({
       id: "local/m",
       model: "m",
       baseUrl: `${server.url}/v1`,
       apiKey: Redacted.make(key),
       ...extra
     })
-    return { model, server }
+    return { model: yield* Effect.orDie(make), server }
   })
 
 const live = (name: string, test: () => Effect.Effect<void, unknown, any>) =>

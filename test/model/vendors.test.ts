@@ -47,26 +47,13 @@ describe("malformed arguments", () => {
 
 describe("an invented tool", () => {
   for (const wire of Wires.wires) {
-    live(`is answered or corrected: ${wire.provider}`, () =>
+    live(`reaches the turn, which answers it: ${wire.provider}`, () =>
       Effect.gen(function* () {
         const { model, server } = yield* setup(wire)
         const calls = [{ id: "call_a", name: "rm_rf", args: '{"path":"/"}' }]
-        yield* server.play(
-          ModelServer.eventStream(wire.events({ text: ["Deleting."], calls })),
-          ModelServer.eventStream(wire.events({ calls })),
-          ModelServer.eventStream(wire.events({ text: ["Sorry."] }))
-        )
+        yield* server.play(ModelServer.eventStream(wire.events({ calls })))
         assert.deepStrictEqual(callsIn(yield* collect(model)), [{ name: "rm_rf", params: { path: "/" } }])
-        yield* server.received
-        const parts = yield* collect(model)
-        yield* server.received
-        if (wire.provider === "openai-compatible") {
-          // Our own client fails on nothing here: the turn answers the call.
-          assert.deepStrictEqual(callsIn(parts), [{ name: "rm_rf", params: { path: "/" } }])
-        } else {
-          assert.strictEqual(textIn(parts), "Sorry.")
-          assert.include((yield* server.received).text, "which does not exist")
-        }
+        assert.strictEqual(server.count(), 1)
       })
     )
   }
@@ -118,14 +105,17 @@ describe("anthropic", () => {
     })
   )
 
-  live("takes a stop reason that is newer than its client", () =>
+  live("takes a stop reason that is new, and says when the window is full", () =>
     Effect.gen(function* () {
       const { model, server } = yield* setup(Wires.anthropic)
-      const events = Wires.anthropic
-        .events({ text: ["a"] })
-        .map((event) => event.replace("end_turn", "model_context_window_exceeded"))
-      yield* server.play(ModelServer.eventStream(events))
-      assert.strictEqual(finishOf(yield* collect(model)).reason, "unknown")
+      for (const [stop, reason] of [
+        ["brand_new_reason", "unknown"],
+        ["model_context_window_exceeded", "length"]
+      ] as const) {
+        const events = Wires.anthropic.events({ text: ["a"] }).map((event) => event.replace("end_turn", stop))
+        yield* server.play(ModelServer.eventStream(events))
+        assert.strictEqual(finishOf(yield* collect(model)).reason, reason)
+      }
     })
   )
 })

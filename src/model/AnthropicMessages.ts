@@ -1,0 +1,169 @@
+/**
+ * A model behind Anthropic's `/v1/messages`, or a gateway that speaks the same.
+ *
+ * Thinking goes back as it came, with its signature, or the server would refuse the next turn.
+ */
+import type * as Prompt from "@effect/ai/Prompt"
+import type * as HttpClient from "@effect/platform/HttpClient"
+import type * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type * as Tool from "@effect/ai/Tool"
+import type * as WebAddress from "../core/WebAddress.js"
+import * as AnthropicReply from "./AnthropicReply.js"
+import * as Connection from "./Connection.js"
+import * as Field from "./Field.js"
+import * as FileData from "./FileData.js"
+import type * as Model from "./Model.js"
+import * as OfferedTool from "./OfferedTool.js"
+
+/** `baseUrl` goes up to and without `/v1/messages`. */
+export type Options = Connection.Options
+
+/** A model that asks the server through the client of the context. Nothing is sent before the first generation. */
+export const make = (
+  options: Options
+): Effect.Effect<Model.Service, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>
+  Connection.make(options, {
+    keyHeader: (key) => ["x-api-key", key],
+    read: AnthropicReply.make,
+    request: (prompt, tools) =>
+      Either.gen(function* () {
+        const { own, provided } = yield* OfferedTool.sort(tools, "anthropic")
+        const offered = [
+          ...own.map(({ parameters, ...rest }) => ({ ...rest, input_schema: parameters })),
+          ...provided.map(({ kind, name, settings }) => ({
+            type: kind.replace(/^computer_use_/, "computer_"),
+            name,
+            ...settings
+          }))
+        ]
+        const system = prompt.content.flatMap((message) => (message.role === "system" ? [systemBlock(message)] : []))
+        const betas = new Set(provided.flatMap(({ kind }) => betaOf(kind)))
+        return {
+          path: "/v1/messages",
+          headers: {
+            "anthropic-version": "2023-06-01",
+            ...(betas.size === 0 ? {} : { "anthropic-beta": [...betas].join(",") })
+          },
+          body: {
+            model: options.model,
+            max_tokens: options.maxOutputTokens ?? maxOutput(options.model),
+            ...(system.length === 0 ? {} : { system }),
+            messages: yield* messagesOf(prompt, tools),
+            ...(offered.length === 0 ? {} : { tools: offered }),
+            stream: true
+          }
+        }
+      })
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+// The first generation of Claude 3 refuses more than 4096; all later models take at least this.
+const maxOutput = (model: string): number => (/^claude-3-(haiku|sonnet|opus)/.test(model) ? 4096 : 8192)
+
+/** What has to be said for a tool that is not for everybody yet. */
+const betaOf = (kind: string): ReadonlyArray<string> => {
+  const [, name = "", date = ""] = /^(computer_use|bash|text_editor|code_execution)_(\d{8})$/.exec(kind) ?? []
+  const day = date.replace(/^(\d{4})(\d\d)(\d\d)$/, "$1-$2-$3")
+  if (name === "code_execution") return [`code-execution-${day}`]
+  return name === "" || date > "20250728"
+    ? []
+    : [date < "20250101" ? "computer-use-2024-10-22" : "computer-use-2025-01-24"]
+}
+
+type Block = Readonly<Record<string, unknown>>
+
+const systemBlock = ({ content, options }: Prompt.SystemMessage): Block => ({
+  type: "text",
+  text: content,
+  ...cacheOf({ options })
+})
+
+const cacheOf = ({ options }: { readonly options: Prompt.ProviderOptions }): Block => {
+  const control = options.anthropic?.cacheControl
+  return control == null ? {} : { cache_control: control }
+}
+
+/** In turns: what follows on one another from the same side is one message. */
+const messagesOf = (
+  prompt: Prompt.Prompt,
+  tools: ReadonlyArray<Tool.Any>
+): Either.Either<ReadonlyArray<Block>, string> =>
+  Either.gen(function* () {
+    const messages: Array<{ readonly role: "user" | "assistant"; readonly content: Array<Block> }> = []
+    for (const message of prompt.content) {
+      if (message.role === "system") continue
+      const role = message.role === "assistant" ? "assistant" : "user"
+      const content =
+        message.role === "assistant"
+          ? message.content.flatMap((part) => assistantBlock(part, tools))
+          : message.role === "tool"
+            ? message.content.map(resultBlock)
+            : (yield* Either.all(message.content.map(userBlock))).flat()
+      const last = messages.at(-1)
+      if (last?.role === role) last.content.push(...content)
+      else if (content.length > 0) messages.push({ role, content: [...content] })
+    }
+    const last = messages.at(-1)
+    const end = last?.content.at(-1)
+    // What the model is to go on with may not end in blanks.
+    if (last?.role === "assistant" && end?.type === "text" && typeof end.text === "string") {
+      last.content[last.content.length - 1] = { ...end, text: end.text.trimEnd() }
+    }
+    return messages
+  })
+
+/** The server refuses text that has nothing but blanks. */
+const textBlock = (text: string, part: { readonly options: Prompt.ProviderOptions }): ReadonlyArray<Block> =>
+  text.trim() === "" ? [] : [{ type: "text", text, ...cacheOf(part) }]
+
+const userBlock = (part: Prompt.UserMessagePart): Either.Either<ReadonlyArray<Block>, string> => {
+  if (part.type === "text") return Either.right(textBlock(part.text, part))
+  const mediaType = FileData.mediaType(part)
+  const isImage = mediaType.startsWith("image/")
+  if (isImage || mediaType === "application/pdf") {
+    const source =
+      part.data instanceof URL
+        ? { type: "url", url: part.data.href }
+        : { type: "base64", media_type: mediaType, data: FileData.base64(part.data) }
+    const title = isImage || part.fileName === undefined ? {} : { title: part.fileName }
+    return Either.right([{ type: isImage ? "image" : "document", source, ...title, ...cacheOf(part) }])
+  }
+  if (FileData.isText(mediaType)) return Either.map(FileData.text(part), (text) => textBlock(text, part))
+  return Either.left(FileData.unreadable(part))
+}
+
+const assistantBlock = (part: Prompt.AssistantMessagePart, tools: ReadonlyArray<Tool.Any>): ReadonlyArray<Block> => {
+  const kept = Field.record(part.options.anthropic) ?? {}
+  switch (part.type) {
+    case "text":
+      return textBlock(part.text, part)
+    case "reasoning":
+      if (kept.type === "thinking") return [{ type: "thinking", thinking: part.text, signature: kept.signature }]
+      return kept.type === "redacted_thinking" ? [{ type: "redacted_thinking", data: kept.redactedData }] : []
+    case "tool-call": {
+      const { id, name, params, providerExecuted } = part
+      // What another provider has run is nothing to this one.
+      if (providerExecuted && kept.type !== "server_tool_use") return []
+      const type = providerExecuted ? "server_tool_use" : "tool_use"
+      return [
+        { type, id, name: OfferedTool.named(tools, name), input: OfferedTool.sentArguments(params), ...cacheOf(part) }
+      ]
+    }
+    case "tool-result":
+      return typeof kept.type === "string" ? [{ type: kept.type, tool_use_id: part.id, content: part.result }] : []
+    default:
+      return []
+  }
+}
+
+const resultBlock = (part: Prompt.ToolResultPart): Block => ({
+  type: "tool_result",
+  tool_use_id: part.id,
+  content: JSON.stringify(part.result) ?? "null",
+  is_error: part.isFailure,
+  ...cacheOf(part)
+})

@@ -1,0 +1,300 @@
+/**
+ * A model behind an HTTP server that streams what it says: one request, and its events until the answer is complete.
+ *
+ * What all formats have in common is here, so that all of them fail alike: redirects are not followed, a web page is named
+ * as one, a server that does not stream is read as well, and the key is in the headers of the request and nowhere else.
+ */
+import type * as Prompt from "@effect/ai/Prompt"
+import type * as Tool from "@effect/ai/Tool"
+import * as Sse from "@effect/experimental/Sse"
+import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
+import * as HttpBody from "@effect/platform/HttpBody"
+import * as HttpClient from "@effect/platform/HttpClient"
+import type * as HttpClientError from "@effect/platform/HttpClientError"
+import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Stream from "effect/Stream"
+import * as ForeignJson from "../core/ForeignJson.js"
+import * as Id from "../core/Id.js"
+import * as Redaction from "../core/Redaction.js"
+import * as WebAddress from "../core/WebAddress.js"
+import { Answer } from "./Answer.js"
+import type * as Model from "./Model.js"
+import * as ProviderError from "./ProviderError.js"
+
+export interface Options {
+  /** `provider/model`, for people, events and the ledger. */
+  readonly id: string
+  /** The model as the server calls it. */
+  readonly model: string
+  /** Up to and without the part of the path that names an operation, such as `http://localhost:11434/v1`. */
+  readonly baseUrl: string
+  /** Absent: no header with a key is sent. */
+  readonly apiKey?: Redacted.Redacted | undefined
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly contextWindow?: number | undefined
+  /** The most tokens one reply may have. Default: the server's. */
+  readonly maxOutputTokens?: number | undefined
+  /** What to do when the key is refused, such as `Check OPENROUTER_API_KEY.` */
+  readonly credentials?: string | undefined
+  /** Knows keys beside the one that is sent: a gateway may answer for one provider with another's. */
+  readonly redactor?: Redaction.Redactor | undefined
+}
+
+/** What a generation is asked with. */
+export interface Request {
+  /** Behind the base URL; may have a query. */
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly body: object
+}
+
+/** Reads the events of one reply, and says what they mean to its {@link Answer}. */
+export interface Reader {
+  /** Takes what one event holds. Never throws, whatever that is. */
+  readonly take: (event: Readonly<Record<string, unknown>>) => void
+  /** The stream has ended, or a mark said that nothing follows. */
+  readonly end: (marked: boolean) => void
+}
+
+/** A wire format. */
+export interface Protocol {
+  /** A sentence instead, naming what the format cannot carry. May throw where the prompt cannot be written as JSON. */
+  readonly request: (prompt: Prompt.Prompt, tools: ReadonlyArray<Tool.Any>) => Either.Either<Request, string>
+  readonly keyHeader: (key: string) => readonly [name: string, value: string]
+  readonly read: (answer: Answer, tools: ReadonlyArray<Tool.Any>) => Reader
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A model that asks the server through the client of the context. Nothing is sent before the first generation. */
+export const make = (
+  options: Options,
+  protocol: Protocol
+): Effect.Effect<Model.Service, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>
+  Effect.gen(function* () {
+    const base = yield* WebAddress.parse(options.baseUrl)
+    const http = yield* HttpClient.HttpClient
+    // No spans and no trace headers: a vendor has no business with either, and a span would record the headers.
+    const client = http.pipe(
+      HttpClient.withTracerPropagation(false),
+      HttpClient.withTracerDisabledWhen(() => true)
+    )
+    const source: ProviderError.Source = {
+      model: options.id,
+      redactor: options.redactor ?? redactorOf(options),
+      credentials: options.credentials
+    }
+    return {
+      id: options.id,
+      contextWindow: options.contextWindow,
+      stream: (prompt, tools) =>
+        Stream.unwrapScoped(
+          Effect.gen(function* () {
+            const ids = yield* Id.IdGenerator
+            const sent = yield* requestOf(options, protocol, base, source, prompt, tools)
+            const response = yield* Effect.mapError(unredirected(client.execute(sent)), (error) =>
+              ProviderError.fromHttpClientError(source, error)
+            )
+            if (response.status >= 200 && response.status < 300) {
+              const answer = new Answer(source, () => ids.unsafeNext("call"))
+              return parts(response, answer, protocol.read(answer, tools))
+            }
+            // The body of a redirect says nothing; one that cannot be read says nothing either, and the status still does.
+            const { headers, status } = response
+            const redirects = status === 0 || (status >= 300 && status < 400)
+            const body = redirects ? undefined : yield* Effect.orElseSucceed(response.text, () => undefined)
+            return yield* Effect.fail(ProviderError.fromResponse(source, { status, headers, body }))
+          })
+        )
+    }
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const redactorOf = ({ apiKey, headers = {} }: Options): Redaction.Redactor =>
+  Redaction.make([
+    ...(apiKey === undefined ? [] : [apiKey]),
+    ...Object.entries(headers).flatMap(([name, value]) => (/auth|key|token/i.test(name) ? [value] : []))
+  ])
+
+const requestOf = (
+  options: Options,
+  protocol: Protocol,
+  base: URL,
+  source: ProviderError.Source,
+  prompt: Prompt.Prompt,
+  tools: ReadonlyArray<Tool.Any>
+): Effect.Effect<HttpClientRequest.HttpClientRequest, Model.ModelError> =>
+  Effect.gen(function* () {
+    const asked = yield* Effect.flatten(
+      Effect.try({ try: () => protocol.request(prompt, tools), catch: () => notJson })
+    )
+    const body = yield* Effect.mapError(HttpBody.json(asked.body), () => notJson)
+    return HttpClientRequest.post(addressOf(base, asked.path)).pipe(
+      HttpClientRequest.setHeaders(asked.headers ?? {}),
+      HttpClientRequest.setHeaders(options.headers ?? {}),
+      HttpClientRequest.accept("text/event-stream"),
+      (request) =>
+        options.apiKey === undefined
+          ? request
+          : HttpClientRequest.setHeader(request, ...protocol.keyHeader(Redacted.value(options.apiKey))),
+      HttpClientRequest.setBody(body)
+    )
+  }).pipe(Effect.mapError((detail) => ProviderError.refused(source, detail)))
+
+const notJson = "the conversation cannot be written as JSON"
+
+/** What a base URL says behind a question mark goes with every request. */
+const addressOf = (base: URL, path: string): string => {
+  const [pathname = "", query] = path.split("?")
+  const url = new URL(base)
+  url.pathname = url.pathname.replace(/\/+$/, "") + pathname
+  if (query !== undefined) url.search = url.search === "" ? query : `${url.search}&${query}`
+  url.hash = ""
+  return url.href
+}
+
+// A redirect would carry the key to wherever it leads. Of the clients of the platform only the one over `fetch` follows one.
+const unredirected = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.mapInputContext(effect, (context: Context.Context<R>) => {
+    const init = Option.getOrUndefined(Context.getOption(context, FetchHttpClient.RequestInit))
+    return Context.add(context, FetchHttpClient.RequestInit, { ...init, redirect: "manual" })
+  })
+
+const parts = (
+  response: HttpClientResponse.HttpClientResponse,
+  answer: Answer,
+  reader: Reader
+): Stream.Stream<Model.Part, Model.ModelError> => {
+  // What came before a failure in the same read is still passed on.
+  const passed = (): Stream.Stream<Model.Part, Model.ModelError> => {
+    const taken = Stream.fromIterable(answer.taken())
+    return answer.broken === undefined ? taken : Stream.concat(taken, Stream.fail(answer.broken))
+  }
+  const read = Stream.flatMap(events(response, answer.source), (batch) => {
+    for (const event of batch) if (!answer.isFinished && answer.broken === undefined) take(answer, reader, event)
+    return passed()
+  })
+  const ended = Stream.suspend(() => {
+    if (answer.broken === undefined) reader.end(false)
+    if (answer.broken === undefined) answer.cutOff()
+    return passed()
+  })
+  // Once it is known why the model stopped, everything it said has come; a connection that breaks then breaks nothing.
+  const complete = Stream.catchAll(Stream.concat(read, ended), (error) => {
+    if (answer.broken === undefined) reader.end(false)
+    return answer.isFinished ? Stream.fromIterable(answer.taken()) : Stream.fail(error)
+  })
+  return Stream.takeUntil(complete, (part) => part.type === "finish")
+}
+
+interface Event {
+  readonly name: string | undefined
+  readonly data: string
+}
+
+const take = (answer: Answer, reader: Reader, { data, name }: Event): void => {
+  const text = data.trim()
+  if (text === "") return
+  if (text === "[DONE]") {
+    reader.end(true)
+    if (!answer.isFinished && answer.broken === undefined)
+      answer.fail(ProviderError.badOutput(answer.source, "it is empty"))
+    return
+  }
+  answer.event()
+  // Not looked at for its depth: whatever is kept of it is, and one call too deep is not worth the whole answer.
+  const json = Either.try((): unknown => JSON.parse(text))
+  if (Either.isLeft(json)) {
+    return answer.fail(
+      name === "error"
+        ? ProviderError.fromReported(answer.source, text)
+        : ProviderError.badOutput(answer.source, "a part of it is not JSON")
+    )
+  }
+  // A server that was not asked to stream may send all its events as one list.
+  for (const event of Array.isArray(json.right) ? json.right : [json.right]) {
+    if (typeof event !== "object" || event === null || Array.isArray(event))
+      answer.leaveOut("an event that is no object")
+    else if (answer.broken === undefined) reader.take(event)
+  }
+}
+
+/** The events of the response, as many at a time as one read of the connection brought. */
+const events = (
+  response: HttpClientResponse.HttpClientResponse,
+  source: ProviderError.Source
+): Stream.Stream<ReadonlyArray<Event>, Model.ModelError> => {
+  const failed = (error: HttpClientError.ResponseError) => ProviderError.fromHttpClientError(source, error)
+  if ((response.headers["content-type"] ?? "").includes("text/html")) {
+    return Stream.fail(ProviderError.badOutput(source, aWebPage))
+  }
+  const body = new Body((response.headers["content-type"] ?? "").includes("event-stream"))
+  const read = (taken: Either.Either<ReadonlyArray<Event>, string>) =>
+    Either.mapLeft(taken, (detail) => ProviderError.badOutput(source, detail))
+  return response.stream.pipe(
+    Stream.mapError(failed),
+    Stream.decodeText(),
+    Stream.mapEffect((text) => read(body.take(text))),
+    Stream.concat(Stream.suspend(() => Stream.fromEffect(read(body.end()))))
+  )
+}
+
+const aWebPage = "it is a web page; is the base URL right?"
+
+/** A body as events, by what it begins with: servers that do not stream, and those behind a proxy, say any type. */
+class Body {
+  /** `declared`: the server calls it a stream of events, so that one without any was cut off. */
+  constructor(private readonly declared: boolean) {}
+
+  private kind: "events" | "json" | undefined
+  private text = ""
+  private taken: Array<Event> = []
+  private any = false
+  private readonly parser = Sse.makeParser((event) => {
+    if (event._tag === "Event") this.taken.push({ name: event.event, data: event.data })
+  })
+
+  take(text: string): Either.Either<ReadonlyArray<Event>, string> {
+    if (this.kind === "events") return this.feed(text)
+    this.text += text
+    if (this.kind === undefined) {
+      const first = this.text.trimStart().charAt(0)
+      if (first === "") return Either.right([])
+      if (first === "<") return Either.left(aWebPage)
+      this.kind = first === "{" || first === "[" ? "json" : "events"
+      if (this.kind === "events") return this.feed(this.text)
+    }
+    return this.text.length > ForeignJson.maxSize ? Either.left("it is too large") : Either.right([])
+  }
+
+  end(): Either.Either<ReadonlyArray<Event>, string> {
+    if (this.kind === undefined) return Either.right([])
+    if (this.kind === "json") return Either.right([{ name: undefined, data: this.text }])
+    // Some servers leave out the empty line after the last event.
+    const last = this.feed("\n\n")
+    return Either.isRight(last) && !this.any && !this.declared
+      ? Either.left("it is no stream of events; is the base URL right?")
+      : last
+  }
+
+  private feed(text: string): Either.Either<ReadonlyArray<Event>, string> {
+    this.text = ""
+    if (this.parser.feed(text) !== undefined) return Either.left("an event is too large")
+    const { taken } = this
+    this.any ||= taken.length > 0
+    this.taken = []
+    return Either.right(taken)
+  }
+}

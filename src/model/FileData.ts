@@ -1,0 +1,36 @@
+/** Files in a prompt, as wire formats carry them. */
+import type * as Prompt from "@effect/ai/Prompt"
+import * as Either from "effect/Either"
+import * as Encoding from "effect/Encoding"
+
+/** Of images of which only that is known, the usual one. */
+export const mediaType = ({ mediaType }: Prompt.FilePart): string =>
+  mediaType === "image/*" ? "image/jpeg" : mediaType
+
+export const isText = (mediaType: string): boolean => mediaType.startsWith("text/") || mediaType === "application/json"
+
+export const name = ({ fileName, mediaType }: Prompt.FilePart): string => fileName ?? mediaType
+
+/** A string is base64 already. */
+export const base64 = (data: string | Uint8Array): string =>
+  typeof data === "string" ? data : Encoding.encodeBase64(data)
+
+export const dataUrl = (data: string | Uint8Array, mediaType: string): string =>
+  `data:${mediaType};base64,${base64(data)}`
+
+/** What a text file says, below its name; the left is a sentence. */
+export const text = (part: Prompt.FilePart): Either.Either<string, string> => {
+  if (part.data instanceof URL) return Either.left(`it cannot read ${name(part)} from a URL`)
+  const text =
+    part.data instanceof Uint8Array
+      ? Either.right(new TextDecoder().decode(part.data))
+      : Encoding.decodeBase64String(part.data)
+  return Either.mapBoth(text, {
+    onLeft: () => `the data of ${name(part)} is not base64`,
+    onRight: (read) => (part.fileName === undefined ? read : `${part.fileName}:\n${read}`)
+  })
+}
+
+/** Why a file cannot be sent. */
+export const unreadable = (part: Prompt.FilePart): string =>
+  `it cannot read files of the type ${mediaType(part)} (${name(part)})`

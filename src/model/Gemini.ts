@@ -1,0 +1,139 @@
+/**
+ * A model behind Google's `streamGenerateContent`, or a gateway that speaks the same.
+ *
+ * Signatures of thoughts go back with the parts they came with.
+ */
+import type * as Prompt from "@effect/ai/Prompt"
+import type * as HttpClient from "@effect/platform/HttpClient"
+import type * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Predicate from "effect/Predicate"
+import type * as Tool from "@effect/ai/Tool"
+import type * as WebAddress from "../core/WebAddress.js"
+import * as Connection from "./Connection.js"
+import * as Field from "./Field.js"
+import * as FileData from "./FileData.js"
+import * as GeminiReply from "./GeminiReply.js"
+import * as GeminiSchema from "./GeminiSchema.js"
+import type * as Model from "./Model.js"
+import * as OfferedTool from "./OfferedTool.js"
+
+/** `baseUrl` goes up to and without `/v1beta`. */
+export type Options = Connection.Options
+
+/** A model that asks the server through the client of the context. Nothing is sent before the first generation. */
+export const make = (
+  options: Options
+): Effect.Effect<Model.Service, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>
+  Connection.make(options, {
+    keyHeader: (key) => ["x-goog-api-key", key],
+    read: GeminiReply.make,
+    request: (prompt, tools) =>
+      Either.gen(function* () {
+        const { own, provided } = yield* OfferedTool.sort(tools, "google")
+        const functions = own.map(functionOf)
+        const offered = [
+          ...(functions.length === 0 ? [] : [{ functionDeclarations: functions }]),
+          ...provided.map(({ kind, settings }) => ({ [camelCase(kind)]: settings }))
+        ]
+        const { contents, system } = yield* contentsOf(prompt, tools)
+        // Gemma knows no instructions beside the conversation.
+        const isGemma = options.model.toLowerCase().startsWith("gemma-")
+        const instructed = system.length > 0 && !isGemma ? { systemInstruction: { parts: system } } : {}
+        return {
+          path: `/v1beta/models/${options.model.replace(/^models\//, "")}:streamGenerateContent?alt=sse`,
+          body: {
+            ...instructed,
+            contents: isGemma && system.length > 0 ? [{ role: "user", parts: system }, ...contents] : contents,
+            ...(offered.length === 0 ? {} : { tools: offered }),
+            ...(options.maxOutputTokens === undefined
+              ? {}
+              : { generationConfig: { maxOutputTokens: options.maxOutputTokens } })
+          }
+        }
+      })
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+type Part = Readonly<Record<string, unknown>>
+
+interface Content {
+  readonly role: "user" | "model"
+  readonly parts: ReadonlyArray<Part>
+}
+
+const camelCase = (name: string): string => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+
+/** The API takes no object that has no properties. */
+const functionOf = ({ parameters, ...rest }: OfferedTool.Definition): Part => {
+  const schema = GeminiSchema.fromJsonSchema(parameters)
+  return Object.keys(Field.record(schema.properties) ?? {}).length === 0 ? rest : { ...rest, parameters: schema }
+}
+
+const contentsOf = (
+  prompt: Prompt.Prompt,
+  tools: ReadonlyArray<Tool.Any>
+): Either.Either<{ readonly system: ReadonlyArray<Part>; readonly contents: ReadonlyArray<Content> }, string> =>
+  Either.gen(function* () {
+    const system: Array<Part> = []
+    const contents: Array<Content> = []
+    for (const message of prompt.content) {
+      switch (message.role) {
+        case "system":
+          system.push({ text: message.content })
+          break
+        case "user":
+          contents.push({ role: "user", parts: yield* Either.all(message.content.map(userPart)) })
+          break
+        case "assistant":
+          contents.push({ role: "model", parts: message.content.flatMap((part) => modelPart(part, tools)) })
+          break
+        case "tool":
+          contents.push({ role: "user", parts: message.content.map((part) => responsePart(part, tools)) })
+          break
+      }
+    }
+    return { system, contents: contents.filter(({ parts }) => parts.length > 0) }
+  })
+
+const userPart = (part: Prompt.UserMessagePart): Either.Either<Part, string> => {
+  if (part.type === "text") return Either.right({ text: part.text })
+  const mimeType = FileData.mediaType(part)
+  if (part.data instanceof URL) return Either.right({ fileData: { mimeType, fileUri: part.data.href } })
+  if (FileData.isText(mimeType)) return Either.map(FileData.text(part), (text) => ({ text }))
+  return Either.right({ inlineData: { mimeType, data: FileData.base64(part.data) } })
+}
+
+const modelPart = (part: Prompt.AssistantMessagePart, tools: ReadonlyArray<Tool.Any>): ReadonlyArray<Part> => {
+  const kept = Field.record(part.options.google) ?? {}
+  const signature = kept.thoughtSignature == null ? {} : { thoughtSignature: kept.thoughtSignature }
+  switch (part.type) {
+    case "text":
+      return part.text === "" ? [] : [{ text: part.text, ...signature }]
+    case "reasoning":
+      return part.text === "" ? [] : [{ text: part.text, thought: true, ...signature }]
+    case "tool-call": {
+      const { id, params, providerExecuted } = part
+      if (providerExecuted) return kept.part === "executableCode" ? [{ executableCode: params }] : []
+      const name = OfferedTool.named(tools, part.name)
+      const called = { ...(kept.hasId === true ? { id } : {}), name, args: OfferedTool.sentArguments(params) }
+      return [{ functionCall: called, ...signature }]
+    }
+    case "tool-result":
+      return kept.part === "codeExecutionResult" ? [{ codeExecutionResult: part.result }] : []
+    default:
+      return []
+  }
+}
+
+/** The API takes only objects as results. */
+const responsePart = ({ id, name, result }: Prompt.ToolResultPart, tools: ReadonlyArray<Tool.Any>): Part => ({
+  functionResponse: {
+    id,
+    name: OfferedTool.named(tools, name),
+    response: Predicate.isRecord(result) ? result : { result: result ?? null }
+  }
+})

@@ -1,0 +1,117 @@
+/**
+ * Reads the reply of a `streamGenerateContent` server.
+ *
+ * Every event is a whole response with the parts that are new. What ends it is a reason to finish; reasons that are newer
+ * than this file end it as well, and calls are calls whatever the reason is.
+ */
+import type * as Response from "@effect/ai/Response"
+import type * as Tool from "@effect/ai/Tool"
+import * as Answer from "./Answer.js"
+import type * as Connection from "./Connection.js"
+import * as Field from "./Field.js"
+import * as OfferedTool from "./OfferedTool.js"
+import * as ProviderError from "./ProviderError.js"
+
+export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Connection.Reader => {
+  let reason: string | undefined
+  let usage = Answer.unknownUsage
+  /** Code that the provider runs, until its result. */
+  let running: string | undefined
+
+  const signed = (part: Fields, more: Fields = {}): Answer.Metadata | undefined => {
+    const thoughtSignature = Field.name(part.thoughtSignature)
+    const google = { ...(thoughtSignature === undefined ? {} : { thoughtSignature }), ...more }
+    return Object.keys(google).length === 0 ? undefined : { google }
+  }
+
+  const takeCall = (part: Fields, called: Fields) => {
+    const named = Field.name(called.name)
+    if (named === undefined) return answer.leaveOut("a function call without a name")
+    const id = Field.name(called.id)
+    const metadata = signed(part, id === undefined ? {} : { hasId: true })
+    const call = answer.call(id, OfferedTool.registered(tools, named) ?? named, metadata)
+    answer.argue(call, Answer.written(called.args))
+    answer.end(call)
+  }
+
+  const takePart = (part: Fields) => {
+    const text = Field.text(part.text)
+    const called = Field.record(part.functionCall)
+    const code = Field.record(part.executableCode)
+    const ran = Field.record(part.codeExecutionResult)
+    const codeTool = OfferedTool.registered(tools, "code_execution")
+    if (called !== undefined) takeCall(part, called)
+    else if (text !== undefined) {
+      const block = part.thought === true ? "reasoning" : "text"
+      const metadata = signed(part)
+      if (text !== "") answer.say(block, text, metadata)
+      // The signature of what was said before may come alone.
+      else if (metadata !== undefined) answer.keep("text", metadata)
+    } else if (code !== undefined && codeTool !== undefined) {
+      running = answer.executed({ id: undefined, name: codeTool, params: code }, { google: { part: "executableCode" } })
+    } else if (ran !== undefined && codeTool !== undefined && running !== undefined) {
+      const isFailure = ran.outcome !== undefined && ran.outcome !== "OUTCOME_OK"
+      answer.result(
+        { id: running, name: codeTool, result: ran, isFailure },
+        { google: { part: "codeExecutionResult" } }
+      )
+      running = undefined
+    } else {
+      const kinds = Object.keys(part).filter((key) => key !== "thoughtSignature" && key !== "thought")
+      const type = Field.name(Field.record(part.inlineData)?.mimeType)
+      if (kinds.length > 0) answer.leaveOut(type === undefined ? kinds[0] : `${kinds[0]} ${type}`)
+    }
+  }
+
+  return {
+    take: (event) => {
+      if (event.error != null) return answer.fail(ProviderError.fromReported(answer.source, event))
+      answer.begin(event.responseId, event.modelVersion)
+      const counted = Field.record(event.usageMetadata)
+      if (counted !== undefined) usage = usageOf(counted)
+      const candidate = Field.records(event.candidates).find(({ index }) => (Field.number(index) ?? 0) === 0)
+      if (candidate === undefined) {
+        const feedback = Field.record(event.promptFeedback)
+        const blocked = Field.name(feedback?.blockReason)
+        if (blocked !== undefined) {
+          return answer.fail(ProviderError.refused(answer.source, `the prompt was blocked: ${blocked}`))
+        }
+        if (counted === undefined && feedback === undefined) answer.leaveOut(Object.keys(event)[0])
+        return
+      }
+      for (const part of Field.records(Field.record(candidate.content)?.parts)) takePart(part)
+      // Some models give a reason with every event: only the end of the stream is the end.
+      reason = Field.name(candidate.finishReason) ?? reason
+    },
+    end: () => {
+      if (reason !== undefined) answer.finish(reasonOf(reason), usage)
+    }
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+type Fields = Readonly<Record<string, unknown>>
+
+const reasons: ReadonlyArray<readonly [RegExp, Response.FinishReason]> = [
+  [/^STOP$/, "stop"],
+  [/^MAX_TOKENS$/, "length"],
+  [/^FINISH_REASON_UNSPECIFIED$/, "unknown"],
+  // The model wrote a call that nobody can read, or one that the provider does not hand on.
+  [/^(MALFORMED_|UNEXPECTED_|TOO_MANY_|MISSING_)/, "error"],
+  [/SAFETY|RECITATION|PROHIBITED|^(BLOCKLIST|SPII|LANGUAGE)$/, "content-filter"]
+]
+
+const reasonOf = (reason: string): Response.FinishReason =>
+  reasons.find(([pattern]) => pattern.test(reason))?.[1] ?? "other"
+
+const usageOf = (usage: Fields): Answer.Usage =>
+  Answer.usage({
+    input: Field.number(usage.promptTokenCount),
+    output: Field.number(usage.candidatesTokenCount),
+    total: Field.number(usage.totalTokenCount),
+    reasoning: Field.number(usage.thoughtsTokenCount),
+    cached: Field.number(usage.cachedContentTokenCount)
+  })

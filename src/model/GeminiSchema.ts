@@ -1,0 +1,94 @@
+/**
+ * JSON Schema as Gemini takes it: a part of OpenAPI's, with types in capitals and without references.
+ *
+ * What it has no word for is left out, so that a schema accepts more there than its tool does; the tool's own decoder
+ * still refuses what it does not take.
+ */
+import * as Field from "./Field.js"
+import * as LenientTool from "./LenientTool.js"
+
+export type GeminiSchema = Readonly<Record<string, unknown>>
+
+export const fromJsonSchema = (schema: object): GeminiSchema => convert(LenientTool.inlineReferences(schema))
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const types = new Set(["string", "number", "integer", "boolean", "array", "object", "null"])
+
+const convert = (value: unknown): GeminiSchema => {
+  const schema = Field.record(value) ?? {}
+  const told = pick(schema, ["title", "description"])
+  const options = [...Field.list(schema.anyOf), ...Field.list(schema.oneOf)]
+  const named = [schema.type].flat().filter((type) => typeof type === "string" && types.has(type))
+  const isNull = (option: unknown) => Field.record(option)?.type === "null"
+  if (options.length > 0) {
+    const rest = options.filter((option) => !isNull(option)).map(convert)
+    const nullable = rest.length < options.length ? { nullable: true } : {}
+    const [only] = rest
+    return rest.length === 1 ? { ...only, ...told, ...nullable } : { anyOf: rest, ...told, ...nullable }
+  }
+  const nullable = named.length > 1 && named.includes("null") ? { nullable: true } : {}
+  const values = schema.const === undefined ? Field.list(schema.enum) : [schema.const]
+  if (values.length > 0) {
+    // It takes texts only.
+    const type = values.every((one) => typeof one === "number")
+      ? "NUMBER"
+      : values.every(isBoolean)
+        ? "BOOLEAN"
+        : "STRING"
+    return { type, ...(type === "STRING" ? { enum: values.map(String) } : {}), ...told, ...nullable }
+  }
+  const type = named.find((one) => one !== "null") ?? named[0]
+  switch (type) {
+    case "string":
+      return {
+        type: "STRING",
+        ...told,
+        ...lengths(schema, "minLength", "maxLength"),
+        ...pick(schema, ["pattern"]),
+        ...nullable
+      }
+    case "number":
+    case "integer":
+      return { type: type.toUpperCase(), ...told, ...pick(schema, ["minimum", "maximum"]), ...nullable }
+    case "boolean":
+    case "null":
+      return { type: type.toUpperCase(), ...told, ...nullable }
+    case "array": {
+      // Of a list of fixed places the first stands for all.
+      const items = Array.isArray(schema.items) ? schema.items[0] : (schema.items ?? Field.list(schema.prefixItems)[0])
+      const bounds = lengths(schema, "minItems", "maxItems")
+      return {
+        type: "ARRAY",
+        ...told,
+        ...bounds,
+        items: items === undefined ? { type: "STRING" } : convert(items),
+        ...nullable
+      }
+    }
+    default: {
+      const properties = Object.entries(Field.record(schema.properties) ?? {})
+      const required = Field.list(schema.required)
+      return {
+        type: "OBJECT",
+        ...told,
+        ...(properties.length === 0
+          ? {}
+          : { properties: Object.fromEntries(properties.map(([key, one]) => [key, convert(one)])) }),
+        ...(required.length === 0 ? {} : { required }),
+        ...nullable
+      }
+    }
+  }
+}
+
+const isBoolean = (value: unknown): boolean => typeof value === "boolean"
+
+const pick = (schema: Readonly<Record<string, unknown>>, keys: ReadonlyArray<string>): GeminiSchema =>
+  Object.fromEntries(keys.flatMap((key) => (schema[key] == null || schema[key] === "" ? [] : [[key, schema[key]]])))
+
+/** Counts are texts on this wire. */
+const lengths = (schema: Readonly<Record<string, unknown>>, ...keys: ReadonlyArray<string>): GeminiSchema =>
+  Object.fromEntries(Object.entries(pick(schema, keys)).map(([key, value]) => [key, String(value)]))

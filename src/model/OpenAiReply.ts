@@ -1,0 +1,274 @@
+/**
+ * Reads the reply of a `/responses` server.
+ *
+ * It says most things three times: in deltas, at the end of an item, and in the whole response at the end. Whichever
+ * comes first is told, and what the later ones have beyond it. So it does not matter which of them a server leaves out,
+ * or whether it numbers its events.
+ */
+import type * as Response from "@effect/ai/Response"
+import type * as Tool from "@effect/ai/Tool"
+import * as Answer from "./Answer.js"
+import type * as Connection from "./Connection.js"
+import * as Field from "./Field.js"
+import * as OfferedTool from "./OfferedTool.js"
+import * as ProviderError from "./ProviderError.js"
+
+export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Connection.Reader => {
+  const items: Array<Item> = []
+  let ended = false
+
+  /** The item that an event is about: by its id, else by its place, else the last. */
+  const itemOf = (event: Fields): Item | undefined => {
+    const id = Field.name(event.item_id)
+    const index = Field.number(event.output_index)
+    const named = id === undefined ? undefined : items.findLast((item) => item.id === id)
+    if (named !== undefined) return named
+    const placed = index === undefined ? undefined : items.findLast((item) => item.index === index)
+    // Some servers give an item another id in each of its events.
+    return placed ?? (id === undefined && index === undefined ? items.at(-1) : undefined)
+  }
+
+  /** The item, made when nothing was heard of it before. */
+  const known = (fields: Fields, index: number | undefined, isLast = false): Item => {
+    const id = Field.name(fields.id)
+    const callId = Field.name(fields.call_id)
+    const alike = items.filter((item) => item.type === fields.type)
+    // Some servers give an item another id in each of its events; the id of a call is always the same.
+    const same =
+      (id === undefined ? undefined : alike.find((item) => item.id === id)) ??
+      (callId === undefined ? undefined : alike.find((item) => item.callId === callId)) ??
+      (index === undefined
+        ? undefined
+        : alike.find((item) => item.index === index && (callId === undefined || item.callId === undefined)))
+    const found = same ?? (isLast && id === undefined && index === undefined ? alike.at(-1) : undefined)
+    if (found !== undefined) return found
+    const item: Item = {
+      type: Field.text(fields.type) ?? "",
+      id,
+      callId,
+      index,
+      said: "",
+      done: false,
+      call: undefined
+    }
+    items.push(item)
+    return item
+  }
+
+  const metadataOf = ({ id }: Item): Answer.Metadata | undefined =>
+    id === undefined ? undefined : { openai: { itemId: id } }
+
+  const say = (item: Item, block: Answer.Block, text: string) => {
+    if (text === "") return
+    if (item.said === "") answer.begins(block, metadataOf(item))
+    item.said += text
+    answer.say(block, text)
+  }
+
+  /** What the whole text has beyond what was said of it. */
+  const sayWhole = (item: Item, block: Answer.Block, text: string) => {
+    if (text.startsWith(item.said)) say(item, block, text.slice(item.said.length))
+  }
+
+  const callOf = (item: Item, fields: Fields): Answer.Call => {
+    const named = Field.name(fields.name) ?? ""
+    const name = OfferedTool.registered(tools, named) ?? named
+    item.call ??= answer.call(item.callId ?? item.id, name, metadataOf(item))
+    answer.name(item.call, name)
+    return item.call
+  }
+
+  const added = (fields: Fields, index: number | undefined) => {
+    const item = known(fields, index)
+    if (item.done) return
+    if (fields.type === "function_call") answer.argue(callOf(item, fields), Field.text(fields.arguments) ?? "")
+  }
+
+  const done = (fields: Fields, index: number | undefined, isLast = false) => {
+    const item = known(fields, index, isLast)
+    if (item.done) return
+    item.done = true
+    switch (fields.type) {
+      case "message": {
+        for (const part of Field.records(fields.content)) {
+          const isText = part.type === "output_text" || part.type === "text" || part.type === "refusal"
+          if (!isText) answer.leaveOut(part.type)
+        }
+        sayWhole(item, "text", textsOf(fields.content))
+        return answer.close()
+      }
+      case "reasoning": {
+        sayWhole(item, "reasoning", textsOf(fields.summary) || textsOf(fields.content))
+        // Without words it is kept all the same: the server wants to see it again.
+        if (item.said === "" && item.id !== undefined) answer.begins("reasoning", metadataOf(item))
+        const encryptedContent = Field.name(fields.encrypted_content)
+        return answer.close(
+          encryptedContent === undefined ? undefined : { openai: { itemId: item.id, encryptedContent } }
+        )
+      }
+      case "function_call": {
+        const call = callOf(item, fields)
+        const whole = Field.text(fields.arguments)
+        if (whole !== undefined && whole !== "") answer.argueWhole(call, whole)
+        // A call that was cut off stays open until it is known why.
+        if (fields.status !== "incomplete") answer.end(call)
+        return
+      }
+      default:
+        return executed(item, fields)
+    }
+  }
+
+  /** A call that the provider ran itself; told as one where its tool is registered here. */
+  const executed = (item: Item, fields: Fields) => {
+    const kind = Field.name(fields.type)
+    const name = kind === undefined ? undefined : toolOf(tools, kind.replace(/_call$/, ""))
+    if (name === undefined) return answer.leaveOut(kind)
+    const { id: _, type: __, status, ...rest } = fields
+    const id = answer.executed({ id: item.id, name, params: rest })
+    answer.result({ id, name, result: { status, ...rest }, isFailure: status === "failed" })
+  }
+
+  const finish = (response: Fields, status: unknown) => {
+    if (ended) return
+    ended = true
+    answer.begin(response.id, response.model)
+    Field.records(response.output).forEach((item, index) => done(item, index))
+    answer.finish(reasonOf(response, status), usageOf(Field.record(response.usage) ?? {}))
+  }
+
+  const whole = (response: Fields, status: unknown) => {
+    if (status === "failed" || status === "cancelled") {
+      const error = Field.record(response.error)
+      return answer.fail(
+        error === undefined
+          ? ProviderError.badOutput(answer.source, `the response ${String(status)}`)
+          : ProviderError.fromReported(answer.source, error)
+      )
+    }
+    return finish(response, status)
+  }
+
+  const delta = (event: Fields, block: Answer.Block) => {
+    const text = Field.text(event.delta) ?? ""
+    const type = block === "text" ? "message" : "reasoning"
+    const item = itemOf(event)
+    // Words of an item whose beginning was lost.
+    say(
+      item?.type === type ? item : known({ type, id: event.item_id }, Field.number(event.output_index), true),
+      block,
+      text
+    )
+  }
+
+  const takeArguments = (event: Fields, use: (call: Answer.Call) => void) => {
+    const item = itemOf(event)
+    const index = Field.number(event.output_index)
+    // Of a call whose beginning was lost: its name may still come.
+    const called = item?.type === "function_call" ? item : known({ type: "function_call", id: event.item_id }, index)
+    if (!called.done) use(callOf(called, {}))
+  }
+
+  return {
+    take: (event) => {
+      const type = Field.text(event.type) ?? ""
+      const index = Field.number(event.output_index)
+      switch (type) {
+        case "response.created":
+        case "response.in_progress":
+        case "response.queued": {
+          const response = Field.record(event.response) ?? {}
+          return answer.begin(response.id, response.model)
+        }
+        case "response.output_item.added":
+          return added(Field.record(event.item) ?? {}, index)
+        case "response.output_item.done":
+          return done(Field.record(event.item) ?? {}, index, true)
+        case "response.output_text.delta":
+        case "response.refusal.delta":
+          return delta(event, "text")
+        case "response.reasoning_summary_text.delta":
+        case "response.reasoning_text.delta":
+        case "response.reasoning.delta":
+          return delta(event, "reasoning")
+        case "response.reasoning_summary_part.added":
+          // Paragraphs of one summary.
+          return (Field.number(event.summary_index) ?? 0) > 0
+            ? delta({ ...event, delta: "\n\n" }, "reasoning")
+            : undefined
+        case "response.function_call_arguments.delta":
+          return takeArguments(event, (call) => answer.argue(call, Field.text(event.delta) ?? ""))
+        case "response.function_call_arguments.done":
+          return takeArguments(event, (call) => answer.argueWhole(call, Field.name(event.arguments) ?? call.text))
+        case "response.completed":
+        case "response.done":
+        case "response.incomplete":
+        case "response.failed":
+        case "response.cancelled": {
+          const response = Field.record(event.response) ?? {}
+          const said = type.slice("response.".length)
+          return whole(response, said === "completed" || said === "done" ? (response.status ?? "completed") : said)
+        }
+        case "error":
+          return answer.fail(ProviderError.fromReported(answer.source, Field.record(event.error) ?? event))
+        default:
+          if (event.object === "response") return whole(event, event.status)
+          if (event.error != null) return answer.fail(ProviderError.fromReported(answer.source, event))
+          // Progress of what an item says at its end.
+          return /^(keepalive|ping)$|^response\.(.*\.(done|added)|\w+_call\.\w+|\w+_call_\w+\.\w+|mcp_list_tools\.\w+)$/.test(
+            type
+          )
+            ? undefined
+            : answer.leaveOut(event.type)
+      }
+    },
+    // The mark of another format, behind gateways: what came is whole when its items are.
+    end: (marked) => {
+      if (marked && items.length > 0) finish({}, undefined)
+    }
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** One item of the response's output as far as it has come. */
+interface Item {
+  readonly type: string
+  readonly id: string | undefined
+  readonly callId: string | undefined
+  readonly index: number | undefined
+  said: string
+  done: boolean
+  call: Answer.Call | undefined
+}
+
+/** All texts of a list of parts. Summaries of reasoning are paragraphs. */
+const textsOf = (parts: unknown): string =>
+  Field.records(parts)
+    .map((part) => Field.text(part.text) ?? Field.text(part.refusal) ?? "")
+    .join(Field.records(parts).some(({ type }) => type === "summary_text") ? "\n\n" : "")
+
+const toolOf = (tools: ReadonlyArray<Tool.Any>, kind: string): string | undefined =>
+  OfferedTool.registered(tools, kind) ?? OfferedTool.registered(tools, `${kind}_preview`)
+
+const reasonOf = (response: Fields, status: unknown): Response.FinishReason => {
+  if (status === undefined) return "unknown"
+  if (status === "completed") return "stop"
+  if (status !== "incomplete") return "other"
+  // Of an answer that is incomplete without a word why, the limit is the usual cause.
+  const why = Field.name(Field.record(response.incomplete_details)?.reason) ?? "max_output_tokens"
+  return why === "max_output_tokens" ? "length" : why === "content_filter" ? "content-filter" : "other"
+}
+
+const usageOf = (usage: Fields): Answer.Usage =>
+  Answer.usage({
+    input: Field.number(usage.input_tokens),
+    output: Field.number(usage.output_tokens),
+    total: Field.number(usage.total_tokens),
+    reasoning: Field.number(Field.record(usage.output_tokens_details)?.reasoning_tokens),
+    cached: Field.number(Field.record(usage.input_tokens_details)?.cached_tokens)
+  })

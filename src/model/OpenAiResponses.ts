@@ -1,0 +1,144 @@
+/**
+ * A model behind OpenAI's `/responses`, or a gateway that speaks the same.
+ *
+ * Items go back under the ids they came with, reasoning among them, so that the server finds what it had thought.
+ */
+import type * as Prompt from "@effect/ai/Prompt"
+import type * as Tool from "@effect/ai/Tool"
+import type * as HttpClient from "@effect/platform/HttpClient"
+import type * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type * as WebAddress from "../core/WebAddress.js"
+import * as Connection from "./Connection.js"
+import * as Field from "./Field.js"
+import * as FileData from "./FileData.js"
+import type * as Model from "./Model.js"
+import * as OfferedTool from "./OfferedTool.js"
+import * as OpenAiReply from "./OpenAiReply.js"
+
+/** `baseUrl` goes up to and without `/responses`. */
+export type Options = Connection.Options
+
+/** A model that asks the server through the client of the context. Nothing is sent before the first generation. */
+export const make = (
+  options: Options
+): Effect.Effect<Model.Service, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>
+  Connection.make(options, {
+    keyHeader: (key) => ["authorization", `Bearer ${key}`],
+    read: OpenAiReply.make,
+    request: (prompt, tools) =>
+      Either.gen(function* () {
+        const { own, provided } = yield* OfferedTool.sort(tools, "openai")
+        const offered = [
+          // Strict schemas must list every property as required; those of a team's tools need not.
+          ...own.map((definition) => ({ type: "function", ...definition, strict: false })),
+          ...provided.map(({ kind, settings }) => ({ type: kind, ...settings }))
+        ]
+        return {
+          path: "/responses",
+          body: {
+            model: options.model,
+            input: yield* inputOf(prompt, options.model, tools),
+            ...(offered.length === 0 ? {} : { tools: offered }),
+            ...(options.maxOutputTokens === undefined ? {} : { max_output_tokens: options.maxOutputTokens }),
+            stream: true
+          }
+        }
+      })
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+type Item = Readonly<Record<string, unknown>>
+
+/** Models that reason take the program's words from a developer. */
+const systemRole = (model: string): string => (/^(o\d|gpt-5|codex-|computer-use)/.test(model) ? "developer" : "system")
+
+const inputOf = (
+  prompt: Prompt.Prompt,
+  model: string,
+  tools: ReadonlyArray<Tool.Any>
+): Either.Either<ReadonlyArray<Item>, string> =>
+  Either.gen(function* () {
+    const items: Array<Item> = []
+    for (const message of prompt.content) {
+      switch (message.role) {
+        case "system":
+          items.push({ role: systemRole(model), content: message.content })
+          break
+        case "user":
+          items.push({ role: "user", content: yield* Either.all(message.content.map(contentPart)) })
+          break
+        case "assistant":
+          items.push(...assistantItems(message.content, tools))
+          break
+        case "tool":
+          for (const { id, result } of message.content) {
+            items.push({ type: "function_call_output", call_id: id, output: JSON.stringify(result) ?? "null" })
+          }
+          break
+      }
+    }
+    return items
+  })
+
+const contentPart = (part: Prompt.UserMessagePart): Either.Either<Item, string> => {
+  if (part.type === "text") return Either.right({ type: "input_text", text: part.text })
+  const mediaType = FileData.mediaType(part)
+  if (mediaType.startsWith("image/")) {
+    const url = part.data instanceof URL ? part.data.href : FileData.dataUrl(part.data, mediaType)
+    return Either.right({ type: "input_image", image_url: url, detail: "auto" })
+  }
+  if (mediaType === "application/pdf") {
+    if (part.data instanceof URL) return Either.right({ type: "input_file", file_url: part.data.href })
+    const file_data = FileData.dataUrl(part.data, mediaType)
+    return Either.right({ type: "input_file", filename: part.fileName ?? "document.pdf", file_data })
+  }
+  if (FileData.isText(mediaType)) return Either.map(FileData.text(part), (text) => ({ type: "input_text", text }))
+  return Either.left(FileData.unreadable(part))
+}
+
+const assistantItems = (
+  parts: ReadonlyArray<Prompt.AssistantMessagePart>,
+  tools: ReadonlyArray<Tool.Any>
+): ReadonlyArray<Item> => {
+  const items: Array<Item> = []
+  // Parts of the same item of reasoning go back as one.
+  const reasoning = new Map<string, Array<Item>>()
+  for (const part of parts) {
+    const { encryptedContent, itemId } = Field.record(part.options.openai) ?? {}
+    const id = Field.name(itemId)
+    const named = id === undefined ? {} : { id }
+    switch (part.type) {
+      case "text":
+        if (part.text !== "") {
+          items.push({ role: "assistant", content: [{ type: "output_text", text: part.text }], ...named })
+        }
+        break
+      case "reasoning": {
+        if (id === undefined) break
+        const said = part.text === "" ? [] : [{ type: "summary_text", text: part.text }]
+        const known = reasoning.get(id)
+        if (known === undefined) {
+          const summary: Array<Item> = [...said]
+          reasoning.set(id, summary)
+          items.push({ type: "reasoning", id, summary, ...encrypted(encryptedContent) })
+        } else known.push(...said)
+        break
+      }
+      case "tool-call": {
+        if (part.providerExecuted) break
+        const { name, params } = part
+        const args = JSON.stringify(OfferedTool.sentArguments(params))
+        const called = { call_id: part.id, name: OfferedTool.named(tools, name), arguments: args }
+        items.push({ ...named, type: "function_call", ...called })
+        break
+      }
+    }
+  }
+  return items
+}
+
+const encrypted = (content: unknown): Item => (content == null ? {} : { encrypted_content: content })
