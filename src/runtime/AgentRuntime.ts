@@ -107,13 +107,17 @@ export type Requirements<Tools extends Record<string, Tool.Any>> =
 /** A toolkit with its handlers, as sessions use it. */
 export const registry = <Tools extends Record<string, Tool.Any>>(
   toolkit: Toolkit.Toolkit<Tools>
-): Effect.Effect<ToolRegistry.Service, never, Requirements<Tools>> =>
+): Effect.Effect<ToolRegistry.Service, ToolRegistry.Refusal<Tools>, Requirements<Tools>> =>
   // The session provides `Interactor` and `Subagents` to every call; the type of the registry cannot know that.
-  ToolRegistry.make(toolkit) as Effect.Effect<ToolRegistry.Service, never, Requirements<Tools>>
+  ToolRegistry.make(toolkit) as Effect.Effect<ToolRegistry.Service, ToolRegistry.Refusal<Tools>, Requirements<Tools>>
 
 export const make = <Tools extends Record<string, Tool.Any>>(
   options: Options<Tools>
-): Effect.Effect<Service, never, Model.Model | FileSystem.FileSystem | Path.Path | Requirements<Tools>> =>
+): Effect.Effect<
+  Service,
+  ToolRegistry.Refusal<Tools>,
+  Model.Model | FileSystem.FileSystem | Path.Path | Requirements<Tools>
+> =>
   Effect.gen(function* () {
     const model = yield* Model.Model
     const tools = yield* registry(options.toolkit)
@@ -159,8 +163,11 @@ export const make = <Tools extends Record<string, Tool.Any>>(
 
 export const layer = <Tools extends Record<string, Tool.Any>>(
   options: Options<Tools>
-): Layer.Layer<AgentRuntime, never, Model.Model | FileSystem.FileSystem | Path.Path | Requirements<Tools>> =>
-  Layer.effect(AgentRuntime, make(options))
+): Layer.Layer<
+  AgentRuntime,
+  ToolRegistry.Refusal<Tools>,
+  Model.Model | FileSystem.FileSystem | Path.Path | Requirements<Tools>
+> => Layer.effect(AgentRuntime, make(options))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -35,6 +35,7 @@ import type * as Model from "../model/Model.js"
 import * as ScriptedModel from "../model/ScriptedModel.js"
 import * as Agent from "../runtime/Agent.js"
 import * as AgentRuntime from "../runtime/AgentRuntime.js"
+import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as TestInteractor from "./TestInteractor.js"
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -106,7 +107,7 @@ export const layer = <Tools extends Record<string, Tool.Any>>(
   options: Options<Tools>
 ): Layer.Layer<
   AgentRuntime.AgentRuntime | TestInteractor.TestInteractor | Interactor | Id.IdGenerator,
-  never,
+  ToolRegistry.Refusal<Tools>,
   Requirements<Tools>
 > => Layer.merge(layerRuntime(options), TestInteractor.layer(toOptions(options.person)))
 
@@ -116,14 +117,14 @@ export const layerQueue = <Tools extends Record<string, Tool.Any>>(
   queue?: QueueChannel.Options
 ): Layer.Layer<
   AgentRuntime.AgentRuntime | QueueChannel.QueueChannel | Interactor | Id.IdGenerator,
-  never,
+  ToolRegistry.Refusal<Tools>,
   Requirements<Tools>
 > => Layer.merge(layerRuntime(options), QueueChannel.layer(queue))
 
 /** A runtime with a scripted model, and nobody to ask. */
 export const layerRuntime = <Tools extends Record<string, Tool.Any>>(
   options: RuntimeOptions<Tools>
-): Layer.Layer<AgentRuntime.AgentRuntime | Id.IdGenerator, never, Requirements<Tools>> => {
+): Layer.Layer<AgentRuntime.AgentRuntime | Id.IdGenerator, ToolRegistry.Refusal<Tools>, Requirements<Tools>> => {
   const { script } = options
   const model = ScriptedModel.layer("agents" in script ? script : { agents: { [rootName]: script } })
   // The runtime is built with them too: its tools hand them on to the children they make.

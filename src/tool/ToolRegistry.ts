@@ -57,16 +57,39 @@ export interface Service {
 /** The tools that all sessions of a runtime share. */
 export class ToolRegistry extends Context.Tag("assent/tool/ToolRegistry")<ToolRegistry, Service>() {}
 
+/** A tool that its provider runs was registered, and nobody said that it may run with nobody asked. */
+export class ProviderToolNotAllowed extends Schema.TaggedError<ProviderToolNotAllowed>(
+  "assent/tool/ProviderToolNotAllowed"
+)("ProviderToolNotAllowed", { tool: Schema.String }) {
+  override get message(): string {
+    return (
+      `The tool ${this.tool} is run by its provider, where no permission reaches it and nobody is asked. ` +
+      `Allow that where it is registered: ToolTrait.ungated(${this.tool}).`
+    )
+  }
+}
+
+/** What registering these tools may fail with: nothing, unless a provider defines one of them. */
+export type Refusal<Tools extends Record<string, Tool.Any>> =
+  Extract<Tools[keyof Tools], Tool.Tool.ProviderDefinedProto> extends never ? never : ProviderToolNotAllowed
+
 /**
  * Looks up the handlers of a toolkit. Merge several toolkits with `Toolkit.merge` first. Needs what the handlers and the
  * tools' own requirements need, except what every call is given by the runtime (`Provided`).
+ *
+ * A provider-defined tool with a handler is a tool like others. One that the provider runs itself has to be allowed, by
+ * `ToolTrait.ungated`: the gate never sees its calls. Either is offered to models of its provider only.
  */
 export const make = <Tools extends Record<string, Tool.Any>>(
   toolkit: Toolkit.Toolkit<Tools>
-): Effect.Effect<Service, never, Tool.HandlersFor<Tools> | Tool.Requirements<Tools[keyof Tools]>> =>
-  Effect.map(Effect.context<Tool.HandlersFor<Tools> | Tool.Requirements<Tools[keyof Tools]>>(), (context) =>
-    fromEntries(Object.values(toolkit.tools).map((tool) => makeEntry(tool, context as Context.Context<never>)))
-  )
+): Effect.Effect<Service, Refusal<Tools>, Tool.HandlersFor<Tools> | Tool.Requirements<Tools[keyof Tools]>> =>
+  Effect.flatMap(Effect.context<Tool.HandlersFor<Tools> | Tool.Requirements<Tools[keyof Tools]>>(), (context) => {
+    const tools = Object.values(toolkit.tools)
+    const refused = tools.find((tool) => Tool.isProviderDefined(tool) && !tool.requiresHandler && !isUngated(tool))
+    // The type of the failure says which toolkits have such a tool, which a look at one cannot.
+    if (refused !== undefined) return Effect.fail(new ProviderToolNotAllowed({ tool: refused.name }) as Refusal<Tools>)
+    return Effect.succeed(fromEntries(tools.map((tool) => makeEntry(tool, context as Context.Context<never>))))
+  })
 
 /** No tools. */
 export const empty: Service = { get: () => undefined, entries: [], tools: [] }
@@ -111,8 +134,15 @@ export const named = (set: Service, names: ReadonlyArray<string>): Service => {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+// Those that providers define have none, though their type says so.
+const annotationsOf = (tool: Tool.Any): Context.Context<never> =>
+  (tool.annotations as Context.Context<never> | undefined) ?? Context.empty()
+
+const isUngated = (tool: Tool.Any): boolean => Context.get(annotationsOf(tool), ToolTrait.Ungated)
+
 const makeEntry = (tool: Tool.Any, context: Context.Context<never>): Entry => {
-  const trait = <Id, A>(tag: Context.Reference<Id, A>): A => Context.get(tool.annotations, tag)
+  const annotations = annotationsOf(tool)
+  const trait = <Id, A>(tag: Context.Reference<Id, A>): A => Context.get(annotations, tag)
   // `@effect/ai` keeps handlers in the context under the tool's id, beside the context they were built with.
   const registered = context.unsafeMap.get(tool.id) as Tool.Handler<string> | undefined
   const codec = lazy(() => compile(tool))

@@ -73,6 +73,25 @@ export class Preview extends Context.Reference<Preview>()("assent/tool/Preview",
   defaultValue: (): ((params: never) => Effect.Effect<ToolDisplay, string, never>) | undefined => undefined
 }) {}
 
+/** The tool is run by its provider, where the gate never sees its calls, and whoever registered it has allowed that. */
+export class Ungated extends Context.Reference<Ungated>()("assent/tool/Ungated", {
+  defaultValue: () => false
+}) {}
+
+/**
+ * Allows a tool that a provider defines and runs itself, such as a search of the web: nobody is asked before it runs, and
+ * no rule or guard reaches it.
+ *
+ * ```ts
+ * const toolkit = Toolkit.make(ToolTrait.ungated(AnthropicTool.WebSearch_20250305({})))
+ * ```
+ */
+export const ungated = <T extends Tool.Any>(tool: T): T =>
+  // `annotate` would make it a tool of the program's own, and has nothing to add to: such tools come without annotations.
+  Object.assign(Object.create(Object.getPrototypeOf(tool)), tool, {
+    annotations: Context.merge(tool.annotations ?? Context.empty(), Context.make(Ungated, true))
+  })
+
 // The combinators below are data-last, for `Tool.make(…).pipe(…)`.
 
 type Config = {
