@@ -43,10 +43,11 @@ import * as Interactor from "../interaction/Interactor.js"
  *
  * One that takes its time may look again whether a rule has decided meanwhile: then nobody has to.
  */
-export type Strategy = (
-  request: InteractionRequest,
-  decided: Effect.Effect<boolean>
-) => Effect.Effect<Option.Option<unknown>>
+export interface Strategy {
+  (request: InteractionRequest, decided: Effect.Effect<boolean>): Effect.Effect<Option.Option<unknown>>
+  /** How its answers come about. Default: `answered`. */
+  readonly how?: Interactor.How
+}
 
 export interface Options {
   readonly lane: RequestLane
@@ -187,7 +188,7 @@ class Mediator {
         return Effect.succeedNone
       }
       // `misfit` has just seen that it is an answer to this interaction.
-      const answered = { answer: known.value, by: this.by, how: "answered" } as Answered
+      const answered = { answer: known.value, by: this.by, how: strategy.how ?? "answered" } as Answered
       return Effect.uninterruptible(
         Effect.map(this.record(request, answered), (written) => (written ? Option.some(answered) : Option.none()))
       )

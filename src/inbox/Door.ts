@@ -1,19 +1,17 @@
 /**
- * Where a child's own questions wait for their replies.
+ * Where a child's own questions wait for their ends.
  *
  * ```
- *  bridge ── open(r7) ──► pending ◄── settle(r7) / reply("<permission_response request_id="r7">…") ── reply port
+ *  bridge ── open(r7) ──► pending ◄── settle(r7) ── reply port
  * ```
  *
- * A reply never becomes a message: it settles the request it names, or it is dropped. Only whoever holds the reply port
- * can settle anything, so words that merely look like a reply, wherever they come from, are words.
+ * Only whoever holds the reply port can settle anything, and with an end that code knows: words that merely look like a
+ * reply, wherever they come from, are words. What a model says in its user's place is read by its mediator.
  */
-import * as Either from "effect/Either"
-import * as Exit from "effect/Exit"
-import * as Interaction from "../interaction/Interaction.js"
-import { InteractionCancelled, InteractorUnavailable, type InteractionError } from "../interaction/InteractionError.js"
+import type * as Exit from "effect/Exit"
+import type * as Interaction from "../interaction/Interaction.js"
+import type { InteractionError } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
-import * as InteractionXml from "../interaction/InteractionXml.js"
 import type { Answered } from "../interaction/Interactor.js"
 import * as Pending from "../interaction/Pending.js"
 
@@ -21,13 +19,8 @@ export type Settlement = Exit.Exit<Answered<Interaction.Interaction>, Interactio
 
 /** The one place from which a child's questions are settled; held by the mediator of the parent, and by nobody else. */
 export interface ReplyPort {
-  /** Settles a request with an end that code knows. False: it is not open, and nothing happened. */
+  /** Settles a request. False: it is not open, and nothing happened. */
   readonly settle: (requestId: string, end: Settlement, by: string) => boolean
-  /**
-   * Settles a request with a text: a reply element, a withdrawal, or a bare option word while exactly one `Approve` is
-   * open. A reply to an open request that cannot be understood ends it safely. False: the text settled nothing.
-   */
-  readonly reply: (text: string, by: string) => boolean
 }
 
 export interface Door {
@@ -87,57 +80,4 @@ class SessionDoor implements Door, ReplyPort {
     this.late({ requestId, by, winner: this.pending.settledBy(requestId) })
     return false
   }
-
-  reply(text: string, by: string): boolean {
-    const reply = InteractionXml.parseReply(text)
-    switch (reply._tag) {
-      case "Response":
-        return this.answer(reply.requestId, reply, by)
-      case "Cancelled":
-        return this.withdraw(reply.requestId, by)
-      case "Bare": {
-        const approvals = this.pending.list().filter(({ interaction }) => interaction._tag === "Approve")
-        const [only, another] = approvals
-        if (only === undefined || another !== undefined) return false
-        const answer = InteractionXml.decodeAnswer(only, reply)
-        // Not an option: somebody talks.
-        if (Either.isLeft(answer)) return false
-        return this.settle(only.requestId, Exit.succeed({ answer: answer.right, by, how: "answered" }), by)
-      }
-      case "Malformed": {
-        const { requestId, reason } = reply
-        const request = requestId === undefined ? undefined : this.pending.get(requestId)
-        return request !== undefined && this.settle(request.requestId, unreadable(request, reason, by), by)
-      }
-    }
-  }
-
-  private answer(requestId: string, reply: InteractionXml.Reply, by: string): boolean {
-    const request = this.pending.get(requestId)
-    if (request === undefined) {
-      this.late({ requestId, by, winner: this.pending.settledBy(requestId) })
-      return false
-    }
-    const answer = InteractionXml.decodeAnswer(request, reply)
-    if (Either.isRight(answer)) {
-      return this.settle(requestId, Exit.succeed({ answer: answer.right, by, how: "answered" }), by)
-    }
-    return answer.left.cancelled
-      ? this.withdraw(requestId, by)
-      : this.settle(requestId, unreadable(request, answer.left.reason, by), by)
-  }
-
-  private withdraw(requestId: string, by: string): boolean {
-    const request = this.pending.get(requestId)
-    const id = request?.requestId
-    return id !== undefined && this.settle(id, Exit.fail(new InteractionCancelled({ requestId: id, by })), by)
-  }
 }
-
-/** What a garbled reply comes to: a denial where authority was asked for, else a cancelled question. */
-const unreadable = ({ interaction, requestId }: InteractionRequest, reason: string, by: string): Settlement =>
-  Exit.fail(
-    Interaction.takesPromptSlot(interaction._tag)
-      ? new InteractorUnavailable({ requestId, by, reason: `its reply could not be understood: ${reason}` })
-      : new InteractionCancelled({ requestId, by })
-  )

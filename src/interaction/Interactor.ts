@@ -27,8 +27,8 @@ import { InteractionTimedOut, InteractorUnavailable, type InteractionError } fro
 import * as DialogQueue from "./DialogQueue.js"
 import * as InteractionRequest from "./InteractionRequest.js"
 
-/** How an answer came about: somebody gave it, or a rule did because nobody would. */
-export type How = "answered" | "timeout" | "auto" | "yolo" | "recheck"
+/** How an answer came about: somebody gave it, a model did in their place, or a rule because nobody would. */
+export type How = "answered" | "model" | "timeout" | "auto" | "yolo" | "recheck"
 
 /** An answer with its author. */
 export interface Answered<I extends Interaction> {

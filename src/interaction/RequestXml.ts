@@ -12,11 +12,14 @@ export type Show = (text: string) => string
 
 type Fields = ReadonlyArray<XmlElement.XmlElement>
 
-/** The payload as elements, every text of it shown through `show`. Never throws, whatever the arguments hold. */
-export const make = (interaction: Interaction.Interaction, show: Show): Fields => {
+/**
+ * The payload as elements, every text of it shown through `show`. `cut` is called when a part of it is not shown. Never
+ * throws, whatever the arguments hold.
+ */
+export const make = (interaction: Interaction.Interaction, show: Show, cut: () => void = () => {}): Fields => {
   switch (interaction._tag) {
     case "Approve":
-      return approvePayload(interaction, show)
+      return approvePayload(interaction, show, cut)
     case "grantStageTool":
       return [
         field("stage_execution_id", show(interaction.stageExecutionId)),
@@ -70,17 +73,21 @@ export const make = (interaction: Interaction.Interaction, show: Show): Fields =
 const field = (name: string, text: string): XmlElement.XmlElement => XmlElement.make(name, {}, text)
 const optional = (name: string, text: string | undefined): Fields => (text === undefined ? [] : [field(name, text)])
 
-const approvePayload = (interaction: Interaction.Approve, show: Show): Fields => {
-  const { display, editable } = interaction
+const approvePayload = (interaction: Interaction.Approve, show: Show, cut: () => void): Fields => {
+  const { argumentsSummary, display, editable } = interaction
+  // A summary is enough where all is shown beside it, or where it holds all itself.
+  const summarised = display?.details === undefined && argumentsSummary.endsWith("…")
+  if (display?.truncated === true || (editable === undefined && summarised)) cut()
   // Masked before it is cut: half a secret is one too, and no longer looks like it.
   const argument = (name: string, value: unknown): XmlElement.XmlElement => {
     const text = show(argumentText(value))
+    if (text.length > maxArgument) cut()
     const shown = text.length <= maxArgument ? text : `${XmlElement.clean(text.slice(0, maxArgument))}...`
     return XmlElement.make("arg", { name: show(name) }, shown)
   }
   const args =
     editable === undefined
-      ? [argument("arguments", interaction.argumentsSummary)]
+      ? [argument("arguments", argumentsSummary)]
       : Object.entries(editable.current).map(([name, value]) => argument(name, value))
   const parameters = editable?.parameters.map((name) => field("parameter", show(name))) ?? []
   const options = interaction.options.map(({ description, full, short }) =>

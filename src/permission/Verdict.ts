@@ -99,7 +99,11 @@ export const spanOf = (call: ToolCall, resolution: () => Resolution | undefined)
 // -----------------------------------------------------------------------------------------------------------------
 
 /** What the model gets to see. */
-const denialOf = ({ method, reason }: Omit<Resolution, "granted">): string => {
+const denialOf = ({ by, how, method, reason }: Omit<Resolution, "granted">): string => {
   if (method === "check_failed") return reason
-  return method === "user_comment" ? `Tool not executed. User comment: ${reason}` : `Permission denied: ${reason}`
+  if (method !== "user_comment") return `Permission denied: ${reason}`
+  // Who is not a person does not speak as the user.
+  return how === "model"
+    ? `Tool not executed. Comment of ${by}: ${reason}`
+    : `Tool not executed. User comment: ${reason}`
 }

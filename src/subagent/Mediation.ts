@@ -4,6 +4,7 @@ import * as Scope from "effect/Scope"
 import * as Mediator from "../bridge/Mediator.js"
 import * as MediatorAgent from "../bridge/MediatorAgent.js"
 import type * as Interactor from "../interaction/Interactor.js"
+import * as History from "../session/History.js"
 import type * as Session from "../session/Session.js"
 import type { AgentTree } from "./AgentTree.js"
 
@@ -50,7 +51,21 @@ const strategyOf = ({ session, tree }: Options): Effect.Effect<Mediator.Strategy
     model: session.model,
     origin: session.origin,
     redactor: shared.redactor,
-    conversation: () => session.history.messages,
+    conversation: () => spokenIn(session.history),
     usage: (model, usage) => shared.ledger.record({ sessionId, agent, model, usage, kind: "call" })
   })
+}
+
+/** What was said in the parent's conversation, each by whom. */
+const spokenIn = ({ messages }: History.History): ReadonlyArray<MediatorAgent.Spoken> =>
+  messages.flatMap((message) => {
+    const text = message.role === "user" || message.role === "assistant" ? History.textOf(message) : ""
+    return text === "" ? [] : [{ from: speakerOf(message), text }]
+  })
+
+const speakerOf = (message: Parameters<typeof History.metadata>[0]): MediatorAgent.Spoken["from"] => {
+  if (message?.role === "assistant") return "you"
+  const { source, summary } = History.metadata(message)
+  if (summary === true) return "summary"
+  return source === "child" ? "subagent" : (source ?? "user")
 }

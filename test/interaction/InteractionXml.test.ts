@@ -1,12 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
-import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Redaction from "../../src/core/Redaction.js"
 import type { CorrelationId, RequestId, SessionId, ToolCallId } from "../../src/core/Id.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
 import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
 import * as InteractionXml from "../../src/interaction/InteractionXml.js"
+import type * as ModelAnswer from "../../src/interaction/ModelAnswer.js"
+import * as RequestXml from "../../src/interaction/RequestXml.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
 
 const { samples } = InteractionSample
@@ -51,24 +52,18 @@ const form = new Interaction.Clarify({
   ]
 })
 
-const decode = <I extends Interaction.Interaction>(interaction: I, text: string) =>
-  InteractionXml.decodeAnswer(requestOf(interaction), InteractionXml.parseReply(text))
+const read = <I extends ModelAnswer.Answerable>(interaction: I, text: string) =>
+  InteractionXml.readReply(requestOf(interaction), text)
 
-const right = <I extends Interaction.Interaction>(interaction: I, text: string): Interaction.Answer<I> =>
-  Either.getOrThrowWith(decode(interaction, text), ({ reason }) => new Error(`${text}: ${reason}`))
+const right = <I extends ModelAnswer.Answerable>(interaction: I, text: string): Interaction.Answer<I> =>
+  Either.getOrThrowWith(read(interaction, text), (reason) => new Error(`${text}: ${reason}`))
 
-const left = (interaction: Interaction.Interaction, text: string): InteractionXml.Unreadable =>
-  Either.match(decode(interaction, text), {
-    onLeft: (unreadable) => unreadable,
+/** The reason why something is no answer. */
+const reason = (interaction: ModelAnswer.Answerable, text: string): string =>
+  Either.match(read(interaction, text), {
+    onLeft: (reason) => reason,
     onRight: (answer) => assert.fail(`${text} was read as ${JSON.stringify(answer)}`)
   })
-
-/** The reason why something is no answer; never that it withdraws the request. */
-const reason = (interaction: Interaction.Interaction, text: string): string => {
-  const unreadable = left(interaction, text)
-  assert.isFalse(unreadable.cancelled, text)
-  return unreadable.reason
-}
 
 const permission = (inside: string) => `<permission_response request_id="abc123">${inside}</permission_response>`
 const decision = (text: string) => permission(`<decision>${text}</decision>`)
@@ -76,8 +71,6 @@ const clarification = (inside: string) =>
   `<clarification_response request_id="abc123">${inside}</clarification_response>`
 const response = (kind: Interaction.Kind, inside: string) =>
   `<interaction_response kind="${kind}" request_id="abc123">${inside}</interaction_response>`
-
-const parsed = (text: string) => ({ ...InteractionXml.parseReply(text) })
 
 describe("InteractionXml.encodeRequest", () => {
   it("writes a permission request", () => {
@@ -214,201 +207,138 @@ describe("InteractionXml.encodeRequest", () => {
   })
 })
 
-describe("InteractionXml.encodeAnswer", () => {
-  const encode = <I extends Interaction.Interaction>(interaction: I, answer: Interaction.Answer<I>) =>
-    Option.getOrUndefined(InteractionXml.encodeAnswer(requestOf(interaction), answer))
+describe("InteractionXml.isShownWhole", () => {
+  const whole = (interaction: Interaction.Interaction) =>
+    InteractionXml.isShownWhole(requestOf(interaction), Redaction.make([Redacted.make("hunter2-secret")]))
 
-  it("writes decisions in the words of the options", () => {
-    const words = (["once", "turn", "idle", "session", "all"] as const).map((scope) =>
-      encode(call({}), { decision: "allow", scope })
-    )
-    assert.deepStrictEqual(words, ["yes", "turn", "idle", "always", "all"].map(decision))
-    assert.strictEqual(encode(call({}), { decision: "deny", scope: "session" }), decision("never"))
-    assert.strictEqual(
-      encode(call({}), { decision: "deny", scope: "once", comment: "use <tmp>" }),
-      permission("<decision>no</decision><comment>use &lt;tmp&gt;</comment>")
-    )
-    assert.strictEqual(
-      encode(editable({}), { decision: "edit", editedArguments: { command: "ls\u0000\uffff" } }),
-      permission(
-        "<decision>edit</decision><edited_arguments>{&quot;command&quot;:&quot;ls\\u0000\\uffff&quot;}</edited_arguments>"
-      )
-    )
-  })
-
-  it("writes choices by number and leaves out what was skipped", () => {
-    assert.strictEqual(
-      encode(form, {
-        "1": { selected: 2, text: "Staging" },
-        "2": { selected: [3, 1], texts: ["tests", "lint"] },
-        "3": { value: " so \n that " }
-      }),
-      clarification('<answer index="1">2</answer><answer index="2">3,1</answer><answer index="3"> so \n that </answer>')
-    )
-    assert.strictEqual(
-      encode(form, { "1": { selected: 1, text: "Development" }, "2": { skipped: true }, "3": { value: "x" } }),
-      clarification('<answer index="1">1</answer><answer index="3">x</answer>')
-    )
-  })
-
-  it("never writes a password, nor arguments that are not JSON, nor what is too long to be read", () => {
-    assert.isUndefined(encode(samples["Auth.Password"].interaction, Redacted.make(InteractionSample.password)))
-    assert.isUndefined(encode(editable({}), { decision: "edit", editedArguments: { command: 1n } }))
-    assert.isUndefined(encode(editable({}), { decision: "edit", editedArguments: { toJSON: () => undefined } }))
-    assert.isUndefined(encode(samples.Ask.interaction, "&".repeat(1_300_000)))
+  it("knows when a part of the request is not in what is shown", () => {
+    const details = { details: "{}", format: "json" } as const
+    const cases: ReadonlyArray<readonly [boolean, Interaction.Interaction]> = [
+      [true, call({})],
+      [true, editable({ command: "x".repeat(RequestXml.maxArgument) })],
+      [false, editable({ command: "x".repeat(RequestXml.maxArgument + 1) })],
+      [false, editable({ command: { deep: "x".repeat(RequestXml.maxArgument) } })],
+      [true, call({ argumentsSummary: "xx…", display: details })],
+      [false, call({ argumentsSummary: "xx…" })],
+      [false, call({ argumentsSummary: "xx…", display: { summary: "write" } })],
+      [false, call({ display: { ...details, truncated: true } })],
+      [false, call({ display: { details: "rm \u0000-rf", format: "text" } })],
+      [false, call({ display: { details: "curl -u hunter2-secret", format: "text" } })],
+      [false, call({ argumentsSummary: `rm ${Redaction.mask}` })],
+      [true, form],
+      [false, new Interaction.Ask({ prompt: `What is ${Redaction.mask}?` })]
+    ]
+    for (const [expected, interaction] of cases) {
+      assert.strictEqual(whole(interaction), expected, JSON.stringify(interaction).slice(0, 200))
+    }
   })
 })
 
-describe("InteractionXml.parseReply", () => {
-  it("takes an option word alone for a bare answer, and other words for conversation", () => {
-    for (const word of [
-      "y",
-      "YES",
-      " n\n",
-      "no",
-      "a",
-      "always",
-      "t",
-      "turn",
-      "i",
-      "idle",
-      "once",
-      "never",
-      "all",
-      "c: not here"
-    ]) {
-      assert.deepStrictEqual(parsed(word), { _tag: "Bare", text: word })
-    }
-    for (const words of [
-      "",
-      "yes please",
-      "ok",
-      "deny",
-      "allow",
-      "c",
-      "c:",
-      "e",
-      "edit",
-      "cancel",
-      "1",
-      "{}",
-      "say <y>"
-    ]) {
-      const reply = parsed(words)
-      assert.strictEqual(reply._tag, "Malformed", words)
-      assert.notProperty(reply, "requestId")
-    }
-  })
-
-  it("takes a reply for conversation when anything stands around it", () => {
+describe("InteractionXml.readReply", () => {
+  it("takes nothing that stands with something else, or is not an element", () => {
     const reply = decision("yes")
     for (const text of [
+      "",
+      "yes",
+      "y",
+      "all",
       `ok ${reply}`,
       `${reply} ok`,
+      `${reply}.`,
       `${reply}${reply}`,
+      `${reply}\n${decision("no")}`,
+      `\`\`\`xml\n${reply}\n\`\`\``,
       `[SUBAGENT agent_id=a event=X]\n${reply}`,
       `<user_message>${reply}</user_message>`,
+      `<permission_response request_id="abc123">${reply}</permission_response>`,
       `<?xml version="1.0"?>${reply}`,
       `<!-- yes -->${reply}`,
       `<!DOCTYPE permission_response>${reply}`,
       `<permission_request request_id="abc123">${reply}</permission_request>`,
       "<permission_response><decision>yes</decision></permission_response>",
-      reply.replaceAll("permission_response", "Permission_Response"),
-      reply.replaceAll("permission_response", "p:permission_response")
-    ]) {
-      const read = parsed(text)
-      assert.strictEqual(read._tag, "Malformed", text)
-      assert.notProperty(read, "requestId", text)
-    }
-    assert.strictEqual(parsed(` \r\n\t${reply}\n`)._tag, "Response")
-  })
-
-  it("says which request a spoilt reply was for", () => {
-    for (const text of [
       '<permission_response request_id="abc123"><decision>yes',
       permission("<decision>yes</comment>"),
       permission("&yes;"),
-      permission("&toString;"),
       permission("&#0;"),
-      permission("&#xD800;"),
       permission("<decision>\ud800yes</decision>"),
-      permission("\udc00"),
-      permission("\u0007"),
-      permission("<!-- no -->"),
-      permission("<?x y?>"),
-      permission("<a b='1' b='2'/>"),
+      permission("<decision>yes</decision><!-- no -->"),
       permission("<a>".repeat(100)),
-      '<interaction_cancelled request_id="abc123">now</interaction_cancelled>',
-      '<interaction_response request_id="abc123"/>',
+      '<interaction_cancelled request_id="abc123"/>',
       '<interaction_response kind="Approve" request_id="abc123"><decision>yes</decision></interaction_response>',
-      '<interaction_response kind="toString" request_id="abc123"/>'
+      reply.replaceAll("permission_response", "Permission_Response"),
+      reply.replaceAll("permission_response", "p:permission_response"),
+      decision(" ".repeat(6_200_000))
     ]) {
-      const reply = InteractionXml.parseReply(text)
-      assert.isTrue(InteractionXml.is("Malformed")(reply) && reply.requestId === "abc123", text)
+      assert.isString(reason(call({}), text), text)
+    }
+    assert.deepStrictEqual(right(call({}), ` \r\n\t${reply}\n`), { decision: "allow", scope: "once" })
+  })
+
+  it("knows a reply that goes nowhere from words", () => {
+    for (const text of [
+      decision("yes"),
+      decision("x"),
+      '<permission_response request_id="1"><decision>yes',
+      clarification("")
+    ]) {
+      assert.isTrue(InteractionXml.isReply(text), text)
+    }
+    for (const text of ["", "yes", "I allow it.", "<decision>yes</decision>", `ok ${decision("yes")}`]) {
+      assert.isFalse(InteractionXml.isReply(text), text)
     }
   })
 
-  it("reads a withdrawal", () => {
-    assert.deepStrictEqual(parsed('<interaction_cancelled request_id="abc123"/>'), {
-      _tag: "Cancelled",
-      requestId: "abc123"
-    })
-    assert.deepStrictEqual(parsed(InteractionXml.encodeCancelled("a\n<b", "main")), {
-      _tag: "Cancelled",
-      requestId: "a\n<b",
-      by: "main"
-    })
-  })
-
-  it("refuses a text too long to be a reply", () => {
-    assert.strictEqual(parsed(decision(" ".repeat(6_200_000)))._tag, "Malformed")
-  })
-})
-
-describe("InteractionXml.decodeAnswer", () => {
-  it("reads a decision by any option's word, with the comment or the arguments that belong to it", () => {
-    assert.deepStrictEqual(right(call({}), decision(" T\n")), { decision: "allow", scope: "turn" })
-    assert.deepStrictEqual(right(call({}), decision("<![CDATA[never]]>")), { decision: "deny", scope: "session" })
-    assert.deepStrictEqual(right(call({}), decision("c: not &amp; here")), {
-      decision: "deny",
-      scope: "once",
-      comment: "not & here"
-    })
-    assert.deepStrictEqual(right(call({}), permission("<decision>c</decision>\n<comment> use tmp </comment>")), {
-      decision: "deny",
-      scope: "once",
-      comment: " use tmp "
-    })
-    assert.deepStrictEqual(
-      right(editable({}), permission('<decision>e</decision><edited_arguments>{"command": "ls"}</edited_arguments>')),
-      { decision: "edit", editedArguments: { command: "ls" } }
-    )
-    assert.deepStrictEqual(right(call({}), " ALL "), { decision: "allow", scope: "all" })
+  it("reads a decision about this one call, and nothing that reaches further", () => {
+    const allowed = { decision: "allow", scope: "once" } as const
+    for (const word of ["yes", " Y\n", "once", "<![CDATA[yes]]>"]) {
+      assert.deepStrictEqual(right(call({}), decision(word)), allowed, word)
+    }
+    const denied = { decision: "deny", scope: "once" } as const
+    assert.deepStrictEqual(right(call({}), decision("no")), denied)
+    for (const inside of [
+      "<decision>comment</decision>\n<comment> use &lt;tmp&gt; </comment>",
+      "<decision>no</decision><comment>use &lt;tmp&gt;</comment>",
+      "<decision>c: use &lt;tmp&gt;</decision>"
+    ]) {
+      assert.deepStrictEqual(right(call({}), permission(inside)), { ...denied, comment: "use <tmp>" })
+    }
+    for (const word of [
+      "turn",
+      "t",
+      "idle",
+      "i",
+      "always",
+      "a",
+      "all",
+      "never",
+      "edit",
+      "e",
+      "allow",
+      "ask_user",
+      ""
+    ]) {
+      assert.include(reason(call({}), decision(word)), "not for a model", word)
+    }
+    assert.include(reason(editable({}), decision("edit")), "not for a model")
+    assert.include(reason(call({}), decision("y".repeat(1000))), "…")
   })
 
   it("reads no decision out of anything else", () => {
-    const edit = (json: string) => permission(`<decision>edit</decision><edited_arguments>${json}</edited_arguments>`)
-    assert.include(reason(call({}), permission("")), "<decision> is missing")
+    assert.include(reason(call({}), permission("")), "no decision")
     assert.include(reason(call({}), permission("yes")), "text beside")
-    assert.include(reason(call({}), decision("")), "not an option")
-    assert.include(reason(call({}), decision("allow")), '"allow" is not an option')
-    assert.include(reason(call({}), decision("y".repeat(1000))), "…")
     assert.include(reason(call({}), decision("yes").replaceAll("decision>", "Decision>")), "does not belong")
     assert.include(reason(call({}), decision("yes<b>no</b>")), "text only")
+    assert.include(reason(call({}), permission('<decision scope="all">yes</decision>')), "text only")
     assert.include(reason(call({}), permission("<decision>yes</decision><decision>no</decision>")), "twice")
-    assert.include(reason(call({}), permission("<decision>yes</decision><comment>fine</comment>")), "denial")
-    assert.include(reason(call({}), permission("<decision>c: a</decision><comment>b</comment>")), "denial")
-    assert.include(reason(call({}), permission("<decision>c</decision>")), "<comment>")
-    assert.include(reason(call({}), permission("<decision>c</decision><comment> </comment>")), "<comment>")
-    assert.include(reason(call({}), edit('{"command": "ls"}')), "not an option")
-    assert.include(reason(editable({}), decision("edit")), "<edited_arguments>")
-    assert.include(reason(editable({}), edit("ls")), "JSON object")
-    assert.include(reason(editable({}), edit("null")), "JSON object")
-    assert.isString(reason(editable({}), edit('["ls"]')))
-    assert.include(reason(editable({}), edit('{"cwd": "/"}')), "cannot be edited: cwd")
-    assert.include(reason(editable({}), edit('{"__proto__": {"command": "ls"}}')), "__proto__")
-    const both = edit('{"command": "ls"}').replace(">edit<", ">yes<")
-    assert.include(reason(editable({}), both), "belongs to the decision edit")
+    assert.isString(reason(call({}), permission("<decision>yes</decision><comment>fine</comment>")))
+    assert.isString(reason(call({}), permission("<decision>c: a</decision><comment>b</comment>")))
+    assert.include(reason(call({}), permission("<decision>c</decision>")), "comment")
+    assert.include(reason(call({}), permission("<decision>c</decision><comment> </comment>")), "comment")
+    assert.include(reason(call({}), permission("<decision>yes</decision><cancelled/>")), "does not belong")
+    assert.include(
+      reason(editable({}), permission("<decision>yes</decision><edited_arguments>{}</edited_arguments>")),
+      "does not belong"
+    )
   })
 
   it("reads answers by number or by the choice's own text, and free text as it stands", () => {
@@ -437,69 +367,41 @@ describe("InteractionXml.decodeAnswer", () => {
     assert.include(reason(form, clarification("")), "Question 1: an answer is required. Question 3:")
     assert.include(reason(form, clarification(rest)), "Question 1")
     assert.include(reason(form, clarification(`<answer index="1">3</answer>${rest}`)), "from 1 to 2")
+    assert.include(reason(form, clarification(`<answer index="1">cancel</answer>${rest}`)), "from 1 to 2")
     assert.include(
       reason(form, clarification(`<answer index="1">1</answer><answer index="3"> </answer>`)),
       "Question 3"
     )
     assert.include(reason(form, clarification(`${rest}${rest}`)), "answered twice")
     assert.include(reason(form, clarification(`<answer>1</answer>${rest}`)), "no index")
-    for (const index of ["0", "4", "-1", "01", "1.0", " 1", "1e0", ""]) {
+    for (const index of ["0", "4", "-1", "01", "1.0", " 1", "1e0", "", "__proto__"]) {
       assert.include(reason(form, clarification(`<answer index="${index}">1</answer>${rest}`)), "no question", index)
     }
     assert.include(reason(form, clarification(`Staging ${rest}`)), "text beside")
     assert.include(reason(form, clarification(`<answers>${rest}</answers>`)), "does not belong")
-  })
-
-  it("tells a withdrawal from a mistake", () => {
-    const withdrawn = (interaction: Interaction.Interaction, text: string) =>
-      assert.isTrue(left(interaction, text).cancelled, text)
-    withdrawn(form, clarification("<cancelled/>"))
-    withdrawn(form, clarification(" Cancel\n"))
-    withdrawn(form, clarification('<answer index="1">cancel</answer><answer index="3">x</answer>'))
-    withdrawn(form, '<interaction_cancelled request_id="abc123"/>')
-    withdrawn(call({}), permission("<cancelled></cancelled>"))
-    withdrawn(samples.Ask.interaction, response("Ask", "<cancelled/>"))
-    withdrawn(samples.Select.interaction, response("Select", "<answer>cancel</answer>"))
-    assert.include(reason(form, '<interaction_cancelled request_id="other"/>'), "another request")
-    assert.include(reason(form, clarification("<cancelled/> not")), "alone")
-    assert.include(reason(form, clarification("<cancelled>no</cancelled>")), "empty")
-    assert.include(reason(form, "cancel"), "neither")
-    assert.strictEqual(right(samples.Ask.interaction, response("Ask", "<answer>cancel</answer>")), "cancel")
+    assert.include(reason(form, clarification("<cancelled/>")), "does not belong")
+    assert.isString(reason(form, clarification(" Cancel ")))
   })
 
   it("reads the other kinds, and takes nothing for an answer that says nothing", () => {
-    const { interaction: grant } = samples.grantStageTool
     const { interaction: confirm } = samples.Confirm
-    assert.deepStrictEqual(right(grant, response("grantStageTool", "<outcome>Defer</outcome><note> later </note>")), {
-      outcome: "defer",
-      note: " later "
-    })
-    assert.include(reason(grant, response("grantStageTool", "<outcome>y: a</outcome><note>b</note>")), "two notes")
-    assert.include(reason(grant, response("grantStageTool", "<note>approve</note>")), "<outcome> is missing")
-    assert.isString(
-      reason(
-        samples.approveSubagentEnvelope.interaction,
-        response("approveSubagentEnvelope", "<outcome>defer</outcome>")
-      )
-    )
     assert.strictEqual(right(samples.Select.interaction, response("Select", "<answer>Blue</answer>")), 2)
     assert.include(reason(samples.Select.interaction, response("Select", "<answer>0</answer>")), "from 1 to 3")
+    assert.isString(reason(samples.Select.interaction, response("Select", "<answer>cancel</answer>")))
     assert.strictEqual(right(confirm, response("Confirm", "<answer>no</answer>")), false)
     const eager = new Interaction.Confirm({ prompt: "Deploy?", default: true })
-    assert.include(reason(eager, response("Confirm", "<answer> </answer>")), "empty")
-    assert.include(reason(eager, response("Confirm", "")), "missing")
-    assert.strictEqual(
-      right(samples["Auth.DeviceCode"].interaction, response("Auth.DeviceCode", "<answer>done</answer>")),
-      "completed"
-    )
+    for (const inside of ["<answer> </answer>", "<answer/>", "", "<cancelled/>"]) {
+      assert.isString(reason(eager, response("Confirm", inside)), inside)
+      assert.isString(reason(samples.Ask.interaction, response("Ask", inside)), inside)
+    }
+    assert.strictEqual(right(samples.Ask.interaction, response("Ask", "<answer>cancel</answer>")), "cancel")
   })
 
-  it("takes no answer to another request, to another kind, or to a password", () => {
+  it("takes no answer to another request or to another kind", () => {
     assert.include(reason(call({}), decision("yes").replace("abc123", "abc124")), "another request")
-    assert.include(reason(call({}), clarification("<decision>yes</decision>")), "answers Clarify, but Approve")
-    assert.include(reason(samples.Confirm.interaction, response("Ask", "<answer>yes</answer>")), "answers Ask")
-    assert.include(reason(samples.Confirm.interaction, "yes"), "bare word")
-    const password = response("Auth.Password", `<answer>${InteractionSample.password}</answer>`)
-    assert.notInclude(reason(samples["Auth.Password"].interaction, password), InteractionSample.password)
+    assert.include(reason(call({}), decision("yes").replace("abc123", "abc123 ")), "another request")
+    assert.include(reason(call({}), clarification("<decision>yes</decision>")), "does not answer Approve")
+    assert.include(reason(samples.Confirm.interaction, response("Ask", "<answer>yes</answer>")), "does not answer")
+    assert.include(reason(form, response("Clarify", '<answer index="1">1</answer>')), "does not answer")
   })
 })
