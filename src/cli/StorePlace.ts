@@ -3,6 +3,7 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { readFileSync } from "node:fs"
 import { hostname } from "node:os"
 import * as path from "node:path"
 import { visible } from "../event/AuditReport.js"
@@ -142,6 +143,18 @@ export const self: Process = {
     } catch (error) {
       // It is there, and somebody else's.
       return error instanceof Error && "code" in error && error.code === "EPERM"
+    }
+  },
+  markOf: (pid) => {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
+      // The name before may hold anything; the 20th field after it is when the process began, in ticks since the start.
+      const began = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]
+      return began === undefined
+        ? undefined
+        : `${began}.${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()}`
+    } catch {
+      return undefined
     }
   }
 }

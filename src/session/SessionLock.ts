@@ -20,6 +20,11 @@ import type { Holder } from "./StoreError.js"
 export interface Process extends Holder {
   /** Whether a process of this host is alive; asked about others only. */
   readonly isAlive: (pid: number) => boolean
+  /**
+   * What tells a process of this host from another that has its number later, such as when it began; nothing where that is
+   * not known. Without an at sign.
+   */
+  readonly markOf?: ((pid: number) => string | undefined) | undefined
 }
 
 /** Who holds a session. */
@@ -36,6 +41,9 @@ export const beatEvery = 5_000
 /** Milliseconds after which a holder counts as gone. */
 export const silentAfter = 15_000
 
+/** Milliseconds that no clock which somebody looks after is ahead of ours. A sign of life from then was never one. */
+export const impossiblyAhead = 3_600_000
+
 // -----------------------------------------------------------------------------------------------------------------
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
@@ -43,9 +51,19 @@ export const silentAfter = 15_000
 /** Whether the holder is still there, as far as `locker` can tell at `now`. */
 export const isHeld = (row: Row, locker: Process, now: number): boolean => {
   if (now - row.heartbeat >= silentAfter) return false
-  if (row.host !== locker.host) return true
+  // A clock that was put back makes a lock of the past one of the future, which would hold until then.
+  if (row.host !== locker.host) return row.heartbeat - now < impossiblyAhead
   // A process of our own number that is not us has ended: numbers come again, in a container nearly always.
-  return row.pid === locker.pid ? ours.has(row.token) : locker.isAlive(row.pid)
+  if (row.pid === locker.pid) return ours.has(row.token)
+  if (!locker.isAlive(row.pid)) return false
+  const [known, mark] = [locker.markOf?.(row.pid), markIn(row.token)]
+  return known === undefined || mark === undefined || known === mark
+}
+
+/** A token that also says which process it is, for whoever finds its number in use. */
+export const tokenOf = (id: string, locker: Process): string => {
+  const mark = locker.markOf?.(locker.pid)
+  return mark === undefined ? id : `${id}@${mark}`
 }
 
 /** The holder, when it is still there. */
@@ -88,6 +106,8 @@ export const hold = <A, E>(
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const markIn = (token: string): string | undefined => (token.includes("@") ? token.split("@").at(-1) : undefined)
 
 /** Tokens that this very process holds. */
 const ours = globalValue("assent/session/SessionLock/ours", () => new Set<string>())

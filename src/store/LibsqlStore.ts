@@ -50,9 +50,11 @@ export const make = (
     yield* create(file)
     const client = yield* LibsqlConnection.open(file)
     return yield* Effect.provideService(
-      Effect.zipRight(prepare(file), SqlSessionStore.make({ process: options.process, name: file })).pipe(
-        Effect.tap(() => stamp(file))
-      ),
+      Effect.gen(function* () {
+        yield* prepare(file)
+        const isThere = yield* presence(file)
+        return yield* SqlSessionStore.make({ process: options.process, name: file, isThere })
+      }).pipe(Effect.tap(() => stamp(file))),
       SqlClient.SqlClient,
       client
     )
@@ -139,6 +141,22 @@ const create = (file: string): Effect.Effect<void, StoreUnwritable, FileSystem.F
     })
   )
 
+/**
+ * Whether what is written goes to the file of that name. SQLite does not look: it goes on writing to one that was removed,
+ * and all of that is gone with the process.
+ */
+const presence = (file: string): Effect.Effect<Effect.Effect<boolean>, never, FileSystem.FileSystem> =>
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    const identity = Effect.map(fs.stat(file), ({ dev, ino }) => `${dev} ${Option.getOrElse(ino, () => 0)}`)
+    const before = yield* Effect.option(identity)
+    const isSame = Effect.map(identity, (now) => Option.contains(before, now))
+    return Effect.orElseSucceed(
+      Effect.zipWith(isSame, fs.exists(`${file}-wal`), (same, log) => same && log),
+      () => false
+    )
+  })
+
 const reasonOf = (error: PlatformError.PlatformError): string => error.message.replace(/\.$/, "")
 
 /** Finds out whose the tables are before anything is written. */
@@ -146,9 +164,18 @@ const prepare = (file: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const failure = SqlFailure.make(file)
-    const tables = yield* failure.reading(sql<{ readonly name: string }>`SELECT name FROM sqlite_master`)
-    if (tables.length > 0 && !tables.some(({ name }) => name === Migrations.table)) {
+    // Nothing else is read before: a view or a trigger would answer in the place of a table, or change what is written.
+    const objects = yield* failure.reading(
+      sql<Migrations.SchemaObject>`SELECT type, name, tbl_name, sql FROM sqlite_master`
+    )
+    if (objects.length > 0 && !objects.some(({ name }) => name === Migrations.table)) {
       return yield* new StoreUnusable({ store: file, problem: "foreign", reason: anothers })
+    }
+    const stranger = Migrations.foreign(objects)
+    if (stranger !== undefined) {
+      const what = JSON.stringify(stranger.name.slice(0, 80))
+      const reason = `it holds the ${stranger.type.slice(0, 20)} ${what}, which this program did not make so`
+      return yield* new StoreUnusable({ store: file, problem: "foreign", reason })
     }
     const version = yield* failure.reading(Migrations.version)
     if (version > Migrations.latest) return yield* failure.newer(version, Migrations.latest)

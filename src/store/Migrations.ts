@@ -3,6 +3,7 @@ import * as Migrator from "@effect/sql/Migrator"
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
+import * as Record from "effect/Record"
 
 /** The last migration: the version of the tables. */
 export const latest = 1
@@ -27,6 +28,25 @@ export const version: Effect.Effect<number, SqlError, SqlClient.SqlClient> = Eff
   return Number(row?.latest ?? 0)
 })
 
+/** A row of SQLite's own list of what a database holds. */
+export type SchemaObject = {
+  readonly type: string
+  readonly name: string
+  readonly tbl_name: string
+  readonly sql: string | null
+}
+
+/** The first of these that this module did not make, letter by letter: a trigger, a view, a table with more to it. */
+export const foreign = (objects: ReadonlyArray<SchemaObject>): SchemaObject | undefined => {
+  const seen = new Set<string>()
+  return objects.find((object) => {
+    const isTwice = seen.has(object.name)
+    seen.add(object.name)
+    const { name, sql, type } = object
+    return isTwice || !(isAutomatic(object) || (sql !== null && known.get(name) === `${type} ${normalized(sql)}`))
+  })
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
@@ -38,8 +58,8 @@ const all = (statements: ReadonlyArray<string>) =>
 
 // What a migration has done stays as it is: a change is a new one. Every name of a column is one word, so that it is the
 // same whatever a client does to names.
-const migrations = {
-  "0001_journal": all([
+const statements = {
+  "0001_journal": [
     `CREATE TABLE assent_entry (
       root TEXT NOT NULL,
       seq INTEGER NOT NULL,
@@ -67,5 +87,28 @@ const migrations = {
       at INTEGER NOT NULL
     )`,
     `CREATE INDEX assent_answer_root ON assent_answer (root)`
-  ])
+  ]
 }
+
+const migrations = Record.map(statements, all)
+
+/** As the migrator makes the list of migrations. */
+const ofMigrator = `CREATE TABLE ${table} (
+  migration_id integer PRIMARY KEY NOT NULL,
+  created_at datetime NOT NULL DEFAULT current_timestamp,
+  name VARCHAR(255) NOT NULL
+)`
+
+/** What SQLite keeps the text of, however it was laid out. */
+const normalized = (sql: string): string => sql.replace(/\s+/g, " ").replaceAll('"', "").trim()
+
+const known: ReadonlyMap<string, string> = new Map(
+  [ofMigrator, ...Object.values(statements).flat()].map((sql) => {
+    const [, type = "", name = ""] = /^CREATE (?:UNIQUE )?(TABLE|INDEX) (\w+)/.exec(sql) ?? []
+    return [name, `${type.toLowerCase()} ${normalized(sql)}`]
+  })
+)
+
+/** The index that SQLite makes itself for a primary key; it has no text. */
+const isAutomatic = ({ name, sql, tbl_name, type }: SchemaObject): boolean =>
+  type === "index" && sql === null && known.has(tbl_name) && name === `sqlite_autoindex_${tbl_name}_1`

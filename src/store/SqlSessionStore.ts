@@ -33,6 +33,8 @@ export interface Options {
   readonly process: SessionLock.Process
   /** What messages call the store. Default: `the database`. */
   readonly name?: string | undefined
+  /** Whether what was just committed is where it will be looked for; asked after each commit. Default: it always is. */
+  readonly isThere?: Effect.Effect<boolean> | undefined
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -53,12 +55,17 @@ export const make = (
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const ids = yield* IdGenerator
-    const { process: locker, name = "the database" } = options
+    const { process: locker, name = "the database", isThere = Effect.succeed(true) } = options
     const failure = SqlFailure.make(name)
 
     const version = yield* failure.reading(Migrations.version)
     if (version > Migrations.latest) return yield* failure.newer(version, Migrations.latest)
     if (version < Migrations.latest) yield* failure.migrating(Migrations.run)
+
+    const gone = new StoreError.StoreUnwritable({
+      store: name,
+      reason: "it was removed or replaced while it was open, and what is written would be lost"
+    })
 
     const lockOf = (root: SessionId) =>
       Effect.map(
@@ -136,6 +143,7 @@ export const make = (
             Effect.either
           )
         if (Either.isLeft(outcome)) return jobs.map(() => Exit.fail(outcome.left))
+        if (!(yield* isThere)) return jobs.map(() => Exit.fail(gone))
         // Committed: only now may the next batch build on it.
         for (const [held, written] of outcome.right) if (Either.isRight(written)) held.summary = written.right
         return jobs.map(({ held }) => {
@@ -186,7 +194,7 @@ export const make = (
       name,
       lock: (root) =>
         Effect.suspend(() => {
-          const token = ids.unsafeNext("ses")
+          const token = SessionLock.tokenOf(ids.unsafeNext("ses"), locker)
           const held = SessionLock.hold(token, {
             acquire: acquire(root, token),
             // A beat that does not get through is made up for by the next, or by a write.

@@ -103,12 +103,71 @@ describe("a store that cannot be used", () => {
   refused("a database that does not", "foreign", "another program", (at) =>
     at.tamper((sql) => Effect.zipRight(sql`CREATE TABLE bookmark (url TEXT)`, sql`INSERT INTO bookmark VALUES ('a')`))
   )
+  /** What a store can be made to hold besides. Whoever reads or writes it would do what these say. */
+  const strangers: { readonly [name: string]: ReadonlyArray<string> } = {
+    "a trigger": [
+      `CREATE TRIGGER open_up AFTER INSERT ON assent_entry BEGIN UPDATE assent_session SET summary = '{}'; END`
+    ],
+    "a trigger on what is read only": [`CREATE TRIGGER t BEFORE DELETE ON assent_lock BEGIN SELECT RAISE(IGNORE); END`],
+    "a view": [`CREATE VIEW bookmark AS SELECT * FROM assent_entry`],
+    "a view in the place of a table": [
+      `ALTER TABLE assent_answer RENAME TO hidden`,
+      `CREATE VIEW assent_answer AS SELECT * FROM hidden`
+    ],
+    "another table": [`CREATE TABLE bookmark (url TEXT)`],
+    "a table that is made by a module": [`CREATE VIRTUAL TABLE bookmark USING fts5(url)`],
+    "an index of an expression": [`CREATE INDEX busy ON assent_entry (upper(body))`],
+    "a table with a column more": [`ALTER TABLE assent_lock ADD COLUMN more TEXT`],
+    "a column that is computed": [`ALTER TABLE assent_session ADD COLUMN more TEXT AS (upper(summary))`],
+    "a table with a rule of its own": [
+      `DROP TABLE assent_answer`,
+      `CREATE TABLE assent_answer (request TEXT PRIMARY KEY NOT NULL, root TEXT NOT NULL, answer TEXT NOT NULL,
+        author TEXT NOT NULL DEFAULT 'console', at INTEGER NOT NULL)`
+    ],
+    "an index that forbids": [`CREATE UNIQUE INDEX only_one ON assent_lock (host)`],
+    "the statistics of somebody else": [`ANALYZE`]
+  }
+  for (const [name, statements] of Object.entries(strangers)) {
+    refused(`a store with ${name}`, "foreign", "which this program did not make so", (at) =>
+      Effect.zipRight(
+        Effect.scoped(Effect.flatMap(at.open, (store) => write(store, beginning))),
+        at.tamper((sql) =>
+          Effect.zipRight(
+            Effect.forEach(statements, (statement) => sql.unsafe(statement)),
+            sql`PRAGMA wal_checkpoint(TRUNCATE)`
+          )
+        )
+      )
+    )
+  }
   refused("a damaged one", "unreadable", "the file is damaged", (at) =>
     Effect.gen(function* () {
       yield* Effect.scoped(Effect.flatMap(at.open, (store) => write(store, beginning)))
       const content = yield* at.fs.readFile(at.file)
       content.fill(0xff, 100, 4_096)
       yield* at.fs.writeFile(at.file, content)
+    })
+  )
+
+  live(
+    "was removed or replaced while it was open: nothing more is acknowledged",
+    Effect.gen(function* () {
+      for (const harm of ["removed", "replaced", "moved"] as const) {
+        const { file, fs, open } = yield* place
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const store = yield* open
+            const lease = yield* store.lock(root)
+            yield* lease.append(beginning)
+            if (harm === "moved") yield* fs.rename(file, `${file}.elsewhere`)
+            else yield* fs.remove(file)
+            if (harm === "replaced") yield* fs.writeFileString(file, "")
+            const error = yield* Effect.flip(lease.append([draft(received("msg_2", "Go on"))]))
+            assert.strictEqual(error._tag, "StoreUnwritable")
+            assert.include(error.message, "it was removed or replaced while it was open")
+          })
+        )
+      }
     })
   )
 
