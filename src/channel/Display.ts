@@ -1,15 +1,9 @@
 /**
- * Text on its way to a terminal: what may pass, how wide it is, how it wraps, how it is coloured. All pure.
- *
- * Three doors, by who wrote the text:
- *
- * | door | for | does |
- * |---|---|---|
- * | {@link sanitize} | what models and tools print | removes escape sequences, control and direction characters |
- * | {@link reveal} | what a person decides on | shows them instead, so that nothing that will run is hidden |
- * | {@link keepStyles} | our own text | as `sanitize`, but colours pass |
+ * Text on its way to a terminal: how wide it is, how it wraps, how it is coloured; and, from `TerminalText`, what may pass.
+ * All pure.
  */
 import stringWidth from "string-width"
+import { isPlain, reveal, styles } from "./TerminalText.js"
 
 /** Colours and weights; each closes what it opens. All of them are the identity when colours are off. */
 export interface Style {
@@ -25,43 +19,7 @@ export interface Style {
 
 export const style = (color: boolean): Style => (color ? colored : plain)
 
-/** Foreign text made harmless: newlines stay, tabs become spaces, every other control or escape sequence goes. */
-export const sanitize = (text: string): string =>
-  isPlain(text)
-    ? text
-    : text
-        .replace(lineBreaks, "\n")
-        .replaceAll("\t", tab)
-        .replace(stringSequences, "")
-        .replace(controlSequences, "")
-        .replace(controls, "")
-        .replace(hidden, "")
-
-/** Foreign text on which somebody decides: what a terminal would swallow is shown as `␛`, `␀` or `⟨U+202E⟩`. */
-export const reveal = (text: string): string =>
-  isPlain(text)
-    ? text
-    : text
-        .replace(/\r\n/g, "\n")
-        .replaceAll("\t", tab)
-        .replace(controls, picture)
-        .replace(/[\u2028\u2029]/g, codePoint)
-        .replace(hidden, codePoint)
-
-/** As {@link reveal}, on one line: line ends are shown as `↵`. At most `limit` characters. */
-export const oneLine = (text: string, limit = Infinity): string => {
-  const line = reveal(text.length > limit ? `${text.slice(0, Math.max(0, limit - 1))}…` : text)
-  return line.replaceAll("\n", "↵")
-}
-
-/** Our own text, which may quote foreign text: colours pass, and nothing else that {@link sanitize} stops. */
-export const keepStyles = (text: string): string =>
-  isPlain(text)
-    ? text
-    : text
-        .split(styles)
-        .map((part, index) => (index % 2 === 0 ? sanitize(part) : part))
-        .join("")
+export { keepStyles, oneLine, reveal, sanitize } from "./TerminalText.js"
 
 /** Columns that a text without newlines takes. */
 export const width = (text: string): number => stringWidth(text)
@@ -101,29 +59,7 @@ export const truncate = (text: string, columns: number): string => {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const tab = "    "
 const segmenter = new Intl.Segmenter()
-
-const isPlain = (text: string): boolean => /^[\n\x20-\x7e]*$/.test(text)
-
-const lineBreaks = /\r\n?|[\u2028\u2029\x85]/g
-// Operating system commands and their kin. Their payload stays: a sequence that is never ended must not swallow the rest.
-const stringSequences = /\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f]|\x1b\\/g
-const controlSequences = /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]/g
-const controls = /[\x00-\x09\x0b-\x1f\x7f-\x9f]/g
-// Invisible and direction-changing characters, without the joiner and the selectors that emoji are made of.
-const hidden =
-  /(?![\u200d\ufe0e\ufe0f])[\p{Default_Ignorable_Code_Point}\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/gu
-const styles = /(\x1b\[[0-9;]*m)/
-
-const codePoint = (char: string): string => {
-  const hex = (char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")
-  return `⟨U+${hex}⟩`
-}
-const picture = (char: string): string => {
-  const code = char.charCodeAt(0)
-  return code < 0x20 ? String.fromCharCode(0x2400 + code) : code === 0x7f ? "␡" : codePoint(char)
-}
 
 const reset = "\x1b[0m"
 const sgr = (code: number) => (text: string) => (text === "" ? "" : `\x1b[${code}m${text}${reset}`)

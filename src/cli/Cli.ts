@@ -32,7 +32,7 @@ export const main = (argv: ReadonlyArray<string>): Effect.Effect<number> =>
       Effect.catchAllCause((cause) => (Cause.isInterruptedOnly(cause) ? Effect.interrupt : crash(cause, debug))),
       Effect.provide(platform),
       Effect.provide(Logger.minimumLogLevel(level.right)),
-      Effect.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger)))
+      Effect.provide(Logger.replace(Logger.defaultLogger, Logger.map(Logger.logfmtLogger, Output.writeNow)))
     )
   })
 
@@ -78,15 +78,14 @@ const dispatch = (invocation: Arguments.Invocation) =>
     }
   })
 
-const say = (text: string): Effect.Effect<number> =>
-  Effect.as(Output.write(process.stdout, `${text}\n`), ExitCode.completed)
+const say = (text: string): Effect.Effect<number> => Effect.as(Output.write("stdout", `${text}\n`), ExitCode.completed)
 
 const tell = (failure: Failure): Effect.Effect<number> =>
-  Effect.as(Output.write(process.stderr, `assent: ${failure.message}\n`), ExitCode.usage)
+  Effect.as(Output.write("stderr", `assent: ${failure.message}\n`), ExitCode.usage)
 
 const crash = (cause: Cause.Cause<never>, debug: boolean): Effect.Effect<number> => {
   const defect = Option.getOrElse(Cause.dieOption(cause), () => "unknown")
   const message = defect instanceof Error ? defect.message : String(defect)
   const text = debug ? Cause.pretty(cause) : `${message} (--log-level debug shows where)`
-  return Effect.as(Output.write(process.stderr, `assent: ${text}\n`), ExitCode.failed)
+  return Effect.as(Output.write("stderr", `assent: ${text}\n`), ExitCode.failed)
 }

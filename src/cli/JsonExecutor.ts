@@ -51,11 +51,7 @@ export const makePeer = (timeouts: Interactor.Timeouts): Effect.Effect<QueueChan
 export const run = ({ agent, task, halted, peer }: Options): Effect.Effect<number, never, Scope.Scope> =>
   Effect.gen(function* () {
     const writing = yield* Effect.forkScoped(
-      Stream.runForEachChunk(agent.events.stream, (chunk) => {
-        let text = ""
-        for (const event of chunk) text += `${JSON.stringify(event)}\n`
-        return Output.write(process.stdout, text)
-      })
+      Stream.runForEachChunk(agent.events.stream, (chunk) => Output.writeJsonLines("stdout", chunk))
     )
     const halt = yield* haltWith(agent, halted)
     if (task !== undefined) yield* Effect.ignore(agent.send(task))
@@ -66,7 +62,7 @@ export const run = ({ agent, task, halted, peer }: Options): Effect.Effect<numbe
     const record = Option.orElse(yield* halt, () => Option.none())
     const recordOfPeer = yield* haltOfPeer
     for (const halted of Option.toArray(Option.orElse(record, () => recordOfPeer))) {
-      yield* Output.writeJson(process.stdout, halted)
+      yield* Output.writeJson("stdout", halted)
     }
     return Option.match(end, { onNone: () => ExitCode.completed, onSome: ExitCode.ofTurn })
   })
@@ -101,7 +97,7 @@ const converse = (
 
 const writeDialog = (dialog: QueueChannel.Dialog): Effect.Effect<void> =>
   Output.writeJson(
-    process.stdout,
+    "stdout",
     QueueChannel.match(dialog, {
       Opened: ({ request }) => ({ _tag: "InteractionRequest", request: InteractionRequest.encode(request) }),
       Closed: (closed) => ({ ...closed, _tag: "InteractionClosed" })
@@ -130,7 +126,7 @@ const obey = (
           Effect.flatMap(send(agent, command), (taken) =>
             taken === undefined
               ? Effect.void
-              : Output.writeJson(process.stdout, { _tag: "SendTaken", line: number, id: command.id, ...taken })
+              : Output.writeJson("stdout", { _tag: "SendTaken", line: number, id: command.id, ...taken })
           )
         )
         return false
@@ -139,7 +135,7 @@ const obey = (
         const given =
           typeof answer === "string" ? channel.answerText(requestId, answer) : channel.answer(requestId, answer)
         yield* Effect.catchAll(given, (error) =>
-          Output.writeJson(process.stdout, { _tag: "AnswerRejected", requestId, reason: error.message })
+          Output.writeJson("stdout", { _tag: "AnswerRejected", requestId, reason: error.message })
         )
         return false
       }
@@ -150,7 +146,7 @@ const obey = (
         const outcome = yield* agent.permissions(command.command)
         yield* Either.match(outcome, {
           onLeft: (reason) => complain(agent, `Line ${number}: ${reason}`),
-          onRight: ({ lines }) => Output.writeJson(process.stdout, { _tag: "Permissions", lines })
+          onRight: ({ lines }) => Output.writeJson("stdout", { _tag: "Permissions", lines })
         })
         return false
       }

@@ -16,6 +16,8 @@ import * as Option from "effect/Option"
 import process from "node:process"
 import * as readline from "node:readline"
 import type { Readable, Writable } from "node:stream"
+import * as TerminalText from "../channel/TerminalText.js"
+import * as OwnOutput from "./Output.js"
 
 /** A stream that may be the reading end of a terminal, as `process.stdin`. */
 export type Input = Readable & {
@@ -48,7 +50,7 @@ export interface Options {
  */
 export const make = (options: Options = {}): Terminal.Terminal => {
   const input: Input = options.input ?? process.stdin
-  const output: Output = options.output ?? process.stdout
+  const output: Output = options.output ?? OwnOutput.screen("stdout")
   const interactive = (): boolean => input.isTTY === true && output.isTTY === true
 
   const readInput = Effect.gen(function* () {
@@ -70,7 +72,7 @@ export const make = (options: Options = {}): Terminal.Terminal => {
     display: (text) =>
       Effect.uninterruptible(
         Effect.async<void, PlatformError.PlatformError>((resume) => {
-          output.write(text, (error) =>
+          output.write(TerminalText.drawn(text), (error) =>
             resume(
               error === null || error === undefined
                 ? Effect.void

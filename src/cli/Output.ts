@@ -1,20 +1,70 @@
-/** Standard output and standard error of the process, written in order, waiting for slow readers. */
+/**
+ * Standard output and standard error of the process: the one module that writes to them. Nothing leaves it that a terminal
+ * would obey or hide, whoever wrote it: a workspace, a model, a flag, a server, a journal.
+ *
+ * Written in order, waiting for slow readers.
+ */
 import * as Effect from "effect/Effect"
-import type { Writable } from "node:stream"
+import * as TerminalText from "../channel/TerminalText.js"
+
+export type Name = "stdout" | "stderr"
+
+// -----------------------------------------------------------------------------------------------------------------
+// writing
+// -----------------------------------------------------------------------------------------------------------------
 
 /**
  * Writes all of it, then goes on. A reader that has gone away is no error of ours: the text is dropped. What cannot be
  * written for another reason, such as a full disk, ends the program: an answer that nobody got must not look like one.
  */
-export const write = (stream: Writable, text: string): Effect.Effect<void> =>
+export const write = (to: Name, text: string): Effect.Effect<void> =>
+  send(to, () => TerminalText.printed(text, isTerminal(to)))
+
+/** One JSON value a line, the same value whatever had to be escaped. */
+export const writeJson = (to: Name, value: unknown): Effect.Effect<void> => writeJsonLines(to, [value])
+
+export const writeJsonLines = (to: Name, values: Iterable<unknown>): Effect.Effect<void> =>
+  send(to, () => {
+    let text = ""
+    for (const value of values) text += `${TerminalText.json(value)}\n`
+    return text
+  })
+
+/** A line on standard error, at once, for whoever cannot wait. */
+export const writeNow = (line: string): void => {
+  if (!isGone(process.stderr)) process.stderr.write(`${TerminalText.printed(line, false)}\n`)
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// what is there
+// -----------------------------------------------------------------------------------------------------------------
+
+export const isTerminal = (name: Name): boolean => process[name].isTTY === true
+
+/** Some terminals tell no width, or none at all. */
+export const columns = (name: Name): number | undefined =>
+  process[name].columns > 0 ? process[name].columns : undefined
+
+/** What a `NodeTerminal` draws on, which looks at what it draws as we do here. */
+export const screen = (name: Name): NodeJS.WriteStream => process[name]
+
+/** A reader may go away, as in `assent run … | head -1`; whoever writes is told by the write's own callback. */
+export const outliveReaders = (): void => {
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const isGone = (stream: NodeJS.WriteStream): boolean => stream.destroyed || stream.writableEnded
+
+const send = (to: Name, text: () => string): Effect.Effect<void> =>
   Effect.async<void>((resume) => {
-    if (stream.destroyed || stream.writableEnded) return resume(Effect.void)
-    stream.write(text, (error) => {
-      const lost = error != null && stream === process.stdout && !("code" in error && error.code === "EPIPE")
+    const stream = process[to]
+    if (isGone(stream)) return resume(Effect.void)
+    stream.write(text(), (error) => {
+      const lost = error != null && to === "stdout" && !("code" in error && error.code === "EPIPE")
       resume(lost ? Effect.die(new Error(`standard output cannot be written: ${error.message}`)) : Effect.void)
     })
   })
-
-/** One JSON value a line. */
-export const writeJson = (stream: Writable, value: unknown): Effect.Effect<void> =>
-  write(stream, `${JSON.stringify(value)}\n`)

@@ -50,7 +50,7 @@ export const run = ({
 /** Tells a person how to go on with what was not done. */
 export const hint = (goOn: Options["goOn"]): Effect.Effect<void> =>
   Effect.flatMap(goOn, (command) =>
-    command === undefined ? Effect.void : Output.write(process.stderr, `assent: go on with: ${command}\n`)
+    command === undefined ? Effect.void : Output.write("stderr", `assent: go on with: ${command}\n`)
   )
 
 /** Halts the agent on the first request that nobody can answer; yields the record of it, if there was one. */
@@ -111,21 +111,21 @@ const report = (end: TurnEnd, halted: Option.Option<Halted>): Effect.Effect<numb
     const code = ExitCode.ofTurn(end)
     switch (end._tag) {
       case "Completed":
-        yield* Output.write(process.stdout, end.text === "" ? "" : `${end.text}\n`)
+        yield* Output.write("stdout", end.text === "" ? "" : `${end.text}\n`)
         break
       case "TurnLimit":
-        yield* Output.write(process.stdout, end.text === "" ? "" : `${end.text}\n`)
-        yield* Output.write(process.stderr, `assent: the limit of ${end.steps} model calls was reached.\n`)
+        yield* Output.write("stdout", end.text === "" ? "" : `${end.text}\n`)
+        yield* Output.write("stderr", `assent: the limit of ${end.steps} model calls was reached.\n`)
         break
       case "Cancelled":
-        yield* Output.write(process.stderr, `assent: cancelled (${end.reason}).\n`)
+        yield* Output.write("stderr", `assent: cancelled (${end.reason}).\n`)
         break
       case "Failed":
-        yield* Output.write(process.stderr, `assent: ${end.error}\n`)
+        yield* Output.write("stderr", `assent: ${end.error}\n`)
         break
       case "Halted":
-        if (Option.isSome(halted)) yield* Output.writeJson(process.stderr, halted.value)
-        else yield* Output.write(process.stderr, `assent: ${end.detail}\n`)
+        if (Option.isSome(halted)) yield* Output.writeJson("stderr", halted.value)
+        else yield* Output.write("stderr", `assent: ${end.detail}\n`)
     }
     return code
   })

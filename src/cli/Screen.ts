@@ -9,6 +9,7 @@ import * as ConsoleScreen from "../channel/ConsoleScreen.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import { isInteractive } from "./Attendance.js"
 import * as NodeTerminal from "./NodeTerminal.js"
+import * as Output from "./Output.js"
 
 export { isInteractive }
 
@@ -22,7 +23,7 @@ export interface Options {
 export const wantsColor = (output: Options["output"]): Effect.Effect<boolean> =>
   Effect.map(
     Effect.all([Effect.option(Config.nonEmptyString("NO_COLOR")), Effect.option(Config.string("TERM"))]),
-    ([no, term]) => process[output].isTTY === true && Option.isNone(no) && !Option.contains(term, "dumb")
+    ([no, term]) => Output.isTerminal(output) && Option.isNone(no) && !Option.contains(term, "dumb")
   )
 
 export const layer = ({ output, history }: Options): Layer.Layer<ConsoleScreen.ConsoleScreen> =>
@@ -32,7 +33,7 @@ export const layer = ({ output, history }: Options): Layer.Layer<ConsoleScreen.C
         ? ConsoleScreen.layer({ color, history })
         : ConsolePlain.layer({ color, echoes: process.stdin.isTTY === true })
     )
-  ).pipe(Layer.provide(NodeTerminal.layer({ output: process[output] })))
+  ).pipe(Layer.provide(NodeTerminal.layer({ output: Output.screen(output) })))
 
 /** Takes the terminal over for as long as `use` runs, with the interactor that asks a person there. */
 export const withConsole = <A, E, R>(

@@ -74,7 +74,7 @@ export const run = (
 
 const misuse = (message: string) => new Arguments.UsageError({ message })
 
-const tell = (text: string): Effect.Effect<void> => Output.write(process.stderr, `assent: ${text}\n`)
+const tell = (text: string): Effect.Effect<void> => Output.write("stderr", `assent: ${text}\n`)
 
 const show = (options: Options, open: ReadonlyArray<Restored.OpenRequest>): Effect.Effect<void> =>
   Effect.gen(function* () {
@@ -82,7 +82,7 @@ const show = (options: Options, open: ReadonlyArray<Restored.OpenRequest>): Effe
       return yield* Effect.forEach(
         open,
         ({ answer, request }) =>
-          Output.writeJson(process.stdout, {
+          Output.writeJson("stdout", {
             _tag: "InteractionRequest",
             request: InteractionRequest.encode(request),
             answeredBy: answer?.by
@@ -95,7 +95,7 @@ const show = (options: Options, open: ReadonlyArray<Restored.OpenRequest>): Effe
       const state = answer === undefined ? "" : `  (answered by ${answer.by}; counts when the session goes on)`
       return [visible(`${request.requestId}${state}`), ...PlainDialog.render(request, now).lines].join("\n")
     })
-    if (blocks.length > 0) yield* Output.write(process.stdout, `${blocks.join("\n\n")}\n`)
+    if (blocks.length > 0) yield* Output.write("stdout", `${blocks.join("\n\n")}\n`)
     yield* tell(advice(options, open))
   })
 

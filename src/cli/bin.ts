@@ -4,6 +4,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Cli from "./Cli.js"
 import * as ExitCode from "./ExitCode.js"
+import * as Output from "./Output.js"
 
 const fiber = Effect.runFork(Cli.main(process.argv.slice(2)))
 
@@ -16,8 +17,12 @@ const stop = () => {
 process.on("SIGINT", stop)
 process.on("SIGTERM", stop)
 process.on("SIGHUP", stop)
-// A reader that went away, as in `assent run … | head -1`.
-for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
+Output.outliveReaders()
+// Nobody of ours throws beside the fiber; what a package does so is told as everything else, and not by Node.
+process.on("uncaughtException", (error) => {
+  Output.writeNow(`assent: ${error instanceof Error ? error.message : String(error)}`)
+  process.exit(ExitCode.failed)
+})
 
 fiber.addObserver((exit) => {
   process.exit(Exit.isSuccess(exit) ? exit.value : ExitCode.cancelled)

@@ -11,6 +11,7 @@
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Yaml from "yaml"
 import type { SessionId } from "../core/Id.js"
+import * as TerminalText from "../channel/TerminalText.js"
 import * as Redaction from "../core/Redaction.js"
 import type { Usage } from "../event/AgentEvent.js"
 import { visible } from "../event/AuditReport.js"
@@ -95,7 +96,9 @@ export const print = (self: RecordedScript): string => {
   // As a block, what begins with blanks alone would come back without them.
   Yaml.visit(document, {
     Scalar: (_, node) => {
-      if (typeof node.value === "string" && /^\s+\n|^\s+$/.test(node.value)) node.type = "QUOTE_DOUBLE"
+      if (typeof node.value !== "string") return
+      // In double quotes a character that a terminal would obey or hide can be escaped.
+      if (/^\s+\n|^\s+$/.test(node.value) || TerminalText.hasUnseen(node.value)) node.type = "QUOTE_DOUBLE"
     }
   })
   document.commentBefore = commented(heading(self))
@@ -108,7 +111,7 @@ export const print = (self: RecordedScript): string => {
     }
     if (after.length > 0) sequence.comment = commented(after)
   }
-  return document.toString({ lineWidth: 0 })
+  return TerminalText.escapeUnseen(document.toString({ lineWidth: 0 }))
 }
 
 // -----------------------------------------------------------------------------------------------------------------

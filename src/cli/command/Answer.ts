@@ -18,7 +18,7 @@ export const run = ({ words }: Invocation) =>
   Effect.gen(function* () {
     const directory = yield* directoryOf(words)
     if (!Screen.isInteractive("stdout")) {
-      const print = (text: string) => Output.write(process.stdout, text)
+      const print = (text: string) => Output.write("stdout", text)
       return yield* AnswerExecutor.read({ directory, lines: Input.linesUpTo(TypedAnswer.maxLength), print })
     }
     return yield* Effect.provide(

@@ -36,7 +36,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
       return yield* new Arguments.UsageError({ message: `assent audit show needs a session. ${among(known)}` })
     }
     if (known.length === 0) {
-      yield* Output.write(process.stderr, `assent: nothing was recorded in ${archive.directory} yet.\n`)
+      yield* Output.write("stderr", `assent: nothing was recorded in ${archive.directory} yet.\n`)
       return ExitCode.completed
     }
     if (verb === "verify") return yield* verify(archive, sessionId === undefined ? known : [sessionId], key)
@@ -44,7 +44,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     return ExitCode.completed
   }).pipe(
     Effect.catchTag("AuditBroken", (broken) =>
-      Effect.as(Output.write(process.stderr, `assent: ${broken.message}\n`), ExitCode.failed)
+      Effect.as(Output.write("stderr", `assent: ${broken.message}\n`), ExitCode.failed)
     )
   )
 
@@ -71,7 +71,7 @@ const show = (
     const verified = yield* Effect.either(AuditArchive.verifySession(archive, sessionId, key))
     if (Either.isRight(verified)) return ExitCode.completed
     const { message, problem } = verified.left
-    yield* Output.write(process.stderr, `assent: not verified: ${message}\n`)
+    yield* Output.write("stderr", `assent: not verified: ${message}\n`)
     return problem === "keyNeeded" ? ExitCode.completed : ExitCode.failed
   })
 
@@ -96,7 +96,7 @@ const labelOf = ({ problem }: AuditBroken): string =>
   problem === "unsealed" ? "UNSEALED" : problem === "keyNeeded" ? "NOT VERIFIED" : "BROKEN"
 
 const say = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
-  Output.write(process.stdout, lines.map((line) => `${AuditReport.visible(line)}\n`).join(""))
+  Output.write("stdout", lines.map((line) => `${AuditReport.visible(line)}\n`).join(""))
 
 const among = (known: ReadonlyArray<SessionId>): string =>
   known.length === 0 ? "Nothing was recorded there yet." : `There are: ${AuditReport.visible(known.join(", "))}.`

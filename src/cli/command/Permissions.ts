@@ -32,8 +32,8 @@ export const run = ({ flags, words }: Arguments.Invocation) =>
     })
     if (Either.isLeft(outcome)) return yield* new Arguments.UsageError({ message: outcome.left })
     if (settings.wantsTrust) {
-      for (const line of yield* TrustQuestion.notice(settings)) yield* Output.write(process.stderr, `assent: ${line}\n`)
+      for (const line of yield* TrustQuestion.notice(settings)) yield* Output.write("stderr", `assent: ${line}\n`)
     }
-    yield* Output.write(process.stdout, `${outcome.right.lines.join("\n")}\n`)
+    yield* Output.write("stdout", `${outcome.right.lines.join("\n")}\n`)
     return ExitCode.completed
   })

@@ -47,10 +47,10 @@ interface View {
 }
 
 const say = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
-  Output.write(process.stdout, lines.map((line) => `${line}\n`).join(""))
+  Output.write("stdout", lines.map((line) => `${line}\n`).join(""))
 
 const warn = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
-  Output.write(process.stderr, lines.map((line) => `assent: ${line}\n`).join(""))
+  Output.write("stderr", lines.map((line) => `assent: ${line}\n`).join(""))
 
 /** What files say is foreign text: what a terminal would obey is spelled out. */
 const remark = ({ file, path, message }: ProfileLoader.Remark): string =>

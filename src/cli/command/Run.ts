@@ -30,10 +30,10 @@ export const run = (invocation: Arguments.Invocation) =>
     const profiles = yield* Launch.profiles(settings)
     const old = yield* StorePlace.oldNotice(flags, settings)
     for (const warning of [...settings.warnings, ...profiles.remarks, ...(old === undefined ? [] : [old])])
-      yield* Output.write(process.stderr, `assent: ${warning}\n`)
+      yield* Output.write("stderr", `assent: ${warning}\n`)
     if (settings.wantsTrust || profiles.wantTrust) {
       const TrustQuestion = yield* loadTrustQuestion
-      for (const line of yield* TrustQuestion.notice(settings)) yield* Output.write(process.stderr, `assent: ${line}\n`)
+      for (const line of yield* TrustQuestion.notice(settings)) yield* Output.write("stderr", `assent: ${line}\n`)
     }
 
     const body = (console: Effect.Effect<Interactor.Service>, screen?: Screen) =>

@@ -33,7 +33,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     const settings = yield* Settings.load(flags)
     if (verb === "list" && flags.all === true) return yield* listAll(settings, flags.json === true)
     if (verb === "adopt") {
-      yield* Output.write(process.stderr, `assent: ${yield* SessionTransfer.adopt(flags, settings, id)}\n`)
+      yield* Output.write("stderr", `assent: ${yield* SessionTransfer.adopt(flags, settings, id)}\n`)
       return ExitCode.completed
     }
     if (verb === "import") return yield* takeOver(flags, settings, id)
@@ -90,12 +90,12 @@ const listAll = (settings: Settings.Settings, json: boolean) =>
     const { found, remarks } = yield* SessionTransfer.all(settings)
     for (const { sessions, workspace } of found) {
       if (json) {
-        for (const one of sessions) yield* Output.writeJson(process.stdout, { ...one, workspace })
+        for (const one of sessions) yield* Output.writeJson("stdout", { ...one, workspace })
       } else yield* say([visible(workspace), ...sessions.map((one) => `  ${SessionReport.line(one)}`)])
     }
-    for (const remark of remarks) yield* Output.write(process.stderr, `assent: ${remark}\n`)
+    for (const remark of remarks) yield* Output.write("stderr", `assent: ${remark}\n`)
     if (found.length === 0 && remarks.length === 0) {
-      yield* Output.write(process.stderr, `assent: no sessions are kept in ${settings.stateDirectory} yet.\n`)
+      yield* Output.write("stderr", `assent: no sessions are kept in ${settings.stateDirectory} yet.\n`)
     }
     return ExitCode.completed
   })
@@ -107,7 +107,7 @@ const takeOver = (flags: Arguments.Flags, settings: Settings.Settings, file: str
     const taken = yield* SessionTransfer.takeOver(flags, settings, file)
     yield* say(taken.map(({ before, id }) => `${id}  was ${visible(before)}`))
     yield* Output.write(
-      process.stderr,
+      "stderr",
       `assent: ${taken.length} taken over, without what they were allowed and what was under way. Their audit stays where it is.\n`
     )
     return ExitCode.completed
@@ -115,9 +115,9 @@ const takeOver = (flags: Arguments.Flags, settings: Settings.Settings, file: str
 
 const list = (sessions: ReadonlyArray<Listed>, place: string, json: boolean): Effect.Effect<number> =>
   Effect.gen(function* () {
-    if (json) yield* Effect.forEach(sessions, (one) => Output.writeJson(process.stdout, one), { discard: true })
+    if (json) yield* Effect.forEach(sessions, (one) => Output.writeJson("stdout", one), { discard: true })
     else if (sessions.length > 0) yield* say(sessions.map(SessionReport.line))
-    else yield* Output.write(process.stderr, `assent: no sessions are kept in ${place} yet.\n`)
+    else yield* Output.write("stderr", `assent: no sessions are kept in ${place} yet.\n`)
     return ExitCode.completed
   })
 
@@ -132,7 +132,7 @@ const exportAll = (store: SessionStore.Service, id: SessionId) =>
     const json = yield* Either.mapLeft(SessionStore.toJson(yield* store.load(id)), (reason) =>
       ConfigurationInvalid.make(`Session ${id} cannot be exported: ${reason}.`)
     )
-    yield* Output.writeJson(process.stdout, json)
+    yield* Output.writeJson("stdout", json)
   })
 
 const paceOf = ({ json, pause, speed }: Arguments.Flags): Either.Either<Replay.Options, Arguments.UsageError> =>
@@ -140,7 +140,7 @@ const paceOf = ({ json, pause, speed }: Arguments.Flags): Either.Either<Replay.O
     speed:
       speed !== undefined
         ? Arguments.parseSpeed(speed)
-        : Either.right(json !== true && process.stdout.isTTY === true ? 1 : Infinity),
+        : Either.right(json !== true && Output.isTerminal("stdout") ? 1 : Infinity),
     longestPause: pause === undefined ? Either.right(undefined) : Arguments.parseLimit(pause)
   })
 
@@ -148,10 +148,9 @@ const paceOf = ({ json, pause, speed }: Arguments.Flags): Either.Either<Replay.O
 const replay = (loaded: SessionStore.Loaded, pace: Replay.Options, json: boolean): Effect.Effect<void> =>
   Effect.gen(function* () {
     const events = Replay.stream(loaded.entries, pace)
-    if (json) return yield* Stream.runForEach(events, (event) => Output.writeJson(process.stdout, event))
+    if (json) return yield* Stream.runForEach(events, (event) => Output.writeJson("stdout", event))
     const transcript = Transcript.make({ color: yield* Screen.wantsColor("stdout"), retold: true })
-    // Some terminals tell no width, or none at all.
-    const columns = process.stdout.columns > 0 ? process.stdout.columns : undefined
+    const columns = Output.columns("stdout")
     let isLineOpen = false
     yield* Stream.runForEach(events, (event) => {
       const text = transcript.show(event, columns).map((piece) => {
@@ -159,23 +158,20 @@ const replay = (loaded: SessionStore.Loaded, pace: Replay.Options, json: boolean
         isLineOpen = !piece.whole && !piece.text.endsWith("\n")
         return `${before}${piece.text}${piece.whole ? "\n" : ""}`
       })
-      return text.length === 0 ? Effect.void : Output.write(process.stdout, text.join(""))
+      return text.length === 0 ? Effect.void : Output.write("stdout", text.join(""))
     })
-    if (isLineOpen) yield* Output.write(process.stdout, "\n")
+    if (isLineOpen) yield* Output.write("stdout", "\n")
   })
 
 /** A file for `--model script:FILE`. */
 const script = (loaded: SessionStore.Loaded): Effect.Effect<void> =>
-  Output.write(process.stdout, RecordedScript.print(RecordedScript.make(loaded)))
+  Output.write("stdout", RecordedScript.print(RecordedScript.make(loaded)))
 
 const forget = (store: SessionStore.Service, id: SessionId) =>
-  Effect.zipRight(
-    store.delete(id),
-    Output.write(process.stderr, `assent: session ${id} is deleted; its audit stays.\n`)
-  )
+  Effect.zipRight(store.delete(id), Output.write("stderr", `assent: session ${id} is deleted; its audit stays.\n`))
 
 const say = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
-  Output.write(process.stdout, lines.map((line) => `${line}\n`).join(""))
+  Output.write("stdout", lines.map((line) => `${line}\n`).join(""))
 
 const among = (sessions: ReadonlyArray<Listed>, place: string): string => {
   if (sessions.length === 0) return `No sessions are kept in ${place} yet.`

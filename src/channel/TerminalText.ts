@@ -1,0 +1,133 @@
+/**
+ * Which characters a terminal gets. All pure, and loaded by whoever prints: what needs to know how wide text is has `Display`.
+ *
+ * | door | for | does |
+ * |---|---|---|
+ * | {@link sanitize} | what models and tools print | removes escape sequences, control and direction characters |
+ * | {@link reveal} | what a person decides on | shows them instead, so that nothing that will run is hidden |
+ * | {@link keepStyles} | our own text | as `sanitize`, but colours pass |
+ * | {@link printed}, {@link drawn}, {@link json} | whatever leaves the process | the last look: whoever forgot one of the others has not opened a hole |
+ */
+
+/** Foreign text made harmless: newlines stay, tabs become spaces, every other control or escape sequence goes. */
+export const sanitize = (text: string): string =>
+  isPlain(text)
+    ? text
+    : text
+        .replace(lineBreaks, "\n")
+        .replaceAll("\t", tab)
+        .replace(stringSequences, "")
+        .replace(controlSequences, "")
+        .replace(controls, "")
+        .replace(hidden, "")
+
+/** Foreign text on which somebody decides: what a terminal would swallow is shown as `␛`, `␀` or `⟨U+202E⟩`. */
+export const reveal = (text: string): string =>
+  isPlain(text) ? text : spelledOut(text.replace(/\r\n/g, "\n").replaceAll("\t", tab))
+
+/** As {@link reveal}, on one line: line ends are shown as `↵`. At most `limit` characters. */
+export const oneLine = (text: string, limit = Infinity): string => {
+  const line = reveal(text.length > limit ? `${text.slice(0, Math.max(0, limit - 1))}…` : text)
+  return line.replaceAll("\n", "↵")
+}
+
+/** Our own text, which may quote foreign text: colours pass, and nothing else that {@link sanitize} stops. */
+export const keepStyles = (text: string): string =>
+  isPlain(text)
+    ? text
+    : text
+        .split(styles)
+        .map((part, index) => (index % 2 === 0 ? sanitize(part) : part))
+        .join("")
+
+// -----------------------------------------------------------------------------------------------------------------
+// the last look
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * Lines on their way out: tabs and line ends pass, and to a terminal our own styles, which end with the text. Whatever else
+ * a terminal would obey or hide is spelled out.
+ */
+export const printed = (text: string, styled: boolean): string => {
+  if (isPrintable(text)) return text
+  const lines = text.replace(/\r\n/g, "\n")
+  if (!styled) return withTabs(lines)
+  const parts = lines.split(ownStyles)
+  const last = parts.at(-2)
+  return (
+    parts.map((part, index) => (index % 2 === 0 ? withTabs(part) : part)).join("") +
+    (last === undefined || last === reset ? "" : reset)
+  )
+}
+
+/** A screen on its way out: the sequences that we draw with pass too. */
+export const drawn = (text: string): string =>
+  isPrintable(text)
+    ? text
+    : text
+        .split(drawing)
+        .map((part, index) => (index % 2 === 0 ? withTabs(part) : part))
+        .join("")
+
+/** A value as one line of JSON that means the same and holds nothing that a terminal would obey or hide. */
+export const json = (value: unknown): string => {
+  const text = JSON.stringify(value)
+  return isPrintable(text) ? text : text.replace(unseen, escaped)
+}
+
+/** As {@link json} does, in a text in which such characters stand in double quotes only. */
+export const escapeUnseen = (text: string): string => (isPrintable(text) ? text : text.replace(unseen, escaped))
+
+/** Whether there is anything in the text that {@link escapeUnseen} escapes. */
+export const hasUnseen = (text: string): boolean => !isPrintable(text) && text.search(unseen) >= 0
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const tab = "    "
+
+export const isPlain = (text: string): boolean => /^[\n\x20-\x7e]*$/.test(text)
+const isPrintable = (text: string): boolean => /^[\n\t\x20-\x7e]*$/.test(text)
+
+const lineBreaks = /\r\n?|[\u2028\u2029\x85]/g
+// Operating system commands and their kin. Their payload stays: a sequence that is never ended must not swallow the rest.
+const stringSequences = /\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f]|\x1b\\/g
+const controlSequences = /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]/g
+const controls = /[\x00-\x09\x0b-\x1f\x7f-\x9f]/g
+// Invisible and direction-changing characters, without the joiner and the selectors that emoji are made of.
+const hidden =
+  /(?![\u200d\ufe0e\ufe0f])[\p{Default_Ignorable_Code_Point}\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/gu
+/** What of JSON a terminal would not show as it is. Halves of pairs are escaped by `JSON.stringify`. */
+const unseen = /[\x00-\x08\x0b-\x1f\x7f-\x9f\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu
+export const styles = /(\x1b\[[0-9;]*m)/
+
+/** Those of `Display.style`, and no others: there is one that makes text invisible. */
+const ownStyles = /(\x1b\[(?:0|1|2|3[1-6])?m)/
+const reset = "\x1b[0m"
+/** Those of `LiveRegion`, `ConsoleScreen` and `NodeTerminal`. */
+const drawing = /(\x1b\[(?:(?:0|1|2|3[1-6])?m|\?25[hl]|\?2004[hl]|2?J|2K|H|\d{1,4}[ABG])|\r)/
+
+const withTabs = (text: string): string =>
+  text.includes("\t") ? text.split("\t").map(spelledOut).join("\t") : spelledOut(text)
+
+const spelledOut = (text: string): string =>
+  text
+    .replace(controls, picture)
+    .replace(/[\u2028\u2029]/g, codePoint)
+    .replace(hidden, codePoint)
+
+const hexOf = (char: string): string => (char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")
+
+const codePoint = (char: string): string => `⟨U+${hexOf(char)}⟩`
+
+const picture = (char: string): string => {
+  const code = char.charCodeAt(0)
+  return code < 0x20 ? String.fromCharCode(0x2400 + code) : code === 0x7f ? "␡" : codePoint(char)
+}
+
+/** Each half of a pair by itself, as JSON has it. */
+const escaped = (char: string): string =>
+  Array.from({ length: char.length }, (_, index) => `\\u${char.charCodeAt(index).toString(16).padStart(4, "0")}`).join(
+    ""
+  )
