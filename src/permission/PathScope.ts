@@ -4,14 +4,20 @@
  * A path is judged twice, as a text (`a/../b` is `b`) and as the system walks it (after a link `a`, `..` is somewhere
  * else); both must be inside. Links are followed as far as the path exists, dangling ones too, because writing through
  * them creates their target. Names are compared without regard to case, as some file systems do.
+ *
+ * Of a command, everything that could be a path is judged, from every directory that it may change to: words and what
+ * options, braces, wildcards and known variables make of them, redirections, and what variables are set to.
  */
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import type { CommandLine, Reading } from "./CommandLine.js"
+import * as FileGlob from "./FileGlob.js"
 import * as Program from "./Program.js"
 import * as RealPath from "./RealPath.js"
 import * as ShellPath from "./ShellPath.js"
+import * as ShellVariables from "./ShellVariables.js"
+import * as WorkingDirectory from "./WorkingDirectory.js"
 
 export interface Options {
   /** Directories allowed beside the workspace; relative ones start there. */
@@ -67,6 +73,8 @@ class Judge {
   private readonly found = new Map<string, Violation>()
   private roots: ReadonlyArray<string> = []
   private places: ReadonlyArray<ShellPath.Place> = []
+  private variables: ShellVariables.Variables = new Map()
+  private readonly globs = new Map<string, FileGlob.Found>()
   private readonly links: RealPath.RealPath
 
   constructor(
@@ -125,7 +133,16 @@ class Judge {
 
   private shell(command: string, { line, readings }: Named, base: string): Effect.Effect<void> {
     return Effect.gen(this, function* () {
-      const bases = [base, ...(yield* this.visited(readings, base))]
+      const assignments = ShellVariables.assignments(command, line)
+      this.variables = ShellVariables.make(assignments)
+      const bases = yield* this.visited(readings, base)
+      for (const { name, value } of assignments) {
+        if (moves.has(name)) this.outside(`${name}=`)
+        for (const part of value === undefined ? [] : new Set([value, ...value.split(":")])) {
+          yield* this.scopedWord(part, assigned, bases)
+          yield* this.protectedWord(part, bases, false)
+        }
+      }
       const seen = new Set<string>()
       for (const reading of readings) {
         if (reading.start > 0) continue
@@ -143,6 +160,9 @@ class Judge {
         }
       }
       if (line !== undefined) return
+      for (const { program, word } of ShellVariables.looseWords(command)) {
+        if (word.length <= 4096) yield* this.scopedWord(word, program, bases)
+      }
       this.mentions(command)
       if (this.places.length > 0 && ShellPath.spellsInCodes(command)) {
         this.add("protected_path", "The command spells characters as codes in $'…'; write them as they are.")
@@ -150,43 +170,102 @@ class Judge {
     })
   }
 
-  /** Directories the command may change to, from which later words are read. */
+  /** Directories from which words are read: where the command runs, and those it changes to or says are to be changed to. */
   private visited(readings: ReadonlyArray<Reading>, base: string): Effect.Effect<ReadonlyArray<string>> {
-    const targets = readings.flatMap(({ program, words, start }) =>
-      start === 0 && (program === "cd" || program === "pushd") ? words.slice(1, 3) : []
-    )
-    return Effect.forEach(
-      targets.filter((target) => !target.startsWith("-") && !ShellPath.isUnknown(target)),
-      (target) => this.links.walk(base, target)
-    )
-  }
-
-  private scopedWord(word: string, program: string, bases: ReadonlyArray<string>): Effect.Effect<void> {
-    const { scope } = this.bounds
-    if (scope === undefined) return Effect.void
     return Effect.gen(this, function* () {
-      for (const text of ShellPath.pathsIn(word)) {
-        if (devices.test(text) || /^(?!file:)[a-z][a-z0-9+.-]*:\/\//i.test(text)) continue
-        if (ShellPath.replaceHome(text, "") !== undefined) {
-          if (scope.allowHome !== true || climbs.test(text)) this.outside(text)
-          continue
-        }
-        const local = text.replace(/^file:\/\//, "").replace(/^\$(?:PWD|\{PWD\})(?=\/|$)/, ".")
-        // `grep "/api/users"`, `sed -n /start/p`, a message: no file when nothing at the root is named so.
-        const mayBeText = patternPrograms.has(program) || (/\s/.test(word) && !/[<>]/.test(program))
-        const isText = mayBeText && local.startsWith("/") && !(yield* this.startsSomewhere(local))
-        if (ShellPath.isUnknown(local)) {
-          if (climbs.test(local) || (!isText && (yield* this.beginsOutside(local)))) this.outside(text)
-          continue
-        }
-        this.absolute(local)
-        if (isText) continue
-        for (const base of bases) {
-          for (const target of yield* this.links.targets(base, ShellPath.fixedPart(local))) {
-            if (!this.isInside(target)) this.outside(text)
+      const bases = [base]
+      for (const reading of readings) {
+        const lost = WorkingDirectory.leaves(reading, this.variables)
+        if (lost?.to === "unknown" || (lost?.to === "home" && this.bounds.scope?.allowHome !== true))
+          this.outside(lost.text)
+        for (const target of WorkingDirectory.targets(reading, this.variables)) {
+          if (ShellPath.isUnknown(target)) continue
+          for (const from of bases.slice()) {
+            const { hits } = ShellPath.isWild(target) ? yield* this.glob(from, target) : { hits: [target] }
+            for (const hit of hits) {
+              const at = yield* this.links.walk(from, hit)
+              if (bases.length < maxBases && !bases.includes(at)) bases.push(at)
+            }
           }
         }
       }
+      return bases
+    })
+  }
+
+  private scopedWord(word: string, program: string, bases: ReadonlyArray<string>): Effect.Effect<void> {
+    if (this.bounds.scope === undefined) return Effect.void
+    // `grep "/api/users"`, `sed -n /start/p`, a message: no file when nothing at the root is named so.
+    const mayBeText = patternPrograms.has(program) || (/\s/.test(word) && !/[<>]/.test(program))
+    const isPattern = patternPrograms.has(program)
+    return Effect.gen(this, function* () {
+      if (/^(?:HOME|CDPATH)=/.test(word) && !isPattern) this.outside(word)
+      const texts = ShellVariables.resolve(word, this.variables)
+      if (texts === undefined) return this.outside(word)
+      for (const known of texts) {
+        // A variable in front that is nothing may be a mistake; then what is left is looked for at the root.
+        const mayBeLost = program === assigned || (word.startsWith("$") && known.startsWith("/"))
+        for (const text of ShellPath.pathsIn(known, program)) {
+          const isPlain = mayBeLost && /^\/[^/*?[$`\uffff]/.test(text) && !climbs.test(text) && !ShellPath.isWild(text)
+          yield* this.scopedPath(text, { mayBeText: mayBeText || isPlain, isPattern, bases })
+        }
+      }
+    })
+  }
+
+  private scopedPath(
+    text: string,
+    how: { readonly mayBeText: boolean; readonly isPattern: boolean; readonly bases: ReadonlyArray<string> }
+  ): Effect.Effect<void> {
+    const { scope } = this.bounds
+    if (devices.test(text) || /^(?!file:)[a-z][a-z0-9+.-]*:\/\//i.test(text)) return Effect.void
+    if (ShellPath.replaceHome(text, "") !== undefined) {
+      if (scope?.allowHome !== true || climbs.test(text) || this.variables.has("HOME")) this.outside(text)
+      return Effect.void
+    }
+    return Effect.gen(this, function* () {
+      const local = text.replace(/^file:\/\//, "").replace(/^\$(?:PWD|\{PWD\})(?=\/|$)/, ".")
+      const isText = how.mayBeText && local.startsWith("/") && !(yield* this.startsSomewhere(local))
+      if (ShellPath.isUnknown(local)) {
+        if (climbs.test(local) || (!isText && (yield* this.mayBeOutside(local, how.bases)))) this.outside(text)
+        return
+      }
+      this.absolute(local)
+      if (isText) return
+      for (const base of how.bases) {
+        // A glob that finds nothing stays as it is written.
+        for (const path of new Set([ShellPath.fixedPart(local), local])) {
+          for (const target of yield* this.links.targets(base, path)) if (!this.isInside(target)) this.outside(text)
+        }
+        if (ShellPath.isWild(local)) yield* this.globbed(base, text, local, how.isPattern)
+      }
+    })
+  }
+
+  /** Judges what a glob finds. A pattern of a program that takes patterns is no glob, mostly; then `..` is not meant. */
+  private globbed(base: string, text: string, glob: string, isPattern: boolean): Effect.Effect<void> {
+    return Effect.gen(this, function* () {
+      const { complete, hits } = yield* this.glob(base, glob)
+      if (!complete) {
+        this.add("path_scope", `${text} finds more than can be looked at; name directories in it.`)
+        return
+      }
+      for (const hit of hits) {
+        if (isPattern && climbs.test(hit)) continue
+        for (const target of yield* this.links.targets(base, hit)) {
+          if (!this.isInside(target)) this.outside(hit)
+          if (this.isProtected(target)) this.protects(hit)
+        }
+      }
+    })
+  }
+
+  private glob(base: string, pattern: string): Effect.Effect<FileGlob.Found> {
+    const key = `${base}\0${pattern}`
+    const known = this.globs.get(key)
+    if (known !== undefined) return Effect.succeed(known)
+    return Effect.tap(FileGlob.expand(this.fs, this.path, base, pattern), (found) => {
+      this.globs.set(key, found)
     })
   }
 
@@ -215,15 +294,37 @@ class Judge {
     for (const place of this.places) if (ShellPath.mentions(text, place)) this.protects(place.basename)
   }
 
-  /** Whatever the expansion becomes: `/etc/$x` is outside when nothing below `/etc` is inside. */
-  private beginsOutside(text: string): Effect.Effect<boolean> {
-    const known = text.slice(0, text.search(/[$`]/))
+  /**
+   * By what is known of it: `/etc/$x` is outside when nothing below `/etc` is inside, `link/$x` when the link leads there, and
+   * `$JAVA_HOME/lib` is, as all that the system says.
+   */
+  private mayBeOutside(text: string, bases: ReadonlyArray<string>): Effect.Effect<boolean> {
+    const known = text.slice(0, text.search(/[$`\uffff]/))
     const directory = known.slice(0, known.lastIndexOf("/") + 1)
-    if (!directory.startsWith("/")) return Effect.succeed(false)
-    return Effect.map(
-      this.links.real(directory),
-      (target) => !this.isInside(target) && !this.roots.some((root) => within(target, root))
-    )
+    return Effect.gen(this, function* () {
+      if (directory === "") return known === "" && this.leadsIntoSystem(text)
+      if (/^\/+$/.test(known)) return true
+      if (ShellPath.isWild(directory)) {
+        for (const base of bases) yield* this.globbed(base, text, directory.replace(/\/+$/, ""), false)
+      }
+      for (const base of bases) {
+        for (const target of yield* this.links.targets(base, directory)) {
+          if (this.isInside(target)) continue
+          // On the way to what is inside, as far as its next part may still become that.
+          const next = known.slice(directory.length)
+          if (!this.roots.some((root) => root.startsWith(target === "/" ? `/${next}` : `${target}/${next}`)))
+            return true
+        }
+      }
+      return false
+    })
+  }
+
+  private leadsIntoSystem(text: string): boolean {
+    const name = ShellVariables.leading(text)
+    if (name === undefined || !text.includes("/") || this.variables.has(name) || !systemDirectories.test(name))
+      return false
+    return this.bounds.scope?.allowTmp !== true || !/^(?:TMPDIR|TMP|TEMP)$/.test(name)
   }
 
   private startsSomewhere(text: string): Effect.Effect<boolean> {
@@ -269,6 +370,17 @@ class Judge {
 }
 
 const defaultTemporary = ["/tmp"]
+
+const maxBases = 16
+
+/** Set, they change what `cd` and `~` mean, or what is said to be the directory. */
+const moves: ReadonlySet<string> = new Set(["HOME", "CDPATH", "OLDPWD", "PWD"])
+
+/** Stands for the program where a variable is set. */
+const assigned = "="
+
+/** Variables that lead into the system, or the person's own files. */
+const systemDirectories = /^(?:OLDPWD|TMPDIR|TMP|TEMP|XDG_\w+|\w*_(?:HOME|DIR|ROOT|PREFIX))$/
 
 const climbs = /(?:^|\/)\.\.(?:\/|$)/
 

@@ -16,7 +16,7 @@ export interface Place {
 export const isWild = (text: string): boolean => wild.test(text)
 
 /** Its value is not known before it is expanded. */
-export const isUnknown = (text: string): boolean => /[$`]/.test(text)
+export const isUnknown = (text: string): boolean => /[$`\uffff]/.test(text)
 
 /** Replaces a leading `~`, `~user`, `$HOME` or `${HOME}`; nothing where there is none. */
 export const replaceHome = (text: string, home: string): string | undefined =>
@@ -28,19 +28,23 @@ export const fixedPart = (text: string): string => {
   return at < 0 ? text : text.slice(0, text.lastIndexOf("/", at) + 1)
 }
 
-/** What a program may take for a path in a word: the word, the value of an option or assignment, the file behind `@`. */
-export const pathsIn = (word: string): ReadonlyArray<string> => {
-  const out: Array<string> = []
-  if (!word.startsWith("-")) out.push(word)
-  const value = /^-[A-Za-z](.+)$/s.exec(word)?.[1]
-  if (value !== undefined && /[./~]/.test(value)) out.push(value)
-  if (/[=@,{}]/.test(word)) out.push(...word.split(/[=@,{}]/).filter((part) => /^(?:\/|~|\.\.|\$)/.test(part)))
-  return [...new Set(out)]
+/**
+ * What a program may take for a path in a word: the word, the values of options and assignments in it, the file behind `@`;
+ * of a word with braces, in all the words that a shell makes of it.
+ */
+export const pathsIn = (word: string, program: string): ReadonlyArray<string> => {
+  const out = new Set<string>()
+  for (const text of word.includes("{") ? alternatives(word) : [word]) {
+    if (!text.startsWith("-")) out.add(text)
+    for (const value of optionValues(text, program)) out.add(value)
+    for (const part of text.split(/[=@,]/)) if (part !== "" && !part.startsWith("-")) out.add(part)
+  }
+  return [...out]
 }
 
 /** The same more generously: every piece that could be a path to somebody. */
 export const piecesIn = (word: string): ReadonlyArray<string> =>
-  [...new Set([word, ...word.split(/[=:,@{}]/), word.replace(/^-[A-Za-z]/, "")])].filter(
+  [...new Set([word, ...word.split(/[=:,@{}]/), ...optionValues(word, "")])].filter(
     (piece) => piece !== "" && piece !== "-"
   )
 
@@ -97,6 +101,24 @@ const homeHead = /^(?:~[^/]*|\$HOME|\$\{HOME\})(?=\/|$)/
 // Stands for text that is not known.
 const unknown = "\uffff"
 
+/** Letters may stand together behind one dash, and the value directly behind the last of them: `-xzf../x`. */
+const maxLetters = 32
+
+// Here every letter has a value of its own: `-Isrc/lib` is no `-I -s -r -c /lib`.
+const separate: ReadonlySet<string> = new Set(
+  "cc gcc g++ c++ clang clang++ cpp ld nvcc rustc javac java tsc".split(" ")
+)
+
+const optionValues = (word: string, program: string): ReadonlyArray<string> => {
+  const letters = /^-([A-Za-z0-9]+)/.exec(word)?.[1]?.length ?? 0
+  const out: Array<string> = []
+  for (let at = 1; at <= Math.min(letters, separate.has(program) ? 1 : maxLetters); at++) {
+    const value = word.slice(1 + at)
+    if (value !== "") out.push(value)
+  }
+  return out
+}
+
 const partMatches = (pattern: string, name: string): boolean =>
   pattern === name ||
   (/[^\uffff]/.test(pattern) &&
@@ -104,24 +126,60 @@ const partMatches = (pattern: string, name: string): boolean =>
     !(/^[*?]/.test(pattern) && name.startsWith(".")) &&
     Glob.test(pattern.replaceAll(unknown, "*"), name))
 
-/** The words a shell makes of braces. A sequence, braces in braces and very many words count as unknown. */
+/**
+ * The words that a shell makes of braces, in one another too. A sequence counts as unknown, and so does what comes of very
+ * many words, which may then be anything.
+ */
 const alternatives = (text: string): ReadonlyArray<string> => {
-  let out: ReadonlyArray<string> = [""]
-  for (const part of text.split(/(\{[^{}]*\})/)) {
-    const heads = out
-    const tails = inBraces(part)
-    out =
-      heads.length * tails.length > 64
-        ? heads.map((head) => head + unknown)
-        : heads.flatMap((head) => tails.map((tail) => head + tail))
-  }
-  return out
+  const words = text.includes("{") ? unbraced(text) : [text]
+  return words.length > maxAlternatives ? [`/${unknown}`, unknown] : words
 }
 
-const inBraces = (part: string): ReadonlyArray<string> => {
-  if (part === "{}") return [part]
-  const inner = /^\{(.*)\}$/s.exec(part)?.[1]
-  if (inner === undefined) return [part.replace(/[{}]/g, unknown)]
-  if (inner.includes(",")) return inner.split(",")
-  return [inner.includes("..") ? unknown : part]
+const maxAlternatives = 256
+
+/** More than {@link maxAlternatives} of them stands for too many. */
+const unbraced = (text: string): ReadonlyArray<string> => {
+  for (let open = text.indexOf("{"); open >= 0; open = text.indexOf("{", open + 1)) {
+    const close = closing(text, open)
+    if (close < 0) continue
+    if (text[open - 1] === "$") {
+      open = close
+      continue
+    }
+    const inner = text.slice(open + 1, close)
+    const choices = choicesOf(inner)
+    if (choices === undefined) continue
+    const heads = choices.flatMap((choice) => unbraced(choice))
+    const tails = unbraced(text.slice(close + 1))
+    if (heads.length * tails.length > maxAlternatives) return new Array<string>(maxAlternatives + 1).fill(unknown)
+    const before = text.slice(0, open)
+    return heads.flatMap((head) => tails.map((tail) => before + head + tail))
+  }
+  return [text]
+}
+
+/** Nothing where braces stand for themselves. */
+const choicesOf = (inner: string): ReadonlyArray<string> | undefined => {
+  const out: Array<string> = []
+  let depth = 0
+  let from = 0
+  for (let at = 0; at < inner.length; at++) {
+    if (inner[at] === "{") depth++
+    else if (inner[at] === "}") depth--
+    else if (inner[at] === "," && depth === 0) {
+      out.push(inner.slice(from, at))
+      from = at + 1
+    }
+  }
+  if (out.length > 0) return [...out, inner.slice(from)]
+  return /^[^{}]+\.\.[^{}]+$/.test(inner) ? [unknown] : undefined
+}
+
+const closing = (text: string, open: number): number => {
+  let depth = 0
+  for (let at = open; at < text.length; at++) {
+    if (text[at] === "{") depth++
+    else if (text[at] === "}" && --depth === 0) return at
+  }
+  return -1
 }

@@ -202,6 +202,156 @@ describe("the path scope", () => {
     )
   )
 
+  it.live("stops what a shell or a program makes of words that look harmless", () =>
+    withTree(({ command }) =>
+      expectAll((text: string) => Effect.map(command(text), ([rule]) => (rule === undefined ? none : scope)), scope, [
+        // Wildcards: what they find, and what they leave as it is.
+        "cat *-link/secret",
+        "cat */secret",
+        "cat o*/s*",
+        "cat o?t-link/dir/*",
+        "ls *",
+        "cat .*/out/secret",
+        "cat s*c/../../out/secret",
+        "cat x?/../../y",
+        // Expansions: by what is known of them.
+        "cat out-link/$X",
+        "cat out-link/$(date)",
+        "cat $X/etc/passwd",
+        "cat ${X}/etc/$Y",
+        "cat $X/*",
+        "cat /$X",
+        "cat //$X",
+        "cat /e$X",
+        "A=..; cat $A/x",
+        "A=out-link; cat ${A}/secret",
+        "A=.; B=$A.; cat $B/x",
+        "cat ${X:-..}/x",
+        "cat ${X:-/etc}/passwd",
+        "cat $OLDPWD/x",
+        "cat $JAVA_HOME/lib/x",
+        "cat $TMPDIR/x",
+        "cat $1/etc/passwd",
+        "cat {a,{b,..}}/x",
+        "cat {a,b}{/../..,}/x",
+        `cat {${Array.from({ length: 300 }, (_, index) => `a${index}`).join(",")},..}`,
+        // Options: every suffix, every part.
+        "gcc -I/etc x.c",
+        "tar -xzf../x.tgz",
+        "tar -xzfout-link/secret",
+        "tar -C.. -x",
+        "tar -C../",
+        "prog --file=../x",
+        "prog --file=out-link/secret",
+        "prog --a=b,/etc/passwd",
+        "prog --a=b,out-link/secret",
+        "prog -vo../x",
+        "prog -f$HOME/x",
+        // Directories it changes to.
+        "cd && cat x",
+        "cd; ls",
+        "cd --",
+        "cd -P",
+        "cd -",
+        "cd ~",
+        "cd $HOME",
+        "cd $X && cat x",
+        "builtin cd",
+        "cd s*c && cd deep && cat ../../../x",
+        "cd src; cd ../out-link",
+        "HOME=.. cat ~/x",
+        "HOME=src",
+        "export HOME=src",
+        "env HOME=src cat x",
+        "CDPATH=.. cd out",
+        "OLDPWD=src; cd -",
+        "PWD=/etc; cat $PWD/passwd",
+        // What variables are set to.
+        "A=/etc/passwd",
+        "A=../x prog",
+        "LD_PRELOAD=out-link/x.so prog",
+        "PATH=src:/tmp:bin prog",
+        "export A=/etc",
+        "PATH=/usr/local/bin:$PATH make",
+        // What cannot be taken apart.
+        "for f in $HOME; do cat $f; done",
+        "for f in ..; do cat $f/x; done",
+        "for f in a; do cat {src,out-link}/x; done",
+        "A=..; for f in a; do cat $A/x; done",
+        "while true; do cat $X/etc/passwd; done",
+        "if cd; then cat x; fi"
+      ])
+    )
+  )
+
+  it.live("lets through what everyday commands are made of", () =>
+    withTree(({ command }) =>
+      expectAll(command, none, [
+        "cat src/*.ts",
+        "ls s*",
+        "ls src/{a,b}.ts",
+        "echo {x,y}{1..3}",
+        "A=src; ls $A/deep",
+        "NODE_ENV=production npm test",
+        "BASE=/api/v1 npm test",
+        "PATH=./node_modules/.bin:$PATH tsc",
+        "X=1 Y=2 make -j4 -k",
+        "gcc -Isrc/lib -Lsrc/lib -o a.out a.c",
+        "tar czf a.tgz src",
+        "tar -xzf a.tgz -C sub",
+        "cd src && ls && cd deep",
+        "cd ./sub",
+        'cd "$(git rev-parse --show-toplevel)" && ls',
+        "cd $PWD/src",
+        "for f in src/*.ts; do wc -l $f; done",
+        "while read -r f; do wc -l $f/x; done < src/a.ts",
+        "read D; ls $D/lib",
+        "ls -la --color=auto",
+        "head -n20 src/a.ts",
+        "grep -rn 'x*/b' src",
+        "grep -e 'x.*' src/a.ts",
+        "sed 's/.*\\/x/' src/a.ts",
+        "sed -i 's/a/b/g' src/a.ts",
+        "awk '{print $1/2}' src/a.ts",
+        "git log --format=%H..%h",
+        "git show HEAD@{1}",
+        "git stash show stash@{0}",
+        "find . -name '*.ts' -newer src/a.ts",
+        "docker run -v src:/app x",
+        "printf '%s/%s\\n' a b",
+        "echo a.b..c",
+        "test -d src -a -f src/a.ts",
+        "python3 -m pytest -k 'a and not b' sub",
+        "curl -fsSL https://example.com/$ID/x -o x"
+      ])
+    )
+  )
+
+  it.live("says of a glob that finds too much what to do", () =>
+    withTree(({ workspace }) =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        yield* Effect.forEach(
+          Array.from({ length: 5_100 }, (_, index) => index),
+          (index) => fs.symlink("a.ts", `${workspace}/src/deep/${index}`),
+          { concurrency: 50 }
+        )
+        const subject = PermissionRule.subject({
+          tool: "run",
+          params: { command: "cat src/*/*" },
+          commandField: "command"
+        })
+        const found = yield* Sanitizer.violations(subject, {
+          workspace,
+          protectedPaths: [],
+          pathFields: [],
+          options: Sanitizer.defaults
+        })
+        assert.include(Sanitizer.reason(found), "finds more than can be looked at")
+      })
+    )
+  )
+
   it.live("reads a command's words from the directory it runs in or changes to", () =>
     withTree(({ command }) =>
       Effect.gen(function* () {

@@ -1,0 +1,135 @@
+/**
+ * What is known of the variables in a command: the values that it gives them itself. Generous: a variable may have any of
+ * them anywhere, whatever the order. One that the command does not set is nothing, because commands get an environment of
+ * few names.
+ */
+import type { CommandLine } from "./CommandLine.js"
+
+/** By name. No values: it is set, and nobody sees to what. */
+export type Variables = ReadonlyMap<string, ReadonlyArray<string>>
+
+/** An assignment as it is written, without quotes; no value where it is read from somewhere. */
+export interface Assignment {
+  readonly name: string
+  readonly value: string | undefined
+}
+
+/** A word of a text that cannot be taken apart, and the program it may be for. */
+export interface LooseWord {
+  readonly word: string
+  readonly program: string
+}
+
+/** Every assignment in a command, and in front of its programs; of a text that cannot be taken apart, whatever looks like one. */
+export const assignments = (command: string, line: CommandLine | undefined): ReadonlyArray<Assignment> => {
+  if (line === undefined) {
+    const bare = bareOf(command)
+    const set = [...bare.matchAll(/(?:^|[\s;&|(){}`])([A-Za-z_]\w*)\+?=([^\s;&|()`]*)/g)]
+    const loops = [...bare.matchAll(/(?:^|[\s;&|(){}`])(?:for|select)\s+([A-Za-z_]\w*)\s+in\s+([^;\n]*)/g)]
+    const read = [...bare.matchAll(/\b(?:read|getopts|mapfile|readarray)\s([^;&|<>\n]*)/g)]
+    return [
+      ...set.map(([, name = "", value = ""]) => ({ name, value })),
+      ...loops.flatMap(([, name = "", list = ""]) => list.split(/\s+/).map((value) => ({ name, value }))),
+      ...read.flatMap(([, names = ""]) => unseen(names.split(/\s+/)))
+    ]
+  }
+  return line.commands.flatMap(({ assignments, program, words }) => [
+    ...[...assignments, ...(declaring.has(program) ? words.slice(1) : [])].flatMap((text) => {
+      const [, name, value] = /^([A-Za-z_]\w*)\+?=(.*)$/s.exec(text) ?? []
+      return name === undefined ? [] : [{ name, value }]
+    }),
+    ...(reading.has(program) ? unseen(words.slice(1)) : [])
+  ])
+}
+
+/** The words of a text that cannot be taken apart, without quotes: whatever stands between blanks and operators. */
+export const looseWords = (command: string): ReadonlyArray<LooseWord> =>
+  bareOf(command)
+    .split(/[;&|()`\n]+/)
+    .flatMap((segment) => {
+      const words = segment.split(/[<>\s]+/).filter((word) => word !== "")
+      const at = words.findIndex((word) => !leads.test(word))
+      const program = words[at] ?? ""
+      return words.flatMap((word, index) => (index === at ? [] : [{ word, program }]))
+    })
+
+export const make = (found: ReadonlyArray<Assignment>): Variables => {
+  const out = new Map<string, Array<string>>()
+  for (const { name, value } of found) {
+    const values = out.get(name) ?? []
+    if (value !== undefined) values.push(value)
+    out.set(name, values)
+  }
+  return out
+}
+
+/**
+ * The texts that a word may become when what is known is put in. What is not known stays as it is written. Nothing when
+ * they are too many to be looked at.
+ */
+export const resolve = (text: string, variables: Variables): ReadonlyArray<string> | undefined => {
+  let texts: ReadonlyArray<string> = [text]
+  // A value may hold another variable.
+  for (let depth = 0; depth < 4 && texts.some((text) => text.includes("$")); depth++) {
+    const next = new Set<string>()
+    for (const known of texts) {
+      for (const one of once(known, variables)) next.add(one)
+      if (next.size > maxTexts) return undefined
+    }
+    texts = [...next]
+  }
+  return texts
+}
+
+/** The name of the variable that a text begins with, when it does. */
+export const leading = (text: string): string | undefined => {
+  const [, plain, braced] = /^\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})/.exec(text) ?? []
+  return plain ?? braced
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const maxTexts = 64
+
+const declaring: ReadonlySet<string> = new Set("export readonly declare typeset local env set".split(" "))
+const reading: ReadonlySet<string> = new Set("read getopts mapfile readarray".split(" "))
+
+const unseen = (words: ReadonlyArray<string>): ReadonlyArray<Assignment> =>
+  words.flatMap((name) => (/^[A-Za-z_]\w*$/.test(name) ? [{ name, value: undefined }] : []))
+
+// Words of the shell after which a command begins, and assignments in front of one.
+const leads = /^(?:if|then|elif|else|while|until|do|time|coproc|!|\{|[A-Za-z_]\w*\+?=.*)$/s
+
+const bareOf = (command: string): string => command.replace(/\\\n/g, "").replace(/["'\\]/g, "")
+
+const expansion = /\$(?:([A-Za-z_]\w*|[1-9@*!])|\{([A-Za-z_]\w*|[1-9@*!])(?::?[-=+]([^{}]*))?\})/g
+
+/** The system or the shell sets them. */
+const given = new RegExp(
+  "^(?:HOME|PWD|OLDPWD|PATH|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\\w+|TZ|TERM|PAGER|CI|TMPDIR|TMP|TEMP|XDG_\\w+|" +
+    "\\w+_(?:HOME|DIR|ROOT|PREFIX|PATH)|PPID|UID|EUID|HOSTNAME|IFS|RANDOM|SECONDS|LINENO|OPTARG|OPTIND|BASH\\w*|EPOCH\\w+)$"
+)
+
+/** Each expansion replaced by each of its values: a word has few of them. */
+const once = (text: string, variables: Variables): ReadonlyArray<string> => {
+  let texts: ReadonlyArray<string> = [""]
+  let at = 0
+  for (const match of text.matchAll(expansion)) {
+    const [written, plain, braced, fallback] = match
+    const values = valuesOf(plain ?? braced ?? "", written, variables)
+    const all = fallback === undefined ? values : [...values, fallback]
+    const between = text.slice(at, match.index)
+    texts = texts.flatMap((head) => all.map((value) => head + between + value))
+    if (texts.length > maxTexts) return texts
+    at = match.index + written.length
+  }
+  return texts.map((head) => head + text.slice(at))
+}
+
+const valuesOf = (name: string, written: string, variables: Variables): ReadonlyArray<string> => {
+  const values = variables.get(name)
+  if (values !== undefined) return values.length === 0 ? [written] : values
+  return given.test(name) ? [written] : [""]
+}
