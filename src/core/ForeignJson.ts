@@ -160,7 +160,8 @@ const walk = (value: unknown, depth: number, room: number): number => {
   if (depth === 0) return tooDeep
   let left = room - 1
   if (Array.isArray(value)) {
-    // By its length, so that holes cost as much as values.
+    // Holes count as values do.
+    if (value.length >= room) return tooLarge
     for (let index = 0; index < value.length && left >= 0; index++) left = walk(value[index], depth - 1, left)
     return left
   }

@@ -14,6 +14,7 @@ import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import * as Breath from "../core/Breath.js"
 import { canonicalJson } from "../core/Digest.js"
 import * as ForeignJson from "../core/ForeignJson.js"
 import type { ToolCallId } from "../core/Id.js"
@@ -133,6 +134,9 @@ const drain = <A, E>(
 
 type Block = "text" | "thinking"
 
+/** How many parts of an answer are taken in one go. */
+const mostAtOnce = 256
+
 class Collector {
   private readonly content: Array<Prompt.AssistantMessagePart> = []
   private readonly calls: Array<ToolCall> = []
@@ -154,13 +158,27 @@ class Collector {
   ) {}
 
   take(parts: Iterable<Model.Part>): Effect.Effect<void, Model.ModelError> {
-    for (const part of parts) {
-      const failure = this.takePart(part)
+    return this.takeRest(parts[Symbol.iterator]())
+  }
+
+  private takeRest(parts: Iterator<Model.Part>): Effect.Effect<void, Model.ModelError> {
+    let next = parts.next()
+    for (let count = 1; next.done !== true; next = parts.next(), count++) {
+      const failure = this.takePart(next.value)
       if (failure !== undefined) return Effect.fail(failure)
+      // A model may say very much at once.
+      if (count % mostAtOnce === 0) return Effect.flatMap(this.pause(), () => this.takeRest(parts))
     }
-    if (this.room) return Effect.void
+    return this.pause()
+  }
+
+  /** Waits for whoever has to keep up with what was said. */
+  private pause(): Effect.Effect<void> {
+    const { session } = this
+    const breath = session.isBreathless() ? Breath.give : Effect.void
+    if (this.room) return breath
     this.room = true
-    return this.session.bus.awaitRoom
+    return Effect.zipRight(breath, session.bus.awaitRoom)
   }
 
   finish(): Effect.Effect<Generated, Model.ModelError> {

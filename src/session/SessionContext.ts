@@ -3,6 +3,7 @@ import type * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { CorrelationId, MessageId, ToolCallId } from "../core/Id.js"
+import * as Breath from "../core/Breath.js"
 import * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
 import type * as Spans from "../core/Spans.js"
@@ -84,13 +85,15 @@ export interface SessionContext {
   readonly contextOf: (entry: ToolRegistry.Entry) => Context.Context<never>
   /** Milliseconds since the epoch. */
   readonly now: () => number
+  /** Whether it has kept the event loop from going round for too long. */
+  readonly isBreathless: () => boolean
   /** Mutable, owned by the session's fiber. */
   readonly state: SessionState
 }
 
 type Stream = Chunk["stream"]
 
-export interface SessionState {
+export interface SessionState extends Breath.Breath {
   /** Of the next model call. */
   model: Model.Service
   /** The running turn; undefined while idle. */
@@ -114,7 +117,8 @@ export const idle = (model: Model.Service): SessionState => ({
   unseen: [],
   output: undefined,
   status: "idle",
-  authority: undefined
+  authority: undefined,
+  ...Breath.fresh
 })
 
 /** Publishes an event as this session. False: the bus is full, and the caller should wait for room. */

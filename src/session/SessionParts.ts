@@ -1,6 +1,7 @@
 /** The parts of one session, put together. */
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Breath from "../core/Breath.js"
 import * as Spans from "../core/Spans.js"
 import type * as Inbox from "../inbox/Inbox.js"
 import * as Reopened from "../interaction/Reopened.js"
@@ -91,6 +92,10 @@ class SessionParts implements SessionContext {
 
   now(): number {
     return this.given.clock.unsafeCurrentTimeMillis()
+  }
+
+  isBreathless(): boolean {
+    return Breath.isDue(this.state, this.given.clock)
   }
 
   contextOf(entry: ToolRegistry.Entry): Context.Context<never> {

@@ -17,6 +17,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import * as Breath from "../core/Breath.js"
 import type { CancelReason, Restore } from "../core/Interruption.js"
 import { BadOutput, type ModelError } from "../model/Model.js"
 import type { Message } from "../inbox/Message.js"
@@ -119,8 +120,13 @@ export class Turn {
     return isAnswered ? this.end(Completed({ text: this.lastText(), steps: this.steps })) : this.step()
   }
 
-  /** Looks whether there is to be another model call. */
+  /** The next step. A model and tools that answer at once must not keep the event loop from everybody else. */
   private step(): Work {
+    return this.options.session.isBreathless() ? Effect.flatMap(Breath.give, () => this.nextStep()) : this.nextStep()
+  }
+
+  /** Looks whether there is to be another model call. */
+  private nextStep(): Work {
     const { session, stop } = this.options
     if (this.legs.isStopped) return this.end(stopped(stop, this.steps))
     // Before the steering is read: what this turn cannot answer any more begins the next one.
