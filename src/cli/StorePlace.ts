@@ -69,12 +69,20 @@ export const oldNotice = (
 const importing = (flags: Pick<Arguments.Flags, "workspace">, file: string): string =>
   command({ workspace: flags.workspace }, "sessions", `import ${quoted(file)}`)
 
-/** Makes the folder in which a new store is to lie, if it is the workspace's own. */
+/** Makes the directory in which a new store is to lie. */
 export const prepare = (
   store: string,
   settings: Settings
 ): Effect.Effect<void, ConfigurationInvalid.ConfigurationInvalid> =>
-  OwnFile.isWithin(settings.folder, store) ? UserPlace.prepare(settings) : Effect.void
+  store === memory
+    ? Effect.void
+    : OwnFile.isWithin(settings.folder, store)
+      ? UserPlace.prepare(settings)
+      : Effect.try({
+          try: () => UserPlace.makeAll(path.dirname(store)),
+          catch: (error) =>
+            ConfigurationInvalid.make(`The session store ${store} cannot be made: ${UserPlace.reasonOf(error)}.`)
+        })
 
 /** Opens the store, and makes it when it is not there. Nothing else than a store is touched. */
 export const open = (

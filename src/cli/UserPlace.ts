@@ -106,6 +106,19 @@ export const replace = (file: string, text: string): void => {
   }
 }
 
+/** Makes a directory and those above it, for nobody else. One by one: where the system lets nobody make any, such as in `/proc`, Node's own way of making all tries for ever. */
+export const makeAll = (directory: string): void => {
+  if (fs.statSync(directory, { throwIfNoEntry: false }) !== undefined) return
+  if (path.dirname(directory) !== directory) makeAll(path.dirname(directory))
+  fs.mkdirSync(directory, { mode: 0o700 })
+}
+
+/** Node's own words begin with a code and end with the call and its path. */
+export const reasonOf = (error: unknown): string => {
+  const message = error instanceof Error ? error.message : String(error)
+  return message.replace(/^[A-Z]+: /, "").replace(/, \w+ '/, " '")
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
@@ -130,7 +143,12 @@ const home = (what: string, instead: string): Effect.Effect<string, Configuratio
   })
 
 const makePrivate = (directory: string): void => {
-  fs.mkdirSync(directory, { recursive: true, mode: 0o700 })
+  try {
+    makeAll(directory)
+  } catch (error) {
+    // Another process may have been faster.
+    if (fs.statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) throw error
+  }
   const { mode, uid } = fs.statSync(directory)
   if (process.getuid !== undefined && uid !== process.getuid()) throw new Error(`${directory} belongs to another user`)
   // It may have been made by somebody in a hurry. What is in it is nobody else's to read, nor to put there.
@@ -156,10 +174,4 @@ const workspaceIn = (read: OwnFile.Content): string | undefined => {
   } catch {
     return undefined
   }
-}
-
-/** Node's own words begin with a code and end with the call and its path. */
-const reasonOf = (error: unknown): string => {
-  const message = error instanceof Error ? error.message : String(error)
-  return message.replace(/^[A-Z]+: /, "").replace(/, \w+ '/, " '")
 }

@@ -1,0 +1,176 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as fs from "node:fs"
+import * as Program from "../kit/Program.js"
+
+const sessionIn = (text: string): string => /ses_[\w-]+/.exec(text)?.[0] ?? ""
+
+/** All files below a directory, with what others may do with them. */
+const openBelow = (directory: string): ReadonlyArray<string> =>
+  fs.readdirSync(directory, { withFileTypes: true, recursive: true }).flatMap((entry) => {
+    const file = `${entry.parentPath}/${entry.name}`
+    return (fs.statSync(file).mode & 0o077) === 0 ? [] : [file]
+  })
+
+describe("the state of a workspace", () => {
+  it.scopedLive("lies outside of it, for its owner alone, and is found by its real path", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const halted = yield* at.run(["run", "run touch made"])
+      assert.strictEqual(halted.code, 3)
+      assert.deepStrictEqual(yield* at.list("workspace"), [])
+      assert.deepStrictEqual(openBelow(at.path("state")), [])
+      const [folder = ""] = fs.readdirSync(at.path("state/workspaces"))
+      assert.match(folder, /^workspace-[0-9a-f]{16}$/)
+      assert.includeMembers(fs.readdirSync(at.path("state/workspaces", folder)), [
+        "audit",
+        "sessions.db",
+        "workspace.json"
+      ])
+      // By whatever name one comes.
+      fs.symlinkSync(at.path("workspace"), at.path("alias"))
+      const listed = yield* at.run(["sessions", "list"], { cwd: at.path("alias") })
+      assert.strictEqual(sessionIn(listed.stdout), sessionIn(halted.stderr))
+      assert.strictEqual((yield* at.run(["sessions", "list"], { cwd: at.path("home") })).stdout, "")
+    })
+  )
+
+  it.scopedLive("is out of the agent's reach where the workspace contains it", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      yield* at.write("home/notes.txt", "n")
+      const env = { ASSENT_STATE_DIR: "", ASSENT_CONFIG_DIR: "", XDG_STATE_HOME: at.path("home/var") }
+      yield* at.run(["run", "--yolo", "list"], { cwd: at.path("home"), env })
+      const state = at.path("home/var/assent")
+      assert.isTrue(fs.existsSync(state))
+      fs.symlinkSync(state, at.path("home/innocent"))
+      const run = (command: string) => ({ name: "run_command", params: { command } })
+      const tools = [
+        { name: "list_files", params: { path: "var/assent" } },
+        { name: "list_files", params: { path: "innocent/workspaces" } },
+        { name: "write_file", params: { path: "var/assent/workspaces/x/trust.json", content: "{}" } },
+        run("cat var/assent/workspaces/*/sessions.db"),
+        run("rm -r var/assent"),
+        run(`ls ${state}`),
+        run("ls innocent/workspaces")
+      ]
+      const model = yield* at.script({ tools }, { text: "done" })
+      const { stdout } = yield* at.run(["run", "--json", "--yolo", "--model", model, "x"], {
+        cwd: at.path("home"),
+        env
+      })
+      const outcomes = Program.events(stdout).flatMap((event) =>
+        event._tag === "ToolCallEnded" ? [event.outcome] : []
+      )
+      assert.lengthOf(outcomes, tools.length)
+      assert.notInclude(outcomes, "succeeded")
+      const inside = yield* at.run(["run", "x"], { cwd: state, env })
+      assert.strictEqual(inside.code, 2)
+      assert.include(inside.stderr, "where state is kept and no agent may work")
+    })
+  )
+
+  it.scopedLive("that cannot be kept is one sentence and exit code 2", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const file = yield* at.write("file", "in the way")
+      for (const place of [`${file}/state`, "/proc/assent"]) {
+        const { code, stderr, stdout } = yield* at.run(["run", "x"], { env: { ASSENT_STATE_DIR: place } })
+        assert.deepStrictEqual([code, stdout], [2, ""])
+        assert.match(stderr, /^assent: State cannot be kept in [^\n]+ set ASSENT_STATE_DIR to another one\.\n$/)
+      }
+    })
+  )
+})
+
+describe("a session", () => {
+  it.scopedLive("goes on in its own workspace only, and in the place that it was moved to once it is taken over", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const halted = yield* at.run(["run", "run touch made"])
+      const id = sessionIn(halted.stderr)
+      yield* at.makeDirectory("other")
+      const there = { cwd: at.path("other") }
+      const all = yield* at.run(["sessions", "list", "--all"], there)
+      assert.match(all.stdout, new RegExp(`^${at.path("workspace")}\n {2}${id}`))
+      assert.strictEqual(
+        JSON.parse((yield* at.run(["sessions", "list", "--all", "--json"])).stdout).workspace,
+        at.path("workspace")
+      )
+      // Still there: nothing is taken away from it.
+      const early = yield* at.run(["sessions", "adopt", at.path("workspace")], there)
+      assert.strictEqual(early.code, 2)
+      assert.include(early.stderr, "is still there")
+
+      fs.renameSync(at.path("workspace"), at.path("moved"))
+      const here = { cwd: at.path("moved") }
+      assert.strictEqual((yield* at.run(["run", "--resume", id], here)).code, 2)
+      const unnamed = yield* at.run(["sessions", "adopt"], here)
+      assert.include(unnamed.stderr, `which are gone: ${at.path("workspace")}`)
+      const adopted = yield* at.run(["sessions", "adopt", at.path("workspace")], here)
+      assert.strictEqual(adopted.code, 0)
+      assert.include(adopted.stderr, `1 session of ${at.path("workspace")} works in ${at.path("moved")}`)
+      // Its question is open as it was, and its audit is whole.
+      const answered = yield* at.run(["sessions", "answer", id], here)
+      assert.include(answered.stdout, "touch made")
+      assert.strictEqual((yield* at.run(["run", "--resume", id], here)).code, 3)
+      const verified = yield* at.run(["audit", "verify"], here)
+      assert.strictEqual(verified.code, 0)
+      assert.include(verified.stdout, id)
+    })
+  )
+
+  it.scopedLive("in a store that several workspaces share is no other's", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const store = ["--store", at.path("shared.db")]
+      yield* at.makeDirectory("other")
+      const there = { cwd: at.path("other") }
+      const id = sessionIn((yield* at.run(["run", ...store, "run touch made"])).stderr)
+      const refused = yield* at.run(["run", ...store, "--resume", id], there)
+      assert.strictEqual(refused.code, 2)
+      assert.include(refused.stderr, `works in ${at.path("workspace")} and goes on nowhere else`)
+      // The last one of this workspace is not the last one of all.
+      assert.include((yield* at.run(["run", ...store, "--continue"], there)).stderr, "There are no sessions")
+      fs.rmSync(at.path("workspace"), { recursive: true })
+      const adopted = yield* at.run(["sessions", "adopt", id, ...store], there)
+      assert.strictEqual(adopted.code, 0, adopted.stderr)
+      assert.strictEqual((yield* at.run(["run", ...store, "--resume", id], there)).code, 3)
+    })
+  )
+
+  it.scopedLive("in a store that lies in a workspace goes on once that is trusted", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const store = ["--store", "kept.db"]
+      const id = sessionIn((yield* at.run(["run", ...store, "run touch made"])).stderr)
+      const refused = yield* at.run(["run", ...store, "--resume", id])
+      assert.strictEqual(refused.code, 2)
+      assert.include(refused.stderr, "sessions import")
+      assert.strictEqual((yield* at.run(["run", ...store, "--resume", id, "--trust"])).code, 3)
+    })
+  )
+})
+
+describe("trust", () => {
+  it.scopedLive("is asked again when a file changes, with each rule and what changed", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const file = "workspace/.assent/permissions.json"
+      yield* at.write(file, { whitelist: { patterns: ["touch made"] } })
+      const first = yield* at.run(["run", "run touch made"])
+      assert.strictEqual(first.code, 3)
+      assert.include(first.stderr, "It would allow:\nassent:   calls like touch made\n")
+      assert.strictEqual((yield* at.run(["run", "--trust", "run touch made"])).code, 0)
+      yield* at.write(file, { whitelist: { patterns: ["touch made", "touch other*"], tools: ["write_file"] } })
+      for (const command of ["run touch other", "run touch made"]) {
+        const changed = yield* at.run(["run", command])
+        assert.strictEqual(changed.code, 3)
+        assert.include(changed.stderr, "has changed since you trusted it")
+        assert.include(changed.stderr, "the tool write_file, whatever its arguments")
+        assert.match(changed.stderr, /assent: {5}\+ .*touch other\*/)
+      }
+      assert.strictEqual((yield* at.run(["run", "--trust", "run touch other"])).code, 0)
+    })
+  )
+})
