@@ -10,6 +10,7 @@
  * never fails the work; a collector that does not answer holds up the end by two seconds at most, and is not waited for
  * again within a minute. The package `@effect/opentelemetry` is loaded when it is wanted.
  */
+import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientError from "@effect/platform/HttpClientError"
 import * as Config from "effect/Config"
@@ -24,6 +25,7 @@ import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import type * as Redaction from "../core/Redaction.js"
 import * as Spans from "../core/Spans.js"
+import * as WebAddress from "../core/WebAddress.js"
 
 // -----------------------------------------------------------------------------------------------------------------
 // models
@@ -67,6 +69,7 @@ export const make = (
   options: Options
 ): Effect.Effect<Spans.Service, TelemetryUnavailable, HttpClient.HttpClient | Scope.Scope> =>
   Effect.gen(function* () {
+    yield* acceptable("The collector's address", options.url)
     const [OtlpTracer, OtlpSerialization] = yield* load
     const client = yield* HttpClient.HttpClient
     const scope = yield* bounded
@@ -107,9 +110,7 @@ export const settings: Effect.Effect<Option.Option<Settings>, TelemetryUnavailab
   const endpoint = yield* endpointOf
   if (endpoint === undefined || (yield* isTrue("OTEL_SDK_DISABLED"))) return Option.none()
   if ((yield* variable("OTEL_TRACES_EXPORTER"))?.toLowerCase() === "none") return Option.none()
-  if (!/^https?:\/\//i.test(endpoint.url) || !URL.canParse(endpoint.url)) {
-    return yield* unavailable(`${endpoint.name} is not an http or https address.`)
-  }
+  yield* acceptable(endpoint.name, endpoint.url)
   const attributes = yield* pairs("OTEL_RESOURCE_ATTRIBUTES")
   const headers = yield* pairs("OTEL_EXPORTER_OTLP_HEADERS")
   const ownHeaders = yield* pairs("OTEL_EXPORTER_OTLP_TRACES_HEADERS")
@@ -143,10 +144,13 @@ const bounded: Effect.Effect<Scope.Scope, never, Scope.Scope> = Effect.acquireRe
   )
 )
 
-/** A collector that takes a connection and never answers must not stop the exporter for good. */
+/**
+ * A collector that takes a connection and never answers must not stop the exporter for good; one that sends us elsewhere
+ * would have the key of its headers sent there.
+ */
 const impatient = (client: HttpClient.HttpClient): HttpClient.HttpClient =>
   HttpClient.transform(client, (response, request) =>
-    Effect.timeoutFail(response, {
+    Effect.timeoutFail(Effect.provideService(response, FetchHttpClient.RequestInit, { redirect: "manual" }), {
       duration: "10 seconds",
       onTimeout: () =>
         new HttpClientError.RequestError({ request, reason: "Transport", description: "The collector did not answer." })
@@ -163,6 +167,10 @@ const load = Effect.tryPromise({
         "OTEL_EXPORTER_OTLP_ENDPOINT or set OTEL_SDK_DISABLED=true."
     })
 })
+
+/** What is wrong with an address is said without the address: what it holds may be a key. */
+const acceptable = (name: string, url: string): Either.Either<URL, TelemetryUnavailable> =>
+  Either.mapLeft(WebAddress.parse(url), ({ message }) => unavailable(`${name} ${message}`))
 
 const unavailable = (problem: string): TelemetryUnavailable =>
   new TelemetryUnavailable({ message: `${problem} To send no traces, set OTEL_SDK_DISABLED=true.` })

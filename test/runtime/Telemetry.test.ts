@@ -9,6 +9,8 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import * as Redaction from "../../src/core/Redaction.js"
 import * as Spans from "../../src/core/Spans.js"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
@@ -254,6 +256,26 @@ describe("Telemetry", () => {
     })
   )
 
+  it.scopedLive("goes nowhere that a collector sends it, with its key", () =>
+    Effect.gen(function* () {
+      const elsewhere = yield* Collector.make()
+      const asked: Array<string> = []
+      const redirecting = createServer((request, response) => {
+        asked.push(String(request.headers.authorization))
+        response.writeHead(307, { location: `${elsewhere.url}/v1/traces` }).end()
+      })
+      yield* Effect.acquireRelease(
+        Effect.async<void>((resume) => void redirecting.listen(0, "127.0.0.1", () => resume(Effect.void))),
+        () => Effect.sync(() => (redirecting.closeAllConnections(), redirecting.close()))
+      )
+      const { port } = redirecting.address() as AddressInfo
+      const headers = { authorization: Redacted.make(canary) }
+      yield* exported({ url: `http://127.0.0.1:${port}/v1/traces`, protocol: "json", headers })
+      assert.include(asked, canary)
+      assert.deepStrictEqual(elsewhere.posts(), [])
+    })
+  )
+
   it.scopedLive("speaks protobuf unless told otherwise", () =>
     Effect.gen(function* () {
       const collector = yield* Collector.make()
@@ -385,15 +407,25 @@ describe("Telemetry.settings", () => {
           { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "ftp://x" },
           { ...endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" },
           { ...endpoint, OTEL_EXPORTER_OTLP_HEADERS: canary },
-          { ...endpoint, OTEL_EXPORTER_OTLP_HEADERS: `${canary}=%E0%A4%A` }
+          { ...endpoint, OTEL_EXPORTER_OTLP_HEADERS: `${canary}=%E0%A4%A` },
+          { OTEL_EXPORTER_OTLP_ENDPOINT: `https://me:${canary}@collector.example` },
+          { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `http://${canary}@localhost:4318/v1/traces` },
+          { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `http://:${canary}@localhost/` }
         ],
         (variables) => Effect.map(Effect.flip(read(variables)), ({ message }) => message)
       )
-      assert.match(messages[0] ?? "", /^OTEL_EXPORTER_OTLP_ENDPOINT is not an http or https address\./)
+      assert.match(messages[0] ?? "", /^OTEL_EXPORTER_OTLP_ENDPOINT is not an /)
       assert.match(messages[1] ?? "", /^OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is not/)
       assert.match(messages[2] ?? "", /must be http\/protobuf or http\/json, not "grpc"\..*OTEL_SDK_DISABLED=true/)
       assert.match(messages[3] ?? "", /^OTEL_EXPORTER_OTLP_HEADERS must be name=value pairs/)
+      for (const message of messages.slice(5)) assert.include(message, "holds a user name or a password")
       assert.notInclude(messages.join(), "canary")
+      const made = yield* Effect.scoped(Telemetry.make({ url: `http://${canary}@localhost:4318/v1/traces` })).pipe(
+        Effect.provide(FetchHttpClient.layer),
+        Effect.flip
+      )
+      assert.match(made.message, /^The collector's address holds a user name or a password/)
+      assert.notInclude(made.message, canary)
     })
   )
 })
