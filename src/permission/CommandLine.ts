@@ -2,30 +2,44 @@
  * A shell command as permission sees it: taken apart, never globbed as a whole, and what `always` and `never` remember
  * of it.
  *
- * Allowing is strict: a remembered program covers a command only when every simple command in it is that program, by
- * its plain name, with words that are known before it runs, and nothing is written by redirection. Refusing is generous:
- * a remembered program is also found behind `sudo` or `bash -c`, by its full path, and in text nobody can take apart.
+ * Allowing is strict: a remembered program covers a command only when every program that would run is that program, by its
+ * plain name, with words that are known before it runs and that the harmless table lists, in the directory in which it was
+ * allowed, and nothing is written by redirection. Refusing is generous: a remembered program is also found behind `sudo`
+ * or `bash -c`, by its full path, and in text nobody can take apart.
  *
  * ```ts
- * const git = CommandLine.remembered("git status")             // { _tag: "Program", program: "git" }
- * CommandLine.covers(git, "git push && git log")               // true
+ * const git = CommandLine.remembered("git status")             // { _tag: "Program", program: "git", cwd: "" }
+ * CommandLine.covers(git, "git log && git diff")               // true
+ * CommandLine.covers(git, "git push")                          // false
  * CommandLine.covers(git, "git status; rm -rf x")              // false
- * CommandLine.remembered("bash deploy.sh")                     // { _tag: "Exact", command: "bash deploy.sh" }
+ * CommandLine.remembered("npm test", "web")                    // { _tag: "Exact", command: "npm test", cwd: "web" }
  * ```
  */
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
+import * as CommandPattern from "./CommandPattern.js"
+import * as Place from "./Place.js"
 import * as Program from "./Program.js"
-import { parse, trim, type CommandLine, type Redirect, type SimpleCommand } from "./ShellGrammar.js"
+import * as ProgramRun from "./ProgramRun.js"
+import { parse, trim } from "./ShellGrammar.js"
 
-export { parse, trim, Unparseable, type CommandLine, type Redirect, type SimpleCommand } from "./ShellGrammar.js"
+export {
+  maxLength,
+  parse,
+  trim,
+  Unparseable,
+  type CommandLine,
+  type Redirect,
+  type SimpleCommand
+} from "./ShellGrammar.js"
+export { writesNothing } from "./ProgramRun.js"
 
 /** What answering `always` or `never` to a command remembers. */
 export type Remembered = Data.TaggedEnum<{
-  /** Every simple command of a program, given by its plain name. */
-  readonly Program: { readonly program: string }
+  /** What the harmless table lists of a program, given by its plain name. */
+  readonly Program: { readonly program: string; readonly cwd: string }
   /** This text and no other. */
-  readonly Exact: { readonly command: string }
+  readonly Exact: { readonly command: string; readonly cwd: string }
 }>
 
 /** One way of reading a text as words that might be run, the program first. */
@@ -45,77 +59,144 @@ export interface Reading {
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * The program for a simple command that does its own work only; the exact command for everything else: programs that
- * run programs, programs given by a path (which may be another file tomorrow), compounds, assignments, expansions.
- * Redirections to nowhere (`2>&1`, `>/dev/null`), parentheses and `&` around it do not matter.
+ * The program for a simple command that the harmless table lists; the exact command for everything else. `cwd` is the
+ * directory it runs in, by its shortest text; the workspace's is empty. Redirections to nowhere (`2>&1`, `>/dev/null`),
+ * parentheses and `&` around it do not matter.
  */
-export const remembered = (text: string): Remembered => {
-  const exact = Exact({ command: trim(text) })
+export const remembered = (text: string, cwd = ""): Remembered => {
+  const exact = Exact({ command: trim(text), cwd })
   const line = Either.getOrUndefined(parse(text))
   const command = line?.commands[0]
   if (line === undefined || command === undefined || line.commands.length > 1) return exact
-  const entry = Program_({ program: command.program })
-  return coversCommand(entry, command) && writesNothing(line) ? entry : exact
+  const run = ProgramRun.ofLine(line, Place.directory(cwd))?.[0]
+  // What runs others is remembered with what it runs.
+  if (run === undefined || run.inner?.length !== 0 || !programName.test(command.program)) return exact
+  const isHarmless = CommandPattern.harmless("").covers(run) !== undefined
+  return isHarmless ? Program_({ program: command.program, cwd }) : exact
 }
 
-/** The text form: `git *` for a program, the text itself for an exact command, marked by `$ ` where it needs a mark. */
-export const formatRemembered = (entry: Remembered): string =>
-  entry._tag === "Program" ? `${entry.program} *` : isPlain(entry.command) ? entry.command : `$ ${entry.command}`
+/**
+ * The text form: `git *` for a program, the text itself for an exact command, marked by `$ ` where it needs a mark. In front
+ * of it the directory, unless it is the workspace: `(in "web") npm test`.
+ */
+export const formatRemembered = (entry: Remembered): string => {
+  const text =
+    entry._tag === "Program" ? `${entry.program} *` : isPlain(entry.command) ? entry.command : `$ ${entry.command}`
+  return entry.cwd === "" ? text : `(in ${JSON.stringify(entry.cwd)}) ${text}`
+}
 
 /** The inverse of {@link formatRemembered}. Any other text is an exact command. */
 export const parseRemembered = (text: string): Remembered => {
-  if (text.startsWith("$ ")) return Exact({ command: text.slice(2) })
-  const program = programEntry.exec(text)?.[1]
-  return program === undefined ? Exact({ command: text }) : Program_({ program })
+  const [cwd, rest] = placed(text)
+  if (rest.startsWith("$ ")) return Exact({ command: rest.slice(2), cwd })
+  const program = programEntry.exec(rest)?.[1]
+  return program === undefined ? Exact({ command: rest, cwd }) : Program_({ program, cwd })
 }
 
 /** True for a text that {@link formatRemembered} may have made, and that is not a pattern or a name. */
-export const isRemembered = (text: string): boolean => text.startsWith("$ ") || programEntry.test(text) || isPlain(text)
+export const isRemembered = (text: string): boolean => {
+  const [cwd, rest] = placed(text)
+  return cwd !== "" || rest.startsWith("$ ") || programEntry.test(rest) || isPlain(rest)
+}
 
 // -----------------------------------------------------------------------------------------------------------------
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/** For allowing: the whole text is covered. Unparseable texts are covered by the same exact text only. */
-export const covers = (entry: Remembered, text: string): boolean => {
-  if (entry._tag === "Exact") return trim(text) === entry.command
+/** For allowing: the whole text, run in `cwd`, is covered. Texts that cannot be taken apart only by themselves. */
+export const covers = (entry: Remembered, text: string, cwd = ""): boolean => {
+  if (coversText(entry, text, cwd)) return true
   const line = Either.getOrUndefined(parse(text))
-  return line !== undefined && writesNothing(line) && line.commands.every((command) => coversCommand(entry, command))
+  const runs = line === undefined ? undefined : ProgramRun.ofLine(line, Place.directory(cwd))
+  return runs !== undefined && allowing(runs, [asPattern(entry, "", cwd)]) !== undefined
 }
 
-/** For allowing: one simple command is covered. The line it stands in must also pass {@link writesNothing}. */
-export const coversCommand = (entry: Remembered, command: SimpleCommand): boolean => {
-  if (entry._tag === "Exact") return !command.dynamic && command.text === entry.command
-  return (
-    command.program === entry.program &&
-    programName.test(command.program) &&
-    !command.dynamic &&
-    command.assignments.length === 0 &&
-    !runsOthers(command)
-  )
+/** It is the very text that was remembered, and runs where that ran. */
+export const coversText = (entry: Remembered, text: string, cwd: string): boolean =>
+  entry._tag === "Exact" && entry.cwd === cwd && trim(text) === entry.command
+
+/** What a remembered entry allows of the programs of a line that runs in `cwd`. */
+export const asPattern = (entry: Remembered, name: string, cwd: string): CommandPattern.CommandPattern => {
+  if (entry.cwd !== cwd) return CommandPattern.none(name)
+  return entry._tag === "Exact"
+    ? CommandPattern.exactly(name, entry.command)
+    : CommandPattern.named(name, entry.program)
 }
 
-/** For refusing: something in the text may be what is remembered. A program that is not known may be any. */
-export const touches = (entry: Remembered, text: string): boolean => {
+/** The patterns that together allow every program of a line; nothing when one is not allowed. */
+export const allowing = (
+  runs: ReadonlyArray<ProgramRun.ProgramRun>,
+  patterns: ReadonlyArray<CommandPattern.CommandPattern>
+): ReadonlyArray<string> | undefined => {
+  if (runs.length === 0) return undefined
+  const byProgram = new Map<string, Array<CommandPattern.CommandPattern>>()
+  const any: Array<CommandPattern.CommandPattern> = []
+  for (const pattern of patterns) {
+    if (pattern.program === undefined) any.push(pattern)
+    else {
+      const known = byProgram.get(pattern.program)
+      if (known === undefined) byProgram.set(pattern.program, [pattern])
+      else known.push(pattern)
+    }
+  }
+  const used = new Set<string>()
+  const seen = new Map<string, boolean>()
+  const isAllowed = (run: ProgramRun.ProgramRun, tails: ReadonlyArray<CommandPattern.CommandPattern>): boolean => {
+    const byTail = tails.find((tail) => fits(tail, run))
+    if (byTail !== undefined) return true
+    const found =
+      byProgram.get(run.words[0] ?? "")?.find((pattern) => fits(pattern, run)) ??
+      any.find((pattern) => fits(pattern, run))
+    if (found !== undefined) used.add(found.text)
+    return found !== undefined
+  }
+  const fits = (pattern: CommandPattern.CommandPattern, run: ProgramRun.ProgramRun): boolean => {
+    const how = pattern.covers(run)
+    if (how !== "itself") return how === "whole"
+    return run.inner !== undefined && run.inner.every((inner) => isAllowed(inner, pattern.tails))
+  }
+  for (const run of runs) {
+    // Long lines repeat themselves.
+    const key = run.inner?.length === 0 && !run.fed ? run.text : undefined
+    if (key !== undefined && seen.has(key)) continue
+    if (!isAllowed(run, [])) return undefined
+    if (key !== undefined) seen.set(key, true)
+  }
+  return [...used]
+}
+
+/** For refusing: something in the text may be what is remembered, wherever it runs. */
+export const touches = (entry: Remembered, text: string): boolean => touchesAny(entry, text, readings(text))
+
+/** The same, for whoever has the readings of the text at hand. */
+export const touchesAny = (entry: Remembered, text: string, all: ReadonlyArray<Reading>): boolean => {
   if (entry._tag === "Exact") {
     if (trim(text) === entry.command) return true
-    const line = Either.getOrUndefined(parse(text))
-    return line?.commands.some((command) => command.text === entry.command) === true
+    const command = CommandPattern.normal(entry.command)
+    const line = Either.getOrUndefined(parse(entry.command))
+    const [only] = line?.commands ?? []
+    const words = only?.assignments.length === 0 && line?.commands.length === 1 ? only.words.join(" ") : command
+    return words !== "" && all.some((reading) => reading.start === 0 && reading.text === words)
   }
   const program = entry.program.toLowerCase()
-  return readings(text).some((reading) => !reading.named || Program.basename(reading.program).toLowerCase() === program)
+  return all.some((reading) => reading.named && Program.basename(reading.program).toLowerCase() === program)
 }
 
-/** Runs other programs, or code it is given: `bash -c`, `sudo`, `find -exec`, `git -c`, interpreters, `npx`, … */
-export const runsOthers = (command: SimpleCommand): boolean => Program.runner(command.words) !== undefined
-
-/** Every redirection only reads a file, joins descriptors or goes to `/dev/null`. */
-export const writesNothing = (line: CommandLine): boolean => line.redirects.every(isHarmless)
+/** Why it cannot be said what the text runs; nothing when it can. */
+export const doubt = (text: string): string | undefined => {
+  const line = parse(text)
+  if (Either.isLeft(line)) return line.left.message
+  const unknown = line.right.commands.find((command) => !command.named)
+  return unknown === undefined
+    ? undefined
+    : `Which program ${unknown.program} is cannot be told before it runs; name it.`
+}
 
 /**
  * Every list of words the text may end up running, for refusing: the simple commands; for programs that run others also
- * what follows their name, and their words read as commands; for text that cannot be taken apart, its pieces without
- * quotes. A redirection reads as its operator and its target. Generous, and still no proof: a program can always build a command that its text does not show.
+ * what follows their name, and their words read as commands; git without the options in front of its subcommand; for text
+ * that cannot be taken apart, its pieces without quotes. A redirection reads as its operator and its target. Generous, and
+ * still no proof: a program can always build a command that its text does not show.
  */
 export const readings = (text: string): ReadonlyArray<Reading> => {
   const out: Array<Reading> = []
@@ -131,25 +212,21 @@ const { Program: Program_, Exact } = Data.taggedEnum<Remembered>()
 
 const programName = /^[A-Za-z0-9_][A-Za-z0-9_.+-]*$/
 const programEntry = /^([A-Za-z0-9_][A-Za-z0-9_.+-]*) \*$/
+const place = /^\(in ("(?:[^"\\]|\\.)*")\) /s
+
+const placed = (text: string): readonly [cwd: string, rest: string] => {
+  const match = place.exec(text)
+  if (match === null) return ["", text]
+  const cwd = Either.getOrUndefined(Either.try((): unknown => JSON.parse(match[1] ?? "")))
+  // No other text says the same, so that what is read is what was written.
+  return typeof cwd === "string" && cwd !== "" && JSON.stringify(cwd) === match[1]
+    ? [cwd, text.slice(match[0].length)]
+    : ["", text]
+}
 
 // Has a blank, so it is no tool's name; has no wildcard, so it is no pattern.
 const isPlain = (text: string): boolean =>
-  /[ \t\n]/.test(text) && !/[*?[]/.test(text) && !text.startsWith("$ ") && trim(text) === text
-
-const isHarmless = ({ operator, target }: Redirect): boolean => {
-  switch (operator.replace(/^\d+/, "")) {
-    case ">&":
-    case "<&":
-      return /^(?:\d+-?|-)$/.test(target) || target === "/dev/null"
-    case "<":
-      // Bash opens connections for these names.
-      return !/^\/dev\/(?:tcp|udp)\//.test(target)
-    case "<>":
-      return false
-    default:
-      return target === "/dev/null"
-  }
-}
+  /[ \t\n]/.test(text) && !/[*?[]/.test(text) && !/^(?:\$ |\(in ")/.test(text) && trim(text) === text
 
 const maxNesting = 3
 
@@ -160,14 +237,15 @@ const collect = (text: string, out: Array<Reading>, depth: number): void => {
     for (const { operator, target } of line.right.redirects) out.push(redirection(operator, target))
     return
   }
-  // Quotes may hide a name, so they go first; then any character that can end a command ends a piece.
-  const bare = text.replace(/\\\n/g, " ").replace(/["'\\]/g, "")
+  // Quotes may hide a name, so they go first; then any character that can end a command ends a piece. A line that ends in
+  // a backslash goes on without a blank.
+  const bare = text.replace(/\\\n/g, "").replace(/["'\\]/g, "")
   for (const piece of bare.split(/[;&|<>(){}`$\r\n]+/)) {
     const words = piece.split(/\s+/).filter((word) => word !== "")
     const start = words.findIndex((word) => !leading.test(word))
     if (start >= 0) unfold(words.slice(start), true, out, depth)
   }
-  for (const [, operator = "", target = ""] of bare.matchAll(/([<>][<>&|]*)[ \t]*([^\s;&|<>(){}`]+)/g)) {
+  for (const [, operator = "", target = ""] of bare.matchAll(/([<>]{1,3}[&|]?)[ \t]*([^\s;&|<>(){}`]+)/g)) {
     out.push(redirection(operator, target))
   }
 }
@@ -183,20 +261,27 @@ const leading = /^(?:if|then|elif|else|while|until|do|time|coproc|!|\d+|[A-Za-z_
 const unfold = (words: ReadonlyArray<string>, named: boolean, out: Array<Reading>, depth: number): void => {
   const joined = words.join(" ")
   out.push({ program: words[0] ?? "", named, text: joined, words, start: 0 })
-  if (named && Program.runner(words) === undefined) return
+  const runs = !named || Program.runner(words) !== undefined
+  const plain = Program.withoutGitOptions(words)
+  if (plain !== undefined) {
+    const text = plain.join(" ")
+    const [program = "", next = ""] = plain
+    out.push({ program, named, text, words: plain, start: 0 })
+    if (runs) out.push({ program: next, named: true, text: text.slice(program.length + 1), words: plain, start: 1 })
+  }
+  if (!runs) return
   let offset = 0
   for (let start = 1; start < words.length; start++) {
     offset += (words[start - 1] ?? "").length + 1
     const word = words[start] ?? ""
     out.push({ program: word, named: true, text: joined.slice(offset), words, start })
     if (depth < maxNesting) {
-      for (const code of codeIn(word)) collect(code, out, depth + 1)
+      const code = codeIn(word)
+      if (code !== undefined) collect(code, out, depth + 1)
     }
   }
 }
 
-/** The texts in a word that a program may run: the word, and what follows an option's name in it. */
-const codeIn = (word: string): ReadonlyArray<string> => {
-  const rest = /^(?:--?[A-Za-z][\w-]*=|-[A-Za-z])(.+)$/s.exec(word)?.[1]
-  return [word, ...(rest === undefined ? [] : [rest])].filter((text) => /[\s;&|()`$<>'"]/.test(text) || text === rest)
-}
+/** The text in a word that a program may run: the word, or what follows an option's name in it. */
+const codeIn = (word: string): string | undefined =>
+  /^(?:--?[A-Za-z][\w-]*=|-[A-Za-z])(.+)$/s.exec(word)?.[1] ?? (/[\s;&|()`$<>'"]/.test(word) ? word : undefined)

@@ -1,6 +1,9 @@
 /**
  * Patterns over names and signatures: `*` any text (spaces, slashes and newlines included), `?` one character, `[abc]`,
  * `[a-z]`, `[!a]` one character of a class. Anchored at both ends, always case-sensitive, no escapes: `[*]` is a star.
+ *
+ * A pattern is the pieces between its stars. Each piece is looked for once, behind the piece before it: the leftmost place
+ * is as good as any, because a star takes whatever is left out. So the time a match takes grows with the text only.
  */
 
 export interface Glob {
@@ -10,76 +13,92 @@ export interface Glob {
   readonly head: string
   /** False: the pattern is its own only match. */
   readonly wild: boolean
-  /** Internal to this file. */
-  readonly steps: ReadonlyArray<Step>
+  readonly stars: boolean
+  /** A text that must occur in whatever matches: the longest the pattern spells. */
+  readonly needle: string
+  /** Internal to this file: what stands between the stars. */
+  readonly pieces: ReadonlyArray<Piece>
 }
 
 export const compile = (pattern: string): Glob => {
-  const steps: Array<Step> = []
+  const pieces: Array<Piece> = []
+  let steps: Array<Step> = []
+  let text = ""
+  let plain = true
   let head: string | undefined
+  let needle = ""
+  let run = ""
+  const close = () => {
+    pieces.push(plain ? text : steps)
+    steps = []
+    text = ""
+    plain = true
+  }
   let at = 0
   while (at < pattern.length) {
     const code = pattern.codePointAt(at) ?? 0
     const set = code === bracket ? classAt(pattern, at) : undefined
-    if (set !== undefined || code === star || code === question) head ??= pattern.slice(0, at)
-    if (set !== undefined) {
-      steps.push(set.step)
-      at = set.end
-      continue
-    }
-    if (code !== star) steps.push(code === question ? anyOne : { _tag: "One", code })
-    else if (steps.at(-1) !== anyText) steps.push(anyText)
-    at += width(code)
-  }
-  return { pattern, head: head ?? pattern, wild: head !== undefined, steps }
-}
-
-/** Takes time proportional to pattern × text at the very worst, never more: only the last star is ever retried. */
-export const matches = (glob: Glob, text: string): boolean => {
-  if (!glob.wild) return text === glob.pattern
-  if (!text.startsWith(glob.head)) return false
-  const { steps } = glob
-  let step = 0
-  let at = 0
-  let starStep = -1
-  let starAt = 0
-  while (at < text.length) {
-    const next = steps[step]
-    if (next?._tag === "Any") {
-      starStep = step++
-      starAt = at
-      continue
-    }
-    const code = text.codePointAt(at) ?? 0
-    if (next !== undefined && accepts(next, code)) {
-      step++
+    if (set === undefined && code !== star && code !== question) {
+      const char = String.fromCodePoint(code)
+      steps.push({ _tag: "One", code })
+      text += char
+      run += char
+      if (run.length > needle.length) needle = run
       at += width(code)
       continue
     }
-    if (starStep < 0) return false
-    // The last star takes one more character; an earlier star could only take what this one can take as well.
-    starAt += width(text.codePointAt(starAt) ?? 0)
-    at = starAt
-    step = starStep + 1
+    head ??= pattern.slice(0, at)
+    run = ""
+    if (code === star) {
+      close()
+      while (pattern.charCodeAt(at) === star) at++
+      continue
+    }
+    plain = false
+    steps.push(set?.step ?? anyOne)
+    at = set?.end ?? at + 1
   }
-  while (steps[step]?._tag === "Any") step++
-  return step === steps.length
+  close()
+  return { pattern, head: head ?? pattern, wild: head !== undefined, stars: pieces.length > 1, needle, pieces }
 }
+
+/** Takes time proportional to the text, and at the very worst to pattern × text. */
+export const matches = (glob: Glob, text: string): boolean => {
+  if (!glob.wild) return text === glob.pattern
+  const { pieces } = glob
+  const first = pieces[0] ?? ""
+  let at = endAt(first, text, 0)
+  if (at < 0) return false
+  const last = pieces.length - 1
+  if (last === 0) return at === text.length
+  for (let i = 1; i < last; i++) {
+    at = endOf(pieces[i] ?? "", text, at)
+    if (at < 0) return false
+  }
+  return endsWith(pieces[last] ?? "", text, at)
+}
+
+/** The text begins with what stands before the pattern's first star. */
+export const begins = ({ pieces }: Glob, text: string): boolean => endAt(pieces[0] ?? "", text, 0) >= 0
 
 /** Matches a pattern that is used once. */
 export const test = (pattern: string, text: string): boolean => matches(compile(pattern), text)
+
+/** Whether a text holds a wildcard: a star, a question mark, a class that is closed. */
+export const isWild = (pattern: string): boolean => compile(pattern).wild
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+/** A text, or characters one by one where some of them are not given. */
+type Piece = string | ReadonlyArray<Step>
+
 type Step =
-  | { readonly _tag: "Any" }
   | { readonly _tag: "AnyOne" }
   | { readonly _tag: "One"; readonly code: number }
   | { readonly _tag: "Class"; readonly negated: boolean; readonly ranges: ReadonlyArray<readonly [number, number]> }
 
-const anyText: Step = { _tag: "Any" }
 const anyOne: Step = { _tag: "AnyOne" }
 const star = 0x2a
 const question = 0x3f
@@ -87,7 +106,48 @@ const bracket = 0x5b
 
 const width = (code: number): number => (code > 0xffff ? 2 : 1)
 
-const accepts = (step: Exclude<Step, { _tag: "Any" }>, code: number): boolean => {
+/** Where the piece ends when it begins here; -1 when it does not. */
+const endAt = (piece: Piece, text: string, at: number): number => {
+  if (typeof piece === "string") return text.startsWith(piece, at) ? at + piece.length : -1
+  for (const step of piece) {
+    if (at >= text.length) return -1
+    const code = text.codePointAt(at) ?? 0
+    if (!accepts(step, code)) return -1
+    at += width(code)
+  }
+  return at
+}
+
+/** Where the piece ends that begins first. */
+const endOf = (piece: Piece, text: string, from: number): number => {
+  if (typeof piece === "string") {
+    const found = text.indexOf(piece, from)
+    return found < 0 ? -1 : found + piece.length
+  }
+  for (let at = from; at < text.length; at += width(text.codePointAt(at) ?? 0)) {
+    const end = endAt(piece, text, at)
+    if (end >= 0) return end
+  }
+  return -1
+}
+
+/** The piece stands at the very end, and begins no sooner than here. */
+const endsWith = (piece: Piece, text: string, from: number): boolean => {
+  if (typeof piece === "string") return text.length - piece.length >= from && text.endsWith(piece)
+  let at = text.length
+  for (let i = piece.length - 1; i >= 0; i--) {
+    if (at <= from) return false
+    const low = text.charCodeAt(at - 1)
+    // The second half of a pair belongs to the character before it.
+    const paired = (low & 0xfc00) === 0xdc00 && at - 2 >= from && (text.charCodeAt(at - 2) & 0xfc00) === 0xd800
+    at -= paired ? 2 : 1
+    const step = piece[i]
+    if (step === undefined || !accepts(step, text.codePointAt(at) ?? 0)) return false
+  }
+  return true
+}
+
+const accepts = (step: Step, code: number): boolean => {
   if (step._tag === "One") return step.code === code
   if (step._tag === "AnyOne") return true
   return step.ranges.some(([low, high]) => low <= code && code <= high) !== step.negated

@@ -3,7 +3,10 @@ import * as Either from "effect/Either"
 import * as ForeignJson from "../core/ForeignJson.js"
 import type { SessionId } from "../core/Id.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
-import type * as PermissionFile from "./PermissionFile.js"
+import * as CommandLine from "./CommandLine.js"
+import * as CommandPattern from "./CommandPattern.js"
+import * as Glob from "./Glob.js"
+import * as PermissionFile from "./PermissionFile.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { PermissionState } from "./PermissionState.js"
 
@@ -33,11 +36,9 @@ export const usage: ReadonlyArray<string> = [
 
 /** Runs one command line without the leading word. A left says what is wrong with it. */
 export const run = (line: string, target: Target): Either.Either<Outcome, string> => {
-  const [verb = "show", ...rest] = line
-    .trim()
-    .split(/\s+/)
-    .filter((word) => word !== "")
-  const argument = line.trim().slice(verb.length).trim()
+  const text = CommandLine.trim(line)
+  const [verb = "show", ...rest] = CommandPattern.words(text)
+  const argument = CommandLine.trim(text.slice(verb.length))
   const { state, policy, sessionId } = target
   switch (verb) {
     case "show":
@@ -45,12 +46,11 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
     case "status":
       return said(status(target))
     case "check":
-      return check(target, rest[0], argument.slice(rest[0]?.length ?? 0).trim())
+      return check(target, rest[0], CommandLine.trim(argument.slice(rest[0]?.length ?? 0)))
     case "allow":
     case "deny":
       if (argument === "") return Either.left(`permissions ${verb} needs a tool name, a pattern or a command.`)
-      state[verb](argument)
-      return changed([`${verb === "allow" ? "Allowed" : "Denied"} for this session: ${argument}`])
+      return remember(verb, /["'\\]/.test(argument) ? argument : argument.replace(/[ \t]+/g, " "), target)
     case "default":
       if (argument !== "allow" && argument !== "deny" && argument !== "ask") {
         return Either.left("permissions default takes allow, deny or ask.")
@@ -84,6 +84,22 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
 
 const said = (lines: ReadonlyArray<string>): Either.Either<Outcome, string> => Either.right({ lines, changed: false })
 const changed = (lines: ReadonlyArray<string>): Either.Either<Outcome, string> => Either.right({ lines, changed: true })
+
+/** Blanks between words are one blank, as for whatever the entry is compared with. */
+const remember = (verb: "allow" | "deny", entry: string, { state, tools }: Target): Either.Either<Outcome, string> => {
+  if (verb === "allow" && CommandPattern.isStars(entry)) {
+    return Either.left(
+      "That would allow everything; say permissions default allow, or permissions suspend, if that is meant."
+    )
+  }
+  state[verb](entry)
+  const isTool = tools.entries.some(({ name }) => Glob.test(entry, name))
+  const remark = verb === "deny" || isTool ? undefined : CommandPattern.remark(entry)
+  return changed([
+    `${verb === "allow" ? "Allowed" : "Denied"} for this session: ${entry}`,
+    ...(remark === undefined ? [] : [remark])
+  ])
+}
 
 const status = ({ state, policy, sessionId }: Target): ReadonlyArray<string> => {
   const { default: fallback, suspension } = state.status(policy, sessionId)
@@ -119,7 +135,9 @@ const check = (
   }
   const params = paramsOf(entry, text)
   if (Either.isLeft(params)) return Either.left(params.left)
-  const subject = PermissionRule.subject({ tool: entry.name, params: params.right, commandField: entry.shellCommand })
+  const tooLong = PermissionRule.tooLong(entry.shellCommand, params.right)
+  if (tooLong !== undefined) return said([`deny (pre_validation): ${tooLong}`])
+  const subject = PermissionFile.subject(policy, entry, params.right)
   const guard = PermissionRule.denies(policy.deny, subject)
   if (guard !== undefined) return said([`deny (guard): ${guard}`])
   const { decision, method, rule } = state.evaluate(policy, subject, entry, sessionId)

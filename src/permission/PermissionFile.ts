@@ -20,6 +20,8 @@ import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as Codec from "../core/Codec.js"
 import * as ForeignJson from "../core/ForeignJson.js"
+import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import * as CommandPattern from "./CommandPattern.js"
 import * as PermissionRule from "./PermissionRule.js"
 import * as PolicySource from "./PolicySource.js"
 import * as Sanitizer from "./Sanitizer.js"
@@ -39,10 +41,14 @@ export interface Policy {
   readonly whitelistReadonly: boolean
   readonly sanitize: Sanitizer.Options
   readonly channel?: PolicySource.Channel
+  /** Absolute: where relative paths of calls begin. Set by whoever runs agents with the policy. */
+  readonly workspace?: string
   /** Sentences for whoever wrote the file. */
   readonly warnings: ReadonlyArray<string>
   /** What the policy was made from. */
   readonly source: PolicySource.PolicySource
+  /** The files it was read from, with what each of them says and counts. */
+  readonly files: ReadonlyArray<{ readonly path: string; readonly source: PolicySource.PolicySource }>
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -95,8 +101,9 @@ export const policy = (file: PolicySource.PolicySource): Policy => {
       pathScope: guards?.sanitize?.pathScope ?? Sanitizer.defaults.pathScope
     },
     ...(channel === undefined ? {} : { channel }),
-    warnings: contradictions(file),
-    source: file
+    warnings: [...contradictions(file), ...narrow(file)],
+    source: file,
+    files: []
   }
 }
 
@@ -106,7 +113,14 @@ export const defaults: Policy = policy({})
 /** Reads a file's text. `path` only names it in the error. */
 export const decode = (text: string, path: string): Either.Either<Policy, PermissionFileInvalid> =>
   Either.mapLeft(
-    Either.flatMap(parseJson(text), (json) => Either.map(Either.mapLeft(decodeFile(json), problemsOf), policy)),
+    Either.flatMap(parseJson(text), (json) =>
+      Either.flatMap(Either.mapLeft(decodeFile(json), problemsOf), (source) => {
+        const problems = PolicySource.misread(source)
+        return problems.length > 0
+          ? Either.left(problems)
+          : Either.right({ ...policy(source), files: [{ path, source }] })
+      })
+    ),
     (problems) => new PermissionFileInvalid({ path, problems })
   )
 
@@ -139,8 +153,33 @@ export const merge = (user: Policy, workspace: Policy, options: { readonly trust
   const merged = policy(PolicySource.merge(user.source, workspace.source, options.trusted))
   const ignored = options.trusted ? [] : PolicySource.ignored(workspace.source)
   const warnings = new Set([...user.warnings, ...workspace.warnings, ...merged.warnings, ...ignored])
-  return { ...merged, warnings: [...warnings] }
+  return { ...merged, warnings: [...warnings], files: [...user.files, ...workspace.files] }
 }
+
+/**
+ * Compares the names of tools in the files with those there are. In a list that denies a name that is none is an error,
+ * because it denies nothing; in a list that allows it is a remark. Tools of MCP servers are known later.
+ */
+export const checkTools = (
+  { files }: Policy,
+  known: ReadonlyArray<string>
+): Either.Either<ReadonlyArray<PolicySource.Problem & { readonly file: string }>, PermissionFileInvalid> => {
+  const remarks: Array<PolicySource.Problem & { readonly file: string }> = []
+  for (const { path: file, source } of files) {
+    const { allowing, denying } = PolicySource.unknownTools(source, known)
+    if (denying.length > 0) return Either.left(new PermissionFileInvalid({ path: file, problems: denying }))
+    remarks.push(...allowing.map(({ message, path }) => ({ file, message, path })))
+  }
+  return Either.right(remarks)
+}
+
+/** A call of a tool as the policy's rules see it; `params` are its encoded arguments. */
+export const subject = (
+  { workspace }: Policy,
+  { name, paths, shellCommand }: Pick<ToolRegistry.Entry, "name" | "paths" | "shellCommand">,
+  params: unknown
+): PermissionRule.Subject =>
+  PermissionRule.subject({ tool: name, params, commandField: shellCommand, pathFields: paths, workspace })
 
 /** The policy says something that counts only for a trusted workspace. */
 export const widens = ({ source }: Policy): boolean => PolicySource.ignored(source).length > 0
@@ -151,10 +190,7 @@ export const widens = ({ source }: Policy): boolean => PolicySource.ignored(sour
 
 type List = { readonly [K in keyof PermissionRule.RuleSet]?: PermissionRule.RuleSet[K] | undefined }
 
-interface Problem {
-  readonly path: string
-  readonly message: string
-}
+type Problem = PolicySource.Problem
 
 // Declared as functions because `defaults` needs them while the module loads.
 function compile(rules: List | undefined): PermissionRule.Compiled {
@@ -175,6 +211,14 @@ function contradictions({ guards, blacklist, whitelist }: PolicySource.PolicySou
         .map((entry) => `${JSON.stringify(entry)} is in whitelist.${kind} and in ${name}.${kind}: it is denied.`)
     return [...both(guards?.deny?.[kind], "guards.deny"), ...both(blacklist?.[kind], "blacklist")]
   })
+}
+
+/** What the whitelist says, but allows less of than one might think. */
+function narrow({ whitelist }: PolicySource.PolicySource): ReadonlyArray<string> {
+  const remarks = (whitelist?.patterns ?? []).map((text) =>
+    CommandPattern.isStars(text) ? PolicySource.everything : CommandPattern.remark(text)
+  )
+  return [...new Set(remarks.filter((remark) => remark !== undefined))]
 }
 
 const parseJson = (text: string): Either.Either<unknown, ReadonlyArray<Problem>> =>

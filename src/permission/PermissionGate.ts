@@ -26,7 +26,7 @@ import * as ApprovalForm from "./ApprovalForm.js"
 import type { Authority, Proposal } from "./Authority.js"
 import * as Check from "./Check.js"
 import * as Guard from "./Guard.js"
-import type * as PermissionFile from "./PermissionFile.js"
+import * as PermissionFile from "./PermissionFile.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { Decision, PermissionState } from "./PermissionState.js"
 import { answered, denied, spanOf, unanswered, type Resolution, type Verdict } from "./Verdict.js"
@@ -128,7 +128,7 @@ class Gate implements Service {
   }
 
   guard(entry: ToolRegistry.Entry, encoded: unknown, answered?: Guard.Ask): Effect.Effect<string | undefined> {
-    const objection = this.objection(entry, encoded, subjectOf(entry, encoded))
+    const objection = this.objection(entry, encoded, PermissionFile.subject(this.options.policy, entry, encoded))
     if (objection === Guard.none) return Guard.none
     return Effect.map(objection, (found) => {
       if (found === undefined || typeof found === "string") return found
@@ -205,13 +205,15 @@ class Gate implements Service {
 
   private validated(now: Case): Deciding {
     const { context, entry, params } = now
-    if (entry.validate === undefined) return this.guarded(now)
     const invalid = (reason: string) =>
       Effect.as(now.check.settle(now, { granted: false, method: "pre_validation", reason }), {
         _tag: "Denied",
         outcome: "invalid",
         text: reason
       } as const)
+    const tooLong = PermissionRule.tooLong(entry.shellCommand, now.call.params)
+    if (tooLong !== undefined) return invalid(tooLong)
+    if (entry.validate === undefined) return this.guarded(now)
     return this.after(
       now,
       ApprovalForm.within(entry.validate(params), context ?? entry.context),
@@ -221,7 +223,7 @@ class Gate implements Service {
   }
 
   private guarded(now: Case): Deciding {
-    const subject = subjectOf(now.entry, now.call.params)
+    const subject = PermissionFile.subject(this.options.policy, now.entry, now.call.params)
     return this.after(now, this.objection(now.entry, now.call.params, subject), (found) => {
       if (typeof found === "string") return this.deny(now, { granted: false, method: "guard", reason: found })
       return this.authorized(found === now.own ? now : { ...now, own: found }, subject)
@@ -232,7 +234,7 @@ class Gate implements Service {
     const { authority } = now
     if (authority === undefined) return this.ruled(now, subject)
     return this.after(now, authority(now, this.options), (known) =>
-      decides(now, known) ? this.resolve(now, known.value) : this.ruled(now, subject)
+      decides(now, known) ? this.byAuthority(now, subject, known.value) : this.ruled(now, subject)
     )
   }
 
@@ -240,10 +242,22 @@ class Gate implements Service {
     const decision = this.evaluate(now, subject)
     if (decision.decision !== "ask") return this.byRule(now, decision)
     const { insteadOfAsking } = this.options
-    if (insteadOfAsking === undefined) return this.ask(now, subject)
+    const { doubt } = decision
+    if (insteadOfAsking === undefined) return this.ask(now, subject, doubt)
     return this.after(now, insteadOfAsking(now, this.options), (known) =>
-      decides(now, known) ? this.resolve(now, known.value) : this.ask(now, subject)
+      decides(now, known) ? this.byAuthority(now, subject, known.value) : this.ask(now, subject, doubt)
     )
+  }
+
+  /** Who allows all calls of a tool has not seen this one, and what it runs cannot be told; who was asked has. */
+  private byAuthority(now: Case, subject: PermissionRule.Subject, resolution: Resolution): Deciding {
+    const { granted, method, requestId } = resolution
+    const doubt = granted && requestId === undefined && method !== "stage_grant" ? this.doubt(subject) : undefined
+    return doubt === undefined ? this.resolve(now, resolution) : this.ask(now, subject, doubt)
+  }
+
+  private doubt(subject: PermissionRule.Subject): string | undefined {
+    return subject.command === undefined ? undefined : this.options.state.doubt(this.options.policy, subject)
   }
 
   private evaluate(now: Case, subject: PermissionRule.Subject): Decision {
@@ -262,7 +276,8 @@ class Gate implements Service {
       : this.deny(now, { granted: false, method, reason: `blocked by ${method.replaceAll("_", " ")}: ${rule}` })
   }
 
-  private ask(now: Case, subject: PermissionRule.Subject): Deciding {
+  /** `doubt`: why a call is put to a person that would be allowed without one; with nobody there, the reason to deny it. */
+  private ask(now: Case, subject: PermissionRule.Subject, doubt?: string): Deciding {
     const key = PermissionRule.rememberKey(subject)
     return this.after(now, ApprovalForm.make(now, key, this.options.redactor), (form) => {
       const { fiber, origin, restore } = now.check
@@ -284,20 +299,23 @@ class Gate implements Service {
         ({ answer, by, how }) =>
           how === "recheck"
             ? this.byRule(now, known ?? this.evaluate(now, subject))
-            : this.answered(now, key, { requestId: asked.requestId, askedAt: asked.askedAt, by, how }, answer),
+            : this.answered(now, subject, { requestId: asked.requestId, askedAt: asked.askedAt, by, how }, answer),
         (error) => {
-          const reason = this.options.redactor.text(error.message)
+          const reason = this.options.redactor.text(doubt ?? error.message)
           return this.deny(now, { granted: false, method: unanswered(error), reason, ...asked })
         }
       )
     })
   }
 
-  private answered(now: Case, key: string, asked: Required<Asked>, given: ApproveAnswer): Deciding {
+  private answered(now: Case, subject: PermissionRule.Subject, asked: Required<Asked>, given: ApproveAnswer): Deciding {
     if (given.decision === "edit") return this.withEdits(now, given.editedArguments, asked)
+    // A rule that says yes to everything has looked at nothing.
+    const doubt = asked.how === "answered" || given.decision === "deny" ? undefined : this.doubt(subject)
+    if (doubt !== undefined) return this.deny(now, { granted: false, method: "unavailable", reason: doubt, ...asked })
     // What a guard wants to be asked is asked each time, whatever was answered.
     const answer = now.own !== undefined && given.decision === "allow" ? allowOnce : given
-    if (answer.scope !== "once") this.remember(now, answer, key)
+    if (answer.scope !== "once") this.remember(now, answer, PermissionRule.rememberKey(subject))
     const { askedAt, by, how, requestId } = asked
     const { granted, method, reason } = answered(answer, by, how)
     // Named one by one: fields behind a spread give every resolution a shape of its own, which outlives many collections.
@@ -377,6 +395,3 @@ const verdictOf = ({ call, edited, own, params }: Case, resolution: Resolution):
   const allowed = { _tag: "Allowed", params, encoded: call.params, edited } as const
   return own === undefined ? allowed : { ...allowed, answered: own }
 }
-
-const subjectOf = (entry: ToolRegistry.Entry, params: unknown): PermissionRule.Subject =>
-  PermissionRule.subject({ tool: entry.name, params, commandField: entry.shellCommand })

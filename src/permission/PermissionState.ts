@@ -19,6 +19,8 @@ export interface Decision {
   readonly method: PermissionMethod
   /** The rule that decided, as written. */
   readonly rule: string
+  /** It would be allowed, if it could be told what the command runs: without a person to ask, that is the reason it is not. */
+  readonly doubt?: string
 }
 
 /** What the evaluation needs to know of the tool beside the call's subject. */
@@ -66,6 +68,33 @@ export class PermissionState {
     traits: Traits,
     sessionId: SessionId
   ): Decision {
+    const decision = this.decide(policy, subject, traits, sessionId)
+    if (decision.decision !== "allow" || subject.command === undefined) return decision
+    const doubt = this.doubt(policy, subject)
+    // Nothing but the very same text covers what cannot be taken apart.
+    if (doubt === undefined || PermissionRule.remembersExactly(this.allowed, subject)) return decision
+    if (PermissionRule.spellsExactly(policy.whitelist, subject)) return decision
+    return { decision: "ask", method: "default", rule: doubt, doubt }
+  }
+
+  /** Why it cannot be told whether a rule that denies commands means this one; nothing where that can be told. */
+  doubt(policy: PermissionFile.Policy, subject: PermissionRule.Subject): string | undefined {
+    if (subject.command === undefined) return undefined
+    const { dangerousCommands, metacharacters } = policy.sanitize
+    return (
+      PermissionRule.doubt(policy.deny, subject) ??
+      PermissionRule.doubt(policy.blacklist, subject) ??
+      PermissionRule.entriesDoubt(this.denied, subject) ??
+      (metacharacters || dangerousCommands !== false ? subject.doubt : undefined)
+    )
+  }
+
+  private decide(
+    policy: PermissionFile.Policy,
+    subject: PermissionRule.Subject,
+    traits: Traits,
+    sessionId: SessionId
+  ): Decision {
     if (this.turn.has(sessionId)) return suspended.turn
     if (this.idle.has(sessionId)) return suspended.idle
     if (this.all) return suspended.all
@@ -78,7 +107,9 @@ export class PermissionState {
     const allow = PermissionRule.allows(policy.whitelist, subject)
     if (allow !== undefined) return { decision: "allow", method: "whitelist", rule: allow }
     if (traits.autoApproved) return autoApproved
-    if (traits.readonly && policy.whitelistReadonly) return readonlyAllowed
+    if (policy.whitelistReadonly && (subject.command === undefined ? traits.readonly : PermissionRule.reads(subject))) {
+      return readonlyAllowed
+    }
     const fallback = this.sessionDefault ?? policy.defaultPolicy
     return defaults[fallback]
   }

@@ -4,6 +4,9 @@
  * Files are merged before anything is compiled, because what a file leaves out differs from what it says.
  */
 import * as Schema from "effect/Schema"
+import * as Nearest from "../core/Nearest.js"
+import * as CommandPattern from "./CommandPattern.js"
+import * as PermissionRule from "./PermissionRule.js"
 
 const oneOf = <const L extends readonly [string | number, ...ReadonlyArray<string | number>]>(...literals: L) =>
   Schema.Literal(...literals).annotations({
@@ -81,6 +84,13 @@ export type PolicySource = typeof PolicySource.Type
 
 export type Channel = typeof Channel.Type
 
+/** What is wrong with one place of a file. */
+export interface Problem {
+  /** Such as `$.whitelist.tools[0]`. */
+  readonly path: string
+  readonly message: string
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
@@ -112,6 +122,47 @@ export const merge = (user: PolicySource, workspace: PolicySource, trusted: bool
       : user.whitelist,
     ...(channel === undefined ? {} : { channel })
   }
+}
+
+/** Why a pattern of stars is refused where things are allowed. */
+export const everything = 'A pattern of stars would allow everything; say "defaultPolicy": "allow" if that is meant.'
+
+/** What is well-formed and still cannot be meant. */
+export const misread = ({ blacklist, guards, whitelist }: PolicySource): ReadonlyArray<Problem> => [
+  ...(whitelist?.patterns ?? []).flatMap((text, i) =>
+    CommandPattern.isStars(text) ? [{ path: `$.whitelist.patterns[${i}]`, message: everything }] : []
+  ),
+  ...toolLists({ blacklist, guards, whitelist }).flatMap(({ names, path }) =>
+    names.flatMap((name, i) =>
+      name.includes("*") && !PermissionRule.isServer(name)
+        ? [
+            {
+              path: `${path}[${i}]`,
+              message: `names of tools are exact; a star is read behind mcp__SERVER__ only, and for others "patterns" is the place`
+            }
+          ]
+        : []
+    )
+  )
+]
+
+/** Names of tools that there are not, in lists that allow and in lists that deny. */
+export const unknownTools = (
+  source: PolicySource,
+  known: ReadonlyArray<string>
+): { readonly allowing: ReadonlyArray<Problem>; readonly denying: ReadonlyArray<Problem> } => {
+  const names = new Set(known)
+  const problems = (lists: ReturnType<typeof toolLists>) =>
+    lists.flatMap((list) =>
+      list.names.flatMap((name, i) => {
+        if (names.has(name) || name.startsWith("mcp__")) return []
+        const near = Nearest.of(name, known)
+        const hint = near === undefined ? `Tools: ${known.join(", ")}.` : `Did you mean ${near}?`
+        return [{ path: `${list.path}[${i}]`, message: `there is no tool ${JSON.stringify(name)}. ${hint}` }]
+      })
+    )
+  const { blacklist, guards, whitelist } = source
+  return { allowing: problems(toolLists({ whitelist })), denying: problems(toolLists({ blacklist, guards })) }
 }
 
 /** What of an untrusted workspace's file has no effect, as sentences. */
@@ -155,6 +206,13 @@ export const allowances = ({ channel, defaultPolicy, guards, whitelist }: Policy
 type Default = NonNullable<PolicySource["defaultPolicy"]>
 type Rules = PolicySource["blacklist"]
 type Sanitize = NonNullable<NonNullable<PolicySource["guards"]>["sanitize"]>
+
+const toolLists = ({ blacklist, guards, whitelist }: Pick<PolicySource, "blacklist" | "guards" | "whitelist">) =>
+  [
+    { path: "$.guards.deny.tools", names: guards?.deny?.tools ?? [] },
+    { path: "$.blacklist.tools", names: blacklist?.tools ?? [] },
+    { path: "$.whitelist.tools", names: whitelist?.tools ?? [] }
+  ] as const
 
 const severity: { readonly [D in Default]: number } = { allow: 0, ask: 1, deny: 2 }
 

@@ -8,7 +8,10 @@
 
 /** The name a program is known by: no directory, no `.exe`, no version (`python3.12` → `python`), lower case. */
 export const nameOf = (program: string): string => {
+  // No file system knows longer names; looking for a version at the end of one could take for ever.
+  if (program.length > 4096) return program
   const base = basename(program)
+    .slice(-256)
     .toLowerCase()
     .replace(/\.(?:exe|cmd|bat|com)$/, "")
   return base.replace(/[-_.]?\d[\d.]*$/, "") || base
@@ -17,22 +20,42 @@ export const nameOf = (program: string): string => {
 export const basename = (program: string): string => program.slice(program.lastIndexOf("/") + 1)
 
 /**
- * The word that makes a command run others: the program itself, or an argument of it such as `-c` for git and `-exec`
- * for find. `words` are unquoted, the program first. Nothing for a command that does its own work only.
+ * The first word that makes a command run others: the program itself, or an argument of it such as `-c` for git and
+ * `-exec` for find. `words` are unquoted, the program first. Nothing for a command that does its own work only.
  */
-export const runner = (words: ReadonlyArray<string>): string | undefined => {
+export const runner = (words: ReadonlyArray<string>): string | undefined => escapes(words)[0]
+
+/** Every word that does so. */
+export const escapes = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
   const program = words[0]
-  if (program === undefined) return undefined
+  if (program === undefined) return []
   const name = nameOf(program)
-  if (always.has(name) || always.has(basename(program).toLowerCase()) || families.test(name)) return program
-  const rest = words.slice(1)
-  if (name === "git") return gitRunner(rest)
+  if (always.has(name) || always.has(basename(program).toLowerCase()) || families.test(name)) return [program]
+  if (name === "git") return gitEscapesIn(words.slice(1))
   const pattern = byArgument.get(name)
-  return pattern === undefined ? undefined : rest.find((word) => pattern.test(word))
+  return pattern === undefined ? [] : words.slice(1).filter((word) => pattern.test(word))
+}
+
+/** Some argument would make it run others. */
+export const canEscape = (program: string): boolean => {
+  const name = nameOf(program)
+  return name === "git" || byArgument.has(name)
 }
 
 /** Runs others whatever its arguments are. */
 export const alwaysRuns = (program: string): boolean => runner([program]) !== undefined
+
+/** The words without the options that stand between git and its subcommand; nothing where there are none. */
+export const withoutGitOptions = (words: ReadonlyArray<string>): ReadonlyArray<string> | undefined => {
+  const out: Array<string> = []
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at] ?? ""
+    out.push(word)
+    if (!word.endsWith("git") || nameOf(word) !== "git") continue
+    for (; words[at + 1]?.startsWith("-") === true; at++) if (gitValueOptions.has(words[at + 1] ?? "")) at++
+  }
+  return out.length === words.length ? undefined : out
+}
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -100,19 +123,27 @@ const byArgument: ReadonlyMap<string, RegExp> = new Map([
   ["journalctl", /^--pager/]
 ])
 
-const gitRunner = (rest: ReadonlyArray<string>): string | undefined => {
+const gitEscapesIn = (rest: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const out: Array<string> = []
   let at = 0
   for (; rest[at]?.startsWith("-"); at++) {
     const option = rest[at] ?? ""
     // `-c`, `--exec-path`, `--config-env`, `-C`, `--git-dir`: another configuration, which names programs.
-    if (!harmlessGitOptions.has(option)) return option
+    if (!harmlessGitOptions.has(option)) out.push(option)
+    // Its value is no subcommand, whatever it looks like.
+    if (gitValueOptions.has(option)) at++
   }
   const subcommand = rest[at]
-  if (subcommand === undefined) return undefined
-  if (!gitSubcommands.has(subcommand)) return subcommand
+  if (subcommand === undefined) return out
+  if (!gitSubcommands.has(subcommand)) out.push(subcommand)
   const own = gitOptions.get(subcommand)
-  return rest.slice(at + 1).find((word) => gitEscapes.test(word) || own?.test(word) === true)
+  for (const word of rest.slice(at + 1)) if (gitEscapes.test(word) || own?.test(word) === true) out.push(word)
+  return out
 }
+
+const gitValueOptions = lines(
+  "-c -C --git-dir --work-tree --namespace --exec-path --config-env --super-prefix --attr-source"
+)
 
 const harmlessGitOptions = lines("--no-pager -P --no-optional-locks --literal-pathspecs --version -v --help -h")
 

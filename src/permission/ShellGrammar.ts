@@ -24,8 +24,8 @@ export class Unparseable extends Schema.TaggedError<Unparseable>("assent/permiss
   }
 }
 
-/** Longer texts are refused. */
-export const maxLength = 65_536
+/** Longer texts are refused; in bytes, which are never fewer than UTF-16 units. */
+export const maxLength = 100_000
 
 /** Takes time proportional to the text. */
 export const parse = (text: string): Either.Either<CommandLine, Unparseable> => {

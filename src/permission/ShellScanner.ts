@@ -15,12 +15,15 @@ export class Scanner {
 
   constructor(
     private readonly text: string,
-    private depth: number
+    private depth: number,
+    /** What is read next gets its input from another command or a file. */
+    private fed = false
   ) {}
 
   /** Commands up to the end of the text, or up to a closing parenthesis, which stays. At least one. */
   list(inParentheses: boolean): boolean {
     const before = this.commands.length
+    const fed = this.fed
     let state: "start" | "after" | "required" = "start"
     for (;;) {
       this.blanks()
@@ -29,6 +32,7 @@ export class Scanner {
         if ((char === ")") !== inParentheses)
           return this.fail(char === "" ? "a parenthesis is not closed" : "a stray )")
         if (state === "required") return this.fail("a command is missing after an operator")
+        this.fed = fed
         return this.commands.length > before || this.fail("there is no command")
       }
       if (char === "#") {
@@ -40,6 +44,7 @@ export class Scanner {
         if (state === "after") {
           this.compound = true
           state = "start"
+          this.fed = fed
         }
         continue
       }
@@ -49,6 +54,7 @@ export class Scanner {
         this.compound = true
         this.at += operator.length
         state = operator === ";" || operator === "&" ? "start" : "required"
+        this.fed = fed || operator === "|" || operator === "|&"
         continue
       }
       if (state === "after") return this.fail("words after a closing parenthesis")
@@ -59,13 +65,23 @@ export class Scanner {
 
   private subshell(): boolean {
     if (this.text[this.at + 1] === "(") return this.fail("an arithmetic command")
+    const first = this.commands.length
     if (!this.nested(1)) return false
     for (;;) {
       this.blanks()
       const target = this.redirect()
       if (target === false) return false
       if (target === undefined) return true
+      if (this.redirects.at(-1)?.operator.includes("<") === true) this.feedFrom(first)
       if (target.dynamic) return this.fail("a redirection to an unknown place")
+    }
+  }
+
+  /** What stands in parentheses reads what is fed to them. */
+  private feedFrom(first: number): void {
+    for (let i = first; i < this.commands.length; i++) {
+      const command = this.commands[i]
+      if (command !== undefined) this.commands[i] = { ...command, fed: true }
     }
   }
 
@@ -85,8 +101,10 @@ export class Scanner {
     let end = -1
     let dynamic = false
     let ended = false
+    let { fed } = this
     let first: Word | undefined
     const words: Array<string> = []
+    const sources: Array<string> = []
     const assignments: Array<string> = []
     for (;;) {
       this.blanks()
@@ -94,7 +112,9 @@ export class Scanner {
       if (target === false) return false
       if (target !== undefined) {
         dynamic ||= target.dynamic
-        ended ||= this.redirects.at(-1)?.operator.startsWith("&") === true
+        const operator = this.redirects.at(-1)?.operator ?? ""
+        ended ||= operator.startsWith("&")
+        fed ||= operator.includes("<") && target.value !== "/dev/null"
         continue
       }
       const char = this.peek()
@@ -102,7 +122,8 @@ export class Scanner {
       if (char === "" || char === "#" || "\n;&|)".includes(char)) break
       // To some shells `a &> b c` is `a &` and then `c > b`.
       if (ended) return this.fail("words after &>")
-      if (start < 0) start = this.at
+      const begin = this.at
+      if (start < 0) start = begin
       const word = this.word()
       if (word === undefined) return false
       end = this.at
@@ -119,13 +140,16 @@ export class Scanner {
         first = word
       }
       words.push(word.value)
+      sources.push(this.text.slice(begin, end))
     }
     this.commands.push({
       program: words[0] ?? "",
       words,
+      sources,
       text: start < 0 ? "" : this.text.slice(start, end),
       dynamic,
       named: first === undefined || first.named,
+      fed,
       assignments
     })
     return true
@@ -284,7 +308,7 @@ export class Scanner {
   private backquoted(word: Word, quoted: boolean): boolean {
     const close = this.text.indexOf("`", this.at + 1)
     if (close < 0) return this.fail("a backquote is not closed")
-    const inner = new Scanner(this.text.slice(this.at + 1, close), this.depth + 1)
+    const inner = new Scanner(this.text.slice(this.at + 1, close), this.depth + 1, this.fed)
     // Backslashes are read twice here, and shells differ about quotes within quotes.
     if (inner.text.includes("\\")) return this.fail("a backslash in backquotes")
     if (quoted && inner.text.includes('"')) return this.fail("quotes in quoted backquotes")
@@ -346,7 +370,9 @@ export class Scanner {
 const assignment = /^[A-Za-z_][A-Za-z0-9_]*\+?=/
 const redirectAt = /(\d*)(<<|<&|<>|<|>>|>&|>\||>|&>>|&>)/y
 const parameterAt = /\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])/y
-const bracedParameterAt = /\$\{[!#]?[A-Za-z0-9_@*?$!#-]+(?:\[[A-Za-z0-9_@*]+\])?(?:[:%#/^,+=?@-][^"'`$\\{}()]*)?\}/y
+// No two neighbours share a character, so that no text makes this go back over what it read.
+const bracedParameterAt =
+  /\$\{[!#]?(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])(?:\[[A-Za-z0-9_@*]+\])?(?:[:%#/^,+=?@*-][^"'`$\\{}()]*)?\}/y
 const plainCharacters = /[A-Za-z0-9_./=:,@%+!^~#\]}-]+/y
 const arithmeticCharacters = /[A-Za-z0-9_ \t+*/%=!&|^~?:,<>.-]*/y
 

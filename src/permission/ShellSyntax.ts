@@ -7,12 +7,16 @@ export interface SimpleCommand {
   readonly program: string
   /** All words, the program first, unquoted. Expansions stand as they were written: `$HOME`, `$(date)`. */
   readonly words: ReadonlyArray<string>
+  /** The same words as they were written, with their quotes. */
+  readonly sources: ReadonlyArray<string>
   /** The source from the first to the last word, assignments included, trailing redirections left out. */
   readonly text: string
   /** Some word's value is unknown before it runs: an expansion, or a glob or braces that could become an option. */
   readonly dynamic: boolean
   /** The program's base name is known. False for `$CMD`, `$(which x)`, `/bin/r?`. */
   readonly named: boolean
+  /** Its input is what another command prints, or a file. */
+  readonly fed: boolean
   /** `NAME=value` in front, as written but unquoted. */
   readonly assignments: ReadonlyArray<string>
 }

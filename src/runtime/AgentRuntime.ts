@@ -144,7 +144,7 @@ export const make = <Tools extends Record<string, Tool.Any>>(
     return {
       model,
       tools,
-      policy,
+      policy: { ...policy, workspace },
       guards: [
         sanitizer,
         GitGuard.make({ fileSystem: Context.get(platform, FileSystem.FileSystem), path, workspace }),

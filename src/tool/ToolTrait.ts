@@ -48,7 +48,10 @@ export class Resumable extends Context.Reference<Resumable>()("assent/tool/Resum
   defaultValue: () => false
 }) {}
 
-/** The parameter that holds a shell command: it is parsed for rules, guards and remembering. */
+/**
+ * The parameter that holds a shell command: it is parsed for rules, guards and remembering. The directory it runs in, if it
+ * is a parameter too, is the first of {@link Paths}: rules cover a command only where it was allowed.
+ */
 export class ShellCommand extends Context.Reference<ShellCommand>()("assent/tool/ShellCommand", {
   defaultValue: (): string | undefined => undefined
 }) {}

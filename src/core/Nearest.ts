@@ -1,0 +1,37 @@
+/** The name that somebody may have meant. */
+
+/** Of the known names the one with the fewest letters changed, added or left out, when that are few; else nothing. */
+export const of = (name: string, known: ReadonlyArray<string>): string | undefined => {
+  const text = name.toLowerCase()
+  let best: string | undefined
+  let fewest = Math.max(1, Math.floor(text.length / 3)) + 1
+  for (const candidate of known) {
+    if (Math.abs(candidate.length - text.length) >= fewest || text.length > longest) continue
+    const changes = distance(text, candidate.toLowerCase())
+    if (changes < fewest) {
+      fewest = changes
+      best = candidate
+    }
+  }
+  return best
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Longer names are no slips of the hand. */
+const longest = 64
+
+const distance = (a: string, b: string): number => {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const changed = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min(changed, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[b.length] ?? 0
+}

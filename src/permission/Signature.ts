@@ -1,0 +1,71 @@
+/** A call in one line, as patterns see it: `name(k=v, k2=v2)` with sorted keys. */
+import { canonicalJson } from "../core/Digest.js"
+import * as Glob from "./Glob.js"
+import * as Place from "./Place.js"
+
+export const ofCall = (tool: string, params: unknown): string => signature(tool, params, false)
+
+/**
+ * The same for rules that allow. A value may imitate the signature it stands in: `content` set to "…, path=src/a" looks like
+ * a path argument. Then whatever could be taken for a separator is masked.
+ */
+export const toAllow = (tool: string, params: unknown): string =>
+  signature(
+    tool,
+    params,
+    isRecord(params) && Object.entries(params).some(([key, value]) => separator.test(key) || imitates(value))
+  )
+
+/** A pattern as it meets signatures whose paths are by their shortest text: as written, and with its paths shortened. */
+export const globs = (pattern: string): ReadonlyArray<Glob.Glob> => {
+  const short = pattern.replace(/=(?:\.\/+)+/g, "=").replace(/\/(?:\.?\/)+/g, "/")
+  return short === pattern ? [Glob.compile(pattern)] : [Glob.compile(pattern), Glob.compile(short)]
+}
+
+/** The arguments with their paths by their shortest text; the same value where there is nothing to shorten. */
+export const withPlaces = (params: unknown, fields: ReadonlyArray<string>, workspace: string | undefined): unknown => {
+  if (!isRecord(params)) return params
+  const short = (value: unknown): unknown =>
+    typeof value === "string" ? Place.normal(value, workspace) || "." : Array.isArray(value) ? value.map(short) : value
+  const changed = fields.filter((field) => Object.hasOwn(params, field))
+  return changed.length === 0
+    ? params
+    : { ...params, ...Object.fromEntries(changed.map((field) => [field, short(params[field])])) }
+}
+
+/** Every string in a value, at any depth. */
+export const stringsIn = (value: unknown, out: Array<string> = []): ReadonlyArray<string> => {
+  if (typeof value === "string") out.push(value)
+  else if (Array.isArray(value)) for (const item of value) stringsIn(item, out)
+  else if (isRecord(value)) for (const key of Object.keys(value)) stringsIn(value[key], out)
+  return out
+}
+
+export const shown = (value: unknown): string => (typeof value === "string" ? value : canonicalJson(value))
+
+export const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const signature = (tool: string, params: unknown, masked: boolean): string => {
+  if (!isRecord(params)) return params === undefined || params === null ? `${tool}()` : `${tool}(${shown(params)})`
+  const members = Object.keys(params)
+    .filter((key) => params[key] !== undefined)
+    .sort()
+    .map((key) => {
+      const value = shown(params[key])
+      return masked ? `${separator.test(key) ? mask : key}=${value.replace(separators, mask)}` : `${key}=${value}`
+    })
+  return `${tool}(${members.join(", ")})`
+}
+
+const imitation = /,\s*[^\s=,]*=/
+const separator = /[,=\s]/
+const separators = /=|,\s*/g
+const mask = "\uffff"
+
+const imitates = (value: unknown): boolean =>
+  typeof value === "string" ? imitation.test(value) : typeof value === "object" && imitation.test(canonicalJson(value))

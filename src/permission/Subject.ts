@@ -1,0 +1,203 @@
+/** A call as rules see it. Whatever costs more than a field access is computed when the first rule asks for it, and kept. */
+import * as Either from "effect/Either"
+import { canonicalJson } from "../core/Digest.js"
+import * as CommandLine from "./CommandLine.js"
+import type * as CommandPattern from "./CommandPattern.js"
+import type * as Glob from "./Glob.js"
+import * as Haystack from "./Haystack.js"
+import * as Place from "./Place.js"
+import * as Program from "./Program.js"
+import * as ProgramRun from "./ProgramRun.js"
+import * as Signature from "./Signature.js"
+
+export interface Call {
+  readonly tool: string
+  /** Encoded arguments. */
+  readonly params: unknown
+  /** The parameter that holds a shell command, for tools annotated so. */
+  readonly commandField?: string | undefined
+  /** The parameters that hold paths. For a command tool the first is the directory in which the command runs. */
+  readonly pathFields?: ReadonlyArray<string> | undefined
+  /** Absolute: where relative paths begin. Without it no absolute path is taken for one in the workspace. */
+  readonly workspace?: string | undefined
+}
+
+/** Made once per call. */
+export interface Subject {
+  readonly tool: string
+  readonly params: unknown
+  /** The shell command, for a command tool. */
+  readonly command: string | undefined
+  /** Where the command runs. */
+  readonly cwd: Place.Directory
+  /** The command taken apart; nothing for other tools and for a command that cannot be taken apart. */
+  readonly line: CommandLine.CommandLine | undefined
+  readonly signature: string
+  /** {@link CommandLine.readings} of the command; none for other tools. */
+  readonly readings: ReadonlyArray<CommandLine.Reading>
+  /** Every string among the arguments, at any depth. */
+  readonly strings: ReadonlyArray<string>
+  /** Why it cannot be said what the command runs; nothing when it can. */
+  readonly doubt: string | undefined
+  /** What rules look into. */
+  readonly evidence: Evidence
+}
+
+export const make = (call: Call): Subject => new LazySubject(call)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+class LazySubject implements Subject {
+  readonly tool: string
+  readonly params: unknown
+  readonly command: string | undefined
+  private readonly isText: boolean
+  private lineMemo: CommandLine.CommandLine | undefined | null = null
+  private doubtMemo: string | undefined | null = null
+  private cwdMemo: Place.Directory | undefined
+  private signatureMemo: string | undefined
+  private readingsMemo: ReadonlyArray<CommandLine.Reading> | undefined
+  private stringsMemo: ReadonlyArray<string> | undefined
+  private evidenceMemo: Evidence | undefined
+
+  constructor(readonly call: Call) {
+    const { tool, params, commandField } = call
+    this.tool = tool
+    this.params = params
+    const command = commandField === undefined || !Signature.isRecord(params) ? undefined : params[commandField]
+    this.isText = typeof command === "string"
+    // A command tool stays one when its command is missing or no text; then nothing but its name can allow it.
+    this.command =
+      commandField === undefined ? undefined : typeof command === "string" ? command : Signature.shown(command ?? "")
+  }
+
+  get line(): CommandLine.CommandLine | undefined {
+    if (this.lineMemo !== null) return this.lineMemo
+    this.lineMemo =
+      this.command === undefined || !this.isText ? undefined : Either.getOrUndefined(CommandLine.parse(this.command))
+    return this.lineMemo
+  }
+
+  get doubt(): string | undefined {
+    if (this.doubtMemo !== null) return this.doubtMemo
+    this.doubtMemo = this.command === undefined ? undefined : CommandLine.doubt(this.command)
+    return this.doubtMemo
+  }
+
+  get cwd(): Place.Directory {
+    if (this.cwdMemo !== undefined) return this.cwdMemo
+    const { params, pathFields = [], workspace } = this.call
+    const value = Signature.isRecord(params) ? params[pathFields[0] ?? ""] : undefined
+    // What is no path is not the workspace either.
+    const path =
+      value === undefined || value === null ? undefined : typeof value === "string" ? value : canonicalJson(value)
+    return (this.cwdMemo = Place.directory(path, workspace))
+  }
+
+  get signature(): string {
+    return (this.signatureMemo ??= this.command ?? Signature.ofCall(this.tool, this.params))
+  }
+
+  get readings(): ReadonlyArray<CommandLine.Reading> {
+    return (this.readingsMemo ??= this.command === undefined ? [] : CommandLine.readings(this.command))
+  }
+
+  get strings(): ReadonlyArray<string> {
+    return (this.stringsMemo ??= Signature.stringsIn(this.params))
+  }
+
+  get evidence(): Evidence {
+    return (this.evidenceMemo ??= new Evidence(this, this.call))
+  }
+}
+
+/** What rules look into, made when the first of them looks. */
+export class Evidence {
+  private textsMemo: Haystack.Haystack | undefined
+  private listsMemo: Haystack.WordLists | undefined
+  private rowsMemo: Haystack.WordRows | undefined
+  private runsMemo: ReadonlyArray<ProgramRun.ProgramRun> | undefined | null = null
+  private normalMemo: unknown
+  private allowSignatureMemo: string | undefined
+
+  constructor(
+    private readonly self: Subject,
+    private readonly call: Call
+  ) {}
+
+  /** To allow: as {@link Signature.ofCall}, of arguments whose paths are by their shortest text. */
+  get allowSignature(): string {
+    return (this.allowSignatureMemo ??= Signature.toAllow(this.self.tool, this.normal))
+  }
+
+  get allowStrings(): ReadonlyArray<string> {
+    return Signature.stringsIn(this.normal)
+  }
+
+  /** The patterns that together allow every program of the command. */
+  allowed(patterns: ReadonlyArray<CommandPattern.CommandPattern>): ReadonlyArray<string> | undefined {
+    const { line, cwd } = this.self
+    if (this.runsMemo === null) this.runsMemo = line === undefined ? undefined : ProgramRun.ofLine(line, cwd)
+    return this.runsMemo === undefined ? undefined : CommandLine.allowing(this.runsMemo, patterns)
+  }
+
+  matches(pattern: Haystack.Needle): boolean {
+    this.textsMemo ??= new Haystack.Haystack(this.texts())
+    if (this.textsMemo.finds(pattern)) return true
+    if (this.self.command === undefined) return false
+    this.listsMemo ??= new Haystack.WordLists(
+      this.self.readings.filter(({ start }) => start === 1).map(({ words }) => words)
+    )
+    return this.listsMemo.finds(pattern)
+  }
+
+  mentions(rule: ReadonlyArray<string>): boolean {
+    this.rowsMemo ??= new Haystack.WordRows([
+      ...this.self.readings.filter(({ start }) => start === 0).map(({ words }) => words),
+      ...[...this.self.strings, ...(this.normal === this.self.params ? [] : this.allowStrings)].map((text) =>
+        text.split(/\s+/).filter((word) => word !== "")
+      )
+    ])
+    return this.rowsMemo.finds(rule)
+  }
+
+  /** The word that may become what the pattern spells, once it is expanded. */
+  mayBecome({ head }: Glob.Glob): string | undefined {
+    for (const { dynamic, program, words } of this.self.line?.commands ?? []) {
+      if (!dynamic || !head.startsWith(program)) continue
+      const at = words.findIndex((word, i) => i > 0 && unknown.test(word))
+      if (at < 0) continue
+      const word = words[at] ?? ""
+      const known = [...words.slice(0, at), word.slice(0, word.search(unknown))].join(" ")
+      if (head.length > known.length && head.startsWith(known)) {
+        return `What ${word} becomes cannot be told before it runs; write it out.`
+      }
+    }
+    return undefined
+  }
+
+  private get normal(): unknown {
+    const { params, pathFields = [], workspace } = this.call
+    return (this.normalMemo ??= Signature.withPlaces(params, pathFields, workspace))
+  }
+
+  private texts(): ReadonlySet<string> {
+    const { command, line, readings, signature } = this.self
+    if (command === undefined) return new Set([signature, Signature.ofCall(this.self.tool, this.normal)])
+    const trimmed = CommandLine.trim(command)
+    const out = new Set([command, trimmed, trimmed.replace(/[ \t]+/g, " ")])
+    for (const { text } of line?.commands ?? []) out.add(text)
+    for (const { named, program, start, text } of readings) {
+      if (start > 0 || !named) continue
+      out.add(text)
+      // By its path it is the same program.
+      if (program.includes("/")) out.add(text.slice(program.length - Program.basename(program).length))
+    }
+    return out
+  }
+}
+
+/** An expansion, or what the shell may put files for. */
+const unknown = /[$`*?[{~]/
