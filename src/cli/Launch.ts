@@ -11,7 +11,7 @@ import * as Redaction from "../core/Redaction.js"
 import * as AuditFile from "../event/AuditFile.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import * as Model from "../model/Model.js"
-import type * as PermissionFile from "../permission/PermissionFile.js"
+import * as PermissionFile from "../permission/PermissionFile.js"
 import * as Agent from "../runtime/Agent.js"
 import * as AgentRuntime from "../runtime/AgentRuntime.js"
 import type * as ProfileLoader from "../subagent/ProfileLoader.js"
@@ -56,11 +56,21 @@ export interface Profiles {
   readonly wantTrust: boolean
 }
 
+/** Sentences about tools that permission files allow and that there are not; denying one of those is an error. */
+export const unknownTools = (
+  settings: Settings.Settings
+): Effect.Effect<ReadonlyArray<string>, ConfigurationInvalid.ConfigurationInvalid> =>
+  Either.match(PermissionFile.checkTools(settings.policy, Object.keys(Tools.toolkit.tools)), {
+    onLeft: ({ message }) => Effect.fail(ConfigurationInvalid.make(message)),
+    onRight: remarks
+  })
+
 /** Reads the profiles. One that is asked for must be there; others may be wrong, and are left out. */
 export const profiles = (
   settings: Settings.Settings
 ): Effect.Effect<Profiles, ConfigurationInvalid.ConfigurationInvalid, Platform> =>
   Effect.gen(function* () {
+    const unknown = yield* unknownTools(settings)
     const tools = Tools.registry(settings.workspace)
     const { problems, profiles: all, warnings } = yield* ProfilePlace.load(settings, tools)
     const chosen = settings.profile === undefined ? undefined : all.get(settings.profile)
@@ -69,7 +79,12 @@ export const profiles = (
         `There is no profile ${JSON.stringify(settings.profile)}. Profiles: ${[...all.keys()].join(", ")}.`
       )
     }
-    return { all, chosen, remarks: yield* remarks([...problems, ...warnings]), wantTrust: warnings.length > 0 }
+    return {
+      all,
+      chosen,
+      remarks: [...unknown, ...(yield* remarks([...problems, ...warnings]))],
+      wantTrust: warnings.length > 0
+    }
   })
 
 /** What was opened, with more that the agent must not touch. */

@@ -49,13 +49,13 @@ describe.concurrent("settings", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       const model = yield* at.script(touch, { text: "done" })
-      yield* at.write("config/permissions.json", { whitelist: { patterns: ["touch *"] } })
+      yield* at.write("config/permissions.json", { whitelist: { patterns: ["touch made*"] } })
       const run = (...args: ReadonlyArray<string>) => at.run(["run", "--json", "--model", model, ...args, "x"])
       const allowed = yield* run()
       assert.strictEqual(allowed.code, 0)
       assert.include(allowed.stdout, '"method":"whitelist"')
       // A workspace may always take away, trusted or not.
-      yield* at.write("workspace/.assent/permissions.json", { blacklist: { patterns: ["touch *"] } })
+      yield* at.write("workspace/.assent/permissions.json", { blacklist: { patterns: ["touch made*"] } })
       const denied = yield* run()
       assert.include(denied.stdout, '"method":"blacklist"')
       assert.include(denied.stderr, "whitelist")
@@ -128,7 +128,7 @@ describe.concurrent("settings", () => {
     Effect.gen(function* () {
       const at = yield* Program.place
       const secret = "the-content-of-the-rules"
-      yield* at.write("workspace/.assent/permissions.json", { ...greedy, blacklist: { tools: [secret] } })
+      yield* at.write("workspace/.assent/permissions.json", { ...greedy, blacklist: { arguments: [secret] } })
       const before = yield* at.read("workspace/.assent/permissions.json")
       yield* at.write("workspace/notes.txt", "harmless")
       const run = (command: string) => ({ name: "run_command", params: { command } })

@@ -6,6 +6,7 @@ import * as PermissionCommand from "../../permission/PermissionCommand.js"
 import { PermissionState } from "../../permission/PermissionState.js"
 import * as Arguments from "../Arguments.js"
 import * as ExitCode from "../ExitCode.js"
+import * as Launch from "../Launch.js"
 import * as Output from "../Output.js"
 import * as Settings from "../Settings.js"
 import * as Tools from "../Tools.js"
@@ -23,10 +24,11 @@ export const run = ({ flags, words }: Arguments.Invocation) =>
         message: `permissions ${verb} changes a running session: type /permissions ${words.join(" ")} in assent chat. To change the policy itself, edit ${settings.configDirectory}/permissions.json or .assent/permissions.json.`
       })
     }
+    const remarks = yield* Launch.unknownTools(settings)
     const tools = yield* Tools.registry(settings.workspace)
     const outcome = PermissionCommand.run(words.join(" "), {
       state: new PermissionState(),
-      policy: settings.policy,
+      policy: { ...settings.policy, workspace: settings.workspace },
       tools,
       sessionId: "none" as SessionId
     })
@@ -34,6 +36,7 @@ export const run = ({ flags, words }: Arguments.Invocation) =>
     if (settings.wantsTrust) {
       for (const line of yield* TrustQuestion.notice(settings)) yield* Output.write("stderr", `assent: ${line}\n`)
     }
+    for (const line of remarks) yield* Output.write("stderr", `assent: ${line}\n`)
     yield* Output.write("stdout", `${outcome.right.lines.join("\n")}\n`)
     return ExitCode.completed
   })
