@@ -99,6 +99,29 @@ describe("permissions", () => {
     })
   )
 
+  it.effect("takes blanks as a shell does, and no others", () =>
+    Effect.gen(function* () {
+      const { left, lines, state, policy } = yield* setUp()
+      lines("  allow \t npm   run\tx  ")
+      lines("deny git   push*")
+      lines("allow cat\u00a0x y")
+      assert.deepStrictEqual(state.status(policy, Kit.ses("root")).allow, ["npm run x", "cat\u00a0x y"])
+      assert.deepStrictEqual(state.status(policy, Kit.ses("root")).deny, ["git push*"])
+      assert.deepStrictEqual(lines("check shell git push x"), ["deny (session_blacklist): git push*"])
+      assert.include(left("allow\u00a0npm run x"), 'There is no "permissions allow\u00a0npm".')
+    })
+  )
+
+  it.effect("does not allow everything by a star, and says what a pattern does not allow", () =>
+    Effect.gen(function* () {
+      const { left, lines } = yield* setUp()
+      assert.include(left("allow *"), "permissions default allow")
+      assert.deepStrictEqual(lines("allow npm *").slice(1).length, 1)
+      assert.deepStrictEqual(lines("allow git *"), ["Allowed for this session: git *"])
+      assert.deepStrictEqual(lines("deny *"), ["Denied for this session: *"])
+    })
+  )
+
   it.effect("says what is wrong with a line, and how it goes", () =>
     Effect.gen(function* () {
       const { left } = yield* setUp()
