@@ -88,6 +88,19 @@ export const textOf = (message: Prompt.Message | undefined): string => {
   return message.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("")
 }
 
+/** All that was said in the turn that began with this message, answer by answer; nothing when it never began. */
+export const saidIn = ({ messages }: Pick<History, "messages">, id: MessageId): string => {
+  const beginning = messages.findLastIndex((message) => metadata(message).messageId === id && beginsTurn(message))
+  if (beginning < 0) return ""
+  const said: Array<string> = []
+  for (const message of messages.slice(beginning + 1)) {
+    if (beginsTurn(message)) break
+    const text = message.role === "assistant" ? textOf(message) : ""
+    if (text !== "") said.push(text)
+  }
+  return said.join("\n\n")
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------

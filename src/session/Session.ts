@@ -107,10 +107,17 @@ class Session implements Service {
       Effect.flatMap(this.loop.session.spans.current, (span) =>
         Option.match(this.loop.order(text, { ...options, span }), {
           onNone: () => Effect.succeed(neverBegun),
-          onSome: ({ end, giveUp }) => Effect.onInterrupt(restore(end), () => giveUp)
+          onSome: ({ end, giveUp }) => {
+            if (options?.ended !== undefined) end.observe(options.ended)
+            return Effect.onInterrupt(restore(end), () => giveUp)
+          }
         })
       )
     )
+  }
+
+  bound() {
+    return this.loop.session.state.bound
   }
 
   order(...order: Parameters<Service["order"]>): Option.Option<Order> {

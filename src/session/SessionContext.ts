@@ -107,6 +107,8 @@ export interface SessionState extends Breath.Breath {
   status: AgentEvent.AgentStatus
   /** Of the running turn, where it has one of its own. */
   authority: PermissionGate.Authority | undefined
+  /** The same without the session's own: what children that work for the turn are under, too. */
+  bound: PermissionGate.Authority | undefined
 }
 
 /** The state of a session that was not spoken to yet. */
@@ -118,7 +120,8 @@ export const idle = (model: Model.Service): SessionState => ({
   output: undefined,
   status: "idle",
   authority: undefined,
-  ...Breath.fresh
+  ...Breath.fresh,
+  bound: undefined
 })
 
 /** Publishes an event as this session. False: the bus is full, and the caller should wait for room. */

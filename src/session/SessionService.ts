@@ -69,7 +69,7 @@ export interface Options {
 }
 
 export interface TurnOptions {
-  /** Asked about this turn's calls before the session's own. */
+  /** Asked about this turn's calls before the session's own, and about those of children that work for it. */
   readonly authority?: PermissionGate.Authority | undefined
   /** Who hands in the words. Default: `user`. */
   readonly source?: Source | undefined
@@ -77,6 +77,8 @@ export interface TurnOptions {
   readonly filed?: ((message: Message) => void) | undefined
   /** Why the turn is cancelled when whoever waits for it is interrupted. Default: `user`. */
   readonly reason?: CancelReason | undefined
+  /** Told the turn's end in the step in which it ends. */
+  readonly ended?: ((end: Turn.TurnEnd) => void) | undefined
 }
 
 /** A turn that was ordered. */
@@ -131,6 +133,8 @@ export interface Service {
   ) => Option.Option<Order>
   /** As {@link order}, for words that another process filed and whose turn has no end yet. Before {@link run}. */
   readonly rejoin: (id: MessageId) => Pick<Order, "end" | "giveUp">
+  /** What the running turn was ordered with: the tasks that it gives to children are under it as well. */
+  readonly bound: () => PermissionGate.Authority | undefined
   /** Cancels the running turn, or the one about to begin, and waits for its end; nothing when idle. */
   readonly cancel: (reason: CancelReason) => Effect.Effect<Option.Option<Turn.TurnEnd>>
   /** Ends the running turn as halted, because nobody can answer. */

@@ -11,6 +11,9 @@
  * that one call in that attempt; a denial, `defer` and silence are denials of that call, and the turn goes on. Guards come
  * first in every case. What was approved, and for how long, anywhere else plays no part here, `permissions all` included.
  *
+ * What the turn gives to subagents to do is under the stage as well: their calls are decided as its own. Work of theirs
+ * that goes on behind the turn's end may use nothing but `allowedTools` still, and asks for those as anywhere else.
+ *
  * ```ts
  * const build = Stage.make({
  *   name: "build",
@@ -190,9 +193,12 @@ export const run = <A, E, R, E2>(
       const text = typeof stage.act === "string" ? stage.act : yield* stage.act(context)
       const grants: Array<GrantRecord> = []
       const end = yield* Effect.scoped(
-        Effect.flatMap(Grant.make({ stageExecutionId, attempt: index }), (held) =>
-          actor.turn(text, { authority: authorityOf(stage, held, grants) })
-        )
+        Effect.gen(function* () {
+          const held = yield* Grant.make({ stageExecutionId, attempt: index })
+          const bounds = new Bounds(stage, held, grants)
+          yield* Effect.addFinalizer(() => Effect.sync(() => bounds.end()))
+          return yield* actor.turn(text, { authority: bounds.authority })
+        })
       )
       const current: Attempt = { index, end, grants: [...grants] }
       attempts = [...attempts, current]
@@ -249,21 +255,43 @@ const stopReason = (end: TurnEnd): string => {
   return end._tag === "Halted" ? end.detail : "the turn was stopped"
 }
 
-/** Decides about every call of one attempt, so that none is left to the rules. */
-const authorityOf = (
-  { name, allowedTools }: Pick<Stage<unknown>, "name" | "allowedTools">,
-  grants: Grant.Grants,
-  records: Array<GrantRecord>
-): PermissionGate.Authority => {
-  const allowed = new Set(allowedTools)
-  const inEnvelope = Option.some(
-    resolution({ granted: true, method: "envelope", reason: `in the envelope of stage ${name}` })
-  )
-  const reason = `Stage ${name} was given ${allowedTools.length === 0 ? "no tools" : allowedTools.join(", ")}.`
-  return ({ call }, { bus, redactor }) =>
-    allowed.has(call.name)
-      ? Effect.succeed(inEnvelope)
-      : Effect.asSome(Effect.provideService(asked(call, { name, reason, grants, records, redactor }), EventBus, bus))
+/** Decides about every call of one attempt, so that none is left to the rules; and what may be left of it afterwards. */
+class Bounds {
+  private readonly allowed: ReadonlySet<string>
+  private readonly given: string
+  private isOver = false
+
+  constructor(
+    private readonly stage: Pick<Stage<unknown>, "name" | "allowedTools">,
+    private readonly grants: Grant.Grants,
+    private readonly records: Array<GrantRecord>
+  ) {
+    this.allowed = new Set(stage.allowedTools)
+    this.given = stage.allowedTools.length === 0 ? "no tools" : stage.allowedTools.join(", ")
+  }
+
+  readonly authority: PermissionGate.Authority = ({ call }, { bus, redactor }) => {
+    const { grants, records } = this
+    const { name } = this.stage
+    const isAllowed = this.allowed.has(call.name)
+    if (this.isOver) return isAllowed ? Effect.succeedNone : Effect.succeedSome(this.outside(call.name))
+    if (isAllowed) {
+      const reason = `in the envelope of stage ${name}`
+      return Effect.succeedSome(resolution({ granted: true, method: "envelope", reason }))
+    }
+    const reason = `Stage ${name} was given ${this.given}.`
+    return Effect.asSome(Effect.provideService(asked(call, { name, reason, grants, records, redactor }), EventBus, bus))
+  }
+
+  /** What it allowed is not allowed any more, and what it did not allow is not either. */
+  end(): void {
+    this.isOver = true
+  }
+
+  private outside(tool: string): PermissionGate.Resolution {
+    const reason = `stage ${this.stage.name} is over, and what was begun in it may use ${this.given}, not ${tool}`
+    return resolution({ granted: false, method: "stage_grant", reason })
+  }
 }
 
 interface Asking {

@@ -94,8 +94,7 @@ export class TurnLoop implements Host, Tidying.Loop {
     this.busy = true
     const message = this.session.inbox.port(source).unsafeSend(text, { delivery: "queue", id })
     filed?.(message)
-    const own = authority && PermissionGate.orElse(this.options.authority)(authority)
-    return Option.some({ message, ...this.placed({ id: message.id, authority: own, span }, reason) })
+    return Option.some({ message, ...this.placed({ id: message.id, authority, span }, reason) })
   }
 
   halt(detail: string): Effect.Effect<void> {
@@ -239,7 +238,9 @@ export class TurnLoop implements Host, Tidying.Loop {
     const correlationId = this.given.ids.unsafeNext("turn") as CorrelationId
     session.state.correlationId = correlationId
     this.current = this.orders.of(input)
-    session.state.authority = this.current?.authority
+    const bound = this.current?.authority
+    session.state.bound = bound
+    session.state.authority = bound && PermissionGate.orElse(this.options.authority)(bound)
     session.history.appendInput(input, { beginsTurn: true })
     session.journal?.taken(input, correlationId, 1)
     TokenBudget.begin(session, input)
@@ -310,6 +311,7 @@ export class TurnLoop implements Host, Tidying.Loop {
     this.signal = Turn.fresh()
     this.running = undefined
     state.output = undefined
+    state.bound = undefined
     const suspended = this.options.permissions.endTurn(origin.sessionId)
     const { detail, reason, steps } = Turn.report(end)
     if (detail === undefined) emit(this.session, { _tag: "TurnEnded", reason, steps })

@@ -14,7 +14,7 @@ import type { TurnEnd } from "./Turn.js"
 export interface TurnOrder {
   /** The message that begins the turn. */
   readonly id: MessageId
-  /** Asked about this turn's calls instead of the session's own. */
+  /** Asked about this turn's calls before the session's own. */
   readonly authority: Authority | undefined
   /** Where it was ordered: the span above the turn's. */
   readonly span: AnySpan | undefined

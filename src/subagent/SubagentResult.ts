@@ -4,7 +4,7 @@ import type * as Turn from "../session/Turn.js"
 
 export const SubagentResult = Schema.Struct({
   success: Schema.Boolean,
-  /** The subagent's last words. */
+  /** The subagent's answer; of a task that did not come to one, all that it said in it. */
   response: Schema.optional(Schema.String),
   /** Instead of them, when people have read them already. */
   response_note: Schema.optional(Schema.String),
@@ -22,7 +22,7 @@ export type SubagentResult = typeof SubagentResult.Type
 export interface Task {
   readonly agentId: string
   readonly end: Turn.TurnEnd
-  /** What it said last. */
+  /** Its answer, or all that it said. */
   readonly text: string
   readonly usage: { readonly input: number; readonly output: number } | undefined
   readonly outputStreamed: boolean

@@ -172,17 +172,9 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
   }
 
   send(id: string, message: string): Effect.Effect<string, string> {
-    return Effect.flatMap(this.child(id), (child) =>
-      Effect.flatMap(child.session.isIdle, (idle) => {
-        if (idle) return Effect.as(child.tasks.begin(message), `${id} has begun. Its end comes as a message.`)
-        return Effect.as(
-          Effect.sync(() => child.session.note(message)),
-          `${id} is working and reads this at its next step.`
-        )
-      })
-    )
+    const told = ({ tasks }: Subagent.Subagent) => Effect.map(tasks.hear(message), (when) => `${id} ${heard[when]}`)
+    return Effect.flatMap(this.child(id), told)
   }
-
   cancel(id: string): Effect.Effect<string, string> {
     return Effect.flatMap(this.child(id), (child) =>
       Effect.flatMap(child.session.cancel("parent"), (end) =>
@@ -290,7 +282,9 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
   private create(order: SubagentOrder.Wanted): Effect.Effect<Subagent.Subagent, string> {
     return Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(Origin.current, ({ toolCallId }) => {
-        const { confines } = this
+        const { confines, session } = this
+        // Left behind by its turn, it would work for another.
+        if (toolCallId !== undefined && !session.calls.has(toolCallId)) return Effect.fail(givenUp)
         const granted = this.granted?.take(order, toolCallId)
         return Effect.flatMap(this.recipe(order), (recipe) =>
           Effect.flatMap(restore(this.model(recipe)), (model) => {
@@ -392,6 +386,14 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
       )
     })
   }
+}
+
+const givenUp = "This call was given up. It starts no subagent any more."
+
+const heard = {
+  now: "has begun. Its end comes as a message.",
+  later: "is working and begins this after that. Its end comes as a message.",
+  reads: "is working and reads this at its next step."
 }
 
 const noSettings: SubagentProfile.PluginConfigs = {}

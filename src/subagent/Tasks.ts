@@ -55,16 +55,24 @@ export class Tasks {
   ) {
     this.left = left.map(({ end, messageId, toolCallId }) => {
       const order = end === undefined ? options.session.rejoin(messageId) : { end: Once.of(end), giveUp: Effect.void }
-      return { messageId, toolCallId, end: order.end, giveUp: order.giveUp }
+      const said = new Said(options.session, messageId)
+      order.end.observe(said.close)
+      return { messageId, toolCallId, said, end: order.end, giveUp: order.giveUp }
     })
   }
 
   /** Gives it a task and waits for the end. Interrupting it cancels the task. */
   work(task: string): Effect.Effect<Done> {
-    const { journal, session } = this.options
+    const { journal, parent, session } = this.options
     return Effect.flatMap(Origin.current, ({ toolCallId }) => {
-      const filed = journal && (({ id }: Message) => journal.given(id, toolCallId))
-      return this.waited(session.turn(task, { source: "parent", reason: "parent", filed }))
+      const said = new Said(session)
+      const filed = ({ id }: Message) => {
+        said.id = id
+        journal?.given(id, toolCallId)
+      }
+      const authority = parent.bound()
+      const end = session.turn(task, { source: "parent", reason: "parent", authority, filed, ended: said.close })
+      return this.waited(end, said)
     })
   }
 
@@ -73,13 +81,33 @@ export class Tasks {
     return Effect.flatMap(Origin.current, ({ toolCallId }) => {
       const given = this.left.find((task) => task.toolCallId === toolCallId)
       if (given === undefined) return this.work(task)
-      return this.waited(Effect.onInterrupt(given.end, () => given.giveUp))
+      return this.waited(
+        Effect.onInterrupt(given.end, () => given.giveUp),
+        given.said
+      )
     })
   }
 
   /** Gives it a task and does not wait. The parent is not idle meanwhile, and is told the end as a message. */
   begin(task: string): Effect.Effect<void> {
     return Effect.sync(() => void this.give(task, "parent"))
+  }
+
+  /**
+   * Takes words of the parent: to be read by what it works on, else as a task. What it works on may not be under what the
+   * parent's turn is under, and then must not do that turn's work along with its own.
+   */
+  hear(words: string): Effect.Effect<"now" | "later" | "reads"> {
+    const { parent, session } = this.options
+    return Effect.map(session.isIdle, (idle) => {
+      const bound = parent.bound()
+      if (!idle && (bound === undefined || bound === session.bound())) {
+        session.note(words)
+        return "reads"
+      }
+      this.give(words, "parent")
+      return idle ? "now" : "later"
+    })
   }
 
   /** As {@link begin}, unless it was given a task before a restart. */
@@ -96,9 +124,12 @@ export class Tasks {
 
   /** As {@link begin}, at once, from whomever; nothing when the child has ended. */
   give(task: string, source: Source, id?: MessageId): Option.Option<Message> {
-    const { journal, session } = this.options
+    const { journal, parent, session } = this.options
     const filed = journal && (({ id }: Message) => journal.given(id))
-    return Option.map(session.order(task, { source, reason: "parent", filed, id }), ({ end, giveUp, message }) => {
+    // A person's words to it are no work of its parent's turn.
+    const authority = source === "parent" ? parent.bound() : undefined
+    const order = { source, reason: "parent", authority, filed, id } as const
+    return Option.map(session.order(task, order), ({ end, giveUp, message }) => {
       this.alone(message.id, { end, giveUp })
       return message
     })
@@ -123,7 +154,8 @@ export class Tasks {
 
   /** Nobody waits: the parent is not idle until it is told. */
   private alone(messageId: MessageId, { end, giveUp }: Pick<Session.Order, "end" | "giveUp">): void {
-    const { journal, parent } = this.options
+    const { journal, parent, session } = this.options
+    const said = () => History.saidIn(session.history, messageId)
     const open: Open = { giveUp, release: parent.retain() }
     // Mostly there is one, and what a spread makes has room for sixteen more.
     this.open = this.open.length === 0 ? [open] : [...this.open, open]
@@ -131,18 +163,18 @@ export class Tasks {
       this.open = this.open.length === 1 ? none : this.open.filter((other) => other !== open)
       // Of a child that is closed only what has begun has an end to tell, and that to those who look on.
       if (!this.isSilent) {
-        parent.inbox.childPort.tell(SubagentResult.announce(this.doneWith(end).result, end))
+        parent.inbox.childPort.tell(SubagentResult.announce(this.doneWith(end, said()).result, end))
         journal?.told(messageId)
-      } else if (end !== neverBegun) this.doneWith(end)
+      } else if (end !== neverBegun) this.doneWith(end, said())
       open.release()
     })
   }
 
   /** A task that is stopped has an end too, and it is told; not that of one which was taken back before it began. */
-  private waited(end: Effect.Effect<TurnEnd>): Effect.Effect<Done> {
+  private waited(end: Effect.Effect<TurnEnd>, said: Said): Effect.Effect<Done> {
     const { session } = this.options
     const before = session.turns()
-    const doneWith = (end: TurnEnd) => this.doneWith(end)
+    const doneWith = (end: TurnEnd) => this.doneWith(end, said.text)
     const stopped = () =>
       Effect.flatMap(session.isIdle, (idle) =>
         idle && session.turns() > before ? Effect.map(session.awaitIdle, Option.map(doneWith)) : Effect.void
@@ -150,13 +182,13 @@ export class Tasks {
     return Effect.map(Effect.onInterrupt(end, stopped), doneWith)
   }
 
-  private doneWith(end: TurnEnd): Done {
+  private doneWith(end: TurnEnd, said: string): Done {
     const { id, session, tell, tree } = this.options
     const usage = tree.shared.ledger.of(session.origin.sessionId)
     const result = SubagentResult.make({
       agentId: id,
       end,
-      text: textOf(session, end),
+      text: end._tag === "Completed" ? end.text : said === "" && end._tag === "TurnLimit" ? end.text : said,
       // What no provider reported is not nothing, and is not told as nothing.
       usage: usage.unknownCalls === usage.calls ? undefined : { input: usage.inputTokens, output: usage.outputTokens },
       outputStreamed: tree.settings.outputStreamed
@@ -180,13 +212,21 @@ interface Open {
 }
 
 interface Left extends Pick<Session.Order, "end" | "giveUp"> {
+  readonly said: Said
   readonly messageId: MessageId
   readonly toolCallId: ToolCallId | undefined
 }
 
-/** What it said last, also when it was stopped. */
-const textOf = ({ history }: Session.Service, end: TurnEnd): string => {
-  if (end._tag === "Completed" || end._tag === "TurnLimit") return end.text
-  const last = history.messages.findLast((message) => message.role === "assistant" && History.textOf(message) !== "")
-  return Option.match(Option.fromNullable(last), { onNone: () => "", onSome: History.textOf })
+/** What was said in one turn, taken in the step in which it ends: another may follow, and shorten the history. */
+class Said {
+  text = ""
+
+  constructor(
+    private readonly session: Session.Service,
+    public id?: MessageId
+  ) {}
+
+  readonly close = (): void => {
+    if (this.id !== undefined) this.text = History.saidIn(this.session.history, this.id)
+  }
 }

@@ -4,6 +4,7 @@ import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import * as Model from "../../src/model/Model.js"
+import * as History from "../../src/session/History.js"
 import * as ScriptedModel from "../../src/model/ScriptedModel.js"
 import * as EventRules from "../kit/eventRules.js"
 import * as Family from "../kit/Family.js"
@@ -323,7 +324,7 @@ describe("a subagent's task ends", () => {
       assert.deepStrictEqual(yield* told(family), [
         {
           success: false,
-          response: "nearly",
+          response: "so far\n\nnearly",
           turns_used: 2,
           error: "turn limit",
           agent_id: "subagent_1",
@@ -338,6 +339,86 @@ describe("a subagent's task ends", () => {
         ]),
         [[false, 2, "turn limit"]]
       )
+    })
+  )
+
+  const everyResult = (family: Family.Family) =>
+    family.agent.history.messages.flatMap((message) =>
+      message.role === "tool" ? message.content.map(({ result }) => Object(result) as object) : []
+    )
+
+  const failing = (script: ScriptedModel.Script["agents"], at: number): Model.Service => {
+    const usual = ScriptedModel.make({ agents: script })
+    let asked = 0
+    return {
+      id: usual.id,
+      stream: (prompt, tools, who) =>
+        who.agent.startsWith("main/") && ++asked === at
+          ? Stream.fail(new Model.Unauthorized({ model: usual.id, message: "the key is not valid" }))
+          : usual.stream(prompt, tools, who)
+    }
+  }
+
+  it.scoped("with all that was said in that task, when it fails, and nothing of an earlier one", () =>
+    Effect.gen(function* () {
+      const script = {
+        main: [calls(delegate("helper")), calls(ask("subagent_1", "more?")), { text: "done" }],
+        helper: [
+          { ...work("a"), text: "first" },
+          { text: "first answer" },
+          { ...work("b"), text: "second" },
+          { ...work("c"), text: "so far" },
+          { text: "never" }
+        ]
+      }
+      const family = yield* Family.start({ script, person: () => "y", agent: { model: failing(script, 5) } })
+      yield* family.agent.run("go")
+      const [first, second] = everyResult(family)
+      assert.deepInclude(first, { success: true, response: "first answer" })
+      assert.deepInclude(second, { success: false, error: "the key is not valid", response: "second\n\nso far" })
+    })
+  )
+
+  it.scoped("with nothing, when it failed before it said a word of that task", () =>
+    Effect.gen(function* () {
+      const script = {
+        main: [calls(delegate("helper")), calls(ask("subagent_1", "more?")), { text: "done" }],
+        helper: [{ text: "first answer" }]
+      }
+      const family = yield* Family.start({ script, agent: { model: failing(script, 2) } })
+      yield* family.agent.run("go")
+      const [first, second] = everyResult(family)
+      assert.deepInclude(first, { success: true, response: "first answer" })
+      assert.deepInclude(second, { success: false, response: "" })
+    })
+  )
+
+  it.scoped("with what was said so far, when it is cancelled in the middle of a call", () =>
+    Effect.gen(function* () {
+      const family = yield* Family.start({
+        script: {
+          main: [
+            calls(delegate("helper")),
+            calls(use("send_to_subagent", { subagent_id: "subagent_1", message: "again" })),
+            { text: "waiting" },
+            calls(use("cancel_subagent", { subagent_id: "subagent_1" })),
+            { text: "done" }
+          ],
+          helper: [{ text: "old answer" }, { ...work("b"), text: "new" }, { ...work("hang"), text: "newer" }]
+        },
+        person: () => "y",
+        worker: (name) => (name === "hang" ? Effect.never : Effect.succeed(name))
+      })
+      yield* Effect.fork(family.agent.run("go"))
+      yield* settle
+      yield* Effect.fork(family.agent.run("stop it"))
+      yield* settle
+      yield* family.agent.awaitIdle
+      const ends = family.agent.history.messages
+        .map(History.textOf)
+        .filter((text) => text.startsWith("[SUBAGENT"))
+        .map((text): object => JSON.parse(text.slice(text.indexOf("\n"))))
+      assert.deepInclude(ends.at(-1) ?? {}, { response: "new\n\nnewer", error: "cancelled (parent)" })
     })
   )
 

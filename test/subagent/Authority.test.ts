@@ -10,6 +10,7 @@ import type { InteractionRequest } from "../../src/interaction/InteractionReques
 import * as ScriptedModel from "../../src/model/ScriptedModel.js"
 import * as Persistence from "../../src/runtime/Persistence.js"
 import type { JournalEntry } from "../../src/session/JournalEntry.js"
+import * as Stage from "../../src/session/Stage.js"
 import * as SessionStore from "../../src/session/SessionStore.js"
 import * as Dynasty from "../kit/Dynasty.js"
 import * as Family from "../kit/Family.js"
@@ -198,14 +199,138 @@ describe("a subagent", () => {
     Effect.gen(function* () {
       const seen = new Map<string, number>()
       const note = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1)
-      for (const plan of FastCheck.sample(Dynasty.plans, { numRuns: 80, seed: 11 })) {
-        const wrong = yield* Dynasty.play({ ...plan, stage: undefined }, note)
-        assert.deepStrictEqual(wrong, [], JSON.stringify(plan, null, 1))
+      for (const plan of FastCheck.sample(Dynasty.plans, { numRuns: 60, seed: 11 })) {
+        const apart = { ...plan, stage: undefined }
+        assert.deepStrictEqual(yield* Dynasty.play(apart, note), [], JSON.stringify(apart, null, 1))
+        if (plan.stage === undefined) continue
+        assert.deepStrictEqual(yield* Dynasty.play(plan, note), [], JSON.stringify(plan, null, 1))
       }
       // The plans are worth something: all of it has happened, and often.
-      for (const what of ["depth 3", "user_approved", "whitelist", "an author's approval", "an approved envelope"]) {
-        assert.isAbove(seen.get(what) ?? 0, 3, what)
+      for (const what of ["depth 3", "user_approved", "an author's approval", "an approved envelope", "stage_grant"]) {
+        assert.isAbove(seen.get(what) ?? 0, 1, what)
       }
+    })
+  )
+})
+
+describe("a subagent in a stage", () => {
+  const stage = (...allowedTools: ReadonlyArray<string>) =>
+    Stage.make({
+      name: "bound",
+      allowedTools,
+      act: "go",
+      assert: () => Effect.succeed(Stage.ok("")),
+      retryPolicy: { maxAttempts: 1 }
+    })
+  const run = (family: Family.Family, ...allowedTools: ReadonlyArray<string>) =>
+    Stage.run(family.agent, stage(...allowedTools))
+  const script = {
+    main: [calls(delegate("helper")), { text: "done" }],
+    helper: [work("a"), calls(delegate("nested")), { text: "ok" }],
+    nested: [work("b"), { text: "ok" }]
+  }
+  const auto = { profiles: [profile("helper", { autoApproved: true }), profile("nested", { autoApproved: true })] }
+
+  for (const [what, options] of Object.entries({
+    "its author's approval": { subagents: auto },
+    "a rule": { runtime: { policy: PermissionFile.policy({ whitelist: { tools: ["work", "delegate"] } }) } },
+    "a default": { runtime: { policy: PermissionFile.policy({ defaultPolicy: "allow" }) } }
+  })) {
+    it.scoped(`asks for a grant of what the stage does not allow, for all that ${what} says`, () =>
+      Effect.gen(function* () {
+        const family = yield* Family.start({
+          script,
+          person: ({ agentPath }) => (agentPath === "main/helper" ? "approve" : "deny"),
+          ...options
+        })
+        const end = yield* run(family, "delegate")
+        assert.deepStrictEqual(
+          (yield* family.person.shown).map(({ agentPath, interaction }) => [agentPath, interaction._tag]),
+          [
+            ["main/helper", "grantStageTool"],
+            ["main/helper/nested", "grantStageTool"]
+          ]
+        )
+        assert.deepStrictEqual(family.worked, [{ agent: "main/helper", name: "a" }])
+        assert.deepStrictEqual(
+          end.attempts[0]?.grants.map(({ outcome, tool }) => [tool, outcome]),
+          [
+            ["work", "approve"],
+            ["work", "deny"]
+          ]
+        )
+      })
+    )
+  }
+
+  it.scoped("asks nobody for what the stage allows, as the turn itself", () =>
+    Effect.gen(function* () {
+      const family = yield* Family.start({ script, runtime: asksAboutAll })
+      yield* run(family, "delegate", "work")
+      assert.deepStrictEqual(yield* family.person.shown, [])
+      assert.strictEqual(family.worked.length, 2)
+    })
+  )
+
+  it.scoped("made before it is bound by it when it is asked, and told something, in it", () =>
+    Effect.gen(function* () {
+      const family = yield* Family.start({
+        script: {
+          main: [
+            calls(delegate("helper")),
+            { text: "made" },
+            calls({ name: "agent_ask", params: { subagent_id: "subagent_1", question: "more?" } }),
+            calls({ name: "send_to_subagent", params: { subagent_id: "subagent_1", message: "more" } }),
+            { text: "done" }
+          ],
+          helper: [work("own"), { text: "ok" }, work("asked"), { text: "ok" }, work("told"), { text: "ok" }]
+        },
+        person: () => "deny",
+        subagents: auto
+      })
+      yield* family.agent.run("go")
+      yield* run(family, "agent_ask", "send_to_subagent")
+      yield* family.agent.awaitIdle
+      assert.deepStrictEqual(family.worked, [{ agent: "main/helper", name: "own" }])
+    })
+  )
+
+  it.scoped("that was at work before it goes on with that, and does the stage's work apart from it", () =>
+    Effect.gen(function* () {
+      const latch = yield* Family.gate
+      const family = yield* Family.start({
+        script: {
+          main: [
+            calls(spawn("helper")),
+            { text: "made" },
+            calls({ name: "send_to_subagent", params: { subagent_id: "subagent_1", message: "do that, too" } }),
+            { text: "done" },
+            { text: "heard" },
+            { text: "heard" }
+          ],
+          helper: [work("slow"), work("own"), { text: "ok" }, work("told"), { text: "ok" }]
+        },
+        worker: (name) => (name === "slow" ? Effect.as(latch.pass, name) : Effect.succeed(name)),
+        subagents: auto
+      })
+      yield* Effect.fork(family.agent.run("go"))
+      yield* settle
+      yield* run(family, "send_to_subagent")
+      const [said] = family.agent.history.messages.flatMap((message) =>
+        message.role === "tool"
+          ? message.content.flatMap(({ result }) => (typeof result === "string" ? [result] : []))
+          : []
+      )
+      assert.strictEqual(said, "subagent_1 is working and begins this after that. Its end comes as a message.")
+      yield* latch.open
+      yield* settle
+      yield* family.agent.awaitIdle
+      assert.deepStrictEqual(
+        family.worked.map(({ name }) => name),
+        ["slow", "own"]
+      )
+      const denied = Family.ofTag(yield* family.events, "PermissionResolved").find(({ granted }) => !granted)
+      assert.include(denied?.reason, "stage bound is over")
     })
   )
 })
