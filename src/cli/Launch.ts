@@ -170,7 +170,8 @@ export const startAgent = (
     const context = yield* Effect.mapError(Layer.build(Layer.merge(runtime, audit)), (error) =>
       ConfigurationInvalid.make(error.message)
     )
-    return yield* Effect.provide(Agent.startWith(interactors, { ...ofProfile(chosen), ...options }), context)
+    const started = Agent.startWith(interactors, { ...ofProfile(chosen), ...options })
+    return yield* Effect.mapError(Effect.provide(started, context), ({ message }) => ConfigurationInvalid.make(message))
   })
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -37,23 +37,55 @@ import { AgentRuntime, type Service as Runtime } from "./AgentRuntime.js"
 import type { Agent, Options } from "./AgentService.js"
 import { Intake } from "./Intake.js"
 import * as Persistence from "./Persistence.js"
+import type { PersistenceInUse } from "./Persistence.js"
 import { RunningAgent } from "./RunningAgent.js"
 
+export { PersistenceInUse } from "./Persistence.js"
 export { AgentStopped, MessageAlreadyTaken } from "./Intake.js"
 export { MessageBlank } from "../inbox/Message.js"
 export type { NotTaken } from "./Intake.js"
 export type { Agent, Options, SendOptions } from "./AgentService.js"
 
+/** What an agent is started with that is not kept. */
+export type Unkept = Options & { readonly persistence?: undefined }
+
+/** Starts something with options of an agent. Only one that is kept may fail. */
+export interface Start<A, R, More = unknown> {
+  (options?: Unkept & More): Effect.Effect<A, never, R>
+  (options: (Options & More) | undefined): Effect.Effect<A, PersistenceInUse, R>
+}
+
 /** Starts an agent in the current scope, asking the current interactor. */
-export const start = (
-  options: Options = {}
-): Effect.Effect<Agent, never, AgentRuntime | Interactor.Interactor | Scope.Scope> =>
-  Effect.flatMap(Interactor.current, (interactor) => startWith([interactor], options))
+export const start: Start<Agent, AgentRuntime | Interactor.Interactor | Scope.Scope> = (options: Options = {}) =>
+  // What is not kept cannot be in use, which the one implementation of both cannot say.
+  Effect.flatMap(Interactor.current, (interactor) => startWith([interactor], options as Unkept))
 
 /** Starts an agent in the current scope that asks these interactors; the first answer wins. None may be attached yet. */
-export const startWith = (
+export const startWith: {
+  (
+    interactors: ReadonlyArray<Interactor.Service>,
+    options?: Unkept
+  ): Effect.Effect<Agent, never, AgentRuntime | Scope.Scope>
+  (
+    interactors: ReadonlyArray<Interactor.Service>,
+    options: Options | undefined
+  ): Effect.Effect<Agent, PersistenceInUse, AgentRuntime | Scope.Scope>
+} = (interactors: ReadonlyArray<Interactor.Service>, options: Options = {}) => {
+  const { persistence } = options
+  const started = startedWith(interactors, options)
+  // As above.
+  return (
+    persistence === undefined ? started : Effect.zipRight(Persistence.take(persistence), started)
+  ) as Effect.Effect<Agent, never, AgentRuntime | Scope.Scope>
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const startedWith = (
   interactors: ReadonlyArray<Interactor.Service>,
-  options: Options = {}
+  options: Options
 ): Effect.Effect<Agent, never, AgentRuntime | Scope.Scope> =>
   // Its scope is closed by what is told to the outer one at the end: until then nobody may interrupt.
   Effect.uninterruptibleMask((restore) =>
@@ -102,10 +134,6 @@ export const startWith = (
       return agent
     })
   )
-
-// -----------------------------------------------------------------------------------------------------------------
-// internal
-// -----------------------------------------------------------------------------------------------------------------
 
 const treeOf = (
   runtime: Runtime,

@@ -68,13 +68,14 @@ export interface Options {
 export const eventCapacity = 10
 
 /** Starts an agent and drives it; its events wait for the executor, ten at most unless the options say otherwise. */
-export const start = (
+export const start: Agent.Start<AgentHandle, AgentRuntime | Interactor.Interactor | Scope.Scope, Options> = (
   options: Agent.Options & Options = {}
-): Effect.Effect<AgentHandle, never, AgentRuntime | Interactor.Interactor | Scope.Scope> =>
-  Effect.flatMap(
-    Agent.start({ ...options, events: options.events ?? { capacity: eventCapacity, whenFull: "wait" } }),
-    (agent) => Effect.orDie(drive(agent, options))
-  )
+) => {
+  const events = options.events ?? { capacity: eventCapacity, whenFull: "wait" }
+  // As in `Agent.start`: only one that is kept may fail.
+  const kept = { ...options, events } as Agent.Unkept
+  return Effect.flatMap(Agent.start(kept), (agent) => Effect.orDie(drive(agent, options)))
+}
 
 /** Drives an agent that was started; how its events wait was decided there. Once for each agent. */
 export const drive = (

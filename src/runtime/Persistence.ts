@@ -9,8 +9,9 @@
  * The session is locked for as long as the scope, so two processes never go on with the same one.
  */
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { IdGenerator, type SessionId } from "../core/Id.js"
+import { IdGenerator, SessionId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
 import type * as EventBus from "../event/EventBus.js"
 import type { Kept } from "../interaction/InteractionJournal.js"
@@ -39,6 +40,16 @@ export interface Persistence extends Options {
   readonly spent: ReadonlyArray<TokenLedger.Entry>
   /** Ids of what users said to it and its children. */
   readonly taken: ReadonlySet<string>
+}
+
+/** An agent works with this persistence, or has: another would go on from where that one began. */
+export class PersistenceInUse extends Schema.TaggedError<PersistenceInUse>("assent/runtime/PersistenceInUse")(
+  "PersistenceInUse",
+  { rootSessionId: SessionId }
+) {
+  override get message(): string {
+    return `An agent was started with this persistence of session ${this.rootSessionId} already. End that agent and its scope, then resume the session for another.`
+  }
 }
 
 export type BeginFailure = StoreError.SessionLocked | StoreError.StoreUnwritable | StoreError.StoreUnusable
@@ -100,6 +111,14 @@ export const resume = (
 // -----------------------------------------------------------------------------------------------------------------
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Takes it for one agent, for good. */
+export const take = ({ journal, rootSessionId }: Persistence): Effect.Effect<void, PersistenceInUse> =>
+  Effect.suspend(() => {
+    if (taken.has(journal)) return new PersistenceInUse({ rootSessionId })
+    taken.add(journal)
+    return Effect.void
+  })
 
 /** Brings back what the tree was told at prompts, and what it used. */
 export const restore = (
@@ -164,6 +183,9 @@ export const retell =
 // -----------------------------------------------------------------------------------------------------------------
 
 const nothing: ReadonlySet<string> = new Set()
+
+/** By what they write to: a copy of a persistence is the same one. */
+const taken = new WeakSet<Journal.Service>()
 
 /** Words that were withdrawn were taken all the same. */
 const takenIn = (entries: ReadonlyArray<JournalEntry.Written>): ReadonlySet<string> =>

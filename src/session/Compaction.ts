@@ -110,8 +110,6 @@ export const make = (host: Host, configuration: CompactionConfig.CompactionConfi
 
 /** Who keeps talking while the history is summarised gets it truncated instead. */
 const maxRestarts = 3
-/** Of what a provider can take in, after tool results had to be cut. Percent. */
-const cutPercent = 80
 /** After an attempt that was not enough, the next one waits until the history has grown by this much. Percent. */
 const growthPercent = 5
 
@@ -171,13 +169,15 @@ class Compaction implements Service {
         this.snapshot({ goal, running: true, forced: true, config, window })
       const gentle = snapshot(this.config)
       const harsh = snapshot({ ...this.config, preserveRecentTurns: 1 })
-      const last = Effect.suspend(() => Effect.map(CompactionStrategy.truncate(harsh()), cutToFit(harsh())))
+      const last = Effect.suspend(() =>
+        Effect.map(CompactionStrategy.truncate(harsh()), CompactionStrategy.cutToFit(harsh()))
+      )
       const first = this.shortened(CompactionStrategy.strategies[this.config.type], gentle, readSteering).pipe(
         Effect.catchAll((failure) => {
           this.host.emit({ _tag: "AgentError", message: failure.message })
           return CompactionStrategy.truncate(gentle())
         }),
-        Effect.map((shortened) => shortened && cutToFit(gentle())(shortened)),
+        Effect.map((shortened) => shortened && CompactionStrategy.cutToFit(gentle())(shortened)),
         Effect.flatMap((shortened) => (shortened?.removed === 0 ? last : Effect.succeed(shortened)))
       )
       const work = attempt === 1 ? first : last
@@ -271,7 +271,8 @@ class Compaction implements Service {
     return Effect.suspend(() => {
       const { history, inbox } = this.host
       const revision = history.revision()
-      return Effect.flatMap(this.attempt(strategy(snapshot())), (exit) => {
+      const work = Effect.suspend(() => strategy(snapshot()))
+      return Effect.flatMap(this.attempt(this.sound(work)), (exit) => {
         if (Exit.isSuccess(exit)) {
           return history.revision() === revision ? Effect.succeed(exit.value) : Effect.fail(historyChanged)
         }
@@ -282,6 +283,14 @@ class Compaction implements Service {
         const next = restarts + 1 < maxRestarts ? strategy : CompactionStrategy.truncate
         return this.shortened(next, snapshot, readSteering, restarts + 1)
       })
+    })
+  }
+
+  /** What crashes while the history is made shorter fails that, and nothing of the turn. */
+  private sound<A>(work: Effect.Effect<A, CompactionFailed>): Effect.Effect<A, CompactionFailed> {
+    return Effect.catchAllDefect(work, (defect) => {
+      const why = defect instanceof Error ? defect.message : String(defect)
+      return because(this.host.redactor.text(`Compaction crashed, and the conversation stays as it is: ${why}`))
     })
   }
 
@@ -331,7 +340,7 @@ class Compaction implements Service {
     const compacting = Effect.uninterruptibleMask((restore) =>
       Effect.suspend(() => {
         host.emit({ _tag: "CompactionStarted", reason, tokens: Math.round(this.meter.tokens()), ...quiet })
-        return Effect.flatMap(Effect.exit(restore(work)), (exit) => {
+        return Effect.flatMap(Effect.exit(restore(this.sound(work))), (exit) => {
           if (Exit.isSuccess(exit)) {
             const shortened = exit.value
             if (shortened !== undefined && shortened.removed > 0) this.replace(reason, shortened)
@@ -377,17 +386,6 @@ class Compaction implements Service {
     this.waiters?.clear()
   }
 }
-
-/** Cuts tool results where a strategy was not enough for a provider that refuses more than the window. */
-const cutToFit =
-  (snapshot: Snapshot) =>
-  (shortened: Shortened): Shortened => {
-    const goal = { tokens: (snapshot.window * cutPercent) / 100, turns: Number.POSITIVE_INFINITY }
-    const { messages, removed, tokens, usage } = shortened
-    if (tokens <= goal.tokens) return shortened
-    const cut = CompactionStrategy.cutResults({ ...snapshot, messages, tokens, goal })
-    return { ...cut, removed: removed + cut.removed, usage }
-  }
 
 const because = (message: string) => new CompactionFailed({ message })
 const sessionEnded = because("The session has ended; there is nothing to compact any more.")

@@ -117,9 +117,23 @@ export const cutResults = (snapshot: Snapshot): Shortened => {
 export const hasOld = (snapshot: Pick<Snapshot, "messages" | "config" | "running">): boolean =>
   slotsOf(snapshot).some((slot) => !slot.stays)
 
+/** Cuts tool results where a strategy was not enough for a provider that refuses more than the window. */
+export const cutToFit =
+  (snapshot: Snapshot) =>
+  (shortened: Shortened): Shortened => {
+    const goal = { tokens: (snapshot.window * cutPercent) / 100, turns: Number.POSITIVE_INFINITY }
+    const { messages, removed, tokens, usage } = shortened
+    if (tokens <= goal.tokens) return shortened
+    const cut = cutResults({ ...snapshot, messages, tokens, goal })
+    return { ...cut, removed: removed + cut.removed, usage }
+  }
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Of what a provider can take in, after tool results had to be cut. Percent. */
+const cutPercent = 80
 
 interface Slot {
   readonly unit: HistoryUnit.HistoryUnit

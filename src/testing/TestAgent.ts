@@ -70,16 +70,15 @@ export interface TestAgent {
 // -----------------------------------------------------------------------------------------------------------------
 
 /** Starts an agent that asks the scripted person. It ends with the scope. */
-export const start = (
-  options?: Agent.Options
-): Effect.Effect<
+export const start: Agent.Start<
   TestAgent,
-  never,
   AgentRuntime.AgentRuntime | TestInteractor.TestInteractor | Interactor | Scope.Scope
-> =>
+> = (options?: Agent.Options) =>
   Effect.gen(function* () {
     const person = yield* TestInteractor.TestInteractor
-    const agent = yield* Agent.start({ events: { capacity: Number.POSITIVE_INFINITY }, ...options })
+    // As in `Agent.start`: only one that is kept may fail.
+    const kept = { events: { capacity: Number.POSITIVE_INFINITY }, ...options } as Agent.Unkept
+    const agent = yield* Agent.start(kept)
     const events: Array<AgentEvent> = []
     const read = Effect.flatMap(agent.events.takeAll, (batch) => {
       if (Option.isNone(batch)) return Effect.succeed(false)

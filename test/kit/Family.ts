@@ -51,7 +51,10 @@ export interface Family extends TestAgent.TestAgent {
   readonly worked: ReadonlyArray<{ readonly agent: string; readonly name: string }>
 }
 
-export const start = (options: Options) => {
+export const start = (options: Options) => Effect.orDie(startKept(options))
+
+/** As {@link start}, where the persistence may be in use. */
+export const startKept = (options: Options) => {
   const worked: Array<{ readonly agent: string; readonly name: string }> = []
   const worker = options.worker ?? Effect.succeed
   const handlers = Layer.mergeAll(

@@ -152,7 +152,7 @@ export const start = (options: Options) =>
     const runtime = yield* runtimeOf(options)
     const person = yield* TestInteractor.make(options.person === undefined ? {} : { script: options.person })
     const agent = yield* Effect.provideService(
-      Agent.startWith(options.interactors ?? [person.interactor], options.agent),
+      Effect.orDie(Agent.startWith(options.interactors ?? [person.interactor], options.agent)),
       AgentRuntime.AgentRuntime,
       runtime
     )

@@ -80,6 +80,23 @@ describe("going on with a session", () => {
     })
   )
 
+  it.scoped("a persistence is for one agent: another is refused in words, also when the first has ended", () =>
+    Effect.gen(function* () {
+      const { first } = yield* store
+      const persistence = yield* Persistence.begin(first)
+      const options = { script: { main: [{ text: "one" }, { text: "two" }] }, agent: { persistence } }
+      const family = yield* Family.start(options)
+      const refused = yield* Effect.flip(Family.startKept(options))
+      assert.instanceOf(refused, Persistence.PersistenceInUse)
+      assert.strictEqual(refused.rootSessionId, persistence.rootSessionId)
+      assert.include(refused.message, "resume the session")
+      assert.strictEqual(Family.textOf(yield* family.agent.run("go")), "one", "the first is not disturbed")
+      yield* family.agent.shutdown
+      const copied = { ...options, agent: { persistence: { ...persistence } } }
+      assert.instanceOf(yield* Effect.flip(Family.startKept(copied)), Persistence.PersistenceInUse)
+    })
+  )
+
   it.scoped("what was used is counted on, and limits that were reached stay reached", () =>
     Effect.gen(function* () {
       const { first, second } = yield* store

@@ -170,6 +170,63 @@ describe("compaction is due", () => {
   )
 })
 
+describe("whatever crashes while a history is made shorter", () => {
+  const crashes: Readonly<Record<string, () => Stream.Stream<Model.Part, Model.ModelError>>> = {
+    "a model that throws": () => {
+      throw new Error("broken hunter2-hunter2")
+    },
+    "a model that dies": () => Stream.die(new Error("broken hunter2-hunter2")),
+    "a model that throws as it answers": () =>
+      Stream.map(Stream.make(Kit.text("half")), () => {
+        throw new Error("broken hunter2-hunter2")
+      })
+  }
+  for (const [what, crash] of Object.entries(crashes)) {
+    for (const moment of ["before a model call", "after a turn", "because a provider refused it"] as const) {
+      it.scoped(`${what}, ${moment}: the compaction fails, and the turn goes on`, () =>
+        Effect.gen(function* () {
+          const { model } = conversing([says(500), says(500), says(10), says(10)])
+          let refused = moment !== "because a provider refused it"
+          const broken: Model.Service = {
+            ...model,
+            stream: (prompt, tools, who) => {
+              if (isSummary(prompt)) return crash()
+              if (!refused && prompt.content.length > 4) {
+                refused = true
+                return Stream.fail(new Model.ContextTooLong({ model: model.id, message: "too long" }))
+              }
+              return model.stream(prompt, tools, who)
+            }
+          }
+          const changes = { autoTrigger: moment === "after a turn", checkBeforeSend: moment === "before a model call" }
+          const kit = yield* start(broken, config({ type: "summarize", ...changes }))
+          for (const text of ["1", "2", "3"]) assert.strictEqual((yield* kit.agent.run(text))._tag, "Completed", text)
+          assert.include((yield* compactions(kit)).join(), "…")
+          const errors = (yield* kit.events).flatMap((event) => (event._tag === "AgentError" ? [event.message] : []))
+          assert.match(errors[0] ?? "", /crashed.*: broken \[REDACTED\]/)
+          assert.deepStrictEqual(yield* kit.wrong, [])
+        })
+      )
+    }
+  }
+
+  it.scoped("is told to who asked for it", () =>
+    Effect.gen(function* () {
+      const { model } = conversing([says(100), says(100)])
+      const broken: Model.Service = {
+        ...model,
+        stream: (prompt, tools, who) => {
+          if (isSummary(prompt)) throw new Error("broken")
+          return model.stream(prompt, tools, who)
+        }
+      }
+      const kit = yield* start(broken, config({ type: "summarize", autoTrigger: false, checkBeforeSend: false }))
+      yield* turns(kit, "1", "2")
+      assert.match((yield* Effect.flip(kit.agent.compact)).message, /crashed.*broken/)
+    })
+  )
+})
+
 describe("a summary", () => {
   it.scoped("takes the place of old turns; earlier summaries stay, in order, and pinned turns too", () =>
     Effect.gen(function* () {

@@ -90,7 +90,7 @@ const follow = (agent: Agent.Agent, see: (event: AgentEvent) => void) =>
   )
 
 /** The owner of the agent reads everything, and the agent waits for it. */
-const owned: Agent.Options = { events: { whenFull: "wait" } }
+const owned: Agent.Unkept = { events: { whenFull: "wait" } }
 
 const completes = (agent: Agent.Agent, text: string) =>
   Effect.flatMap(Effect.orDie(agent.run(text)), (end) => Workload.expect("end", end._tag, "Completed"))

@@ -92,9 +92,9 @@ const started = <E>(
   { interactor, layer }: Bench,
   persistence: Effect.Effect<Persistence.Persistence, E, Scope.Scope>
 ) =>
-  Effect.flatMap(Effect.orDie(persistence), (persistence) => Agent.startWith([interactor], { persistence })).pipe(
-    Effect.provide(layer)
-  )
+  Effect.flatMap(Effect.orDie(persistence), (persistence) =>
+    Effect.orDie(Agent.startWith([interactor], { persistence }))
+  ).pipe(Effect.provide(layer))
 
 /** Messages of a person, each answered. */
 const seeded = (store: SessionStore.Service, messages: number) =>
