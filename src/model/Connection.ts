@@ -262,6 +262,7 @@ class Body {
   private text = ""
   private taken: Array<Event> = []
   private any = false
+  private line = 0
   private readonly parser = Sse.makeParser((event) => {
     if (event._tag === "Event") this.taken.push({ name: event.event, data: event.data })
   })
@@ -291,7 +292,17 @@ class Body {
 
   private feed(text: string): Either.Either<ReadonlyArray<Event>, string> {
     this.text = ""
-    if (this.parser.feed(text) !== undefined) return Either.left("an event is too large")
+    // Line by line: for every line the parser begins at the start of what it was fed, so that a whole read of 64 kB would
+    // hold the event loop for a second.
+    for (let from = 0, to = 0; from < text.length; from = to) {
+      to = text.indexOf("\n", from) + 1 || text.length
+      const line = text.slice(from, to)
+      this.line = line.endsWith("\n") ? 0 : this.line + line.length
+      // The parser bounds what an event says, but neither a comment nor a line that says nothing.
+      if (this.line > ForeignJson.maxSize || this.parser.feed(line) !== undefined) {
+        return Either.left("an event is too large")
+      }
+    }
     const { taken } = this
     this.any ||= taken.length > 0
     this.taken = []

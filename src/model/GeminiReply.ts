@@ -76,7 +76,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
         if (blocked !== undefined) {
           return answer.fail(ProviderError.refused(answer.source, `the prompt was blocked: ${blocked}`))
         }
-        if (counted === undefined && feedback === undefined) answer.leaveOut(Object.keys(event)[0])
+        if (counted === undefined && feedback === undefined) answer.leaveOut(event.type ?? Object.keys(event)[0])
         return
       }
       for (const part of Field.records(Field.record(candidate.content)?.parts)) takePart(part)

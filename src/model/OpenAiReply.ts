@@ -80,7 +80,11 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
 
   const added = (fields: Fields, index: number | undefined) => {
     const item = known(fields, index)
-    if (item.done) return
+    if (item.done) {
+      // Another of the same id could not be told from the first said twice.
+      if (index !== undefined && item.index !== undefined && index !== item.index) answer.leaveOut("an id used before")
+      return
+    }
     if (fields.type === "function_call") answer.argue(callOf(item, fields), Field.text(fields.arguments) ?? "")
   }
 

@@ -198,7 +198,9 @@ const strangeWords = [
   "0",
   "4",
   "x",
-  "a"
+  "a",
+  "u0000",
+  "ud800"
 ]
 
 const check = (wire: Wire, body: string) =>
