@@ -41,7 +41,10 @@ export const ConfigFile = Schema.Struct({
     Schema.Struct({
       max_steps: optional(Count),
       parallel_tools: optional(Count),
+      calls_per_step: optional(Count),
       identical_errors: optional(Count),
+      /** Seconds; zero is for ever. */
+      model_silence: optional(Amount),
       max_depth: optional(Count),
       max_children: optional(Count),
       max_tokens: optional(Count),

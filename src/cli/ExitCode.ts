@@ -12,6 +12,7 @@ export const ofTurn = (end: TurnEnd): number => {
     case "Completed":
       return completed
     case "TurnLimit":
+    case "Denied":
     case "Failed":
       return failed
     case "Halted":

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import * as Struct from "effect/Struct"
 import * as ParentBridgedChannel from "../bridge/ParentBridgedChannel.js"
 import * as Redaction from "../core/Redaction.js"
 import * as AuditFile from "../event/AuditFile.js"
@@ -134,7 +135,7 @@ export const startAgent = (
       home: settings.home,
       redactor,
       spans,
-      limits: settings.limits,
+      limits: ownLimits(settings),
       tokens: {
         prices: settings.prices,
         currency: settings.currency,
@@ -225,6 +226,10 @@ const role =
   "You are an agent that works in a directory of the person you help. Use the tools to look before you act, make small " +
   "changes, and check what you did. When something is unclear and only the person can know, ask with " +
   "request_clarification. When you are done, say briefly what you did."
+
+/** What bounds one session; the others bound the tree, or are counted in tokens. */
+const ownLimits = ({ limits }: Settings.Settings) =>
+  Struct.pick(limits, "maxSteps", "parallelTools", "callsPerStep", "identicalErrors", "modelSilence")
 
 const baseInstructions = (settings: Settings.Settings): string =>
   [`The workspace is ${settings.workspace}. Paths are relative to it.`, settings.instructions]

@@ -120,6 +120,9 @@ const report = (end: TurnEnd, halted: Option.Option<Halted>): Effect.Effect<numb
       case "Cancelled":
         yield* Output.write("stderr", `assent: cancelled (${end.reason}).\n`)
         break
+      case "Denied":
+        yield* Output.write("stderr", `assent: ${end.detail}\n`)
+        break
       case "Failed":
         yield* Output.write("stderr", `assent: ${end.error}\n`)
         break

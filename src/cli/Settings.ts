@@ -31,7 +31,10 @@ import * as UserPlace from "./UserPlace.js"
 export interface Limits {
   readonly maxSteps?: number
   readonly parallelTools?: number
+  readonly callsPerStep?: number
   readonly identicalErrors?: number
+  /** Milliseconds; zero is for ever. */
+  readonly modelSilence?: number
   /** How deep subagents may nest; the root is at depth 0. */
   readonly maxDepth?: number
   /** Subagents alive in one tree. */
@@ -260,7 +263,9 @@ const readConfig = (from: Found) =>
 const limitNames = {
   max_steps: "maxSteps",
   parallel_tools: "parallelTools",
+  calls_per_step: "callsPerStep",
   identical_errors: "identicalErrors",
+  model_silence: "modelSilence",
   max_depth: "maxDepth",
   max_children: "maxChildren",
   max_tokens: "maxTokens",
@@ -269,7 +274,10 @@ const limitNames = {
 
 const limitsOf = ({ limits = {} }: ConfigFile.ConfigFile): Limits =>
   Object.fromEntries(
-    Struct.entries(limitNames).flatMap(([name, ours]) => (limits[name] === undefined ? [] : [[ours, limits[name]]]))
+    Struct.entries(limitNames).flatMap(([name, ours]) => {
+      const value = limits[name]
+      return value === undefined ? [] : [[ours, name === "model_silence" ? value * 1_000 : value]]
+    })
   )
 
 /** The flag, else the variable, else the files. */

@@ -31,14 +31,17 @@ export const Usage = Schema.Struct({
 })
 export type Usage = typeof Usage.Type
 
-/** How a turn ended. */
-export const EndReason = Schema.Literal("completed", "cancelled", "turn_limit", "halted", "failed")
+/** How a turn ended. `denied`: somebody refused the same call again and again. */
+export const EndReason = Schema.Literal("completed", "cancelled", "turn_limit", "halted", "denied", "failed")
 export type EndReason = typeof EndReason.Type
 
 export const AgentStatus = Schema.Literal("idle", "thinking", "streaming", "executing", "waiting", "done")
 export type AgentStatus = typeof AgentStatus.Type
 
-/** How a permission was decided. */
+/**
+ * How a permission was decided. `no_channel`: nobody was ever there to be asked; `unavailable`: all who were have left.
+ * `sanitization` and `unknown` are for authorities of a program's own.
+ */
 export const PermissionMethod = Schema.Literal(
   "pre_validation",
   "guard",
@@ -59,7 +62,10 @@ export const PermissionMethod = Schema.Literal(
   "timeout",
   "cancelled",
   "unavailable",
+  "no_channel",
   "yolo",
+  "sanitization",
+  "unknown",
   "edit_incomplete",
   "check_failed"
 )
@@ -95,7 +101,7 @@ const all = () =>
     event("TurnEnded", {
       reason: EndReason,
       steps: Schema.Number,
-      /** Why it was cancelled, halted or failed. */
+      /** Why it was cancelled, halted, denied or failed. */
       detail: Schema.optional(Schema.String)
     }),
     // step: one model call
@@ -167,6 +173,8 @@ const all = () =>
       requestId: Schema.optional(RequestId),
       /** Who answered, when somebody did. */
       by: Schema.optional(Schema.String),
+      /** `model` when no person did: `Interactor.How`. Absent where a person answered, or nobody. */
+      how: Schema.optional(Schema.String),
       edited: Schema.optional(Schema.Boolean)
     }),
     event("PermissionStatusChanged", { default: Schema.String, suspension: Schema.optional(Schema.String) }),

@@ -175,7 +175,8 @@ export const decided = (entry: AuditEntry, redactor: Redactor): Decided => {
 const refusals: { readonly [Method in PermissionMethod]?: AuditOutcome } = {
   cancelled: "cancelled",
   timeout: "timed_out",
-  unavailable: "unavailable"
+  unavailable: "unavailable",
+  no_channel: "unavailable"
 }
 
 /** Longest text in a record, in characters. Cut after masking, so that no part of a secret is left at the cut. */

@@ -10,7 +10,6 @@
  * Guards run in every mode, before anybody is asked and again on the final arguments just before execution. Where one wants
  * a question of its own, what follows may deny the call but not allow it. Whatever goes wrong in here denies.
  */
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as Fiber from "effect/Fiber"
@@ -21,18 +20,20 @@ import * as Spans from "../core/Spans.js"
 import type { ApproveAnswer } from "../interaction/Interaction.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
+import type { ToolCall } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ApprovalForm from "./ApprovalForm.js"
 import type { Authority, Proposal } from "./Authority.js"
+import { allowOnce, askAgain, decides, noWarnings, ownQuestion, allowedOf, verdictOf, type Case } from "./Case.js"
 import * as Check from "./Check.js"
 import * as Guard from "./Guard.js"
 import * as PermissionFile from "./PermissionFile.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { Decision, PermissionState } from "./PermissionState.js"
-import { answered, denied, spanOf, unanswered, type Resolution, type Verdict } from "./Verdict.js"
+import { answered, denied, spanOf, unanswered, type Allowed, type Resolution, type Verdict } from "./Verdict.js"
 
-export type { Allowed, Denied, Resolution, Verdict } from "./Verdict.js"
-export { unanswered } from "./Verdict.js"
+export type { Allowed, Denied, Pending, Resolution, Verdict } from "./Verdict.js"
+export { isRefusal, unanswered } from "./Verdict.js"
 export type { Authority, Proposal } from "./Authority.js"
 export { orElse } from "./Authority.js"
 
@@ -58,19 +59,30 @@ export interface Service {
     proposal: Proposal,
     authority?: Authority | undefined
   ) => Effect.Effect<Verdict, never, Interactor.Interactor>
+  /** A check of this call by whoever holds the fiber that is to run the result. */
+  readonly open: (
+    call: ToolCall,
+    fiber: Fiber.RuntimeFiber<unknown, unknown>,
+    status: FiberStatus.Running
+  ) => Check.Check
   /**
-   * As {@link check}, for whoever holds the fiber that is to run the result: an exit where nothing has to be waited for, as
-   * for most calls.
+   * As {@link check}, as the one that was opened: an exit where nothing has to be waited for, as for most calls. A call that
+   * is `held` has to wait before it runs, and is settled after that.
    */
   readonly checkIn: (
-    fiber: Fiber.RuntimeFiber<unknown, unknown>,
-    status: FiberStatus.Running,
+    check: Check.Check,
     proposal: Proposal,
-    authority?: Authority | undefined
+    authority?: Authority | undefined,
+    held?: boolean
   ) => Effect.Effect<Verdict, never, Interactor.Interactor>
   /**
-   * Runs the guards on the final arguments, just before execution. A sentence is the reason to refuse. `answered` is what was
-   * asked about these arguments for a guard.
+   * The last look at a call that another process allowed: the guards alone. What they refuse is told and written down like
+   * every decision.
+   */
+  readonly lookAgain: (entry: ToolRegistry.Entry, call: ToolCall, allowed: Allowed) => Effect.Effect<Verdict>
+  /**
+   * Runs the guards on the final arguments, as they look just before execution. A sentence is the reason to refuse.
+   * `answered` is what was asked about these arguments for a guard.
    */
   readonly guard: (
     entry: ToolRegistry.Entry,
@@ -88,43 +100,42 @@ const maxEdits = 5
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** One call on its way through the gate; edited arguments make a new one. */
-interface Case extends Proposal {
-  readonly authority: Authority | undefined
-  readonly edited: boolean
-  /** Shown with the next question. */
-  readonly warnings: ReadonlyArray<string>
-  /** What the guards want to be asked about it. */
-  readonly own: Guard.Ask | undefined
-  readonly edits: number
-  /** Shared by all rounds of a call. */
-  readonly check: Check.Check
-}
-
-/** Whom a call was put to, and when. */
-type Asked = Pick<Resolution, "requestId" | "askedAt" | "by" | "how">
-
 type Deciding = Effect.Effect<Verdict, never, Interactor.Interactor>
 
 class Gate implements Service {
   constructor(private readonly options: Options) {}
 
   check(proposal: Proposal, authority = this.options.authority): Deciding {
-    return Effect.withFiberRuntime((fiber, status) => this.checkIn(fiber, status, proposal, authority))
+    return Effect.withFiberRuntime((fiber, status) =>
+      this.checkIn(this.open(proposal.call, fiber, status), proposal, authority)
+    )
   }
 
-  checkIn(
-    fiber: Fiber.RuntimeFiber<unknown, unknown>,
-    status: FiberStatus.Running,
-    proposal: Proposal,
-    authority = this.options.authority
-  ): Deciding {
+  open(call: ToolCall, fiber: Fiber.RuntimeFiber<unknown, unknown>, status: FiberStatus.Running): Check.Check {
+    return new Check.Check(this.options, call, fiber, status)
+  }
+
+  checkIn(check: Check.Check, proposal: Proposal, authority = this.options.authority, held = false): Deciding {
     const { call } = proposal
     const { spans = Spans.off } = this.options
-    const check = new Check.Check(this.options, call, fiber, status)
-    if (spans === Spans.off) return this.begin(check, proposal, authority)
-    const begun = Effect.suspend(() => this.begin(check, proposal, authority))
+    if (spans === Spans.off) return this.begin(check, proposal, authority, held)
+    const begun = Effect.suspend(() => this.begin(check, proposal, authority, held))
     return spans.within(() => spanOf(call, () => check.resolved), begun)
+  }
+
+  lookAgain(entry: ToolRegistry.Entry, call: ToolCall, allowed: Allowed): Effect.Effect<Verdict> {
+    const objection = this.guard(entry, allowed.encoded, allowed.answered)
+    if (objection === Guard.none) return Effect.succeed(allowed)
+    return Effect.withFiberRuntime((fiber, status) => {
+      const check = this.open(call, fiber, status)
+      const refused = (reason: string) =>
+        Effect.map(check.breakOff({ granted: false, method: "guard", reason }), denied)
+      return Effect.uninterruptible(
+        Effect.flatMap(check.restore(objection), (reason) =>
+          reason === undefined ? Effect.succeed<Verdict>(allowed) : refused(reason)
+        )
+      )
+    })
   }
 
   guard(entry: ToolRegistry.Entry, encoded: unknown, answered?: Guard.Ask): Effect.Effect<string | undefined> {
@@ -141,7 +152,8 @@ class Gate implements Service {
   private begin(
     check: Check.Check,
     { call, context, entry, params }: Proposal,
-    authority: Authority | undefined
+    authority: Authority | undefined,
+    held: boolean
   ): Deciding {
     // Named one by one: a spread of the proposal costs as much as the rest of an allowed call's way through here.
     const now: Case = {
@@ -154,53 +166,12 @@ class Gate implements Service {
       warnings: noWarnings,
       own: undefined,
       edits: 0,
+      held,
       check
     }
-    const verdict = this.step(now, () => this.validated(now))
+    const verdict = now.check.step(() => this.validated(now))
     // Most calls are decided by a rule, before anything can interrupt them.
     return check.resolved === undefined ? Effect.uninterruptible(verdict) : verdict
-  }
-
-  /** Waits for what may take its time, then goes on; only the waiting is interruptible. Whatever goes wrong denies. */
-  private after<A, E>(
-    now: Case,
-    waiting: Effect.Effect<A, E, Interactor.Interactor>,
-    goOn: (value: A) => Deciding,
-    failed?: (error: E) => Deciding
-  ): Deciding {
-    return isKnown(waiting) ? goOn(waiting.value) : this.then(now, now.check.restore(waiting), goOn, failed)
-  }
-
-  private then<A, E>(
-    now: Case,
-    waiting: Effect.Effect<A, E, Interactor.Interactor>,
-    goOn: (value: A) => Deciding,
-    failed?: (error: E) => Deciding
-  ): Deciding {
-    return Effect.matchCauseEffect(waiting, {
-      onFailure: (cause) => this.step(now, () => this.broken(now, cause, failed)),
-      onSuccess: (value) => this.step(now, () => goOn(value))
-    })
-  }
-
-  private step(now: Case, goOn: () => Deciding): Deciding {
-    try {
-      return goOn()
-    } catch {
-      return this.crashed(now)
-    }
-  }
-
-  private broken<E>(now: Case, cause: Cause.Cause<E>, failed: ((error: E) => Deciding) | undefined): Deciding {
-    const failure = Cause.failureOption(cause)
-    if (failed !== undefined && Option.isSome(failure) && !now.check.isInterrupted()) return failed(failure.value)
-    if (!Cause.isInterrupted(cause)) return this.crashed(now)
-    // Nobody hears the verdict if it was the whole check that was interrupted.
-    return Effect.map(now.check.breakOff(Check.cancelled), () => denied(Check.failed))
-  }
-
-  private crashed({ check }: Case): Effect.Effect<Verdict> {
-    return Effect.map(check.breakOff(Check.failed), denied)
   }
 
   private validated(now: Case): Deciding {
@@ -214,8 +185,7 @@ class Gate implements Service {
     const tooLong = PermissionRule.tooLong(entry.shellCommand, now.call.params)
     if (tooLong !== undefined) return invalid(tooLong)
     if (entry.validate === undefined) return this.guarded(now)
-    return this.after(
-      now,
+    return now.check.after(
       ApprovalForm.within(entry.validate(params), context ?? entry.context),
       () => this.guarded(now),
       invalid
@@ -224,7 +194,7 @@ class Gate implements Service {
 
   private guarded(now: Case): Deciding {
     const subject = PermissionFile.subject(this.options.policy, now.entry, now.call.params)
-    return this.after(now, this.objection(now.entry, now.call.params, subject), (found) => {
+    return now.check.after(this.objection(now.entry, now.call.params, subject), (found) => {
       if (typeof found === "string") return this.deny(now, { granted: false, method: "guard", reason: found })
       return this.authorized(found === now.own ? now : { ...now, own: found }, subject)
     })
@@ -233,7 +203,7 @@ class Gate implements Service {
   private authorized(now: Case, subject: PermissionRule.Subject): Deciding {
     const { authority } = now
     if (authority === undefined) return this.ruled(now, subject)
-    return this.after(now, authority(now, this.options), (known) =>
+    return now.check.after(authority(now, this.options), (known) =>
       decides(now, known) ? this.byAuthority(now, subject, known.value) : this.ruled(now, subject)
     )
   }
@@ -244,7 +214,7 @@ class Gate implements Service {
     const { insteadOfAsking } = this.options
     const { doubt } = decision
     if (insteadOfAsking === undefined) return this.ask(now, subject, doubt)
-    return this.after(now, insteadOfAsking(now, this.options), (known) =>
+    return now.check.after(insteadOfAsking(now, this.options), (known) =>
       decides(now, known) ? this.byAuthority(now, subject, known.value) : this.ask(now, subject, doubt)
     )
   }
@@ -279,27 +249,33 @@ class Gate implements Service {
   /** `doubt`: why a call is put to a person that would be allowed without one; with nobody there, the reason to deny it. */
   private ask(now: Case, subject: PermissionRule.Subject, doubt?: string): Deciding {
     const key = PermissionRule.rememberKey(subject)
-    return this.after(now, ApprovalForm.make(now, key, this.options.redactor), (form) => {
+    return now.check.after(ApprovalForm.make(now, key, this.options.redactor), (form) => {
       const { fiber, origin, restore } = now.check
       const request = InteractionRequest.unsafeMake(form, fiber, origin)
       const asked = { requestId: request.requestId, askedAt: request.issuedAt }
+      const before = now.check.asked
       // Whoever waited in line may find that an earlier answer decided this call too; that decision is the one to report.
       let known: Decision | undefined
       const recheckNow = (): Option.Option<ApproveAnswer> => {
         const found = this.evaluate(now, subject)
-        if (found.decision === "ask") return Option.none()
+        if (found.decision === "ask") {
+          now.check.asked = asked
+          return Option.none()
+        }
         known = found
         return Option.some({ decision: found.decision, scope: "once" })
       }
       const interactor = Interactor.of(fiber)
       const options = { recheck: Effect.sync(recheckNow), recheckNow }
-      return this.then(
-        now,
+      return now.check.await(
         interactor.requestMasked?.(request, options, restore) ?? restore(interactor.request(request, options)),
-        ({ answer, by, how }) =>
-          how === "recheck"
+        ({ answer, by, how }) => {
+          // An earlier answer to another question decided it: this one was never shown.
+          if (how === "recheck") now.check.asked = before
+          return how === "recheck"
             ? this.byRule(now, known ?? this.evaluate(now, subject))
-            : this.answered(now, subject, { requestId: asked.requestId, askedAt: asked.askedAt, by, how }, answer),
+            : this.answered(now, subject, { requestId: asked.requestId, askedAt: asked.askedAt, by, how }, answer)
+        },
         (error) => {
           const reason = this.options.redactor.text(doubt ?? error.message)
           return this.deny(now, { granted: false, method: unanswered(error), reason, ...asked })
@@ -308,7 +284,13 @@ class Gate implements Service {
     })
   }
 
-  private answered(now: Case, subject: PermissionRule.Subject, asked: Required<Asked>, given: ApproveAnswer): Deciding {
+  private answered(
+    now: Case,
+    subject: PermissionRule.Subject,
+    asked: Required<Check.Asked>,
+    given: ApproveAnswer
+  ): Deciding {
+    now.check.asked = asked
     if (given.decision === "edit") return this.withEdits(now, given.editedArguments, asked)
     // A rule that says yes to everything has looked at nothing.
     const doubt = asked.how === "answered" || given.decision === "deny" ? undefined : this.doubt(subject)
@@ -334,7 +316,7 @@ class Gate implements Service {
   }
 
   /** Edited arguments start from the top; those that do not decode are shown again with what is wrong. */
-  private withEdits(now: Case, changes: { readonly [name: string]: unknown }, asked: Asked): Deciding {
+  private withEdits(now: Case, changes: { readonly [name: string]: unknown }, asked: Check.Asked): Deciding {
     const { call, entry } = now
     const edits = now.edits + 1
     if (edits > maxEdits) {
@@ -364,8 +346,33 @@ class Gate implements Service {
     return resolution.granted ? this.allow(now, resolution) : this.deny(now, resolution)
   }
 
-  // Most calls end here: without a record to write, the verdict is known at once.
+  /** The guards look at the arguments that will run, however long it took to get here. */
   private allow(now: Case, resolution: Resolution): Effect.Effect<Verdict> {
+    if (now.held) return Effect.succeed(this.pending(now, resolution))
+    const objection = this.guard(now.entry, now.call.params, now.own)
+    return objection === Guard.none
+      ? this.grant(now, resolution)
+      : now.check.after(objection, (reason) =>
+          reason === undefined
+            ? this.grant(now, resolution)
+            : this.deny(now, { ...resolution, granted: false, method: "guard", reason })
+        )
+  }
+
+  private pending(now: Case, resolution: Resolution): Verdict {
+    const { check } = now
+    const settle = Effect.withFiberRuntime<Verdict>((fiber, status) => {
+      check.moveTo(fiber, status)
+      return Effect.uninterruptible(check.step(() => this.allow({ ...now, held: false }, resolution)))
+    })
+    const breakOff = Effect.suspend(() =>
+      check.resolved === undefined ? Effect.asVoid(check.breakOff(Check.cancelled)) : Effect.void
+    )
+    return { ...allowedOf(now), pending: { settle, breakOff, leave: () => check.leave() } }
+  }
+
+  // Most calls end here: without a record to write, the verdict is known at once.
+  private grant(now: Case, resolution: Resolution): Effect.Effect<Verdict> {
     const settled = now.check.settle(now, resolution)
     return isKnown(settled)
       ? Effect.succeed(verdictOf(now, settled.value))
@@ -376,22 +383,4 @@ class Gate implements Service {
     const settled = now.check.settle(now, resolution)
     return isKnown(settled) ? Effect.succeed(denied(settled.value)) : Effect.map(settled, denied)
   }
-}
-
-const noWarnings: ReadonlyArray<string> = []
-
-const askAgain: Decision = { decision: "ask", method: "default", rule: "the arguments are being edited" }
-
-const ownQuestion: Decision = { decision: "ask", method: "default", rule: "a guard wants it asked" }
-
-const allowOnce = { decision: "allow", scope: "once" } as const
-
-/** Whether that ends the call's way through the gate. */
-const decides = (now: Case, known: Option.Option<Resolution>): known is Option.Some<Resolution> =>
-  Option.isSome(known) && (now.own === undefined || !known.value.granted)
-
-const verdictOf = ({ call, edited, own, params }: Case, resolution: Resolution): Verdict => {
-  if (!resolution.granted) return denied(resolution)
-  const allowed = { _tag: "Allowed", params, encoded: call.params, edited } as const
-  return own === undefined ? allowed : { ...allowed, answered: own }
 }

@@ -1,4 +1,5 @@
 /** How a call was decided, for the record, and what comes of it, for whoever wanted to make the call. */
+import type * as Effect from "effect/Effect"
 import type { RequestId } from "../core/Id.js"
 import type * as Spans from "../core/Spans.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
@@ -18,6 +19,18 @@ export interface Allowed {
   readonly edited: boolean
   /** What was asked about exactly these arguments for a guard, when one wanted that. */
   readonly answered?: Guard.Ask
+  /** Present for a call that has to wait before it runs: nothing is decided until this is settled. */
+  readonly pending?: Pending
+}
+
+/** A call that is allowed unless a guard objects once it is to run. */
+export interface Pending {
+  /** The last look of the guards, just before it runs. */
+  readonly settle: Effect.Effect<Verdict>
+  /** It does not run after all. Does nothing once it is settled. */
+  readonly breakOff: Effect.Effect<void>
+  /** The same at once, where breaking off does not end. */
+  readonly leave: () => void
 }
 
 /** The call must not run; `text` is what the model gets to see. */
@@ -25,6 +38,8 @@ export interface Denied {
   readonly _tag: "Denied"
   readonly outcome: "denied" | "invalid"
   readonly text: string
+  /** Whoever was asked said no, which is an answer and no mistake of the model's. */
+  readonly refused?: boolean
 }
 
 export type Verdict = Allowed | Denied
@@ -61,23 +76,28 @@ export const answered = (
 }
 
 /** The method to report when a question about a call ended without an answer. */
-export const unanswered = (error: InteractionError): "cancelled" | "timeout" | "unavailable" => {
+export const unanswered = (error: InteractionError): "cancelled" | "timeout" | "unavailable" | "no_channel" => {
   switch (error._tag) {
     case "InteractionCancelled":
       return "cancelled"
     case "InteractionTimedOut":
       return "timeout"
-    default:
+    case "NoInteractor":
+      return "no_channel"
+    case "InteractorUnavailable":
       return "unavailable"
   }
 }
 
+/** Whether somebody who was asked said no. */
+export const isRefusal = ({ method }: Pick<Resolution, "method">): boolean =>
+  method === "user_denied" || method === "user_comment"
+
 /** What the model is told of a denial. */
-export const denied = (resolution: Resolution): Denied => ({
-  _tag: "Denied",
-  outcome: "denied",
-  text: denialOf(resolution)
-})
+export const denied = (resolution: Resolution): Denied => {
+  const verdict = { _tag: "Denied", outcome: "denied", text: denialOf(resolution) } as const
+  return isRefusal(resolution) ? { ...verdict, refused: true } : verdict
+}
 
 /** The span of a check. `resolution` is asked at its end: how the call was decided, if it was. */
 export const spanOf = (call: ToolCall, resolution: () => Resolution | undefined): Spans.Opening<Verdict, never> => ({

@@ -25,6 +25,8 @@ import type * as Model from "../model/Model.js"
 import * as TokenLedger from "../model/TokenLedger.js"
 import { PermissionState } from "../permission/PermissionState.js"
 import * as Journal from "../session/Journal.js"
+import * as Limits from "../session/Limits.js"
+import type { LimitsInvalid } from "../session/Limits.js"
 import * as Restored from "../session/Restored.js"
 import * as Session from "../session/Session.js"
 import * as SessionJournal from "../session/SessionJournal.js"
@@ -44,39 +46,48 @@ export { PersistenceInUse } from "./Persistence.js"
 export { AgentStopped, MessageAlreadyTaken } from "./Intake.js"
 export { MessageBlank } from "../inbox/Message.js"
 export type { NotTaken } from "./Intake.js"
+export { LimitsInvalid } from "../session/Limits.js"
 export type { Agent, Options, SendOptions } from "./AgentService.js"
 
-/** What an agent is started with that is not kept. */
-export type Unkept = Options & { readonly persistence?: undefined }
+/** Options with which starting does not fail: nothing is kept, and the limits are the runtime's. */
+export type Plain = Options & { readonly persistence?: undefined; readonly limits?: undefined }
 
-/** Starts something with options of an agent. Only one that is kept may fail. */
+/** Why an agent was not started. */
+export type NotStarted = PersistenceInUse | LimitsInvalid
+
+/** Starts something with options of an agent. */
 export interface Start<A, R, More = unknown> {
-  (options?: Unkept & More): Effect.Effect<A, never, R>
-  (options: (Options & More) | undefined): Effect.Effect<A, PersistenceInUse, R>
+  (options?: Plain & More): Effect.Effect<A, never, R>
+  (options: (Options & More) | undefined): Effect.Effect<A, NotStarted, R>
 }
 
 /** Starts an agent in the current scope, asking the current interactor. */
 export const start: Start<Agent, AgentRuntime | Interactor.Interactor | Scope.Scope> = (options: Options = {}) =>
-  // What is not kept cannot be in use, which the one implementation of both cannot say.
-  Effect.flatMap(Interactor.current, (interactor) => startWith([interactor], options as Unkept))
+  // What is neither kept nor limited cannot be refused, which the one implementation of both cannot say.
+  Effect.flatMap(Interactor.current, (interactor) => startWith([interactor], options as Plain))
 
 /** Starts an agent in the current scope that asks these interactors; the first answer wins. None may be attached yet. */
 export const startWith: {
   (
     interactors: ReadonlyArray<Interactor.Service>,
-    options?: Unkept
+    options?: Plain
   ): Effect.Effect<Agent, never, AgentRuntime | Scope.Scope>
   (
     interactors: ReadonlyArray<Interactor.Service>,
     options: Options | undefined
-  ): Effect.Effect<Agent, PersistenceInUse, AgentRuntime | Scope.Scope>
+  ): Effect.Effect<Agent, NotStarted, AgentRuntime | Scope.Scope>
 } = (interactors: ReadonlyArray<Interactor.Service>, options: Options = {}) => {
-  const { persistence } = options
-  const started = startedWith(interactors, options)
+  const { limits, persistence } = options
+  const started = (options: Options) =>
+    persistence === undefined
+      ? startedWith(interactors, options)
+      : Effect.zipRight(Persistence.take(persistence), startedWith(interactors, options))
+  const checked =
+    limits === undefined
+      ? started(options)
+      : Effect.flatMap(Limits.checked(limits), (limits) => started({ ...options, limits }))
   // As above.
-  return (
-    persistence === undefined ? started : Effect.zipRight(Persistence.take(persistence), started)
-  ) as Effect.Effect<Agent, never, AgentRuntime | Scope.Scope>
+  return checked as Effect.Effect<Agent, never, AgentRuntime | Scope.Scope>
 }
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -72,8 +72,8 @@ export const start: Agent.Start<AgentHandle, AgentRuntime | Interactor.Interacto
   options: Agent.Options & Options = {}
 ) => {
   const events = options.events ?? { capacity: eventCapacity, whenFull: "wait" }
-  // As in `Agent.start`: only one that is kept may fail.
-  const kept = { ...options, events } as Agent.Unkept
+  // As in `Agent.start`: a plain one does not fail.
+  const kept = { ...options, events } as Agent.Plain
   return Effect.flatMap(Agent.start(kept), (agent) => Effect.orDie(drive(agent, options)))
 }
 

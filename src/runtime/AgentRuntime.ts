@@ -22,7 +22,8 @@ import * as GitGuard from "../permission/GitGuard.js"
 import type * as Guard from "../permission/Guard.js"
 import * as Sanitizer from "../permission/Sanitizer.js"
 import type { CompactionConfig } from "../session/CompactionConfig.js"
-import type { Limits } from "../session/SessionContext.js"
+import * as SessionLimits from "../session/Limits.js"
+import type { Limits } from "../session/Limits.js"
 import type * as AgentTree from "../subagent/AgentTree.js"
 import * as DefaultProfiles from "../subagent/DefaultProfiles.js"
 import type { SubagentProfile } from "../subagent/SubagentProfile.js"
@@ -111,14 +112,20 @@ export const registry = <Tools extends Record<string, Tool.Any>>(
   // The session provides `Interactor` and `Subagents` to every call; the type of the registry cannot know that.
   ToolRegistry.make(toolkit) as Effect.Effect<ToolRegistry.Service, ToolRegistry.Refusal<Tools>, Requirements<Tools>>
 
-export const make = <Tools extends Record<string, Tool.Any>>(
+type Needs = Model.Model | FileSystem.FileSystem | Path.Path
+type Refusal<Tools extends Record<string, Tool.Any>> = ToolRegistry.Refusal<Tools> | SessionLimits.LimitsInvalid
+
+/** Fails when it is given limits that make no sense, and for tools that cannot be registered. */
+export function make<Tools extends Record<string, Tool.Any>>(
+  options: Options<Tools> & SessionLimits.Unchanged
+): Effect.Effect<Service, ToolRegistry.Refusal<Tools>, Needs | Requirements<Tools>>
+export function make<Tools extends Record<string, Tool.Any>>(
   options: Options<Tools>
-): Effect.Effect<
-  Service,
-  ToolRegistry.Refusal<Tools>,
-  Model.Model | FileSystem.FileSystem | Path.Path | Requirements<Tools>
-> =>
-  Effect.gen(function* () {
+): Effect.Effect<Service, Refusal<Tools>, Needs | Requirements<Tools>>
+export function make<Tools extends Record<string, Tool.Any>>(
+  options: Options<Tools>
+): Effect.Effect<Service, Refusal<Tools>, Needs | Requirements<Tools>> {
+  return Effect.gen(function* () {
     const model = yield* Model.Model
     const tools = yield* registry(options.toolkit)
     const path = yield* Path.Path
@@ -153,21 +160,27 @@ export const make = <Tools extends Record<string, Tool.Any>>(
       redactor: options.redactor ?? Redaction.make(options.secrets),
       instructions: options.instructions ?? "",
       baseInstructions: options.baseInstructions ?? "",
-      limits: options.limits ?? {},
+      limits: yield* SessionLimits.checked(options.limits),
       compaction: options.compaction,
       tokens: options.tokens ?? {},
       spans: options.spans ?? (yield* Spans.Spans),
       subagents: subagentSettings(options.subagents, tools, options.baseInstructions ?? "")
     }
   })
+}
 
-export const layer = <Tools extends Record<string, Tool.Any>>(
+/** As {@link make}. */
+export function layer<Tools extends Record<string, Tool.Any>>(
+  options: Options<Tools> & SessionLimits.Unchanged
+): Layer.Layer<AgentRuntime, ToolRegistry.Refusal<Tools>, Needs | Requirements<Tools>>
+export function layer<Tools extends Record<string, Tool.Any>>(
   options: Options<Tools>
-): Layer.Layer<
-  AgentRuntime,
-  ToolRegistry.Refusal<Tools>,
-  Model.Model | FileSystem.FileSystem | Path.Path | Requirements<Tools>
-> => Layer.effect(AgentRuntime, make(options))
+): Layer.Layer<AgentRuntime, Refusal<Tools>, Needs | Requirements<Tools>>
+export function layer<Tools extends Record<string, Tool.Any>>(
+  options: Options<Tools>
+): Layer.Layer<AgentRuntime, Refusal<Tools>, Needs | Requirements<Tools>> {
+  return Layer.effect(AgentRuntime, make(options))
+}
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

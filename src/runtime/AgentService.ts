@@ -17,7 +17,7 @@ import type { CompactionConfig } from "../session/CompactionConfig.js"
 import type * as History from "../session/History.js"
 import type * as Interjection from "../session/Interjection.js"
 import type * as Session from "../session/Session.js"
-import type { Limits } from "../session/SessionContext.js"
+import type { Limits } from "../session/Limits.js"
 import type { TurnEnd } from "../session/Turn.js"
 import type * as AgentTree from "../subagent/AgentTree.js"
 import type * as Steering from "../subagent/Steering.js"
@@ -121,6 +121,7 @@ export interface Options {
   readonly instructions?: string | undefined
   /** Names of tools or groups; all of the runtime's tools when absent. Essential tools are always there. */
   readonly tools?: ReadonlyArray<string> | undefined
+  /** Over the runtime's. What makes no sense is `LimitsInvalid`. */
   readonly limits?: Partial<Limits> | undefined
   /**
    * What happens to the agent's own `events` when nobody reads them fast enough. Default: the last 256 are kept. With

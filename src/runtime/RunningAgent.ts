@@ -1,5 +1,6 @@
 /** A root session and everything below it, as whoever drives it holds it: see `Agent`. */
-import type * as Duration from "effect/Duration"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
@@ -8,9 +9,10 @@ import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import type { CancelReason } from "../core/Interruption.js"
+import * as Defect from "../core/Defect.js"
 import * as Patience from "../core/Patience.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
-import type * as AuditTrail from "../event/AuditTrail.js"
+import * as AuditTrail from "../event/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
 import type { Message, MessageBlank } from "../inbox/Message.js"
 import type * as InteractionBroker from "../interaction/InteractionBroker.js"
@@ -212,8 +214,9 @@ export class RunningAgent implements Agent {
 
   private get stop(): Effect.Effect<void> {
     return Effect.gen(this, function* () {
-      const { intake, session, shutdownWithin, trail, tree } = this.parts
+      const { intake, session, shutdownWithin, tree } = this.parts
       intake.close()
+      const began = yield* Clock.currentTimeMillis
       // In a fiber of its own: what does not let itself be interrupted is left behind, and the end is told all the same.
       const closing = yield* Effect.forkDaemon(this.close)
       yield* Patience.wait((done) => closing.addObserver(done), shutdownWithin)
@@ -229,10 +232,25 @@ export class RunningAgent implements Agent {
         turnsUsed: session.turns()
       })
       yield* tree.shared.bus.close
-      yield* trail.release(this.id)
+      const taken = (yield* Clock.currentTimeMillis) - began
+      yield* this.release(Math.max(0, Duration.toMillis(shutdownWithin) - taken))
       this.over.settle(last)
       yield* Option.getOrElse(closed, () => Exit.void)
     })
+  }
+
+  /** Whatever the audit does with that, it holds nothing up for longer than this. */
+  private release(within: number): Effect.Effect<void> {
+    const { trail, tree } = this.parts
+    if (trail === AuditTrail.noop) return Effect.void
+    const place = { session: this.id, agent: this.origin.agent }
+    const released = Effect.catchAllCause(
+      Effect.suspend(() => trail.release(this.id)),
+      (cause) => Defect.log("The audit", cause, tree.shared.redactor, place)
+    )
+    return Effect.flatMap(Effect.forkDaemon(released), (fiber) =>
+      Effect.asVoid(Patience.wait((done) => fiber.addObserver(done), within))
+    )
   }
 
   private get close(): Effect.Effect<void> {

@@ -52,6 +52,7 @@ export const End = Schema.Union(
   Schema.TaggedStruct("Cancelled", { reason: CancelReason, steps: Schema.Number }),
   Schema.TaggedStruct("TurnLimit", { text: Schema.String, steps: Schema.Number }),
   Schema.TaggedStruct("Halted", { detail: Schema.String, steps: Schema.Number }),
+  Schema.TaggedStruct("Denied", { detail: Schema.String, steps: Schema.Number }),
   Schema.TaggedStruct("Failed", { error: Schema.String, steps: Schema.Number })
 )
 export type End = typeof End.Type

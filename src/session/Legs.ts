@@ -76,7 +76,7 @@ export class Legs {
    * What may be cut out, and how the leg, or the next one, goes on once it has ended. Made where it is run. With `left` it
    * is left behind when it does not stop in time, and `left` is told.
    */
-  section<A, E>(run: Effect.Effect<A, E>, then: (exit: Exit.Exit<A, E>) => Work, left?: () => void): Work {
+  section<A, E>(run: Effect.Effect<A, E, Interactor>, then: (exit: Exit.Exit<A, E>) => Work, left?: () => void): Work {
     const { leg } = this
     if (leg === undefined) return Effect.void
     const section: Section = { isCut: false, abandoned: () => then(Exit.interrupt(FiberId.none)), left }

@@ -284,6 +284,8 @@ class Recording {
         return this.comment(`The turn ended at its limit of ${end.steps} model calls.`)
       case "Halted":
         return this.comment(`The turn halted: ${oneLine(end.detail)}`)
+      case "Denied":
+        return this.comment(`The turn was ended: ${oneLine(end.detail)}`)
       case "Failed":
         this.comment(`The turn failed: ${oneLine(end.error)}`)
         // What a provider said exactly is not kept, only that it ended the turn.

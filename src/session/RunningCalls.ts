@@ -1,9 +1,9 @@
 /**
- * The calls of a session whose tools run right now: so that one can be cancelled alone, and one that does not stop holds
- * nothing up.
+ * The calls of a session that are being decided, or whose tools run right now: so that one can be cancelled alone, and one
+ * that does not stop holds nothing up.
  *
  * ```
- *  begin ──► running ──(its tool ends)──────────────────────────► over
+ *  begin ──► waits, or runs ──(it is decided, or its tool ends)─► over
  *               └─ stop ─► interrupted ──(within the patience)──► over
  *                                      └─(else) left behind ────► over, and told
  * ```
@@ -20,7 +20,7 @@ import * as Patience from "../core/Patience.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 import { Legs } from "./Legs.js"
 
-/** No tool runs for this call: it never did, waits for an answer, or has ended. */
+/** There is no such call, or it has ended. */
 export class ToolCallNotRunning extends Schema.TaggedError<ToolCallNotRunning>("assent/session/ToolCallNotRunning")(
   "ToolCallNotRunning",
   {
@@ -38,7 +38,13 @@ export class ToolCallNotRunning extends Schema.TaggedError<ToolCallNotRunning>("
 /** What runs a call: a fiber of its own, or the leg of the turn when it is the only one. */
 export type By = Fiber.RuntimeFiber<void> | Legs
 
-/** One call whose tool runs. */
+/** Calls of a step that nobody looks at yet. */
+export interface Waiting {
+  /** Cancels one of them. False: it is none of these. */
+  readonly skip: (id: string) => boolean
+}
+
+/** One call that is being decided, or whose tool runs. */
 export class RunningCall {
   /** The user cancelled this call alone. */
   cancelled = false
@@ -49,7 +55,9 @@ export class RunningCall {
     readonly call: ToolCall,
     private readonly by: By,
     /** Told once, when the call has ended or was left behind. */
-    private readonly ended: (call: RunningCall) => void
+    private readonly ended: (call: RunningCall) => void,
+    /** It is being decided; its tool does not run. */
+    readonly waits: boolean
   ) {}
 
   interrupt(): void {
@@ -76,6 +84,8 @@ export class RunningCall {
 
 export class RunningCalls {
   private running: Map<ToolCallId, RunningCall> | undefined
+  /** Of the step that runs; set and cleared by its batch. */
+  waiting: Waiting | undefined
 
   /** `patience`: how long a call may take to stop. `leftBehind` is told, in a sentence, of one that took longer. */
   constructor(
@@ -87,13 +97,14 @@ export class RunningCalls {
     return [...(this.running?.keys() ?? [])]
   }
 
+  /** Whether its tool runs. */
   has(id: ToolCallId): boolean {
-    return this.running?.has(id) === true
+    return this.running?.get(id)?.waits === false
   }
 
-  /** A call runs from now on, until it is {@link release}d. */
-  begin(call: ToolCall, by: By, ended: (call: RunningCall) => void): RunningCall {
-    const entry = new RunningCall(call, by, ended)
+  /** A call runs from now on, or waits to be decided, until it is {@link release}d. */
+  begin(call: ToolCall, by: By, ended: (call: RunningCall) => void, waits = false): RunningCall {
+    const entry = new RunningCall(call, by, ended, waits)
     this.running ??= new Map()
     this.running.set(call.id, entry)
     return entry
@@ -102,28 +113,28 @@ export class RunningCalls {
   /** The call's tool has ended. Doing it again does nothing. */
   release(entry: RunningCall): void {
     if (entry.over) return
-    this.running?.delete(entry.call.id)
+    if (this.running?.get(entry.call.id) === entry) this.running.delete(entry.call.id)
     entry.end()
   }
 
   /** Interrupts them and waits until all are over, which is not for ever: what does not stop is left behind. */
-  stop(batch: ReadonlyArray<RunningCall>): Effect.Effect<void> {
+  stop(batch: ReadonlyArray<RunningCall>, patience = this.patience): Effect.Effect<void> {
     return Effect.suspend(() => {
       const open = batch.filter(({ over }) => !over)
       if (open.length === 0) return Effect.void
       for (const entry of open) entry.interrupt()
-      return Effect.map(Patience.wait(allOver(open), this.patience), (isOver) => {
+      return Effect.map(Patience.wait(allOver(open), patience), (isOver) => {
         if (!isOver) for (const entry of open) this.abandon(entry)
       })
     })
   }
 
-  /** Cancels one call and waits for its end. False: its tool does not run. */
-  cancel(id: ToolCallId): Effect.Effect<boolean> {
+  /** Cancels one call and waits for its end. False: there is no such call, or it has ended. */
+  cancel(id: string): Effect.Effect<boolean> {
     return Effect.uninterruptible(
       Effect.suspend(() => {
-        const entry = this.running?.get(id)
-        if (entry === undefined) return Effect.succeed(false)
+        const entry = this.running?.get(id as ToolCallId)
+        if (entry === undefined) return Effect.succeed(this.waiting?.skip(id) === true)
         entry.cancelled = true
         return Effect.as(this.stop([entry]), true)
       })

@@ -1,6 +1,5 @@
 /** What the parts of one session share: built once by `Session.make`, read by its turn, generation and tools. */
 import type * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { CorrelationId, MessageId, ToolCallId } from "../core/Id.js"
 import * as Breath from "../core/Breath.js"
@@ -18,49 +17,9 @@ import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { Chunk } from "../tool/ToolOutput.js"
 import type * as Compaction from "./Compaction.js"
 import type * as History from "./History.js"
+import type { Limits } from "./Limits.js"
 import type { RunningCalls } from "./RunningCalls.js"
 import type { SessionJournal } from "./SessionJournal.js"
-
-/** Bounds on what a session may do; every one ends work with a reason, never silently. */
-export interface Limits {
-  /** Model calls in one turn. Default: 100. */
-  readonly maxSteps: number
-  /** Tools running at the same time. Default: 8. */
-  readonly parallelTools: number
-  /** Identical tool errors in a row that end the turn. Default: 5. */
-  readonly identicalErrors: number
-  /** Characters of one generation. Default: 2,000,000. */
-  readonly maxGeneration: number
-  /** Characters of one tool result as the model sees it. Default: 200,000. */
-  readonly maxResult: number
-  /** Attempts at one model call, the first included. Default: 6. */
-  readonly modelAttempts: number
-  /** Delay before the second attempt; doubles from there. Default: 1 second. */
-  readonly retryDelay: Duration.DurationInput
-  /** The longest delay between two attempts. Default: 30 seconds. */
-  readonly maxRetryDelay: Duration.DurationInput
-  /**
-   * How long a call that was cancelled may take to stop before it is left behind. Subagents have a little less for each
-   * level, so that the innermost is the one that is named. Default: 5 seconds.
-   */
-  readonly stopWithin: Duration.DurationInput
-}
-
-export const defaultLimits: Limits = {
-  maxSteps: 100,
-  parallelTools: 8,
-  identicalErrors: 5,
-  maxGeneration: 2_000_000,
-  maxResult: 200_000,
-  modelAttempts: 6,
-  retryDelay: "1 second",
-  maxRetryDelay: "30 seconds",
-  stopWithin: "5 seconds"
-}
-
-/** These limits, and the defaults of what they leave open. */
-export const limitsOf = (limits: Partial<Limits> | undefined): Limits =>
-  limits === undefined ? defaultLimits : { ...defaultLimits, ...limits }
 
 export interface SessionContext {
   readonly origin: Origin.Origin

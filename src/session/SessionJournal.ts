@@ -226,6 +226,7 @@ const masked = (end: TurnEnd, { text }: Redaction.Redactor): JournalEntry.End =>
     case "TurnLimit":
       return { ...end, text: text(end.text) }
     case "Halted":
+    case "Denied":
       return { ...end, detail: text(end.detail) }
     case "Failed":
       return { ...end, error: text(end.error) }

@@ -11,7 +11,8 @@ import * as Compaction from "./Compaction.js"
 import * as History from "./History.js"
 import type { Reopening } from "./Reopening.js"
 import { RunningCalls } from "./RunningCalls.js"
-import { emit, idle, limitsOf, printed, type SessionContext } from "./SessionContext.js"
+import * as Limits from "./Limits.js"
+import { emit, idle, printed, type SessionContext } from "./SessionContext.js"
 import type { Options } from "./SessionService.js"
 import * as Tidying from "./Tidying.js"
 import { ToolContexts } from "./ToolContexts.js"
@@ -61,7 +62,7 @@ class SessionParts implements SessionContext {
     this.interactor = interactor
     this.bus = bus
     this.redactor = redactor
-    this.limits = limitsOf(limits)
+    this.limits = Limits.withDefaults(limits)
     this.ledger = ledger
     this.spans = spans
     this.journal = journal

@@ -4,9 +4,12 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import { canonicalJson } from "../core/Digest.js"
+import * as Defect from "../core/Defect.js"
+import * as Redaction from "../core/Redaction.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
-import type { SessionContext } from "./SessionContext.js"
+import type { ToolResult } from "../tool/ToolCall.js"
+import { emit, type SessionContext } from "./SessionContext.js"
 
 /** Told apart from every failure of a handler. */
 export const tookTooLong = Symbol("took too long")
@@ -34,7 +37,7 @@ export const resultOf = (
     }
   }
   if (Cause.isInterruptedOnly(exit.cause)) return { outcome: "cancelled", result: "The call was cancelled." }
-  return { outcome: "failed", result: `${entry.name} crashed: ${messageOf(Cause.squash(exit.cause))}` }
+  return { outcome: "failed", result: Defect.sentence(entry.name) }
 }
 
 export const messageOf = (error: unknown): string => {
@@ -47,10 +50,34 @@ export const unknownTool = (tools: ToolRegistry.Service, name: string): string =
   return `There is no tool ${JSON.stringify(name)}. ${known === "" ? "No tools are available." : `Available: ${known}.`}`
 }
 
+/** What a call of a step is told that comes behind as many as are looked at. */
+export const tooMany = (count: number, most: number): string =>
+  `This step has ${count} calls, and only the first ${most} are looked at. Propose this one again in a later step.`
+
 /** Tells the model that the arguments were not the ones it wrote. */
 export const editedResult = (result: unknown, params: unknown): unknown => {
   const notice = `The user edited the arguments before approving: ${JSON.stringify(params)}`
   return typeof result === "string" ? `${notice}\n\n${result}` : { notice, result }
+}
+
+/** Tells that a call has ended. False: the bus is full. */
+export const tellEnd = (
+  session: SessionContext,
+  { id, name, outcome, result }: ToolResult,
+  startedAt?: number
+): boolean => {
+  const summary = Redaction.summarize(result, session.redactor)
+  // Named one by one: fields behind a spread give every event a shape of its own, which outlives many collections.
+  return startedAt === undefined
+    ? emit(session, { _tag: "ToolCallEnded", toolCallId: id, tool: name, outcome, summary })
+    : emit(session, {
+        _tag: "ToolCallEnded",
+        toolCallId: id,
+        tool: name,
+        outcome,
+        summary,
+        duration: session.now() - startedAt
+      })
 }
 
 /** A result as the model gets to see it: JSON, masked, and not too long. */

@@ -5,6 +5,9 @@
  * is allowed, a bounded number at once; results are reported in proposal order. Whatever happens, every proposed call has
  * exactly one result.
  *
+ * While a call waits to be decided, its batch is a section of the turn: cancelling that call alone cuts the section, and the
+ * batch goes on with the next. What neither stops nor lets itself be cut, such as an audit that never writes, is left behind.
+ *
  * A lone call runs in the fiber of its turn, which spares it a fiber of its own: see `Legs`.
  */
 import * as Cause from "effect/Cause"
@@ -16,48 +19,66 @@ import type * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
 import * as Origin from "../core/Origin.js"
-import { canonicalJson } from "../core/Digest.js"
 import { isKnown } from "../core/Known.js"
+import * as Defect from "../core/Defect.js"
 import * as Redaction from "../core/Redaction.js"
 import type { Interactor } from "../interaction/Interactor.js"
-import * as Guard from "../permission/Guard.js"
-import type { Allowed, Verdict } from "../permission/PermissionGate.js"
+import type { Check } from "../permission/Check.js"
+import type { Denied, Verdict } from "../permission/PermissionGate.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
-import { denied } from "../permission/Verdict.js"
+import { Aftermath } from "./Aftermath.js"
+import { HeldCalls } from "./HeldCalls.js"
 import type { Legs, Work } from "./Legs.js"
-import * as Restored from "./Restored.js"
+import type * as Restored from "./Restored.js"
+import * as Resumption from "./Resumption.js"
 import type { RunningCall } from "./RunningCalls.js"
-import * as SessionSpan from "./SessionSpan.js"
-import { editedResult, messageOf, presentable, resultOf, tookTooLong, unknownTool } from "./ToolEnd.js"
+import * as ToolRun from "./ToolRun.js"
+import { presentable, tellEnd, tooMany, unknownTool } from "./ToolEnd.js"
 import { emit, flushOutput, setStatus, type SessionContext } from "./SessionContext.js"
 
 /** What runs a call that may run, from the moment it is called; nothing when its result is known without. */
 export type Prepared = (() => Effect.Effect<void>) | undefined
 
-export class Batch {
+/** A call that somebody is asked about, or that waits for what else decides it. */
+interface Asking {
+  readonly index: number
+  readonly call: ToolCall
+  readonly check: Check
+  readonly entry: RunningCall
+}
+
+export class Batch implements ToolRun.Host {
+  /** What is left to do when the calls are done with. */
+  readonly after: Aftermath
   // By the call's index; made as long as they are, because thousands of batches of one call may wait to be approved.
   private readonly known: Array<ToolResult | undefined>
-  private readonly startedAt: Array<number | undefined>
+  readonly startedAt: Array<number | undefined>
   /** Of the proposed arguments: a call mostly starts with them. */
-  private readonly summaries: Array<string | undefined>
+  readonly summaries: Array<string | undefined>
   private room = true
-  /** What the fiber that prepares the calls had, to be put back when they are done with. */
-  private outer: { readonly id: FiberId.Single; readonly refs: FiberRefs.FiberRefs } | undefined
   private running: Array<RunningCall> | undefined
   /** Calls that were started, or are about to, and are not over. */
   private open = 0
+  /** The next call to be prepared. */
+  private next = 0
+  private asking: Asking | undefined
+  private held: HeldCalls | undefined
   private isStopped = false
+  private isLate = false
+  private refused: Set<number> | undefined
   private notify: (() => void) | undefined
 
   /** `before` is how far each call had come when the process stopped that ran them first. */
   constructor(
-    private readonly session: SessionContext,
-    private readonly calls: ReadonlyArray<ToolCall>,
-    private readonly before: ReadonlyMap<string, Restored.RestoredCall> | undefined
+    readonly session: SessionContext,
+    readonly calls: ReadonlyArray<ToolCall>,
+    private readonly before: ReadonlyMap<string, Restored.RestoredCall> | undefined,
+    private readonly legs: Legs
   ) {
     const { length } = calls
+    this.after = new Aftermath(session)
     this.known = new Array<ToolResult | undefined>(length)
     this.startedAt = new Array<number | undefined>(length)
     this.summaries = new Array<string | undefined>(length)
@@ -75,61 +96,116 @@ export class Batch {
     }
   }
 
+  /** The call that was proposed alone. */
+  get only(): ToolCall | undefined {
+    return this.calls.length === 1 ? this.calls[0] : undefined
+  }
+
   /** Decides about the call of a batch of one. */
   prepareOnly(call: ToolCall): Effect.Effect<Prepared, never, Interactor> {
     return this.whenRoom(this.prepare(0, call))
   }
 
   /** Runs it as a section of its turn, and goes on. */
-  runOnly(call: ToolCall, run: () => Effect.Effect<void>, legs: Legs, then: () => Work): Work {
+  runOnly(call: ToolCall, run: () => Effect.Effect<void>, then: () => Work): Work {
     const { calls } = this.session
-    const entry = calls.begin(call, legs, ({ cancelled }) => this.over(0, call, cancelled))
-    return legs.section(
+    const entry = calls.begin(call, this.legs, ({ cancelled }) => this.over(0, call, cancelled))
+    return this.legs.section(
       Effect.suspend(run),
       (exit) => {
         if (Exit.isFailure(exit)) this.crashed(0, call, exit.cause)
         calls.release(entry)
-        const back = this.back()
-        return back === Effect.void ? then() : Effect.flatMap(back, then)
+        const tidied = this.after.done()
+        return tidied === Effect.void ? then() : Effect.flatMap(tidied, then)
       },
       () => calls.abandon(entry)
     )
   }
 
-  /** Prepares all calls and runs them side by side, each in a fiber of its own. Whoever is interrupted in it {@link stop}s. */
+  /**
+   * Prepares all calls and runs them side by side, each in a fiber of its own. Whoever is interrupted in it {@link stop}s, or
+   * calls it again to go on behind the call that was cut out.
+   */
   runAll(): Work {
     return this.whenRoom(this.all())
+  }
+
+  /**
+   * After an interruption: whether it was one call that was cancelled while it waited to be decided, which has its result
+   * then, and the others go on.
+   */
+  wasCut(): boolean {
+    const { asking } = this
+    this.asking = undefined
+    if (asking === undefined) return false
+    const { call, entry, index } = asking
+    const { cancelled } = entry
+    if (cancelled) this.over(index, call, true)
+    this.session.calls.release(entry)
+    return cancelled
+  }
+
+  /** Cancels a call that is not looked at yet. False: it is, or is none of these. */
+  skip(id: string): boolean {
+    for (const [index, call] of this.calls.entries()) {
+      if (call.id !== id || index < this.next || this.known[index] !== undefined) continue
+      this.over(index, call, true)
+      return true
+    }
+    return false
+  }
+
+  /** What decides about a call does not stop: the turn goes on without it. */
+  leave(): void {
+    const { asking } = this
+    this.isLate = true
+    if (asking === undefined) return
+    const { call, check, entry, index } = asking
+    check.leave()
+    this.after.leftBehind(check)
+    if (!entry.cancelled) this.over(index, call, false)
+    this.session.calls.abandon(entry)
   }
 
   /** Stops what runs; nothing is started any more. */
   stop(): Effect.Effect<void> {
     this.isStopped = true
-    return this.session.calls.stop(this.running ?? [])
+    const { calls, limits } = this.session
+    // What was left behind has taken the time there is.
+    const patience = this.isLate ? 0 : limits.stopWithin
+    const stopped = Effect.suspend(() => calls.stop(this.running ?? [], patience))
+    return this.held === undefined ? stopped : Effect.zipRight(this.held.breakOff(patience), stopped)
   }
 
   /** In proposal order; calls without an end so far count as cancelled. Call it when nothing runs any more. */
   results(): ReadonlyArray<ToolResult> {
+    if (this.session.calls.waiting === this) this.session.calls.waiting = undefined
     for (const [index, call] of this.calls.entries()) this.over(index, call, false)
     return this.calls.flatMap((_, index) => this.known[index] ?? [])
   }
 
+  /** Whether somebody who was asked refused the call. */
+  readonly isRefused = (index: number): boolean => this.refused?.has(index) === true
+
   /** Notes that preparing the call went wrong: that is the call's failure, not the turn's. */
-  crashed(index: number, call: ToolCall, cause: Cause.Cause<never>): void {
+  crashed(index: number, call: ToolCall, cause: Cause.Cause<unknown>): void {
     if (Cause.isInterruptedOnly(cause)) return
-    this.end(index, call, "failed", `${call.name} crashed: ${messageOf(Cause.squash(cause))}`)
+    this.after.crashed(call, cause)
+    this.end(index, call, "failed", Defect.sentence(call.name))
   }
 
-  /** Puts back what was set for the calls, and what they set; not in another leg of the turn, which never had it. */
-  back(): Effect.Effect<void> {
-    const { outer } = this
-    if (outer === undefined) return Effect.void
-    this.outer = undefined
-    return Effect.updateFiberRefs((id, refs) => {
-      if (id !== outer.id) return refs
-      // Being told to stop is such a value too, and must not be forgotten.
-      const interrupted = FiberRefs.getOrDefault(refs, FiberRef.interruptedCause)
-      if (Cause.isEmpty(interrupted)) return outer.refs
-      return FiberRefs.updateAs(outer.refs, { fiberId: id, fiberRef: FiberRef.interruptedCause, value: interrupted })
+  /** A fiber's local values as part of the call, and with the tool's own context. */
+  entered(
+    call: ToolCall,
+    id: FiberId.Single,
+    refs: FiberRefs.FiberRefs,
+    context: Context.Context<never> | undefined
+  ): FiberRefs.FiberRefs {
+    // One of many has a fiber of its own once it runs.
+    if (context === undefined || this.calls.length === 1) this.after.keep(id, refs)
+    const origin = Origin.inCall(call.id, id, refs)
+    return FiberRefs.updateManyAs(refs, {
+      entries: context === undefined ? [origin] : [origin, [FiberRef.currentContext, [[id, context]]]]
     })
   }
 
@@ -140,21 +216,26 @@ export class Batch {
   private all(): Effect.Effect<void, never, Interactor> {
     const { calls, session } = this
     const { parallelTools } = session.limits
+    session.calls.waiting = this
     return Effect.gen(this, function* () {
-      const permits = calls.length > parallelTools ? yield* Effect.makeSemaphore(parallelTools) : undefined
-      for (const [index, call] of calls.entries()) {
+      if (calls.length > parallelTools) this.held ??= new HeldCalls(parallelTools)
+      while (this.next < calls.length) {
+        const index = this.next++
+        const call = calls[index]
+        if (call === undefined || this.known[index] !== undefined) continue
         const run = yield* Effect.catchAllCause(this.prepare(index, call), (cause) => {
           if (Cause.isInterrupted(cause)) return Effect.failCause(cause)
+          this.asking = undefined
           this.crashed(index, call, cause)
           return nothing
         })
         if (run === undefined) continue
         this.open++
-        const admitted = permits === undefined ? run : () => permits.withPermits(1)(Effect.suspend(run))
-        yield* Effect.forkDaemon(this.started(index, call, admitted))
+        yield* Effect.forkDaemon(this.started(index, call, run))
       }
-      yield* this.back()
+      yield* this.after.back()
       yield* this.allOver
+      yield* this.after.done()
     })
   }
 
@@ -164,6 +245,8 @@ export class Batch {
       if (this.isStopped) return Effect.void
       const { calls } = this.session
       const entry = calls.begin(call, fiber, ({ cancelled }) => {
+        // A last look that does not stop has told nothing yet.
+        this.held?.leave(index)
         this.over(index, call, cancelled)
         this.open--
         if (this.open === 0) this.notify?.()
@@ -174,7 +257,7 @@ export class Batch {
         if (Exit.isFailure(exit)) this.crashed(index, call, exit.cause)
         calls.release(entry)
       })
-      return run()
+      return this.held === undefined ? run() : this.held.admit(index, run)
     })
   }
 
@@ -193,7 +276,7 @@ export class Batch {
   }
 
   /** False: the bus is full. */
-  private end(index: number, call: ToolCall, outcome: ToolOutcome, result: unknown, startedAt?: number): boolean {
+  end(index: number, call: ToolCall, outcome: ToolOutcome, result: unknown, startedAt?: number): boolean {
     if (this.known[index] !== undefined) return true
     const { session } = this
     const shown = presentable(session, result)
@@ -207,20 +290,7 @@ export class Batch {
     this.known[index] = toolResult
     session.journal?.ended(toolResult)
     flushOutput(session, call.id)
-    const summary = Redaction.summarize(toolResult.result, session.redactor)
-    const { id: toolCallId, name: tool } = call
-    const ended = toolResult.outcome
-    // Named one by one: fields behind a spread give every event a shape of its own, which outlives many collections.
-    return startedAt === undefined
-      ? emit(session, { _tag: "ToolCallEnded", toolCallId, tool, outcome: ended, summary })
-      : emit(session, {
-          _tag: "ToolCallEnded",
-          toolCallId,
-          tool,
-          outcome: ended,
-          summary,
-          duration: session.now() - startedAt
-        })
+    return tellEnd(session, toolResult, startedAt)
   }
 
   /** Decides about one call. */
@@ -228,9 +298,11 @@ export class Batch {
     return Effect.withFiberRuntime((fiber, status) => {
       const { session } = this
       const entry = session.tools.get(call.name)
-      const past = this.before?.get(call.id)
-      if (past !== undefined && Restored.stateOf(past) !== "proposed") {
-        return Effect.succeed(this.goOn(index, past, entry))
+      const resumption = this.before === undefined ? undefined : Resumption.of(this.before.get(call.id), entry)
+      if (resumption !== undefined) return Effect.succeed(this.goOn({ index, call }, entry, resumption))
+      if (index >= session.limits.callsPerStep) {
+        this.end(index, call, "invalid", tooMany(this.calls.length, session.limits.callsPerStep))
+        return nothing
       }
       if (entry === undefined || entry.handler === undefined) {
         this.end(index, call, "invalid", unknownTool(session.tools, call.name))
@@ -245,127 +317,72 @@ export class Batch {
       const looks = entry.validate !== undefined || entry.preview !== undefined
       const context = looks ? session.contextOf(entry) : undefined
       const proposal = { call, entry, params: decoded.right, context }
-      const decided = (verdict: Verdict) => {
-        if (verdict._tag === "Allowed") return Effect.succeed(() => this.guarded(index, call, entry, verdict))
-        this.end(index, call, verdict.outcome, verdict.text)
-        return nothing
-      }
-      const checked = session.gate.checkIn(fiber, status, proposal, session.state.authority)
-      if (isKnown(checked)) return decided(checked.value)
+      const check = session.gate.open(call, fiber, status)
+      const checked = session.gate.checkIn(check, proposal, session.state.authority, this.held !== undefined)
+      if (isKnown(checked)) return this.decided(index, call, entry, checked.value)
       // What takes its time, or runs code of the tool, does so as part of the call.
-      const enter = Effect.updateFiberRefs((id, refs) => {
-        this.outer ??= { id, refs }
-        return this.entered(call, id, refs, undefined)
-      })
-      return Effect.flatMap(enter, () => Effect.flatMap(checked, decided))
+      const enter = Effect.updateFiberRefs((id, refs) => this.entered(call, id, refs, undefined))
+      const running = session.calls.begin(call, this.legs, doNothing, true)
+      this.asking = { index, call, check, entry: running }
+      return Effect.flatMap(enter, () =>
+        Effect.flatMap(checked, (verdict) => {
+          this.asking = undefined
+          session.calls.release(running)
+          return this.decided(index, call, entry, verdict)
+        })
+      )
     })
   }
 
-  /** A fiber's local values as part of the call, and with the tool's own context. */
-  private entered(
-    call: ToolCall,
-    id: FiberId.Single,
-    refs: FiberRefs.FiberRefs,
-    context: Context.Context<never> | undefined
-  ): FiberRefs.FiberRefs {
-    const origin = Origin.inCall(call.id, id, refs)
-    return FiberRefs.updateManyAs(refs, {
-      entries: context === undefined ? [origin] : [origin, [FiberRef.currentContext, [[id, context]]]]
-    })
-  }
-
-  /** What was decided stays decided, what has ended has its result, and what may have had its effect is not begun again. */
-  private goOn(index: number, past: Restored.RestoredCall, entry: ToolRegistry.Entry | undefined): Prepared {
-    const { call, decided, ended, started } = past
-    if (ended !== undefined) {
-      this.known[index] = Restored.resultOf(past)
-      return undefined
+  private decided(index: number, call: ToolCall, entry: ToolRegistry.Entry, verdict: Verdict): Effect.Effect<Prepared> {
+    // It may have been left behind meanwhile.
+    if (this.known[index] !== undefined) return nothing
+    if (verdict._tag === "Denied") {
+      this.refuse(index, call, verdict)
+      return nothing
     }
-    if (decided !== undefined && !decided.granted) {
-      const { granted, method, reason } = decided
-      if (method === "pre_validation") this.end(index, call, "invalid", reason)
-      else this.end(index, call, "denied", denied({ granted, method, reason }).text)
-      return undefined
+    const { held } = this
+    if (verdict.pending === undefined || held === undefined) {
+      return Effect.succeed(() => ToolRun.run(this, { index, call, entry }, verdict))
     }
-    const encoded = started?.params ?? decided?.params ?? call.params
-    const params = entry?.decode(encoded)
-    const mayRun = started === undefined || entry?.idempotent === true || entry?.resumable === true
-    if (!mayRun || entry === undefined || params === undefined || Either.isLeft(params)) {
-      this.end(index, call, "interrupted", Restored.resultOf(past).result)
-      return undefined
-    }
-    if (canonicalJson(encoded).includes(Redaction.mask)) {
-      this.end(index, call, "interrupted", "Its arguments held a secret, which is not kept. Propose the call again.")
-      return undefined
-    }
-    const edited = decided?.params !== undefined
-    return () => this.guarded(index, call, entry, { _tag: "Allowed", params: params.right, encoded, edited })
+    held.hold(index, verdict.pending)
+    return Effect.succeed(() => held.settle(index, (last) => this.unless({ index, call, entry }, last)))
   }
 
-  private guarded(index: number, call: ToolCall, entry: ToolRegistry.Entry, allowed: Allowed): Effect.Effect<void> {
-    const violation = this.session.gate.guard(entry, allowed.encoded, allowed.answered)
-    if (violation === Guard.none) return this.execute(index, call, entry, allowed)
-    return Effect.flatMap(violation, (reason) => {
-      if (reason === undefined) return this.execute(index, call, entry, allowed)
-      this.end(index, call, "denied", `Permission denied: ${reason}`)
-      return Effect.void
-    })
+  /** Runs the call unless the guards refused it at their last look. */
+  private unless(subject: ToolRun.Subject, verdict: Verdict): Effect.Effect<void> {
+    if (verdict._tag === "Allowed") return ToolRun.run(this, subject, verdict)
+    this.refuse(subject.index, subject.call, verdict)
+    return Effect.void
   }
 
-  /** Nothing begins that is not written down, so that a process which goes on later does not begin it again. */
-  private execute(index: number, call: ToolCall, entry: ToolRegistry.Entry, allowed: Allowed): Effect.Effect<void> {
-    const { journal } = this.session
-    if (journal === undefined) return this.begin(index, call, entry, allowed)
-    return Effect.matchEffect(journal.started(call.id, call.name, allowed.encoded), {
-      onFailure: (reason) =>
-        Effect.sync(() => {
-          this.end(index, call, "failed", `${call.name} was not run: ${reason}`)
-        }),
-      onSuccess: () => Effect.zipRight(this.begin(index, call, entry, allowed), Effect.ignore(journal.flush))
-    })
+  private refuse(index: number, call: ToolCall, { outcome, refused, text }: Denied): void {
+    if (refused === true) (this.refused ??= new Set()).add(index)
+    this.end(index, call, outcome, text)
   }
 
-  private begin(index: number, call: ToolCall, entry: ToolRegistry.Entry, allowed: Allowed): Effect.Effect<void> {
-    const { session } = this
-    const began = session.now()
-    this.startedAt[index] = began
-    const proposed = allowed.encoded === call.params ? this.summaries[index] : undefined
-    const summary = proposed ?? Redaction.summarize(allowed.encoded, session.redactor)
-    emit(session, { _tag: "ToolCallStarted", toolCallId: call.id, tool: call.name, summary })
-    const over = (exit: Exit.Exit<unknown, unknown>) => {
-      const { outcome, result } = resultOf(entry, exit)
-      const told = allowed.edited ? editedResult(result, allowed.encoded) : result
-      const room = this.end(index, call, outcome, told, began)
-      const back = this.calls.length === 1 ? this.back() : Effect.void
-      return room ? back : Effect.zipRight(session.bus.awaitRoom, back)
-    }
-    const handled = this.handled(call, entry, allowed.params)
-    const traced = SessionSpan.tool(session, call, allowed.encoded, (exit) => resultOf(entry, exit), handled)
-    return Effect.matchCauseEffect(traced, {
-      onFailure: (cause) => over(Exit.failCause(cause)),
-      onSuccess: (value) => over(Exit.succeed(value))
-    })
-  }
-
-  /** The handler, as part of the call until its fiber ends or whoever runs it puts {@link back} what was there. */
-  private handled(call: ToolCall, entry: ToolRegistry.Entry, params: unknown): Effect.Effect<unknown, unknown> {
-    const { handler, timeout } = entry
-    const { session } = this
-    if (handler === undefined) return Effect.dieMessage(`${entry.name} has no handler`)
-    const enter = Effect.updateFiberRefs((id, refs) => {
-      // One of many has a fiber of its own.
-      if (this.calls.length === 1) this.outer ??= { id, refs }
-      const outer = FiberRefs.getOrDefault(refs, FiberRef.currentContext)
-      return this.entered(call, id, refs, session.spans.keep(outer, session.contextOf(entry)))
-    })
-    return Effect.flatMap(enter, () =>
-      timeout === undefined
-        ? handler(params)
-        : Effect.timeoutFail(
-            Effect.suspend(() => handler(params)),
-            { duration: timeout, onTimeout: () => tookTooLong }
+  private goOn(
+    { call, index }: Pick<ToolRun.Subject, "index" | "call">,
+    entry: ToolRegistry.Entry | undefined,
+    resumption: Resumption.Resumption
+  ): Prepared {
+    switch (resumption._tag) {
+      case "Ended":
+        this.known[index] = resumption.result
+        return undefined
+      case "Ends":
+        this.end(index, call, resumption.outcome, resumption.result)
+        return undefined
+      case "Denied":
+        this.refuse(index, call, resumption)
+        return undefined
+      case "Allowed":
+        if (entry === undefined) return undefined
+        return () =>
+          Effect.flatMap(this.session.gate.lookAgain(entry, call, resumption), (verdict) =>
+            this.unless({ index, call, entry }, verdict)
           )
-    )
+    }
   }
 }
 
@@ -374,3 +391,5 @@ export class Batch {
 // -----------------------------------------------------------------------------------------------------------------
 
 const nothing: Effect.Effect<Prepared> = Effect.succeed(undefined)
+
+const doNothing = () => {}

@@ -18,10 +18,11 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Breath from "../core/Breath.js"
+import * as Defect from "../core/Defect.js"
 import type { CancelReason, Restore } from "../core/Interruption.js"
 import { BadOutput, type ModelError } from "../model/Model.js"
 import type { Message } from "../inbox/Message.js"
-import type { ToolResult } from "../tool/ToolCall.js"
+import type { ToolCall } from "../tool/ToolCall.js"
 import * as Compaction from "./Compaction.js"
 import { Generation, type Generated } from "./Generation.js"
 import * as History from "./History.js"
@@ -31,6 +32,7 @@ import { emit, setStatus, type SessionContext } from "./SessionContext.js"
 import * as SessionSpan from "./SessionSpan.js"
 import * as TokenBudget from "./TokenBudget.js"
 import * as ToolExecutor from "./ToolExecutor.js"
+import { Repetition } from "./Repetition.js"
 import { Cancelled, Completed, Failed, Halted, TurnLimit, type TurnEnd } from "./TurnEnd.js"
 
 export * from "./TurnEnd.js"
@@ -75,12 +77,14 @@ export class Turn {
   private readonly legs: Legs
   private steps: number
   private recoveries = 0
-  private lastError: string | undefined
-  private identicalErrors = 0
+  private readonly repetition: Repetition
+  /** What a leg ended of that crashed. */
+  crash: Cause.Cause<never> | undefined
 
   constructor(private readonly options: Options) {
     const { begun, fork, session } = options
     this.steps = begun?.step ?? 0
+    this.repetition = new Repetition(session.limits.identicalErrors)
     this.legs = new Legs({ fork, patience: session.limits.stopWithin, failed: (cause) => this.failed(cause) })
   }
 
@@ -96,6 +100,13 @@ export class Turn {
     })
     // Who publishes waits for room where it can be interrupted, so that a turn can be cancelled though nobody reads.
     return this.legs.run(Effect.zipRight(Effect.interruptible(session.bus.awaitRoom), first), restore)
+  }
+
+  /** Once {@link crash} was logged. */
+  get logged(): Effect.Effect<void> {
+    const { origin, redactor } = this.options.session
+    const place = { session: origin.sessionId, agent: origin.agent }
+    return Defect.log("The agent", this.crash ?? Cause.empty, redactor, place)
   }
 
   /** Ends it as the stop signal says, as soon as it lets itself be ended. */
@@ -247,10 +258,10 @@ export class Turn {
   private unanswered(cause: Cause.Cause<ModelError>): Work {
     const { compaction } = this.options.session
     const isTooLong = Option.exists(Cause.failureOption(cause), ({ _tag }) => _tag === "ContextTooLong")
-    if (!isTooLong || this.recoveries >= Compaction.maxRecoveries) return this.end(this.modelFailed(cause))
+    if (!isTooLong || this.recoveries >= Compaction.maxRecoveries) return this.modelFailed(cause)
     const recovery = compaction.recover(++this.recoveries, () => this.readSteering())
     return Effect.flatMap(Effect.interruptible(recovery), (shorter) =>
-      shorter ? this.step() : this.end(this.modelFailed(cause))
+      shorter ? this.step() : this.modelFailed(cause)
     )
   }
 
@@ -263,33 +274,40 @@ export class Turn {
     const { session } = this.options
     const { journal, state } = session
     const { correlationId } = state
-    const batch = new ToolExecutor.Batch(session, calls, before)
+    const batch = new ToolExecutor.Batch(session, calls, before, this.legs)
     if (before === undefined && correlationId !== undefined) {
       journal?.proposed(correlationId, this.steps, content, calls)
     }
     batch.propose()
+    const { only } = batch
+    return only === undefined ? this.useMany(content, batch) : this.useOne(content, batch, only)
+  }
+
+  private useOne(content: Generated["content"], batch: ToolExecutor.Batch, only: ToolCall): Work {
     const done = () => this.used(content, batch)
-    const [only] = calls
-    if (only === undefined || calls.length > 1) {
-      return Effect.matchCauseEffect(Effect.interruptible(batch.runAll()), {
-        onFailure: (cause) => Effect.flatMap(batch.stop(), () => this.broken(content, batch, cause)),
-        onSuccess: done
-      })
+    const tidied = () => Effect.flatMap(batch.after.done(), done)
+    const prepared = (exit: Exit.Exit<ToolExecutor.Prepared>): Work => {
+      if (Exit.isSuccess(exit)) return exit.value === undefined ? tidied() : batch.runOnly(only, exit.value, done)
+      if (!Cause.isInterrupted(exit.cause)) batch.crashed(0, only, exit.cause)
+      else if (!batch.wasCut() || this.legs.isStopped) return this.broken(content, batch, exit.cause)
+      return tidied()
     }
-    return Effect.matchCauseEffect(Effect.interruptible(batch.prepareOnly(only)), {
-      onFailure: (cause) => {
-        if (Cause.isInterrupted(cause)) return this.broken(content, batch, cause)
-        batch.crashed(0, only, cause)
-        return Effect.flatMap(batch.back(), done)
-      },
-      onSuccess: (run) =>
-        run === undefined ? Effect.flatMap(batch.back(), done) : batch.runOnly(only, run, this.legs, done)
-    })
+    return this.legs.section(batch.prepareOnly(only), prepared, () => batch.leave())
+  }
+
+  private useMany(content: Generated["content"], batch: ToolExecutor.Batch): Work {
+    const ran = (exit: Exit.Exit<void>): Work => {
+      if (Exit.isSuccess(exit)) return this.used(content, batch)
+      const goesOn = Cause.isInterrupted(exit.cause) && batch.wasCut() && !this.legs.isStopped
+      if (goesOn) return Effect.flatMap(batch.after.done(), () => this.useMany(content, batch))
+      return Effect.flatMap(batch.stop(), () => this.broken(content, batch, exit.cause))
+    }
+    return this.legs.section(batch.runAll(), ran, () => batch.leave())
   }
 
   private used(content: Generated["content"], batch: ToolExecutor.Batch): Work {
     const { journal } = this.options.session
-    const broken = this.afterResults(this.settle(content, batch))
+    const broken = this.settle(content, batch)
     const next = (end: TurnEnd | undefined) => (end === undefined ? this.step() : this.end(end))
     if (this.legs.isStopped || journal === undefined) return next(this.legs.isStopped ? undefined : broken)
     // Who cannot write down what was done does not go on.
@@ -304,32 +322,17 @@ export class Turn {
     cause: Cause.Cause<never>
   ): Effect.Effect<never> {
     this.settle(content, batch)
-    return Effect.failCause(cause)
+    return Effect.zipRight(batch.after.done(), Effect.failCause(cause))
   }
 
-  private settle(content: Generated["content"], batch: ToolExecutor.Batch): ReadonlyArray<ToolResult> {
+  /** Yields how the turn ends when the same comes again and again. */
+  private settle(content: Generated["content"], batch: ToolExecutor.Batch): TurnEnd | undefined {
     const { history, journal, state } = this.options.session
     const results = batch.results()
     history.appendAssistant(content)
     history.appendResults(results)
     if (state.correlationId !== undefined) journal?.completed(state.correlationId)
-    return results
-  }
-
-  /** The same error again and again means that the model cannot get further. */
-  private afterResults(results: ReadonlyArray<ToolResult>): TurnEnd | undefined {
-    const { limits, redactor } = this.options.session
-    for (const { name, outcome, result } of results) {
-      const error =
-        outcome === "succeeded" || outcome === "cancelled" ? undefined : `${name}: ${JSON.stringify(result)}`
-      this.identicalErrors = error !== undefined && error === this.lastError ? this.identicalErrors + 1 : 1
-      this.lastError = error
-      if (error !== undefined && this.identicalErrors >= limits.identicalErrors) {
-        const repeated = `The same tool error came ${this.identicalErrors} times in a row: ${error}`
-        return Failed({ error: redactor.text(repeated), steps: this.steps })
-      }
-    }
-    return undefined
+    return this.repetition.endAfter({ calls: batch.calls, results, isRefused: batch.isRefused }, this.steps)
   }
 
   /** Before this end: compacts if that is due. Who stops it then does not undo the turn, which has all it wanted. */
@@ -351,18 +354,25 @@ export class Turn {
 
   /** A leg did not end by itself. */
   private failed(cause: Cause.Cause<never>): void {
-    const { session, stop } = this.options
-    if (Cause.isInterrupted(cause)) stop.end ??= stopped(stop, this.steps)
-    else
-      stop.end ??= Failed({ error: session.redactor.text(`The agent crashed: ${messageOf(cause)}`), steps: this.steps })
+    const { stop } = this.options
+    if (Cause.isInterrupted(cause)) {
+      stop.end ??= stopped(stop, this.steps)
+      return
+    }
+    this.crash = cause
+    stop.end ??= Failed({ error: Defect.sentence("The agent"), steps: this.steps })
   }
 
-  private modelFailed(cause: Cause.Cause<ModelError>): TurnEnd {
-    const error = Option.match(Cause.failureOption(cause), {
-      onSome: (failure) => failure.message,
-      onNone: () => `The model crashed: ${messageOf(cause)}`
-    })
-    return Failed({ error: this.options.session.redactor.text(error), steps: this.steps })
+  private modelFailed(cause: Cause.Cause<ModelError>): Work {
+    const { origin, redactor } = this.options.session
+    const { steps } = this
+    const failure = Cause.failureOption(cause)
+    if (Option.isSome(failure)) return this.end(Failed({ error: redactor.text(failure.value.message), steps }))
+    const model = this.options.session.model().id
+    const place = { session: origin.sessionId, agent: origin.agent, model }
+    return Effect.flatMap(Defect.log("The model", cause, redactor, place), () =>
+      this.end(Failed({ error: Defect.sentence("The model"), steps }))
+    )
   }
 
   private lastText(): string {
@@ -382,8 +392,3 @@ const stopped = ({ reason }: StopSignal, steps: number): TurnEnd =>
   reason !== undefined && "halt" in reason
     ? Halted({ detail: reason.halt, steps })
     : Cancelled({ reason: reason?.cancel ?? "shutdown", steps })
-
-const messageOf = (cause: Cause.Cause<unknown>): string => {
-  const defect = Cause.squash(cause)
-  return defect instanceof Error ? defect.message : String(defect)
-}

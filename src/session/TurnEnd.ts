@@ -13,10 +13,21 @@ export type TurnEnd = Data.TaggedEnum<{
   readonly TurnLimit: { readonly text: string; readonly steps: number }
   /** Nobody was there to answer a question. */
   readonly Halted: { readonly detail: string; readonly steps: number }
+  /** The model wanted the same call again and again that somebody had refused. */
+  readonly Denied: { readonly detail: string; readonly steps: number }
   /** The model or the loop failed; the session stays usable. */
   readonly Failed: { readonly error: string; readonly steps: number }
 }>
-export const { Completed, Cancelled, TurnLimit, Halted, Failed, $is: is, $match: match } = Data.taggedEnum<TurnEnd>()
+export const {
+  Completed,
+  Cancelled,
+  TurnLimit,
+  Halted,
+  Denied,
+  Failed,
+  $is: is,
+  $match: match
+} = Data.taggedEnum<TurnEnd>()
 
 /** What became of words that were handed in but never began a turn. */
 export const neverBegun: TurnEnd = Cancelled({ reason: "shutdown", steps: 0 })
@@ -33,7 +44,7 @@ export const unsaved = (end: TurnEnd, error: string): TurnEnd =>
 export interface Report {
   readonly reason: AgentEvent.EndReason
   readonly steps: number
-  /** Why it was cancelled, halted or failed; not masked. */
+  /** Why it was cancelled, halted, denied or failed; not masked. */
   readonly detail?: string
 }
 
@@ -46,5 +57,6 @@ export const report: (end: TurnEnd) => Report = match({
     detail: `the limit of ${steps} model calls was reached`
   }),
   Halted: ({ detail, steps }): Report => ({ reason: "halted", steps, detail }),
+  Denied: ({ detail, steps }): Report => ({ reason: "denied", steps, detail }),
   Failed: ({ error, steps }): Report => ({ reason: "failed", steps, detail: error })
 })

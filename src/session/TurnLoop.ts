@@ -270,7 +270,7 @@ export class TurnLoop implements Host, Tidying.Loop {
     const run = SessionSpan.turn(session, { input, origin, parent, ended })(turn.run(input, restore))
     return Effect.matchCauseEffect(run, {
       onFailure: (cause) => Effect.flatMap(this.close(), () => Effect.failCause(cause)),
-      onSuccess: () => this.close()
+      onSuccess: () => (turn.crash === undefined ? this.close() : Effect.zipRight(turn.logged, this.close()))
     })
   }
 

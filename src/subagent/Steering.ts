@@ -142,9 +142,10 @@ const cancelCall = (
   toolCallId: string
 ): Effect.Effect<Option.Option<TurnEnd>, ToolCallNotRunning> =>
   Effect.suspend(() => {
-    const running = nodes.flatMap(({ session }) => session.calls.ids.map((id) => ({ id, calls: session.calls })))
-    const unknown = new ToolCallNotRunning({ toolCallId, running: running.map(({ id }) => id) })
-    const found = running.find(({ id }) => id === toolCallId)
-    if (found === undefined) return unknown
-    return Effect.flatMap(found.calls.cancel(found.id), (cancelled) => (cancelled ? Effect.succeedNone : unknown))
+    const running = nodes.flatMap(({ session }) => session.calls.ids)
+    const unknown = new ToolCallNotRunning({ toolCallId, running })
+    const cancelled = Effect.reduce(nodes, false, (found, { session }) =>
+      found ? Effect.succeed(true) : session.calls.cancel(toolCallId)
+    )
+    return Effect.flatMap(cancelled, (found) => (found ? Effect.succeedNone : unknown))
   })

@@ -31,7 +31,8 @@ import type { Authority } from "../permission/PermissionGate.js"
 import * as JournalEntry from "../session/JournalEntry.js"
 import type * as Restored from "../session/Restored.js"
 import * as Session from "../session/Session.js"
-import { defaultLimits, type Limits } from "../session/SessionContext.js"
+import * as SessionLimits from "../session/Limits.js"
+import type { Limits } from "../session/Limits.js"
 import { SessionJournal } from "../session/SessionJournal.js"
 import type { AgentTree, Node } from "./AgentTree.js"
 import type { Envelope } from "./Confines.js"
@@ -260,7 +261,7 @@ const lateTo =
 const limitsAt = (depth: number, { recipe, tree: { shared } }: Options): Partial<Limits> => ({
   ...shared.limits,
   maxSteps: recipe.maxTurns,
-  stopWithin: Duration.times(shared.limits?.stopWithin ?? defaultLimits.stopWithin, 0.9 ** depth)
+  stopWithin: Duration.times(shared.limits?.stopWithin ?? SessionLimits.defaults.stopWithin, 0.9 ** depth)
 })
 
 const createdAs = (

@@ -62,6 +62,7 @@ const errorOf = (end: Turn.TurnEnd): string | undefined => {
     case "TurnLimit":
       return "turn limit"
     case "Halted":
+    case "Denied":
       return end.detail
     case "Failed":
       return end.error

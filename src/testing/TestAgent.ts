@@ -33,6 +33,7 @@ import type { AgentEvent } from "../event/AgentEvent.js"
 import type { Interactor } from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
 import * as ScriptedModel from "../model/ScriptedModel.js"
+import * as Limits from "../session/Limits.js"
 import * as Agent from "../runtime/Agent.js"
 import * as AgentRuntime from "../runtime/AgentRuntime.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
@@ -76,8 +77,8 @@ export const start: Agent.Start<
 > = (options?: Agent.Options) =>
   Effect.gen(function* () {
     const person = yield* TestInteractor.TestInteractor
-    // As in `Agent.start`: only one that is kept may fail.
-    const kept = { events: { capacity: Number.POSITIVE_INFINITY }, ...options } as Agent.Unkept
+    // As in `Agent.start`: a plain one does not fail.
+    const kept = { events: { capacity: Number.POSITIVE_INFINITY }, ...options } as Agent.Plain
     const agent = yield* Agent.start(kept)
     const events: Array<AgentEvent> = []
     const read = Effect.flatMap(agent.events.takeAll, (batch) => {
@@ -128,7 +129,7 @@ export const layerRuntime = <Tools extends Record<string, Tool.Any>>(
   const model = ScriptedModel.layer("agents" in script ? script : { agents: { [rootName]: script } })
   // The runtime is built with them too: its tools hand them on to the children they make.
   return Layer.provideMerge(
-    Layer.provide(AgentRuntime.layer(options), Layer.merge(model, options.files ?? noFiles)),
+    Layer.provide(runtimeOf(options), Layer.merge(model, options.files ?? noFiles)),
     Layer.sync(Id.IdGenerator, Id.sequence)
   )
 }
@@ -151,3 +152,12 @@ const toOptions = (person: TestInteractor.Script | TestInteractor.Options | unde
 const isSteps = (
   person: ReadonlyArray<TestInteractor.Step> | TestInteractor.Options
 ): person is ReadonlyArray<TestInteractor.Step> => Array.isArray(person)
+
+/** A test does not recover from limits that make no sense: that is a mistake in the test. */
+const runtimeOf = <Tools extends Record<string, Tool.Any>>({ limits, ...options }: RuntimeOptions<Tools>) =>
+  Layer.effect(
+    AgentRuntime.AgentRuntime,
+    Effect.flatMap(Effect.orDie(Limits.checked(limits)), (limits) =>
+      Effect.map(AgentRuntime.make(options), (runtime) => ({ ...runtime, limits }))
+    )
+  )

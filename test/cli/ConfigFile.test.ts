@@ -10,7 +10,15 @@ import * as ConfigFile from "../../src/cli/ConfigFile.js"
 import * as Settings from "../../src/cli/Settings.js"
 
 const full = {
-  limits: { max_steps: 1, max_depth: 2, max_children: 3, max_tokens: 4, max_tree_tokens: 5 },
+  limits: {
+    max_steps: 1,
+    calls_per_step: 7,
+    model_silence: 0.5,
+    max_depth: 2,
+    max_children: 3,
+    max_tokens: 4,
+    max_tree_tokens: 5
+  },
   mediator: "agent",
   price_table: { "a/b": { input: 3, output: 15, cached: 0.3 } },
   currency: "EUR",
@@ -49,6 +57,8 @@ describe("config.json", () => {
       const settings = yield* load({ user: full })
       assert.deepStrictEqual(settings.limits, {
         maxSteps: 1,
+        callsPerStep: 7,
+        modelSilence: 500,
         maxDepth: 2,
         maxChildren: 3,
         maxTokens: 4,

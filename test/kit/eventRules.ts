@@ -27,6 +27,8 @@ export const familyViolations = (events: ReadonlyArray<AgentEvent>): ReadonlyArr
   return wrong
 }
 
+const refusals: ReadonlySet<string> = new Set(["denied", "invalid", "cancelled"])
+
 /** Sentences about what is wrong; none for a complete recording. */
 export const violations = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<string> => {
   const wrong: Array<string> = []
@@ -105,6 +107,9 @@ export const violations = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<str
           if (call.resolved !== undefined) complain("resolved before")
           call.resolved = event.granted ? "granted" : "refused"
         }
+        // Whoever was asked was asked before.
+        if (event.requestId !== undefined && !requests.has(event.requestId))
+          complain(`nobody raised ${event.requestId}`)
         break
       case "ToolCallStarted":
         if (call === undefined || call.started || call.ended) complain("no such call waits")
@@ -120,6 +125,10 @@ export const violations = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<str
         if (call === undefined || call.ended) complain("no such call is open")
         else {
           if (event.outcome === "succeeded" && !call.started) complain("succeeded without a start")
+          if (call.resolved === "granted" && event.outcome === "denied") complain("was allowed, and told as denied")
+          if (call.resolved === "refused" && !refusals.has(event.outcome))
+            complain(`was refused, and told as ${event.outcome}`)
+          if (call.resolved === undefined && event.outcome === "denied") complain("denied by nobody")
           if ((event.duration !== undefined) !== call.started && event.outcome !== "cancelled")
             complain("has the wrong duration")
           call.ended = true

@@ -149,7 +149,7 @@ export const runtimeOf = (options: Options) =>
 
 export const start = (options: Options) =>
   Effect.gen(function* () {
-    const runtime = yield* runtimeOf(options)
+    const runtime = yield* Effect.orDie(runtimeOf(options))
     const person = yield* TestInteractor.make(options.person === undefined ? {} : { script: options.person })
     const agent = yield* Effect.provideService(
       Effect.orDie(Agent.startWith(options.interactors ?? [person.interactor], options.agent)),

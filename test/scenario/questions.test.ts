@@ -75,7 +75,7 @@ describe("parallel calls of a child", () => {
                 return Option.none()
               })
           },
-          agent: { limits: { parallelTools: 50 } }
+          agent: { limits: { parallelTools: 50, callsPerStep: 1_000 } }
         })
         yield* family.agent.run("go")
 
@@ -347,7 +347,7 @@ describe("in a tree", () => {
             helper: [calls(question("who am I?")), { text: "ok" }]
           },
           person: { dialogs: "unbounded" },
-          agent: { limits: { parallelTools: count } }
+          agent: { limits: { parallelTools: count, callsPerStep: count } }
         })
         const running = yield* Effect.fork(family.agent.run("go"))
         const asking: Effect.Effect<ReadonlyArray<InteractionRequest>> = Effect.flatMap(

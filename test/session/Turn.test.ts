@@ -203,7 +203,7 @@ describe("limits", () => {
     Effect.gen(function* () {
       const { heard, model } = Kit.replies(same, same, same, same, same, { text: "never said" })
       const kit = yield* Kit.start({ model })
-      const error = 'The same tool error came 5 times in a row: typed: {"code":7,"why":"late"}'
+      const error = 'The same call of typed failed 5 times in a row: {"code":7,"why":"late"}'
       assert.deepStrictEqual(yield* kit.agent.run("go"), { _tag: "Failed", error, steps: 5 } as TurnEnd)
       assert.strictEqual(heard.length, 5)
       assert.deepStrictEqual(yield* kit.wrong, [])
@@ -219,6 +219,37 @@ describe("limits", () => {
       assert.strictEqual((yield* kit.agent.run("go"))._tag, "Failed")
       assert.strictEqual(kit.results().length, 2)
       assert.strictEqual((yield* kit.agent.run("again"))._tag, "Completed", "the next turn counts anew")
+    })
+  )
+
+  it.scoped("the same call with five different errors ends it too, and five calls with the same error do not", () =>
+    Effect.gen(function* () {
+      let times = 0
+      const worker: Kit.Worker = () => Effect.die(new Error(`number ${++times}`))
+      const again = Array.from({ length: 5 }, () => ({ tools: [work("a")] }))
+      const failed = yield* Kit.start({ model: [...again, { text: "never said" }], worker })
+      assert.strictEqual((yield* failed.agent.run("go"))._tag, "Failed")
+      const others = ["a", "b", "c", "d", "e", "f"].map((name) => ({ tools: [work(name)] }))
+      const other = yield* Kit.start({ model: [...others, { text: "done" }], worker })
+      assert.strictEqual((yield* other.agent.run("go"))._tag, "Completed")
+    })
+  )
+
+  it.scoped("what a person denies is no error: many commands may be denied, the same one five times", () =>
+    Effect.gen(function* () {
+      const names = ["a", "b", "c", "d", "e", "f", "g"]
+      const denied = { runtime: { policy: ask }, person: () => "n" } as const
+      const many = yield* Kit.start({ model: [...names.map((name) => ({ tools: [work(name)] })), {}], ...denied })
+      assert.strictEqual((yield* many.agent.run("go"))._tag, "Failed", "the empty answer at its end")
+      assert.strictEqual((yield* many.of("ToolCallEnded")).length, names.length)
+
+      const steps = names.map((name) => ({ tools: [work("same"), work(name)] }))
+      const one = yield* Kit.start({ model: [...steps, { text: "never said" }], ...denied })
+      const detail = "The same call of work was denied 5 times."
+      assert.deepStrictEqual(yield* one.agent.run("go"), { _tag: "Denied", detail, steps: 5 } as TurnEnd)
+      assert.deepInclude((yield* one.of("TurnEnded"))[0], { reason: "denied", detail })
+      assert.deepStrictEqual(yield* one.wrong, [])
+      assert.strictEqual((yield* one.agent.run("and now"))._tag, "Completed")
     })
   )
 

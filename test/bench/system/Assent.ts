@@ -49,6 +49,7 @@ const runtime = ({ model, count, before, policy = byRule, tools = 1 }: Options) 
     policy,
     limits: { maxSteps: 1_000, parallelTools: 100 }
   }).pipe(
+    Effect.orDie,
     Effect.provide(
       Layer.mergeAll(...Kit.handlers(tools, count, before), Model.layer(model), FileSystem.layerNoop({}), Path.layer)
     ),
@@ -90,7 +91,7 @@ const follow = (agent: Agent.Agent, see: (event: AgentEvent) => void) =>
   )
 
 /** The owner of the agent reads everything, and the agent waits for it. */
-const owned: Agent.Unkept = { events: { whenFull: "wait" } }
+const owned: Agent.Plain = { events: { whenFull: "wait" } }
 
 const completes = (agent: Agent.Agent, text: string) =>
   Effect.flatMap(Effect.orDie(agent.run(text)), (end) => Workload.expect("end", end._tag, "Completed"))
@@ -103,7 +104,7 @@ const whole = (script: Script.Script, count: Workload.Tally, interactor: Interac
     reset(count),
     Effect.scoped(
       Effect.gen(function* () {
-        const agent = yield* Agent.startWith([interactor], owned)
+        const agent = yield* Effect.orDie(Agent.startWith([interactor], owned))
         const reader = yield* follow(agent, (event) => {
           if (event._tag === "ToolCallEnded" && event.outcome === "succeeded") count.events++
         })
@@ -190,7 +191,7 @@ const history = Effect.gen(function* () {
         Effect.gen(function* () {
           yield* reset(count)
           const scope = yield* Scope.make()
-          const agent = yield* Scope.extend(Agent.startWith([nobody], owned), scope)
+          const agent = yield* Scope.extend(Effect.orDie(Agent.startWith([nobody], owned)), scope)
           yield* follow(agent, () => undefined)
           yield* completes(agent, "go")
           return completes(agent, "go on").pipe(
@@ -439,7 +440,7 @@ const delta = Effect.gen(function* () {
     Effect.scoped(
       Effect.gen(function* () {
         let seen = 0
-        const agent = yield* Agent.startWith([nobody], owned)
+        const agent = yield* Effect.orDie(Agent.startWith([nobody], owned))
         const reader = yield* follow(agent, (event) => {
           if (event._tag === "TextDelta") seen += event.text.length
         })

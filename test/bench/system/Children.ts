@@ -90,6 +90,7 @@ const runtime = (size: number, count: Workload.Tally) =>
       timeouts: { permission: 0, clarification: 0 }
     }
   }).pipe(
+    Effect.orDie,
     Effect.provide(
       Layer.mergeAll(
         own.toLayer({

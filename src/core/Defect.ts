@@ -1,0 +1,51 @@
+/**
+ * Crashes of code that is not ours: a handler, a guard, a model, a store. The cause goes to the log, with what it belongs
+ * to; a model and the events get a sentence that says where to look, because nobody knows what a raw message holds.
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import type { Redactor } from "./Redaction.js"
+
+/** What a crash belongs to, for the log. */
+export interface Place {
+  readonly session?: string | undefined
+  readonly agent?: string | undefined
+  readonly tool?: string | undefined
+  readonly call?: string | undefined
+  readonly model?: string | undefined
+}
+
+/** Whether something crashed in there; neither a failure of a known kind nor an interruption. */
+export const isIn = (cause: Cause.Cause<unknown>): boolean => Cause.isDie(cause)
+
+/** What a model, an event and a person get to see of a crash. */
+export const sentence = (what: string): string => `${what} crashed. What went wrong is in the log.`
+
+/** Writes the cause to the log, secrets masked; never fails. */
+export const log = (
+  what: string,
+  cause: Cause.Cause<unknown>,
+  { text }: Pick<Redactor, "text">,
+  place: Place
+): Effect.Effect<void> =>
+  Effect.annotateLogs(
+    Effect.suspend(() => Effect.logError(`${what} crashed`, masked(cause, text))),
+    Object.fromEntries(Object.entries(place).filter(([, value]) => value !== undefined))
+  ).pipe(Effect.catchAllCause(() => Effect.void))
+
+/** As {@link log}, of something that was thrown. */
+export const logThrown = (what: string, thrown: unknown, redactor: Pick<Redactor, "text">, place: Place) =>
+  log(what, Cause.die(thrown), redactor, place)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** One error with the texts of all that is in the cause: a cause of foreign objects cannot be masked. */
+const masked = (cause: Cause.Cause<unknown>, text: Redactor["text"]): Cause.Cause<never> => {
+  const [first] = Cause.prettyErrors(cause)
+  const error = new Error(text(first?.message ?? "unknown"))
+  error.name = first?.name ?? "Error"
+  error.stack = text(Cause.pretty(cause, { renderErrorCause: true }))
+  return Cause.die(error)
+}

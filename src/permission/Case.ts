@@ -1,0 +1,44 @@
+/** One call on its way through the gate: what is known of it so far, and what it comes to. */
+import * as Option from "effect/Option"
+import type { Authority, Proposal } from "./Authority.js"
+import type * as Check from "./Check.js"
+import type * as Guard from "./Guard.js"
+import type { Decision } from "./PermissionState.js"
+import { denied, type Allowed, type Resolution, type Verdict } from "./Verdict.js"
+
+/** Edited arguments make a new one. */
+export interface Case extends Proposal {
+  readonly authority: Authority | undefined
+  readonly edited: boolean
+  /** Shown with the next question. */
+  readonly warnings: ReadonlyArray<string>
+  /** What the guards want to be asked about it. */
+  readonly own: Guard.Ask | undefined
+  readonly edits: number
+  /** The call has to wait before it runs, and the guards look at it once more after that. */
+  readonly held: boolean
+  /** Shared by all rounds of a call. */
+  readonly check: Check.Check
+}
+
+export const noWarnings: ReadonlyArray<string> = []
+
+/** What a rule says of a call whose arguments somebody is editing. */
+export const askAgain: Decision = { decision: "ask", method: "default", rule: "the arguments are being edited" }
+
+/** What a rule says of a call that a guard wants to be asked about. */
+export const ownQuestion: Decision = { decision: "ask", method: "default", rule: "a guard wants it asked" }
+
+export const allowOnce = { decision: "allow", scope: "once" } as const
+
+/** Whether that ends the call's way through the gate. */
+export const decides = (now: Case, known: Option.Option<Resolution>): known is Option.Some<Resolution> =>
+  Option.isSome(known) && (now.own === undefined || !known.value.granted)
+
+export const allowedOf = ({ call, edited, own, params }: Case): Allowed => {
+  const allowed = { _tag: "Allowed", params, encoded: call.params, edited } as const
+  return own === undefined ? allowed : { ...allowed, answered: own }
+}
+
+export const verdictOf = (now: Case, resolution: Resolution): Verdict =>
+  resolution.granted ? allowedOf(now) : denied(resolution)

@@ -1,0 +1,68 @@
+/**
+ * Calls of one step that are allowed and wait for room to run: more were proposed than may run at once.
+ *
+ * ```
+ *  held ──room──► last look ──► runs, or refused
+ *    └─ stopped ──► broken off: it never ran
+ * ```
+ */
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Patience from "../core/Patience.js"
+import type { Pending, Verdict } from "../permission/PermissionGate.js"
+
+export class HeldCalls {
+  /** By the call's index. */
+  private readonly pending = new Map<number, Pending>()
+  private readonly permits: Effect.Semaphore
+
+  constructor(atOnce: number) {
+    this.permits = Effect.unsafeMakeSemaphore(atOnce)
+  }
+
+  /** Whether some have not been settled. */
+  get isWaiting(): boolean {
+    return this.pending.size > 0
+  }
+
+  hold(index: number, pending: Pending): void {
+    this.pending.set(index, pending)
+  }
+
+  /** Runs it once there is room. One that is interrupted before does not run. */
+  admit(index: number, run: () => Effect.Effect<void>): Effect.Effect<void> {
+    const brokenOff = Effect.suspend(() => this.pending.get(index)?.breakOff ?? Effect.void)
+    return Effect.onInterrupt(this.permits.withPermits(1)(Effect.suspend(run)), () => brokenOff)
+  }
+
+  /** The last look. */
+  settle(index: number, then: (verdict: Verdict) => Effect.Effect<void>): Effect.Effect<void> {
+    const pending = this.pending.get(index)
+    if (pending === undefined) return Effect.void
+    return Effect.flatMap(pending.settle, (verdict) => {
+      this.pending.delete(index)
+      return then(verdict)
+    })
+  }
+
+  /** Whoever looks at it does not stop: it counts as broken off. */
+  leave(index: number): void {
+    this.pending.get(index)?.leave()
+    this.pending.delete(index)
+  }
+
+  /** None of them runs any more. */
+  breakOff(patience: Duration.DurationInput): Effect.Effect<void> {
+    if (!this.isWaiting) return Effect.void
+    const pending = [...this.pending.values()]
+    const all = Effect.forEach(pending, ({ breakOff }) => breakOff, { discard: true })
+    return Effect.flatMap(Effect.forkDaemon(all), (fiber) =>
+      Effect.map(
+        Patience.wait((done) => fiber.addObserver(done), patience),
+        (isOver) => {
+          if (!isOver) for (const { leave } of pending) leave()
+        }
+      )
+    )
+  }
+}
