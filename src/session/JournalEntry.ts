@@ -128,7 +128,12 @@ export const JournalEntry = Schema.Union(
   Schema.TaggedStruct("MessageWithdrawn", { messageId: MessageId }),
   // tasks of a child
   /** The words are a task: whoever gave it is told its end, by the result of a call of the parent's, else by a message. */
-  Schema.TaggedStruct("TaskGiven", { messageId: MessageId, toolCallId: Schema.optional(ToolCallId) }),
+  Schema.TaggedStruct("TaskGiven", {
+    messageId: MessageId,
+    toolCallId: Schema.optional(ToolCallId),
+    /** It was ordered with what does not outlive the process, such as a stage. */
+    bound: Schema.optional(Schema.Literal(true))
+  }),
   /** The message that tells the task's end is filed with the parent. */
   Schema.TaggedStruct("TaskTold", { messageId: MessageId }),
   // turns

@@ -75,6 +75,8 @@ export interface Task {
   /** The call that waits for its end. */
   readonly toolCallId: ToolCall["id"] | undefined
   readonly end: End | undefined
+  /** It was ordered with what ended when its process did. */
+  readonly bound?: true
 }
 
 /** What a model proposed in one step. */
@@ -276,8 +278,8 @@ class Folding {
         this.tasks.delete(entry.messageId)
         return
       case "TaskGiven": {
-        const { messageId, toolCallId } = entry
-        this.tasks.set(messageId, { messageId, toolCallId, end: undefined })
+        const { bound, messageId, toolCallId } = entry
+        this.tasks.set(messageId, { messageId, toolCallId, end: undefined, ...(bound && { bound }) })
         return
       }
       case "TaskTold":

@@ -62,9 +62,17 @@ export class SessionJournal {
     this.journal.note({ _tag: "MessageWithdrawn", messageId })
   }
 
-  /** These words are a task; without a call that waits for it, its end is to be told by a message. */
-  given(messageId: MessageId, toolCallId?: ToolCallId): void {
-    this.journal.note({ _tag: "TaskGiven", messageId, ...(toolCallId === undefined ? {} : { toolCallId }) })
+  /**
+   * These words are a task; without a call that waits for it, its end is to be told by a message. `bound`: it was ordered
+   * with what does not outlive the process.
+   */
+  given(messageId: MessageId, toolCallId: ToolCallId | undefined, bound: boolean): void {
+    this.journal.note({
+      _tag: "TaskGiven",
+      messageId,
+      ...(toolCallId === undefined ? {} : { toolCallId }),
+      ...(bound ? { bound } : {})
+    })
   }
 
   /** In the step in which the parent is told. */

@@ -17,8 +17,8 @@ import * as Origin from "../core/Origin.js"
 import type { Message } from "../inbox/Message.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as Reopened from "../interaction/Reopened.js"
-import * as PermissionGate from "../permission/PermissionGate.js"
 import { Admission, type Host } from "./Admission.js"
+import * as Bound from "./Bound.js"
 import { Legs, type Work } from "./Legs.js"
 import type * as Reopening from "./Reopening.js"
 import * as Restored from "./Restored.js"
@@ -93,7 +93,8 @@ export class TurnLoop implements Host, Tidying.Loop {
     if (this.hasEnded) return Option.none()
     this.busy = true
     const message = this.session.inbox.port(source).unsafeSend(text, { delivery: "queue", id })
-    filed?.(message)
+    if (filed !== undefined) filed(message)
+    else if (authority !== undefined) this.session.journal?.given(message.id, undefined, true)
     return Option.some({ message, ...this.placed({ id: message.id, authority, span }, reason) })
   }
 
@@ -217,6 +218,7 @@ export class TurnLoop implements Host, Tidying.Loop {
       const { correlationId, input, step } = restored.turn
       this.session.state.correlationId = correlationId
       this.current = this.orders.of(input.map((id) => ({ id })))
+      Bound.begin(this.session, this.current, input[0], this.options)
       emit(this.session, { _tag: "TurnStarted", input: Restored.inputOf(restored) })
       const begun = { step, batch: restored.batch, caughtUp: () => this.reopeningOver() }
       const work = this.work([], correlationId, restore, begun)
@@ -238,9 +240,7 @@ export class TurnLoop implements Host, Tidying.Loop {
     const correlationId = this.given.ids.unsafeNext("turn") as CorrelationId
     session.state.correlationId = correlationId
     this.current = this.orders.of(input)
-    const bound = this.current?.authority
-    session.state.bound = bound
-    session.state.authority = bound && PermissionGate.orElse(this.options.authority)(bound)
+    Bound.begin(session, this.current, input[0]?.id, this.options)
     session.history.appendInput(input, { beginsTurn: true })
     session.journal?.taken(input, correlationId, 1)
     TokenBudget.begin(session, input)

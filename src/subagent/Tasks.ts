@@ -66,11 +66,11 @@ export class Tasks {
     const { journal, parent, session } = this.options
     return Effect.flatMap(Origin.current, ({ toolCallId }) => {
       const said = new Said(session)
+      const authority = parent.bound()
       const filed = ({ id }: Message) => {
         said.id = id
-        journal?.given(id, toolCallId)
+        journal?.given(id, toolCallId, authority !== undefined)
       }
-      const authority = parent.bound()
       const end = session.turn(task, { source: "parent", reason: "parent", authority, filed, ended: said.close })
       return this.waited(end, said)
     })
@@ -125,9 +125,9 @@ export class Tasks {
   /** As {@link begin}, at once, from whomever; nothing when the child has ended. */
   give(task: string, source: Source, id?: MessageId): Option.Option<Message> {
     const { journal, parent, session } = this.options
-    const filed = journal && (({ id }: Message) => journal.given(id))
     // A person's words to it are no work of its parent's turn.
     const authority = source === "parent" ? parent.bound() : undefined
+    const filed = journal && (({ id }: Message) => journal.given(id, undefined, authority !== undefined))
     const order = { source, reason: "parent", authority, filed, id } as const
     return Option.map(session.order(task, order), ({ end, giveUp, message }) => {
       this.alone(message.id, { end, giveUp })

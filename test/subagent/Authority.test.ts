@@ -31,9 +31,22 @@ const toolsAt = (family: Family.Family, path: string) =>
     nodes.find(({ origin }) => origin.agent === path)?.session.tools.entries.map(({ name }) => name)
   )
 
+const stageOf = (...allowedTools: ReadonlyArray<string>) =>
+  Stage.make({
+    name: "bound",
+    allowedTools,
+    act: "go",
+    assert: () => Effect.succeed(Stage.ok("")),
+    retryPolicy: { maxAttempts: 1 }
+  })
+
 /** What the first process left when it died while somebody was asked, gone on with by another of other options. */
 const resumed = (
-  before: Family.Options & { readonly dies?: (entry: JournalEntry) => boolean },
+  before: Family.Options & {
+    readonly dies?: (entry: JournalEntry) => boolean
+    /** The tools of the stage that is run, instead of a plain turn. */
+    readonly stage?: ReadonlyArray<string>
+  },
   after: Family.Options
 ) =>
   Effect.gen(function* () {
@@ -59,7 +72,10 @@ const resumed = (
       }
     }
     const family = yield* Scope.extend(Family.start({ ...before, agent: { ...before.agent, persistence } }), dying)
-    const running = yield* Effect.forkDaemon(family.agent.run("go"))
+    const { agent } = family
+    const work: Effect.Effect<unknown, unknown> =
+      before.stage === undefined ? agent.run("go") : Stage.run(agent, stageOf(...before.stage))
+    const running = yield* Effect.forkDaemon(work)
     yield* settle
     yield* settle
     const had = (yield* toolsAt(family, "main/helper")) ?? []
@@ -214,16 +230,8 @@ describe("a subagent", () => {
 })
 
 describe("a subagent in a stage", () => {
-  const stage = (...allowedTools: ReadonlyArray<string>) =>
-    Stage.make({
-      name: "bound",
-      allowedTools,
-      act: "go",
-      assert: () => Effect.succeed(Stage.ok("")),
-      retryPolicy: { maxAttempts: 1 }
-    })
   const run = (family: Family.Family, ...allowedTools: ReadonlyArray<string>) =>
-    Stage.run(family.agent, stage(...allowedTools))
+    Stage.run(family.agent, stageOf(...allowedTools))
   const script = {
     main: [calls(delegate("helper")), { text: "done" }],
     helper: [work("a"), calls(delegate("nested")), { text: "ok" }],
@@ -400,6 +408,39 @@ describe("a subagent that goes on after a restart", () => {
         Family.ofTag(yield* after.events, "AgentCreated").map(({ agent }) => agent),
         ["main", "main/helper", "main/helper/nested"]
       )
+    })
+  )
+
+  it.scoped("and was at work in a stage uses nothing any more, nor does the turn that was the stage's", () =>
+    Effect.gen(function* () {
+      const script = {
+        main: [calls(delegate("helper")), work("main"), { text: "done" }],
+        helper: [work("a"), work("b"), { text: "ok" }]
+      }
+      const runtime = { policy: PermissionFile.policy({ defaultPolicy: "allow" }) }
+      const auto = { profiles: [profile("helper", { autoApproved: true })] }
+      const { after, before } = yield* resumed(
+        { script, runtime, subagents: auto, stage: ["delegate"] },
+        { script, runtime, subagents: auto, person: () => "approve" }
+      )
+      assert.deepStrictEqual(Family.shown(yield* before.person.shown), ["main/helper: grantStageTool"])
+      const end = Family.some(yield* after.agent.awaitIdle)
+      assert.strictEqual(end?._tag, "Completed")
+      assert.deepStrictEqual(after.worked, [])
+      assert.deepStrictEqual(yield* after.person.shown, [])
+      assert.deepStrictEqual(
+        Family.ofTag(yield* after.events, "PermissionResolved").map(({ agent, granted, tool }) => [
+          agent,
+          tool,
+          granted
+        ]),
+        [
+          ["main/helper", "work", false],
+          ["main/helper", "work", false],
+          ["main", "work", false]
+        ]
+      )
+      assert.strictEqual((yield* after.agent.run("and now"))._tag, "Completed", "what comes after is free of it")
     })
   )
 
