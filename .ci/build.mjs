@@ -1,5 +1,5 @@
 /**
- * Bundles a program: `node .ci/build.mjs bin | bench | soak`. Says nothing unless something is wrong.
+ * Bundles a program: `node .ci/build.mjs bin | bench | soak | soak-shell`. Says nothing unless something is wrong.
  *
  * The command line becomes scripts in pieces, not modules: `src/cli/start.ts` loads them together with what V8 compiled
  * before, which takes a third off the start. Each piece is a function of what CommonJS gives it.
@@ -40,7 +40,8 @@ const programs = {
     await writeFile("dist/bin/package.json", "{}\n")
   },
   bench: () => module("test/bench/main.ts", "bench"),
-  soak: () => module("test/soak/main.ts", "soak")
+  soak: () => module("test/soak/main.ts", "soak"),
+  "soak-shell": () => module("test/soak/shell.ts", "soak-shell")
 }
 
 const program = programs[process.argv[2]]
