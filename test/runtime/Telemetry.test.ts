@@ -262,7 +262,7 @@ describe("Telemetry", () => {
       const asked: Array<string> = []
       const redirecting = createServer((request, response) => {
         asked.push(String(request.headers.authorization))
-        response.writeHead(307, { location: `${elsewhere.url}/v1/traces` }).end()
+        response.writeHead(302, { location: `${elsewhere.url}/v1/traces` }).end()
       })
       yield* Effect.acquireRelease(
         Effect.async<void>((resume) => void redirecting.listen(0, "127.0.0.1", () => resume(Effect.void))),
