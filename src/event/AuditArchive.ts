@@ -17,6 +17,7 @@ import * as Option from "effect/Option"
 import { SessionId } from "../core/Id.js"
 import { AuditBroken } from "./AuditBroken.js"
 import * as AuditChain from "./AuditChain.js"
+import type { AuditRecord } from "./AuditRecord.js"
 
 export interface Archive {
   /** Of the trails, absolute. */
@@ -66,6 +67,69 @@ export const verifySession = (
 ): Effect.Effect<AuditChain.Chain, AuditBroken, FileSystem.FileSystem | Path.Path> =>
   Effect.flatMap(Path.Path, (path) => verify(files(path, archive, sessionId), key))
 
+/** A trail that verifies, without its records. */
+export interface Verified extends AuditChain.Summary {
+  /** What later processes found when they went on with it, where that was not as it should be; the first hundred. */
+  readonly reopened: ReadonlyArray<Extract<AuditRecord, { readonly _tag: "Reopened" }>>
+}
+
+/** As {@link verifySession}, in memory that does not grow with the trail. */
+export const verifyStreamed = (
+  archive: Archive,
+  sessionId: SessionId,
+  key?: AuditChain.Key
+): Effect.Effect<Verified, AuditBroken, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function* () {
+    const of = files(yield* Path.Path, archive, sessionId)
+    let head = yield* readIfThere(of.head)
+    for (let attempt = 1; ; attempt++) {
+      const reopened: Array<Verified["reopened"][number]> = []
+      const follower = new AuditChain.Follower(of, key, AuditChain.sealedCount(head))
+      let lines = 0
+      const torn = yield* eachLine(of.trail, (line) =>
+        Either.map(follower.take(AuditChain.lineOf(line)), (record) => {
+          lines++
+          if (record._tag !== "Reopened" || (record.unsealed === 0 && record.torn === 0)) return
+          if (reopened.length < 100) reopened.push(record)
+        })
+      )
+      const after = yield* readIfThere(of.head)
+      if (attempt < maxReads && !isSame(head, after)) {
+        head = after
+        continue
+      }
+      const chain = lines === 0 || torn === undefined ? undefined : yield* follower.end(torn)
+      const trail = torn === undefined ? undefined : { torn, chain }
+      return { ...(yield* AuditChain.judge({ files: of, head, trail }, key)), reopened }
+    }
+  })
+
+/** What a trail looks like from the outside, unverified: how many lines, and its first and last record. */
+export interface Extent {
+  readonly lines: number
+  readonly first: AuditRecord | undefined
+  readonly last: AuditRecord | undefined
+}
+
+/** Absent when there is no trail. In memory that does not grow with it. */
+export const extent = (
+  archive: Archive,
+  sessionId: SessionId
+): Effect.Effect<Extent | undefined, AuditBroken, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function* () {
+    let lines = 0
+    let first: Uint8Array | undefined
+    let last: Uint8Array | undefined
+    const torn = yield* eachLine(files(yield* Path.Path, archive, sessionId).trail, (line) => {
+      lines++
+      first ??= line.slice()
+      last = keep(last, line)
+      return Either.void
+    })
+    const peek = (line: Uint8Array | undefined) => line && AuditChain.peekLine(AuditChain.lineOf(line))
+    return torn === undefined ? undefined : { lines, first: peek(first), last: peek(last) }
+  })
+
 /**
  * The root sessions that have a trail in the directory, and those whose head says that they had one, in order of their
  * names.
@@ -93,6 +157,72 @@ export const sessions = (
 // -----------------------------------------------------------------------------------------------------------------
 
 const maxReads = 5
+/** Bytes that are read at once, and of the longest line: no record of ours comes near. */
+const chunk = 65_536
+const longestLine = 8_000_000
+
+/**
+ * Hands over each whole line, without its end, which is there until it returns. Yields how many bytes follow the last one;
+ * nothing when there is no such file.
+ */
+const eachLine = (
+  file: string,
+  take: (line: Uint8Array) => Either.Either<void, AuditBroken>
+): Effect.Effect<number | undefined, AuditBroken, FileSystem.FileSystem> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const handle = yield* fs.open(file, { flag: "r" })
+      // One for all reads: what is thrown away counts until somebody collects it.
+      const buffer = new Uint8Array(chunk)
+      let held: Array<Uint8Array> = []
+      let length = 0
+      for (;;) {
+        const size = Number(yield* handle.read(buffer))
+        if (size === 0) return length
+        let from = 0
+        for (let end = buffer.indexOf(lineEnd); end >= 0 && end < size; end = buffer.indexOf(lineEnd, from)) {
+          const piece = buffer.subarray(from, end)
+          // What is longer is no record: there is no need to have all of it.
+          const isLong = length + piece.length > longestLine
+          yield* take(isLong ? noLine : held.length === 0 ? piece : joined([...held, piece]))
+          held = []
+          length = 0
+          from = end + 1
+        }
+        length += size - from
+        if (length > longestLine) held = []
+        else if (size > from) held.push(buffer.slice(from, size))
+      }
+    })
+  ).pipe(
+    Effect.catchTags({
+      BadArgument: (error) => inaccessible(file)(error),
+      SystemError: (error) => (isNotFound(error) ? Effect.succeed(undefined) : inaccessible(file)(error))
+    })
+  )
+
+const lineEnd = 10
+/** No text of any encoding. */
+const noLine = Uint8Array.of(0xff)
+
+/** A copy, in the same memory when there is room. */
+const keep = (before: Uint8Array | undefined, line: Uint8Array): Uint8Array => {
+  const room = before !== undefined && before.buffer.byteLength >= line.length ? before.buffer : undefined
+  const copy = new Uint8Array(room ?? new ArrayBuffer(line.length * 2), 0, line.length)
+  copy.set(line)
+  return copy
+}
+
+const joined = (pieces: ReadonlyArray<Uint8Array>): Uint8Array => {
+  const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0))
+  let at = 0
+  for (const piece of pieces) {
+    whole.set(piece, at)
+    at += piece.length
+  }
+  return whole
+}
 
 const isSame = (a: Uint8Array | undefined, b: Uint8Array | undefined): boolean =>
   a === b || (a !== undefined && a.length === b?.length && a.every((byte, index) => byte === b[index]))

@@ -30,14 +30,20 @@ export interface Link {
   readonly hash: string
 }
 
-/** The records of a trail that chain from the first one on. */
-export interface Chain {
+/** What is known of a trail whose records chain from the first one on. */
+export interface Summary {
   readonly sessionId: SessionId
   readonly keyed: boolean
-  readonly records: ReadonlyArray<AuditRecord.AuditRecord>
   readonly last: Link
+  /** Hash of the record that its head names; absent when it has none of that number. */
+  readonly sealed: string | undefined
   /** Bytes after the last whole line: a record whose writing was interrupted. */
   readonly torn: number
+}
+
+/** With the records themselves. */
+export interface Chain extends Summary {
+  readonly records: ReadonlyArray<AuditRecord.AuditRecord>
 }
 
 /** What is known about a trail outside it. */
@@ -103,44 +109,63 @@ export interface Files {
 }
 
 /** Follows the chain from the first record to the last. */
-export const follow = (files: Files, trail: Uint8Array, key?: Key): Either.Either<Chain, AuditBroken> =>
+export const follow = (files: Files, trail: Uint8Array, key?: Key, sealAt = 0): Either.Either<Chain, AuditBroken> =>
   Either.gen(function* () {
-    const file = files.trail
-    const { lines, torn } = split(trail)
     const records: Array<AuditRecord.AuditRecord> = []
-    let last = start
-    for (const line of lines) {
-      const seq = last.seq + 1
-      const broken = (problem: AuditBroken["problem"], found?: number) =>
-        Either.left(new AuditBroken({ file, problem, record: seq, found }))
-      const parsed = parse(line)
-      if (parsed === undefined) return yield* broken("unreadable")
-      // The first record says whether there is a key at all, without which no hash can be checked.
-      const keyProblem = seq === 1 ? keyProblemOf(parsed.members, key) : undefined
-      if (keyProblem !== undefined) return yield* broken(keyProblem)
-      const hash = hashOf(parsed.body, key)
-      if (line.text !== sealedText(parsed.body, "hash", hash)) return yield* broken("changed")
-      const record = decodeRecord(parsed.members)
-      if (Either.isLeft(record)) return yield* broken("unknown")
-      const { _tag, prev, seq: found } = record.right
-      if (found !== seq) return yield* broken("misplaced", found)
-      if (prev !== last.hash) return yield* broken("unlinked")
-      if ((seq === 1) !== (_tag === "Opened")) return yield* broken("unknown")
-      records.push(record.right)
-      last = { seq, hash }
-    }
-    const [opened] = records
-    if (opened === undefined || opened._tag !== "Opened") {
-      return yield* Either.left(new AuditBroken({ file, problem: "unreadable", record: 1, torn }))
-    }
-    if (opened.version !== AuditRecord.version) {
-      return yield* Either.left(new AuditBroken({ file, problem: "version", record: 1, found: opened.version }))
-    }
-    if (opened.sessionId !== (files.sessionId ?? opened.sessionId)) {
-      return yield* Either.left(new AuditBroken({ file, problem: "foreign", record: 1 }))
-    }
-    return { sessionId: opened.sessionId, keyed: opened.key !== undefined, records, last, torn }
+    const follower = new Follower(files, key, sealAt)
+    const { lines, torn } = split(trail)
+    for (const line of lines) records.push(yield* follower.take(line))
+    return { ...(yield* follower.end(torn)), records }
   })
+
+/** Follows a chain line by line, so that a trail need not be in memory. */
+export class Follower {
+  private last = start
+  private sealed: string | undefined
+  private opened: Extract<AuditRecord.AuditRecord, { readonly _tag: "Opened" }> | undefined
+
+  /** `sealAt`: the number of the record whose hash the head must have. */
+  constructor(
+    private readonly files: Files,
+    private readonly key: Key | undefined,
+    private readonly sealAt: number
+  ) {}
+
+  take(line: Line): Either.Either<AuditRecord.AuditRecord, AuditBroken> {
+    const seq = this.last.seq + 1
+    const broken = (problem: AuditBroken["problem"], found?: number) =>
+      Either.left(new AuditBroken({ file: this.files.trail, problem, record: seq, found }))
+    const parsed = parse(line)
+    if (parsed === undefined) return broken("unreadable")
+    // The first record says whether there is a key at all, without which no hash can be checked.
+    const keyProblem = seq === 1 ? keyProblemOf(parsed.members, this.key) : undefined
+    if (keyProblem !== undefined) return broken(keyProblem)
+    const hash = hashOf(parsed.body, this.key)
+    if (line.text !== sealedText(parsed.body, "hash", hash)) return broken("changed")
+    const record = decodeRecord(parsed.members)
+    if (Either.isLeft(record)) return broken("unknown")
+    const { _tag, prev, seq: found } = record.right
+    if (found !== seq) return broken("misplaced", found)
+    if (prev !== this.last.hash) return broken("unlinked")
+    if ((seq === 1) !== (_tag === "Opened")) return broken("unknown")
+    if (record.right._tag === "Opened") this.opened = record.right
+    if (seq === this.sealAt) this.sealed = hash
+    this.last = { seq, hash }
+    return Either.right(record.right)
+  }
+
+  /** After the last whole line; `torn` bytes follow it. */
+  end(torn: number): Either.Either<Summary, AuditBroken> {
+    const { files, last, opened } = this
+    const broken = (fields: Omit<ConstructorParameters<typeof AuditBroken>[0], "file">) =>
+      Either.left(new AuditBroken({ file: files.trail, record: 1, ...fields }))
+    if (opened === undefined) return broken({ problem: "unreadable", torn })
+    if (opened.version !== AuditRecord.version) return broken({ problem: "version", found: opened.version })
+    if (opened.sessionId !== (files.sessionId ?? opened.sessionId)) return broken({ problem: "foreign" })
+    const sealed = this.sealAt === 0 ? start.hash : this.sealed
+    return Either.right({ sessionId: opened.sessionId, keyed: opened.key !== undefined, last, sealed, torn })
+  }
+}
 
 /** Reads a head; fails when it is not what was written, to the byte. */
 export const readHead = (file: string, head: Uint8Array, key?: Key): Either.Either<Head, AuditBroken> => {
@@ -162,27 +187,51 @@ export interface Evidence {
 }
 
 /** Checks every record, the head, and that they belong together. Whatever is not exactly as written is found. */
-export const check = ({ files, head, trail }: Evidence, key?: Key): Either.Either<Chain, AuditBroken> =>
+export const check = ({ files, head, trail }: Evidence, key?: Key): Either.Either<Chain, AuditBroken> => {
+  if (trail === undefined || !trail.includes(lineEnd)) {
+    return Either.map(judge({ files, head, trail: trail && { torn: trail.length, chain: undefined } }, key), noRecords)
+  }
+  return Either.flatMap(follow(files, trail, key, sealedCount(head)), (chain) =>
+    Either.map(judge({ files, head, trail: { torn: chain.torn, chain } }, key), () => chain)
+  )
+}
+
+/** A trail that was followed to its end. */
+export interface Followed {
+  readonly files: Files
+  /** Absent when there is no such file. */
+  readonly head: Uint8Array | undefined
+  /** Absent when there is no such file. Its chain is absent when it has no whole line. */
+  readonly trail: { readonly torn: number; readonly chain: Summary | undefined } | undefined
+}
+
+/** How many records a head says were sealed, unverified: where to look for the hash that it names. */
+export const sealedCount = (head: Uint8Array | undefined): number => (head && peekHead(head)?.count) ?? 0
+
+/** Whether a trail that holds together is the one that its head was made for. */
+export const judge = ({ files, head, trail }: Followed, key?: Key): Either.Either<Summary, AuditBroken> =>
   Either.gen(function* () {
     if (head === undefined) {
-      if (trail !== undefined) yield* follow(files, trail, key)
-      const { file, problem } =
+      const { file, ...problem } =
         trail === undefined
           ? ({ file: files.trail, problem: "missing" } as const)
-          : ({ file: files.head, problem: "headMissing" } as const)
-      return yield* Either.left(new AuditBroken({ file, problem }))
+          : trail.chain === undefined
+            ? ({ file: files.trail, problem: "unreadable", record: 1, torn: trail.torn } as const)
+            : ({ file: files.head, problem: "headMissing" } as const)
+      return yield* Either.left(new AuditBroken({ file, ...problem }))
     }
-    if (trail !== undefined && trail.includes(lineEnd)) {
-      const chain = yield* follow(files, trail, key)
-      return yield* compare(files.trail, chain, yield* readHead(files.head, head, key))
+    if (trail?.chain !== undefined) {
+      return yield* compare(files.trail, trail.chain, yield* readHead(files.head, head, key))
     }
     // Nothing was written yet, or nothing was written whole, or it is gone.
     const { count, sessionId } = yield* readHead(files.head, head, key)
-    const torn = trail?.length ?? 0
+    const torn = trail?.torn ?? 0
     if (sessionId !== (files.sessionId ?? sessionId)) {
       return yield* Either.left(new AuditBroken({ file: files.head, problem: "foreign" }))
     }
-    if (count === 0 && torn === 0) return { sessionId, keyed: key !== undefined, records: [], last: start, torn }
+    if (count === 0 && torn === 0) {
+      return { sessionId, keyed: key !== undefined, last: start, sealed: start.hash, torn }
+    }
     const broken = new AuditBroken({
       file: files.trail,
       problem: count === 0 ? "unsealed" : trail === undefined ? "missing" : "cut",
@@ -221,10 +270,13 @@ export const recover = (evidence: Evidence, key?: Key): Either.Either<Recovery, 
 
 /** What stands in each line of a trail, unverified; undefined where it is no record. */
 export const peek = (trail: Uint8Array): ReadonlyArray<AuditRecord.AuditRecord | undefined> =>
-  split(trail).lines.map((line) => {
-    const parsed = parse(line)
-    return parsed === undefined ? undefined : Either.getOrUndefined(decodeRecord(parsed.members))
-  })
+  split(trail).lines.map(peekLine)
+
+/** What stands in a line, unverified; undefined when it is no record. */
+export const peekLine = (line: Line): AuditRecord.AuditRecord | undefined => {
+  const parsed = parse(line)
+  return parsed === undefined ? undefined : Either.getOrUndefined(decodeRecord(parsed.members))
+}
 
 /** What a head says, unverified; undefined when it is none. */
 export const peekHead = (head: Uint8Array): Head | undefined => {
@@ -237,7 +289,7 @@ export const peekHead = (head: Uint8Array): Head | undefined => {
 // -----------------------------------------------------------------------------------------------------------------
 
 /** Whether the chain is the one that the head was made for, no record less and none more. */
-const compare = (file: string, chain: Chain, head: Head): Either.Either<Chain, AuditBroken> => {
+const compare = (file: string, chain: Summary, head: Head): Either.Either<Summary, AuditBroken> => {
   const { count, hash, sessionId } = head
   const broken = (fields: Omit<ConstructorParameters<typeof AuditBroken>[0], "file">) =>
     Either.left(new AuditBroken({ file, ...fields }))
@@ -245,8 +297,7 @@ const compare = (file: string, chain: Chain, head: Head): Either.Either<Chain, A
   if (count > chain.last.seq) {
     return broken({ problem: "cut", record: chain.last.seq + 1, records: count - chain.last.seq })
   }
-  const sealed = count === 0 ? start.hash : chain.records[count - 1]?.hash
-  if (sealed !== hash) return broken({ problem: "replaced", record: count })
+  if (chain.sealed !== hash) return broken({ problem: "replaced", record: count })
   const unsealed = chain.last.seq - count
   return unsealed > 0 || chain.torn > 0
     ? broken({ problem: "unsealed", record: count + 1, records: unsealed, torn: chain.torn })
@@ -262,7 +313,9 @@ const sealedText = (body: string, name: "hash" | "seal", hash: string): string =
 
 const lineEnd = 10
 
-interface Line {
+const noRecords = (summary: Summary): Chain => ({ ...summary, records: [] })
+
+export interface Line {
   /** Undefined when it is not UTF-8. */
   readonly text: string | undefined
 }
@@ -270,13 +323,17 @@ interface Line {
 // A byte order mark and malformed bytes must not read the same as what they stand for.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
+/** A line without its end. */
+export const lineOf = (bytes: Uint8Array): Line => ({
+  text: Either.getOrUndefined(Either.try(() => utf8.decode(bytes)))
+})
+
 /** Whole lines, and how many bytes follow the last line end. */
 const split = (bytes: Uint8Array): { readonly lines: ReadonlyArray<Line>; readonly torn: number } => {
   const lines: Array<Line> = []
   let from = 0
   for (let to = bytes.indexOf(lineEnd); to >= 0; to = bytes.indexOf(lineEnd, from)) {
-    const line = bytes.subarray(from, to)
-    lines.push({ text: Either.getOrUndefined(Either.try(() => utf8.decode(line))) })
+    lines.push(lineOf(bytes.subarray(from, to)))
     from = to + 1
   }
   return { lines, torn: bytes.length - from }

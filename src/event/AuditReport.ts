@@ -13,12 +13,9 @@ export const list = (
   archive: AuditArchive.Archive
 ): Effect.Effect<ReadonlyArray<string>, AuditBroken, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
-    const path = yield* Path.Path
     return yield* Effect.forEach(yield* AuditArchive.sessions(archive), (sessionId) =>
-      Effect.map(AuditArchive.read(AuditArchive.files(path, archive, sessionId)), ({ trail }) =>
-        trail === undefined
-          ? visible(`${sessionId}  gone`)
-          : visible(`${sessionId}  ${summary(AuditChain.peek(trail))}`)
+      Effect.map(AuditArchive.extent(archive, sessionId), (extent) =>
+        visible(`${sessionId}  ${extent === undefined ? "gone" : summary(extent)}`)
       )
     )
   })
@@ -38,19 +35,16 @@ export const show = (
   })
 
 /** What a trail that verifies is, and what its readers should know about it; the first line is the verdict. */
-export const verdict = ({ keyed, records, sessionId }: AuditChain.Chain): ReadonlyArray<string> => [
-  visible(`${sessionId}: ${count(records.length)}, whole and in order${keyed ? ", written with this key" : ""}.`),
-  ...records.flatMap((record) =>
-    record._tag !== "Reopened" || (record.unsealed === 0 && record.torn === 0)
-      ? []
-      : [
-          `  Note: when the session was resumed at record ${record.seq}, ${[
-            ...(record.unsealed === 0 ? [] : [`the ${count(record.unsealed)} before it had not been sealed`]),
-            ...(record.torn === 0 ? [] : [`${record.torn} bytes of a half-written record were cut off`])
-          ].join(" and ")}. A process that died while writing leaves that.${
-            record.unsealed === 0 || keyed ? "" : " So does somebody who added them."
-          }`
-        ]
+export const verdict = ({ keyed, last, reopened, sessionId }: AuditArchive.Verified): ReadonlyArray<string> => [
+  visible(`${sessionId}: ${count(last.seq)}, whole and in order${keyed ? ", written with this key" : ""}.`),
+  ...reopened.map(
+    (record) =>
+      `  Note: when the session was resumed at record ${record.seq}, ${[
+        ...(record.unsealed === 0 ? [] : [`the ${count(record.unsealed)} before it had not been sealed`]),
+        ...(record.torn === 0 ? [] : [`${record.torn} bytes of a half-written record were cut off`])
+      ].join(" and ")}. A process that died while writing leaves that.${
+        record.unsealed === 0 || keyed ? "" : " So does somebody who added them."
+      }`
   )
 ]
 
@@ -92,15 +86,12 @@ const account = (decided: Decided): string => {
     .join("  ")
 }
 
-const summary = (records: ReadonlyArray<AuditRecord | undefined>): string => {
-  const times = records.flatMap((record) =>
-    record === undefined ? [] : [record._tag === "Decided" ? record.answeredAt : record.at]
-  )
-  const [first, last] = [times[0], times.at(-1)]
-  return first === undefined || last === undefined
-    ? count(records.length)
-    : `${count(records.length)}  ${time(first)} to ${time(last)}`
-}
+const summary = ({ first, last, lines }: AuditArchive.Extent): string =>
+  first === undefined || last === undefined
+    ? count(lines)
+    : `${count(lines)}  ${time(timeOf(first))} to ${time(timeOf(last))}`
+
+const timeOf = (record: AuditRecord): number => (record._tag === "Decided" ? record.answeredAt : record.at)
 
 const keyed = (key: string | undefined): string => (key === undefined ? "" : `, with key ${key}`)
 

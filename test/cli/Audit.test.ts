@@ -8,8 +8,14 @@ import type * as Scope from "effect/Scope"
 import * as AuditPlace from "../../src/cli/AuditPlace.js"
 import * as Audit from "../../src/cli/command/Audit.js"
 import * as UserPlace from "../../src/cli/UserPlace.js"
+import { execFileSync, spawnSync } from "node:child_process"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { resolve } from "node:path"
 import type { SessionId } from "../../src/core/Id.js"
+import * as Redaction from "../../src/core/Redaction.js"
 import * as AuditArchive from "../../src/event/AuditArchive.js"
+import * as AuditChain from "../../src/event/AuditChain.js"
+import * as AuditRecord from "../../src/event/AuditRecord.js"
 import * as AuditFile from "../../src/event/AuditFile.js"
 
 afterEach(() => {
@@ -160,6 +166,96 @@ describe("assent audit", () => {
       const shown = yield* audit(at, ["show", "ses_a"])
       assert.strictEqual(shown.code, 0)
       assert.include(shown.stderr, "not verified")
+    })
+  )
+
+  live(
+    "wants a key that is a file, and its owner's alone",
+    Effect.gen(function* () {
+      const at = yield* place
+      yield* at.decide(["ses_a"])
+      const told = (key: string) => Effect.map(audit(at, ["verify"], key), ({ code }) => String(code))
+      const key = yield* at.write("key", "0123456789abcdef\n")
+      for (const mode of [0o640, 0o604, 0o620, 0o602, 0o644, 0o777]) {
+        yield* at.fs.chmod(key, mode)
+        assert.include(yield* told(key), `is not yours alone to read or write. Run: chmod 600 ${key}`)
+      }
+      for (const mode of [0o600, 0o400]) {
+        yield* at.fs.chmod(key, mode)
+        assert.strictEqual(yield* told(key), "1")
+      }
+      execFileSync("mkfifo", [`${at.base}/pipe`])
+      yield* at.fs.symlink("/dev/zero", `${at.base}/zero`)
+      for (const [file, words] of [
+        [`${at.base}/pipe`, "is a named pipe and not a file"],
+        [`${at.base}/zero`, "is a device and not a file"],
+        [at.base, "is a directory and not a file"]
+      ] as const) {
+        assert.include(yield* told(file), words)
+      }
+    })
+  )
+
+  // Only there can a process be asked for the most memory that it had.
+  const measured = existsSync("/proc/self/status") ? live : () => {}
+  measured(
+    "lists and verifies a long trail in little memory",
+    Effect.gen(function* () {
+      const at = yield* place
+      yield* at.decide(["ses_a"])
+      /** The most that a process held whose audit is this. */
+      const peak = (verb: string) => {
+        const report = `${at.base}/peak`
+        writeFileSync(
+          `${at.base}/watch.cjs`,
+          // Not what the system says of resources: to that a child is as large as its parent was.
+          `const fs = require("node:fs")
+          process.on("exit", () => {
+            const [, peak] = /VmHWM:\\s+(\\d+)/.exec(fs.readFileSync("/proc/self/status", "utf8"))
+            fs.writeFileSync(${JSON.stringify(report)}, peak)
+          })`
+        )
+        const env = {
+          PATH: process.env["PATH"] ?? "",
+          ASSENT_CONFIG_DIR: at.configDirectory,
+          ASSENT_STATE_DIR: `${at.base}/state`
+        }
+        const args = ["--require", `${at.base}/watch.cjs`, resolve("dist/bin/assent.js"), "audit", verb]
+        const { status, stdout } = spawnSync(process.execPath, args, { cwd: at.workspace, env, encoding: "utf8" })
+        return { status, stdout, megabytes: Number(readFileSync(report, "utf8")) / 1_000 }
+      }
+      const [list, verify] = [peak("list"), peak("verify")]
+      assert.deepStrictEqual([list.status, verify.status], [0, 0])
+      const { head, trail } = at.files("ses_a")
+      let last = AuditChain.start
+      const lines: Array<string> = []
+      const add = (content: AuditRecord.Content) => {
+        const { line, link } = AuditChain.append(last, content, undefined)
+        last = link
+        lines.push(line)
+      }
+      const sessionId = "ses_a" as SessionId
+      add({ _tag: "Opened", version: AuditRecord.version, sessionId, at: 1 })
+      const decision = { class: "trust", kind: "Confirm", outcome: "granted", agent: "main", answeredAt: 0 } as const
+      const reason = "x".repeat(4_000)
+      const decided = AuditRecord.decided(
+        { ...decision, rootSessionId: sessionId, sessionId, reason },
+        Redaction.shapesOnly
+      )
+      while (lines.length < 27_000) add(decided)
+      yield* at.fs.writeFileString(trail, lines.join(""))
+      const { directory } = at.archive
+      yield* at.fs.writeFileString(
+        head,
+        AuditChain.renderHead({ sessionId, directory, count: last.seq, hash: last.hash }, undefined)
+      )
+      assert.isAbove(Number((yield* at.fs.stat(trail)).size), 110_000_000)
+      const [longList, longVerify] = [peak("list"), peak("verify")]
+      assert.include(longList.stdout, "ses_a  27000 records")
+      assert.strictEqual(longVerify.stdout, "ses_a: 27000 records, whole and in order.\n")
+      assert.isAbove(list.megabytes, 10)
+      assert.isBelow(longList.megabytes - list.megabytes, 60)
+      assert.isBelow(longVerify.megabytes - verify.megabytes, 60)
     })
   )
 

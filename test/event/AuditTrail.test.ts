@@ -110,8 +110,23 @@ const process = (
     )
   )
 
+/** Whole and line by line, which come to the same. */
 const verify = (place: AuditArchive.Archive, withKey?: AuditChain.Key) =>
-  AuditArchive.verifySession(place, root, withKey)
+  Effect.gen(function* () {
+    const whole = yield* Effect.either(AuditArchive.verifySession(place, root, withKey))
+    const streamed = yield* Effect.either(AuditArchive.verifyStreamed(place, root, withKey))
+    if (Either.isLeft(whole) || Either.isLeft(streamed)) assert.deepStrictEqual<unknown>(streamed, whole)
+    else {
+      const { records, ...summary } = whole.right
+      const { reopened, ...others } = streamed.right
+      assert.deepStrictEqual(others, summary)
+      assert.deepStrictEqual<ReadonlyArray<unknown>>(
+        reopened,
+        records.filter((record) => record._tag === "Reopened" && (record.unsealed > 0 || record.torn > 0))
+      )
+    }
+    return yield* whole
+  })
 
 const broken = (place: AuditArchive.Archive, withKey?: AuditChain.Key) =>
   Effect.flatMap(Effect.either(verify(place, withKey)), (verified) =>
@@ -709,7 +724,7 @@ describe("after a crash", () => {
       yield* process(place, [asked(3)])
       const chain = yield* verify(place)
       assert.include(chain.records[3], { _tag: "Reopened", seq: 4, unsealed: 1, torn: 40 })
-      const [verdict, note] = AuditReport.verdict(chain)
+      const [verdict, note] = AuditReport.verdict(yield* AuditArchive.verifyStreamed(place, root))
       assert.include(verdict, "5 records, whole and in order")
       assert.include(note, "at record 4, the 1 record before it had not been sealed and 40 bytes")
     })

@@ -68,7 +68,7 @@ const show = (
 ): Effect.Effect<number, AuditBroken, Platform> =>
   Effect.gen(function* () {
     yield* say(yield* AuditReport.show(archive, sessionId))
-    const verified = yield* Effect.either(AuditArchive.verifySession(archive, sessionId, key))
+    const verified = yield* Effect.either(AuditArchive.verifyStreamed(archive, sessionId, key))
     if (Either.isRight(verified)) return ExitCode.completed
     const { message, problem } = verified.left
     yield* Output.write("stderr", `assent: not verified: ${message}\n`)
@@ -83,7 +83,7 @@ const verify = (
 ): Effect.Effect<number, never, Platform> =>
   Effect.map(
     Effect.forEach(sessions, (sessionId) =>
-      Effect.matchEffect(AuditArchive.verifySession(archive, sessionId, key), {
+      Effect.matchEffect(AuditArchive.verifyStreamed(archive, sessionId, key), {
         onFailure: (broken) => Effect.as(say([`${sessionId}: ${labelOf(broken)}. ${broken.message}`]), false),
         onSuccess: (chain) => Effect.as(say(AuditReport.verdict(chain)), true)
       })
