@@ -67,9 +67,6 @@ export const parse = (text: string): Either.Either<XmlElement, Unparsed> => {
 /** The element as text for a reader: every element on a line of its own, indented by its depth. */
 export const render = (element: XmlElement): string => write(element, "\n")
 
-/** The element as text with nothing added: one line, unless a text in it has several. */
-export const renderLine = (element: XmlElement): string => write(element, "")
-
 /** Removes the characters that XML 1.0 cannot hold in any way: most control characters and halves of surrogate pairs. */
 export const clean = (text: string): string => text.replace(forbidden, "")
 
@@ -82,7 +79,7 @@ export const isBlank = (element: XmlElement): boolean => /^[ \t\r\n]*$/.test(ele
 
 const forbidden = /[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu
 
-/** `line` is what stands before an element: a line end and the indentation, or nothing. */
+/** `line` is what stands before an element: a line end and the indentation. */
 const write = (element: XmlElement, line: string): string => {
   const attributes = [...element.attributes].map(([name, value]) => ` ${name}="${escapeAttribute(value)}"`).join("")
   const open = `<${element.name}${attributes}`
@@ -91,7 +88,7 @@ const write = (element: XmlElement, line: string): string => {
     const text = escapeText(element.text)
     return text === "" ? `${open}/>` : `${open}>${text}${close}`
   }
-  const deeper = line === "" ? "" : `${line}  `
+  const deeper = `${line}  `
   return `${open}>${element.children.map((child) => `${deeper}${write(child, deeper)}`).join("")}${line}${close}`
 }
 

@@ -186,12 +186,12 @@ const profiled = (order: SubagentOrder, name: string, parent: Parent): Either.Ei
 const ofProfile = (profile: SubagentProfile.SubagentProfile, { modelId, tools: own, tree }: Parent): Recipe => {
   const { tools: all, toolsOf } = tree.settings
   const tools = toolsOf(profile, own)
-  const meant = own === all ? tools : toolsOf(profile, all)
+  const meant = own === all ? [] : toolsOf(profile, all).entries
   return {
     name: profile.name,
     profile,
     tools,
-    lacking: meant.entries.flatMap(({ name }) => (tools.get(name) === undefined ? [name] : [])),
+    lacking: meant.flatMap(({ name }) => (tools.get(name) === undefined ? [name] : [])),
     envelope: undefined,
     autoApproved: profile.autoApproved,
     instructions: profile.systemInstructions ?? "",
