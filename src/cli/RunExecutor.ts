@@ -42,7 +42,11 @@ export const run = ({
     const end = yield* ending(agent, task)
     yield* agent.shutdown
     if (shown !== undefined) yield* Fiber.await(shown)
-    const said = report(end, yield* halt)
+    const remarks = screen === undefined ? yield* remarksOf(agent) : []
+    const said = Effect.zipRight(
+      Effect.forEach(remarks, (remark) => Output.write("stderr", `assent: ${remark}\n`), { discard: true }),
+      report(end, yield* halt)
+    )
     const isUndone = end._tag === "Halted" || end._tag === "Cancelled"
     return isUndone ? Effect.zipLeft(said, hint(goOn)) : said
   })
@@ -93,6 +97,15 @@ const follow = (agent: Agent.Agent, screen: Screen, interactive: boolean): Effec
     (Transcript) =>
       Transcript.follow(agent.events, screen, Transcript.make({ color: screen.color, quiet: true }), { interactive })
   )
+
+/** What model calls left out or cut off, for who has seen none of it: of the last events, which nobody has read. */
+const remarksOf = (agent: Agent.Agent): Effect.Effect<ReadonlyArray<string>> =>
+  Effect.map(agent.events.takeAll, (events) => {
+    const remarks = Option.getOrElse(events, () => []).flatMap((event) =>
+      event._tag === "ModelCallEnded" && event.remark !== undefined ? [event.remark] : []
+    )
+    return [...new Set(remarks)]
+  })
 
 /** A person who watches may interject and cancel. */
 const listen = (screen: Screen, agent: Agent.Agent): Effect.Effect<void> =>

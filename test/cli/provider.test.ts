@@ -70,6 +70,44 @@ describe.concurrent("a provider", () => {
     })
   )
 
+  it.scopedLive("that cuts its answer off, or sends what nobody understands, is told on standard error", () =>
+    Effect.gen(function* () {
+      const { at, server, args, env } = yield* setting
+      const cut = chat.events({ text: ["Once upon"] }).map((event) => event.replace('"stop"', '"length"'))
+      const strange = `data: ${JSON.stringify({ object: "hologram" })}\n\n`
+      yield* server.play(ModelServer.eventStream([strange, ...cut]))
+      assert.deepStrictEqual(yield* at.run(["run", ...args, "tell"], { env }), {
+        code: 0,
+        stdout: "Once upon\n",
+        stderr:
+          "assent: The model's answer was cut off at the limit of its length. " +
+          "The provider sent 1 part that Assent does not understand: hologram.\n"
+      })
+      yield* server.play(...replies({ text: ["Fine."] }))
+      const watched = yield* at.run(["run", "--json", ...args, "tell"], { env })
+      assert.notInclude(watched.stdout, "remark")
+    })
+  )
+
+  it.scopedLive("that is not there, redirects, or has credentials in its address ends the program at once", () =>
+    Effect.gen(function* () {
+      const { at, server, args, env } = yield* setting
+      yield* server.play({ status: 307, headers: { location: "https://elsewhere.example/v1" } })
+      const redirected = yield* at.run(["run", ...args, "tell"], { env })
+      assert.strictEqual(redirected.code, 1)
+      assert.include(redirected.stderr, "the server redirects (307: to elsewhere.example)")
+      assert.strictEqual(server.count(), 1)
+      const { url: gone } = yield* Effect.scoped(ModelServer.make)
+      const refused = yield* at.run(["run", "--base-url", gone, ...model, "tell"], { env })
+      assert.strictEqual(refused.code, 1)
+      assert.include(refused.stderr, "nothing listens there")
+      const secret = yield* at.run(["run", "--base-url", "http://me:pass-word@127.0.0.1/v1", ...model, "tell"], { env })
+      assert.strictEqual(secret.code, 2)
+      assert.include(secret.stderr, "user name or a password")
+      assert.notInclude(secret.stderr, "pass-word")
+    })
+  )
+
   it.scopedLive("is found by the variable or the user's file as well as by the flag", () =>
     Effect.gen(function* () {
       const { at, server, env } = yield* setting
