@@ -5,7 +5,7 @@ import { dirname, join, relative, resolve } from "node:path"
 /** Folders by floor; a file imports from its own folder and from lower floors. */
 const floors: ReadonlyArray<ReadonlyArray<string>> = [
   ["core"],
-  ["event", "tool"],
+  ["event", "tool", "sandbox"],
   ["interaction", "model"],
   ["inbox", "channel", "permission"],
   ["bridge"],

@@ -1,0 +1,206 @@
+/**
+ * The sandbox of Linux, by the system's own `bwrap`.
+ *
+ * ```
+ *  we ──control (stdin)──► first process of the namespace ──► the command's shell
+ *     ◄──words (stderr)──                                     (empty stdin; prints to our stdout)
+ * ```
+ *
+ * The first process says that it is there and waits for a word of ours before it begins. Until then the sandbox is being
+ * built by a process that dies with us only from some point on: whoever is killed in between leaves nothing that runs.
+ */
+import * as Command from "@effect/platform/Command"
+import type { PlatformError } from "@effect/platform/Error"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as Bubblewrap from "./Bubblewrap.js"
+import type * as Layout from "./Layout.js"
+import type { Ended, Job, Running } from "./Sandbox.js"
+import * as Surroundings from "./Surroundings.js"
+import * as SystemCalls from "./SystemCalls.js"
+import * as View from "./View.js"
+
+export interface Options {
+  /** The program, absolute. */
+  readonly program: string
+  /** Where the filter of system calls is kept: not seen inside. */
+  readonly directory: string
+}
+
+export interface Ready extends Options {
+  /** The file with the filter. */
+  readonly filter: string
+}
+
+/** Where it is looked for. Never on the search path: a workspace may be on that. */
+export const places = ["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap"]
+
+/** What to do where it is not installed. */
+export const missing =
+  "bubblewrap is not installed: apt-get install bubblewrap, dnf install bubblewrap, apk add bubblewrap or " +
+  "pacman -S bubblewrap."
+
+/** Tries it, and says why commands cannot be confined by it here; nothing when they can. */
+export const obstacle = (platform: Layout.Platform, options: Options): Effect.Effect<string | undefined> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const filter = yield* writeFilter(platform, options)
+      const { mounts } = yield* Surroundings.look(platform.fileSystem, platform.path)
+      const view: View.View = {
+        mounts,
+        roots: [],
+        home: "/home/assent",
+        homeFrom: undefined,
+        network: false,
+        environment: {}
+      }
+      const command = ["/bin/sh", "-c", "exit 0"]
+      const args = Bubblewrap.args({ ...constant, view, directory: "/", environment: {}, command })
+      const child = yield* platform.executor.start(commandOf(options.program, filter, args))
+      const told = yield* Stream.runFold(Stream.decodeText(child.stderr), "", (all, text) => all + text)
+      return (yield* child.exitCode) === 0 ? undefined : explained(told.trim())
+    })
+  ).pipe(Effect.catchAll((error) => Effect.succeed(`bubblewrap cannot be used here: ${error.message}`)))
+
+/** Writes the filter of system calls, if it is not there yet. */
+export const writeFilter = (
+  { fileSystem, path }: Layout.Platform,
+  { directory }: Options
+): Effect.Effect<string, PlatformError> =>
+  Effect.gen(function* () {
+    const file = path.join(directory, "system-calls.bpf")
+    const wanted = SystemCalls.program()
+    const there = yield* Effect.option(fileSystem.readFile(file))
+    if (
+      Option.exists(there, (bytes) => bytes.length === wanted.length && bytes.every((byte, at) => byte === wanted[at]))
+    ) {
+      return file
+    }
+    yield* fileSystem.makeDirectory(directory, { recursive: true, mode: 0o700 })
+    // Beside it first: another process may be starting a command with it.
+    const beside = yield* fileSystem.makeTempFile({ directory, prefix: "filter-" })
+    yield* fileSystem.writeFile(beside, wanted)
+    yield* fileSystem.rename(beside, file)
+    return file
+  })
+
+/** Starts a command in a layout that was entered. Fails with a sentence when there is no process to start. */
+export const start = (
+  { executor, fileSystem }: Layout.Platform,
+  options: Ready,
+  view: View.View,
+  job: Job
+): Effect.Effect<Omit<Running, "settle">, string, Scope.Scope> =>
+  Effect.gen(function* () {
+    const args = Bubblewrap.args({
+      ...constant,
+      view,
+      directory: job.directory,
+      environment: inside(view, job.environment),
+      command: ["/bin/sh", "-c", Bubblewrap.supervisor(limits), "sh", ...job.command]
+    })
+    const child = yield* executor.start(commandOf(options.program, options.filter, args))
+    const ready = yield* Deferred.make<boolean>()
+    let told = ""
+    const listening = yield* Effect.forkScoped(
+      Stream.runForEach(Stream.decodeText(child.stderr), (text) => {
+        if (told.length < maxWords) told += text
+        return Bubblewrap.isReady(told) ? Deferred.succeed(ready, true) : Effect.void
+      }).pipe(Effect.ignore, Effect.ensuring(Deferred.succeed(ready, false)))
+    )
+    let mayBegin = true
+    const say = (words: ReadonlyArray<Uint8Array>) => Effect.ignore(Stream.run(Stream.fromIterable(words), child.stdin))
+    yield* Effect.forkScoped(
+      Effect.flatMap(Deferred.await(ready), (isReady) => (isReady ? say(mayBegin ? [go] : []) : Effect.void))
+    )
+
+    const ended = Effect.gen(function* (): Effect.fn.Return<Ended, string> {
+      const exit = yield* Effect.exit(child.exitCode)
+      yield* Fiber.await(listening)
+      if (!Bubblewrap.isReady(told))
+        return yield* Effect.fail(`The sandbox could not be made: ${explained(told.trim())}`)
+      // Without a word of its own it was killed from outside, and everything in it with it.
+      return Bubblewrap.ended(told) ?? { exitCode: null, signal: /SIG[A-Z0-9]+/.exec(String(exit))?.[0] ?? "SIGKILL" }
+    })
+    // Whoever stops cannot be interrupted; a limit on what cannot be interrupted would be none.
+    const within = <A, E>(effect: Effect.Effect<A, E>) => Effect.timeoutOption(Effect.interruptible(effect), patience)
+    const stop = Effect.gen(function* () {
+      mayBegin = false
+      if (!(yield* Effect.orElseSucceed(child.isRunning, () => false))) return
+      // One that is not there yet ends by itself when it is told nothing.
+      if (!(yield* Deferred.isDone(ready))) yield* within(Deferred.await(ready))
+      const children = `/proc/${child.pid}/task/${child.pid}/children`
+      const first = yield* Effect.orElseSucceed(fileSystem.readFileString(children), () => "")
+      // The namespace's first process leads the group that the command is in. It outlives the signal itself.
+      const group = /^(\d+) $/.exec(first)?.[1]
+      if (group !== undefined) {
+        yield* Effect.ignore(executor.exitCode(Command.make("/bin/sh", "-c", terminate, "sh", group)))
+        if (Option.isSome(yield* within(Effect.exit(child.exitCode)))) return
+      }
+      // Not waited for without limit, as the executor would.
+      yield* Effect.ignore(within(child.kill("SIGKILL")))
+    })
+    return { process: child, ended, stop: Effect.uninterruptible(stop) }
+  }).pipe(Effect.catchAll((error) => Effect.fail(typeof error === "string" ? error : `bubblewrap: ${error.message}`)))
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const go = new TextEncoder().encode("go\n")
+const patience = "2 seconds"
+const terminate = 'kill -s TERM -- "-$1"; kill -s CONT -- "-$1"'
+/** What the first process says of itself is short; a shell that complains without end is not listened to. */
+const maxWords = 16_384
+
+const filterDescriptor = 9
+const constant = { tempSize: 1_073_741_824, filter: filterDescriptor }
+
+/**
+ * No image of a process that crashed, which the kernel would hand to a program outside. So many processes that a build has
+ * enough and a fork bomb ends; the kernel counts them by user and namespace, and those of root not at all.
+ */
+const limits = "ulimit -c 0\nulimit -u 8192 2>/dev/null"
+
+/** The shell opens the filter and becomes the program. Its environment is nobody's to read, so it is empty. */
+const commandOf = (program: string, filter: string, args: ReadonlyArray<string>): Command.Command =>
+  Command.make("/bin/sh", "-c", `exec "$@" ${filterDescriptor}<"$0"`, filter, program, ...args).pipe(
+    Command.workingDirectory("/"),
+    Command.env({}, { extendEnv: false })
+  )
+
+/**
+ * Of a command's environment what means something inside: a variable that names a file which is not there is left out, so
+ * that the program finds its own place in the private home.
+ */
+const inside = (view: View.View, environment: Job["environment"]): Job["environment"] => {
+  const isThere = (file: string) =>
+    view.mounts.some(({ path }) => View.isWithin(path, file)) ||
+    View.isWithin("/dev", file) ||
+    View.isWithin("/tmp", file)
+  const kept = Object.entries(environment).filter(([name, value]) => {
+    if (temporary.includes(name)) return false
+    return !/^\/[^:]*$/.test(value) || isThere(value)
+  })
+  return { ...Object.fromEntries(kept), ...view.environment, HOME: view.home, TMPDIR: "/tmp" }
+}
+
+const temporary = ["HOME", "TMPDIR", "TMP", "TEMP"]
+
+/** What bubblewrap says, as something that can be acted on. */
+const explained = (words: string): string => {
+  const line = words.split("\n").at(-1) ?? ""
+  if (/unknown option/i.test(words)) return `bubblewrap is too old here (${line}): 0.8 or later is wanted.`
+  if (/namespace|uid map|gid map|operation not permitted|permission denied|no space left/i.test(words)) {
+    return (
+      `the kernel does not let programs make namespaces here (${line}). In a container: start it with ` +
+      "--security-opt seccomp=unconfined; on Ubuntu: sysctl kernel.apparmor_restrict_unprivileged_userns=0; elsewhere: " +
+      "sysctl kernel.unprivileged_userns_clone=1 and user.max_user_namespaces above 0."
+    )
+  }
+  return `bubblewrap does not work here: ${line || "it fails without a word"}.`
+}

@@ -1,0 +1,189 @@
+/**
+ * The sandbox that this machine has: bubblewrap on Linux, Seatbelt on macOS, else none, with the reason.
+ *
+ * What there is is found out when the first command wants to run, once; nothing is started or made before.
+ */
+import * as Command from "@effect/platform/Command"
+import * as CommandExecutor from "@effect/platform/CommandExecutor"
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
+import * as BubblewrapSandbox from "./BubblewrapSandbox.js"
+import * as Layout from "./Layout.js"
+import * as Sandbox from "./Sandbox.js"
+import * as SeatbeltProfile from "./SeatbeltProfile.js"
+import { isWithin } from "./View.js"
+
+export interface Options {
+  /** The workspace, absolute. */
+  readonly root: string
+  /** Default: `auto`. */
+  readonly mode?: Sandbox.Mode | undefined
+  /** Further directories in which commands may write, absolute. */
+  readonly writable?: ReadonlyArray<string> | undefined
+  /** Files and directories that commands may read beside the system and its tool chains, absolute. */
+  readonly readable?: ReadonlyArray<string> | undefined
+  /** What commands never see, though it lies in something that they do. */
+  readonly hidden?: ReadonlyArray<string> | undefined
+  /** Commands reach the network, and what listens on this machine. Default: no. */
+  readonly network?: boolean | undefined
+  /**
+   * Where the workspace's private home is kept, and what was set aside; a directory of ours alone. Default: a temporary one
+   * that goes with the scope, but for what was set aside.
+   */
+  readonly directory?: string | undefined
+  /** Where to look for bubblewrap. Default: where systems install it. */
+  readonly programs?: ReadonlyArray<string> | undefined
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+export const make = (
+  options: Options
+): Effect.Effect<
+  Sandbox.Service,
+  never,
+  FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor | Scope.Scope
+> =>
+  Effect.gen(function* () {
+    const mode = options.mode ?? "auto"
+    if (mode === "off") return Sandbox.none(Sandbox.turnedOff)
+    const fileSystem = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const executor = yield* CommandExecutor.CommandExecutor
+    const scope = yield* Effect.scope
+    const platform: Layout.Platform = { fileSystem, path, executor }
+    const real = (file: string) =>
+      Effect.orElseSucceed(fileSystem.realPath(path.resolve(file)), () => path.resolve(file))
+    const reals = (files: ReadonlyArray<string> = []) => Effect.forEach(files, real)
+
+    const found = yield* Effect.cached(
+      Effect.gen(function* (): Effect.fn.Return<Host, string> {
+        const program = yield* firstThere(fileSystem, options.programs ?? BubblewrapSandbox.places)
+        const seatbelt = program === undefined && (yield* isThere(fileSystem, seatbeltProgram))
+        if (program === undefined && !seatbelt) return yield* Effect.fail(BubblewrapSandbox.missing)
+        const roots = [...new Set(yield* reals([options.root, ...(options.writable ?? [])]))]
+        const broad = roots.find((root) => tooBroad.includes(root))
+        if (broad !== undefined) return yield* Effect.fail(`${broad} cannot be given to a sandbox as a whole.`)
+        const directory = yield* options.directory === undefined
+          ? Scope.extend(fileSystem.makeTempDirectoryScoped({ prefix: "assent-sandbox-" }), scope).pipe(
+              Effect.mapError(({ message }) => `No directory can be made for the sandbox: ${message}`)
+            )
+          : Effect.succeed(options.directory)
+        const layoutOptions: Layout.Options = {
+          roots,
+          directory,
+          readable: yield* reals(options.readable),
+          hidden: yield* reals(options.hidden),
+          network: options.network ?? false
+        }
+        if (program === undefined) return { by: "sandbox-exec", roots, start: startSeatbelt(platform, layoutOptions) }
+        const bubblewrap = { program, directory }
+        const obstacle = yield* BubblewrapSandbox.obstacle(platform, bubblewrap)
+        if (obstacle !== undefined) return yield* Effect.fail(obstacle)
+        const layout = yield* Scope.extend(Layout.make(platform, layoutOptions), scope)
+        const filter = yield* Effect.mapError(
+          BubblewrapSandbox.writeFilter(platform, bubblewrap),
+          ({ message }) => message
+        )
+        return { by: "bubblewrap", roots, start: startBubblewrap(platform, { ...bubblewrap, filter }, layout) }
+      })
+    )
+
+    let known: Sandbox.State | undefined
+    const state = Effect.match(found, {
+      onFailure: (reason): Sandbox.State => ({ _tag: "Unconfined", reason }),
+      onSuccess: ({ by, roots }): Sandbox.State => ({
+        _tag: "Confined",
+        by,
+        writable: roots,
+        network: options.network ?? false
+      })
+    })
+    return {
+      mode,
+      state: Effect.tap(state, (found) => {
+        known = found
+      }),
+      known: () => known,
+      start: (job) => Effect.flatMap(found, (host) => host.start(job))
+    }
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// layers
+// -----------------------------------------------------------------------------------------------------------------
+
+export const layer = (
+  options: Options
+): Layer.Layer<Sandbox.Sandbox, never, FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor> =>
+  Layer.scoped(Sandbox.Sandbox, make(options))
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+interface Host {
+  readonly by: string
+  readonly roots: ReadonlyArray<string>
+  readonly start: Sandbox.Service["start"]
+}
+
+/** Whoever gives these away confines nothing. */
+const tooBroad = ["/", "/etc", "/usr", "/var", "/home", "/Users", "/proc", "/sys", "/dev"]
+
+const seatbeltProgram = "/usr/bin/sandbox-exec"
+
+const isThere = (fileSystem: FileSystem.FileSystem, file: string): Effect.Effect<boolean> =>
+  Effect.orElseSucceed(fileSystem.exists(file), () => false)
+
+const firstThere = (fileSystem: FileSystem.FileSystem, files: ReadonlyArray<string>) =>
+  Effect.map(
+    Effect.findFirst(files, (file) => isThere(fileSystem, file)),
+    Option.getOrUndefined
+  )
+
+const startBubblewrap =
+  (platform: Layout.Platform, options: BubblewrapSandbox.Ready, layout: Layout.Layout): Sandbox.Service["start"] =>
+  (job) =>
+    Effect.gen(function* () {
+      // Left when the process has ended, whose finalizer is added later and thus runs earlier.
+      const { leave, view } = yield* Effect.acquireRelease(layout.enter, ({ leave }) => Effect.ignore(leave))
+      if (!view.roots.some((root) => isWithin(root, job.directory))) {
+        return yield* Effect.fail(`${job.directory} is not in the sandbox.`)
+      }
+      const running = yield* BubblewrapSandbox.start(platform, options, view, job)
+      return { ...running, ended: Effect.tapError(running.ended, () => layout.forget), settle: leave }
+    })
+
+/** Not yet tried on a Mac. Nothing has to be set aside: the profile forbids making it. */
+const startSeatbelt =
+  ({ executor, fileSystem, path }: Layout.Platform, options: Layout.Options): Sandbox.Service["start"] =>
+  (job) =>
+    Effect.gen(function* () {
+      const home = path.join(options.directory, "home")
+      yield* fileSystem.makeDirectory(home, { recursive: true, mode: 0o700 })
+      const temp = yield* Effect.flatMap(
+        fileSystem.makeTempDirectoryScoped({ prefix: "assent-temp-" }),
+        fileSystem.realPath
+      )
+      const profile = SeatbeltProfile.make({ ...options, home, temp })
+      const environment = { ...job.environment, HOME: home, TMPDIR: temp }
+      const redirected = 'exec "$@" 2>&1 </dev/null'
+      const child = yield* executor.start(
+        Command.make(seatbeltProgram, "-p", profile, "/bin/sh", "-c", redirected, "sh", ...job.command).pipe(
+          Command.workingDirectory(job.directory),
+          Command.env(environment, { extendEnv: false })
+        )
+      )
+      const ended = Effect.match(child.exitCode, {
+        onSuccess: (exitCode): Sandbox.Ended => ({ exitCode }),
+        onFailure: (error) => ({ exitCode: null, signal: /SIG[A-Z0-9]+/.exec(error.message)?.[0] ?? "unknown" })
+      })
+      return { process: child, ended, stop: undefined, settle: Effect.succeed([]) }
+    }).pipe(Effect.mapError(({ message }) => `sandbox-exec: ${message}`))

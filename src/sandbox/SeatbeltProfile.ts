@@ -1,0 +1,78 @@
+/**
+ * The profile of macOS's `sandbox-exec` for the commands of a workspace. A pure function; untried on a Mac by its authors.
+ *
+ * Seatbelt knows paths, not mounts: what the other system does by mounting is a rule here, and the last rule that fits a
+ * path decides.
+ */
+
+export interface Options {
+  /** Where commands may write, the workspace first; absolute, without links. */
+  readonly roots: ReadonlyArray<string>
+  /** The private home and temp directory. */
+  readonly home: string
+  readonly temp: string
+  /** What is seen beside the system. */
+  readonly readable: ReadonlyArray<string>
+  readonly hidden: ReadonlyArray<string>
+  readonly network: boolean
+}
+
+export const make = ({ hidden, home, network, readable, roots, temp }: Options): string =>
+  [
+    "(version 1)",
+    "(deny default)",
+    "(allow process-fork process-exec)",
+    "(allow signal (target same-sandbox))",
+    "(allow process-info* (target same-sandbox))",
+    "(allow sysctl-read)",
+    "(allow ipc-posix-sem ipc-posix-shm)",
+    '(allow mach-lookup (global-name "com.apple.system.opendirectoryd.libinfo"))',
+    "(allow file-read-metadata)",
+    `(allow file-read* ${[...system, ...readable, ...roots, home, temp].map(subpath).join(" ")})`,
+    '(allow file-read* (literal "/") (literal "/dev/null") (literal "/dev/zero") (literal "/dev/random") (literal "/dev/urandom"))',
+    '(allow file-write-data (literal "/dev/null") (literal "/dev/zero"))',
+    `(allow file-write* ${[...roots, home, temp].map(subpath).join(" ")})`,
+    // What acts later: whatever its place, its case, and whether it is there yet.
+    ...roots.flatMap((root) => acting.map((name) => `(deny file-write* (regex #"^${quoted(root)}(/.*)?/${name}"))`)),
+    ...hidden.map((file) => `(deny file-read* file-write* ${subpath(file)})`),
+    ...(network
+      ? ["(allow network*)", '(allow mach-lookup (global-name "com.apple.trustd"))']
+      : ['(allow network* (local ip "localhost:*"))', '(allow network-outbound (remote ip "localhost:*"))'])
+  ].join("\n") + "\n"
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const system = [
+  "/usr",
+  "/bin",
+  "/sbin",
+  "/System",
+  "/Library/Apple",
+  "/Library/Developer",
+  "/Library/Frameworks",
+  "/Library/Java",
+  "/Applications/Xcode.app",
+  "/opt/homebrew",
+  "/private/etc/ssl",
+  "/private/etc/hosts",
+  "/private/etc/passwd",
+  "/private/etc/resolv.conf",
+  "/private/var/db/timezone",
+  "/private/var/db/dyld",
+  "/private/var/select"
+]
+
+/** A `.git` itself cannot be moved or replaced, because renaming it is writing to it; new ones cannot be made. */
+const acting = [
+  "[.][aA][sS][sS][eE][nN][tT](/|$)",
+  "[.][jJ][aA][aA][tT][oO](/|$)",
+  "[.][gG][iI][tT]$",
+  "[.][gG][iI][tT]/(.*/)?(config|config[.]worktree|commondir|gitdir)([.]lock)?$",
+  "[.][gG][iI][tT]/(.*/)?(hooks|info)(/|$)"
+]
+
+const subpath = (file: string): string => `(subpath ${JSON.stringify(file)})`
+
+const quoted = (file: string): string => file.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&").replaceAll('"', '\\"')

@@ -1,0 +1,89 @@
+/**
+ * What appeared in a workspace while a command ran and would act later: a `.git` or an `.assent`, anywhere in it.
+ *
+ * It is moved to a directory of ours before anything else runs. The search is left to the system's `find`, which is faster
+ * than we are and follows no link.
+ */
+import * as Command from "@effect/platform/Command"
+import type * as CommandExecutor from "@effect/platform/CommandExecutor"
+import type * as FileSystem from "@effect/platform/FileSystem"
+import type * as Path from "@effect/platform/Path"
+import * as Effect from "effect/Effect"
+
+/** Names that act: git runs what the one says, we let count what the others say. */
+export const names = [".git", ".assent", ".jaato"]
+
+export interface Found {
+  readonly file: string
+  /** Milliseconds since the epoch: when it was made, moved or changed. Infinity where that cannot be found out. */
+  readonly changedAt: number
+}
+
+/** All of them below the roots. */
+export const find = (
+  executor: CommandExecutor.CommandExecutor,
+  roots: ReadonlyArray<string>
+): Effect.Effect<ReadonlyArray<Found>> => {
+  const named = names.flatMap((name, index) => [...(index === 0 ? [] : ["-o"]), "-name", name])
+  const searched = (action: ReadonlyArray<string>) =>
+    Effect.orElseSucceed(
+      executor.string(
+        Command.make("/usr/bin/find", ...roots, "(", ...named, ")", ...action, "-prune").pipe(Command.stderr("pipe"))
+      ),
+      () => ""
+    )
+  return Effect.gen(function* () {
+    // Not every system's `find` knows when something changed.
+    const dated = yield* searched(["-printf", "%C@ %p\\0"])
+    const text = dated === "" ? yield* searched(["-print0"]) : dated
+    return text.split("\0").flatMap((entry) => {
+      if (entry === "") return []
+      const [, seconds, file = entry] = /^(\d+\.\d+) ([\s\S]*)$/.exec(entry) ?? []
+      return [{ file, changedAt: seconds === undefined ? Infinity : Number(seconds) * 1_000 }]
+    })
+  })
+}
+
+/**
+ * Moves a file or directory below `root` into `directory`. The name says where it was. Nothing when it is not there any
+ * more, or when a link leads to it from below the root: then it lies elsewhere, and that is not ours to move.
+ */
+export const move = (
+  fileSystem: FileSystem.FileSystem,
+  path: Path.Path,
+  options: { readonly file: string; readonly root: string; readonly directory: string; readonly stamp: string }
+): Effect.Effect<string | undefined> =>
+  Effect.gen(function* () {
+    const { directory, file, root, stamp } = options
+    const parent = path.dirname(file)
+    // The directory is held open: a command that still runs could put a link in its place.
+    const held = yield* fileSystem.open(parent)
+    const at = `/proc/self/fd/${held.fd}`
+    const opened = yield* fileSystem.readLink(at)
+    if (opened !== parent) return undefined
+    const from = path.join(at, path.basename(file))
+    yield* fileSystem.makeDirectory(directory, { recursive: true, mode: 0o700 })
+    const shown = path
+      .relative(root, file)
+      .replace(/[^\w.-]+/g, "_")
+      .slice(-80)
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+      const to = path.join(directory, `${stamp}-${attempt}-${shown}`)
+      if (yield* fileSystem.exists(to)) continue
+      yield* Effect.orElse(fileSystem.rename(from, to), () =>
+        // Another file system.
+        Effect.zipRight(fileSystem.copy(from, to), fileSystem.remove(from, { recursive: true, force: true }))
+      )
+      return to
+    }
+    return undefined
+  }).pipe(
+    Effect.scoped,
+    Effect.orElseSucceed(() => undefined)
+  )
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const maxAttempts = 1_000

@@ -1,0 +1,198 @@
+/**
+ * What of the machine a confined command sees beside its workspace: the system, and the tool chains on the search path.
+ *
+ * An allow list. Of a home only what holds programs is taken, never a directory in which people keep other things too: of
+ * `~/.cargo` its `bin`, of `~/.local` its `bin` and `lib`. What cannot be told to be a tool chain is not there.
+ */
+import type * as FileSystem from "@effect/platform/FileSystem"
+import type * as Path from "@effect/platform/Path"
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { isWithin, type Mount } from "./View.js"
+
+export interface Surroundings {
+  readonly mounts: ReadonlyArray<Mount>
+  /** Where the tool chains are whose place follows from the real home otherwise. */
+  readonly environment: Readonly<Record<string, string>>
+}
+
+/** Looks around, once. */
+export const look = (fileSystem: FileSystem.FileSystem, path: Path.Path): Effect.Effect<Surroundings> =>
+  Effect.gen(function* () {
+    const kindOf = (file: string) =>
+      Effect.matchEffect(fileSystem.readLink(file), {
+        onSuccess: (target) => Effect.succeed({ link: target }),
+        onFailure: () =>
+          Effect.orElseSucceed(
+            Effect.map(fileSystem.stat(file), () => ({ link: undefined })),
+            () => undefined
+          )
+      })
+    const real = (file: string) => Effect.option(fileSystem.realPath(file))
+    const mounts: Array<Mount> = []
+    for (const file of system) {
+      const kind = yield* kindOf(file)
+      if (kind === undefined) continue
+      if (kind.link === undefined) mounts.push({ _tag: "ReadOnly", path: file })
+      else mounts.push({ _tag: "Link", path: file, target: kind.link })
+    }
+    const variables = yield* environmentOf(["PATH", "HOME", ...toolHomes])
+    const home = variables["HOME"] === undefined ? undefined : Option.getOrUndefined(yield* real(variables["HOME"]))
+    const add = (directory: string) =>
+      Effect.gen(function* () {
+        if (!path.isAbsolute(directory) || directory === "/" || mounts.some(isSeen(directory))) return
+        const found = Option.getOrUndefined(yield* real(directory))
+        if (found === undefined || isTooMuch(found, home)) return
+        const place = path.resolve(directory)
+        mounts.push(
+          place === found ? { _tag: "ReadOnly", path: place } : { _tag: "ReadOnly", path: place, from: found }
+        )
+      })
+    const addPrefix = (programs: string) =>
+      Effect.gen(function* () {
+        const prefix = path.dirname(programs)
+        yield* add(programs)
+        const owner = homeOf(prefix) ?? (home !== undefined && isWithin(home, prefix) ? home : undefined)
+        if (owner === undefined) {
+          // Outside of a home, a prefix of its own below a shared directory is one tool chain as a whole.
+          return yield* prefix.split("/").length > 2 ? add(prefix) : Effect.void
+        }
+        if (prefix === owner) return
+        const parts = prefix === path.join(owner, ".local") ? ["lib", ...localParts] : partsOfPrefix
+        for (const part of parts) yield* add(path.join(prefix, part))
+      })
+
+    for (const programs of (variables["PATH"] ?? "").split(":")) {
+      // What a package manager puts in front belongs to a workspace, and is seen where that is.
+      if (!path.isAbsolute(programs) || programs.includes("/node_modules/") || mounts.some(isSeen(programs))) continue
+      const found = Option.getOrUndefined(yield* real(programs))
+      if (found === undefined) continue
+      yield* add(programs)
+      if (/^s?bin$|^shims$/.test(path.basename(programs))) yield* addPrefix(path.resolve(programs))
+      // Programs there may be links into tool chains that lie elsewhere.
+      const names = yield* Effect.orElseSucceed(fileSystem.readDirectory(found), () => [])
+      for (const name of names.slice(0, maxLinks)) {
+        const target = yield* Effect.option(fileSystem.readLink(path.join(found, name)))
+        if (Option.isNone(target)) continue
+        const program = yield* real(path.join(found, name))
+        if (Option.isSome(program) && /^s?bin$/.test(path.basename(path.dirname(program.value)))) {
+          yield* addPrefix(path.dirname(program.value))
+        }
+      }
+    }
+    const environment: Record<string, string> = {}
+    for (const name of toolHomes) {
+      const usual = home === undefined ? undefined : usualPlaces[name]?.(home)
+      const place = variables[name] ?? usual
+      if (place === undefined || Option.isNone(yield* real(place))) continue
+      if (variables[name] !== undefined || (usual !== undefined && isOnPath(variables["PATH"], name, home))) {
+        yield* add(place)
+        environment[name] = place
+      }
+    }
+    return { mounts, environment }
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const system = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"]
+
+/**
+ * Of `/etc`, what programs need to run: names, types, certificates that everybody has. No keys, no passwords. Files are
+ * copied, because mounts cost time with every command; directories are mounted.
+ */
+export const configuration: { readonly files: ReadonlyArray<string>; readonly directories: ReadonlyArray<string> } = {
+  files: [
+    "bash.bashrc",
+    "debian_version",
+    "inputrc",
+    "ld.so.cache",
+    "ld.so.conf",
+    "localtime",
+    "magic",
+    "mime.types",
+    "nsswitch.conf",
+    "os-release",
+    "pki/tls/openssl.cnf",
+    "profile",
+    "protocols",
+    "services",
+    "shells",
+    "ssl/openssl.cnf",
+    "timezone"
+  ],
+  directories: ["alternatives", "fonts", "ld.so.conf.d", "pki/ca-trust/extracted", "pki/tls/certs", "ssl/certs"]
+}
+
+/** Where to find others; only for whoever may reach them. */
+export const ofNetwork = ["gai.conf", "resolv.conf"]
+
+/** Variables that name the directory of a tool chain. */
+const toolHomes = [
+  "JAVA_HOME",
+  "GOROOT",
+  "PYENV_ROOT",
+  "RUSTUP_HOME",
+  "NVM_DIR",
+  "VOLTA_HOME",
+  "ASDF_DIR",
+  "ASDF_DATA_DIR",
+  "MISE_DATA_DIR",
+  "RBENV_ROOT",
+  "SDKMAN_DIR",
+  "VIRTUAL_ENV",
+  "CONDA_PREFIX",
+  "BUN_INSTALL"
+]
+
+/** Where they are when the variable is not set, because the real home cannot be asked inside. */
+const usualPlaces: { readonly [name: string]: (home: string) => string } = {
+  PYENV_ROOT: (home) => `${home}/.pyenv`,
+  RUSTUP_HOME: (home) => `${home}/.rustup`,
+  VOLTA_HOME: (home) => `${home}/.volta`,
+  ASDF_DATA_DIR: (home) => `${home}/.asdf`,
+  MISE_DATA_DIR: (home) => `${home}/.local/share/mise`,
+  RBENV_ROOT: (home) => `${home}/.rbenv`
+}
+
+const programsOf: { readonly [name: string]: string } = { RUSTUP_HOME: "/.cargo/bin", MISE_DATA_DIR: "/mise/" }
+
+const isOnPath = (search: string | undefined, name: string, home: string | undefined): boolean =>
+  home !== undefined && (search ?? "").includes(programsOf[name] ?? usualPlaces[name]?.(home) ?? "\0")
+
+/** What a prefix of programs consists of, and nothing else that may lie beside it. */
+const partsOfPrefix = ["lib", "lib64", "libexec", "include", "share", "shims", "versions", "plugins", "toolchains"]
+const localParts = ["share/mise", "share/uv/tools", "share/uv/python", "share/pipx", "share/fnm"]
+
+const maxLinks = 500
+
+const isSeen =
+  (directory: string) =>
+  (mount: Mount): boolean =>
+    mount._tag === "ReadOnly" && mount.from === undefined && isWithin(mount.path, directory)
+
+/** A directory in which people keep more than programs. */
+const isTooMuch = (directory: string, home: string | undefined): boolean =>
+  shared.has(directory) ||
+  homeOf(directory) === directory ||
+  (home !== undefined && isWithin(directory, home)) ||
+  /^\/(?:proc|sys|dev|run|tmp)(?:\/|$)/.test(directory)
+
+/** The home that a path lies in, whoever we are: also the one that `HOME` does not name. */
+const homeOf = (directory: string): string | undefined =>
+  /^\/(?:root|(?:home|Users)\/[^/]+)(?=\/|$)/.exec(directory)?.[0]
+
+const shared = new Set(["/", "/etc", "/home", "/root", "/opt", "/var", "/srv", "/mnt", "/media", "/Users", "/private"])
+
+const environmentOf = (names: ReadonlyArray<string>): Effect.Effect<Record<string, string>> =>
+  Effect.gen(function* () {
+    const found: Record<string, string> = {}
+    for (const name of names) {
+      const value = yield* Effect.option(Config.nonEmptyString(name))
+      if (Option.isSome(value)) found[name] = value.value
+    }
+    return found
+  })

@@ -1,0 +1,56 @@
+/** Runs command lines confined, for tests of the sandbox. */
+import * as NodeContext from "@effect/platform-node/NodeContext"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import { execFileSync } from "node:child_process"
+import { existsSync } from "node:fs"
+import * as HostSandbox from "../../src/sandbox/HostSandbox.js"
+import type * as Sandbox from "../../src/sandbox/Sandbox.js"
+
+/** Whether this machine lets us make a sandbox at all; the tests that need one are skipped where it does not. */
+export const isPossible = (() => {
+  if (!existsSync("/usr/bin/bwrap")) return false
+  try {
+    execFileSync("/usr/bin/bwrap", [
+      "--unshare-all",
+      "--ro-bind",
+      "/",
+      "/",
+      "--proc",
+      "/proc",
+      "--",
+      "/bin/sh",
+      "-c",
+      "exit 0"
+    ])
+    return true
+  } catch {
+    return false
+  }
+})()
+
+/** Whoever says that there must be one gets failures instead of skipped tests. */
+export const isWanted = isPossible || (process.env["ASSENT_REQUIRE"] ?? "").split(",").includes("sandbox")
+
+export interface Told {
+  readonly exitCode: number | null
+  readonly signal: string | undefined
+  readonly output: string
+  readonly notices: ReadonlyArray<string>
+}
+
+/** One command line to its end. */
+export const run = (sandbox: Sandbox.Service, directory: string, line: string): Effect.Effect<Told, string> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const environment = { PATH: process.env["PATH"] ?? "/usr/bin:/bin", LANG: "C.UTF-8" }
+      const running = yield* sandbox.start({ command: ["/bin/sh", "-c", line], directory, environment })
+      const output = yield* Effect.orDie(
+        Stream.runFold(Stream.decodeText(running.process.stdout), "", (all, text) => all + text)
+      )
+      const { exitCode, signal } = yield* running.ended
+      return { exitCode, signal, output, notices: yield* running.settle }
+    })
+  )
+
+export const make = (options: HostSandbox.Options) => Effect.provide(HostSandbox.make(options), NodeContext.layer)

@@ -1,0 +1,400 @@
+import * as NodeContext from "@effect/platform-node/NodeContext"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Fiber from "effect/Fiber"
+import * as Stream from "effect/Stream"
+import { execFileSync } from "node:child_process"
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as HostSandbox from "../../src/sandbox/HostSandbox.js"
+import * as Sandbox from "../../src/sandbox/Sandbox.js"
+import * as Confined from "../kit/Confined.js"
+
+let base = ""
+let count = 0
+beforeAll(() => {
+  base = realpathSync(mkdtempSync(join(tmpdir(), "assent-confined-")))
+})
+afterAll(() => rmSync(base, { recursive: true, force: true }))
+
+/** A workspace with a repository in it, and a sandbox for it. */
+const world = (options: Partial<HostSandbox.Options> = {}) =>
+  Effect.gen(function* () {
+    const place = join(base, `${count++}`)
+    const root = join(place, "workspace")
+    mkdirSync(root, { recursive: true })
+    execFileSync("git", ["init", "-q", root])
+    const state = join(place, "state")
+    return { place, root, state, sandbox: yield* Confined.make({ root, directory: state, ...options }) }
+  })
+
+describe("what holds here", () => {
+  it.scopedLive("is told in one sentence where bubblewrap is not installed", () =>
+    Effect.gen(function* () {
+      const { sandbox } = yield* world({ programs: ["/nowhere/bwrap"] })
+      const state = yield* sandbox.state
+      assert.deepStrictEqual(state, {
+        _tag: "Unconfined",
+        reason:
+          "bubblewrap is not installed: apt-get install bubblewrap, dnf install bubblewrap, apk add bubblewrap or pacman -S bubblewrap."
+      })
+      assert.deepStrictEqual(sandbox.known(), state)
+    })
+  )
+
+  it.scopedLive("is told where the kernel forbids namespaces, in one line and with what to do", () =>
+    Effect.gen(function* () {
+      const program = join(base, "forbidden")
+      const words = "bwrap: No permissions to creating new namespace, likely because the kernel does not allow it."
+      writeFileSync(program, `#!/bin/sh\necho ${JSON.stringify(words)} >&2\nexit 1\n`, { mode: 0o755 })
+      const { sandbox } = yield* world({ programs: [program] })
+      const state = yield* sandbox.state
+      if (state._tag === "Confined") return assert.fail("it cannot be")
+      assert.include(state.reason, "the kernel does not let programs make namespaces here (bwrap: No permissions")
+      assert.include(state.reason, "sysctl kernel.unprivileged_userns_clone=1")
+      assert.notInclude(state.reason, "\n")
+    })
+  )
+
+  it.scopedLive("is told where bubblewrap is too old", () =>
+    Effect.gen(function* () {
+      const program = join(base, "old")
+      writeFileSync(program, "#!/bin/sh\necho 'bwrap: Unknown option --size' >&2\nexit 1\n", { mode: 0o755 })
+      const { sandbox } = yield* world({ programs: [program] })
+      const state = yield* sandbox.state
+      assert.include(state._tag === "Unconfined" ? state.reason : "", "too old")
+    })
+  )
+
+  it.scopedLive("is none where it is turned off, and nothing is started then", () =>
+    Effect.gen(function* () {
+      const { root, sandbox, state } = yield* world({ mode: "off" })
+      assert.deepStrictEqual(yield* sandbox.state, { _tag: "Unconfined", reason: Sandbox.turnedOff })
+      assert.isTrue(Either.isLeft(yield* Effect.either(Confined.run(sandbox, root, "echo never"))))
+      assert.isFalse(existsSync(state))
+    })
+  )
+
+  it.scopedLive("is none for the root of the file system", () =>
+    Effect.gen(function* () {
+      const sandbox = yield* Confined.make({ root: "/", directory: join(base, "root"), programs: ["/bin/sh"] })
+      const state = yield* sandbox.state
+      assert.strictEqual(state._tag === "Unconfined" && state.reason, "/ cannot be given to a sandbox as a whole.")
+    })
+  )
+})
+
+describe.skipIf(!Confined.isWanted)("a confined command", () => {
+  it.scopedLive("ends as it would outside", () =>
+    Effect.gen(function* () {
+      const { root, sandbox } = yield* world()
+      const table: ReadonlyArray<readonly [string, number | null, string | undefined, string]> = [
+        ["echo out; echo err >&2", 0, undefined, "out\nerr\n"],
+        ["exit 3", 3, undefined, ""],
+        ["exit 137", 137, undefined, ""],
+        ["exit 143", 143, undefined, ""],
+        ["kill -9 $$", null, "SIGKILL", ""],
+        ["kill -TERM $$", null, "SIGTERM", ""],
+        ["kill -INT $$", null, "SIGINT", ""],
+        ["kill -SEGV $$", null, "SIGSEGV", ""],
+        ["cat; echo end", 0, undefined, "end\n"],
+        ["no-such-program-anywhere", 127, undefined, "/bin/sh: 1: no-such-program-anywhere: not found\n"],
+        ["sleep 300 & echo begun", 0, undefined, "begun\n"],
+        ["kill -TERM 0", null, "SIGTERM", ""],
+        ["exec 1>&- 2>&-; exit 4", 4, undefined, ""]
+      ]
+      for (const [line, exitCode, signal, output] of table) {
+        const told = yield* Confined.run(sandbox, root, line)
+        assert.deepStrictEqual({ line, ...told }, { line, exitCode, signal, output, notices: [] })
+      }
+    })
+  )
+
+  it.scopedLive("is asked to terminate, with all that it started, and has its time for it", () =>
+    Effect.gen(function* () {
+      const { root, sandbox } = yield* world()
+      const line =
+        "trap 'sleep 0.2; echo child >> told; exit' TERM; (trap 'sleep 0.3; echo grandchild >> told; exit' TERM; while :; do sleep 0.05; done) & echo up; while :; do sleep 0.05; done"
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const running = yield* sandbox.start({
+            command: ["/bin/sh", "-c", line],
+            directory: root,
+            environment: { PATH: "/usr/bin:/bin" }
+          })
+          const up = yield* Deferred.make<void>()
+          const reading = yield* Effect.fork(
+            Stream.runForEach(Stream.decodeText(running.process.stdout), (text) =>
+              text.includes("up") ? Deferred.succeed(up, undefined) : Effect.void
+            )
+          )
+          yield* Deferred.await(up)
+          yield* running.stop ?? Effect.void
+          yield* Fiber.join(reading)
+          yield* running.ended
+        })
+      )
+      assert.strictEqual(readFileSync(join(root, "told"), "utf8").split("\n").toSorted().join(" "), " child grandchild")
+    })
+  )
+
+  it.scopedLive("is killed when it does not want to terminate, and nothing of it is left", () =>
+    Effect.gen(function* () {
+      const { root, sandbox } = yield* world()
+      const line =
+        "trap '' TERM; setsid sh -c 'trap \"\" TERM; echo up; while :; do echo alive >> alive; sleep 0.05; done' & wait"
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const running = yield* sandbox.start({
+            command: ["/bin/sh", "-c", line],
+            directory: root,
+            environment: { PATH: "/usr/bin:/bin" }
+          })
+          const up = yield* Deferred.make<void>()
+          const reading = yield* Effect.fork(
+            Stream.runForEach(Stream.decodeText(running.process.stdout), () => Deferred.succeed(up, undefined))
+          )
+          yield* Deferred.await(up)
+          yield* running.stop ?? Effect.void
+          assert.deepStrictEqual(yield* running.ended, { exitCode: null, signal: "SIGKILL" })
+          yield* Fiber.join(reading)
+        })
+      )
+      const before = readFileSync(join(root, "alive"), "utf8").length
+      yield* Effect.sleep("200 millis")
+      assert.strictEqual(readFileSync(join(root, "alive"), "utf8").length, before)
+    })
+  )
+
+  it.scopedLive("is not begun when it is stopped before it is there", () =>
+    Effect.gen(function* () {
+      const { root, sandbox } = yield* world()
+      yield* sandbox.state
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const running = yield* sandbox.start({
+            command: ["/bin/sh", "-c", "touch begun"],
+            directory: root,
+            environment: {}
+          })
+          yield* running.stop ?? Effect.void
+          yield* running.ended
+        })
+      )
+      assert.isFalse(existsSync(join(root, "begun")))
+    })
+  )
+
+  it.scopedLive("keeps what it puts into its home, and nothing that it puts into its temp directory", () =>
+    Effect.gen(function* () {
+      const { root, sandbox } = yield* world()
+      yield* Confined.run(
+        sandbox,
+        root,
+        "mkdir ~/.cache && echo warm > ~/.cache/it; echo gone > /tmp/it; echo gone > $TMPDIR/that"
+      )
+      const told = yield* Confined.run(
+        sandbox,
+        root,
+        "cat ~/.cache/it; cat /tmp/it /tmp/that /var/tmp/it 2>&1 | wc -l; ls /tmp/*/ | grep -c gone"
+      )
+      assert.strictEqual(told.output, "warm\n3\n0\n")
+    })
+  )
+
+  it.scopedLive("gets of its environment what means something inside", () =>
+    Effect.gen(function* () {
+      const { root, sandbox } = yield* world()
+      const running = (environment: Record<string, string>) =>
+        Effect.scoped(
+          Effect.gen(function* () {
+            const { ended, process } = yield* sandbox.start({ command: ["/usr/bin/env"], directory: root, environment })
+            const output = yield* Stream.runFold(Stream.decodeText(process.stdout), "", (all, text) => all + text)
+            yield* ended
+            return output
+          })
+        )
+      const output = yield* running({
+        LANG: "C",
+        HOME: "/root",
+        TMPDIR: "/var/folders",
+        CARGO_HOME: "/root/.cargo",
+        GOFLAGS: "-mod=mod",
+        HERE: join(root, "x"),
+        CC: "/usr/bin/cc"
+      })
+      const lines = new Set(output.split("\n"))
+      for (const line of [
+        "LANG=C",
+        "HOME=/home/assent",
+        "TMPDIR=/tmp",
+        "GOFLAGS=-mod=mod",
+        `HERE=${join(root, "x")}`,
+        "CC=/usr/bin/cc"
+      ])
+        assert.isTrue(lines.has(line), line)
+      assert.notInclude(output, "CARGO_HOME")
+    })
+  )
+
+  it.scopedLive("runs only where it sees", () =>
+    Effect.gen(function* () {
+      const { place, sandbox } = yield* world()
+      assert.deepStrictEqual(
+        yield* Effect.either(Confined.run(sandbox, place, "pwd")),
+        Either.left(`${place} is not in the sandbox.`)
+      )
+    })
+  )
+
+  it.scopedLive("sees further directories when they are named, writable or not", () =>
+    Effect.gen(function* () {
+      const place = join(base, "more")
+      for (const name of ["writable", "readable", "neither"]) {
+        mkdirSync(join(place, name), { recursive: true })
+        writeFileSync(join(place, name, "there"), "")
+      }
+      const { root, sandbox } = yield* world({
+        writable: [join(place, "writable")],
+        readable: [join(place, "readable")]
+      })
+      const told = yield* Confined.run(
+        sandbox,
+        root,
+        `cd ${place}; ls *; touch writable/new && echo yes; touch readable/new || echo no`
+      )
+      assert.match(told.output, /^readable:\nthere\n\nwritable:\nthere\nyes\ntouch: .*Read-only file system\nno\n$/)
+    })
+  )
+
+  it.scopedLive("does not see what is hidden in its workspace", () =>
+    Effect.gen(function* () {
+      const place = join(base, "hidden")
+      mkdirSync(join(place, "channel"), { recursive: true })
+      writeFileSync(join(place, "channel", "question"), "")
+      writeFileSync(join(place, "key"), "secret")
+      const { root, sandbox } = yield* world({
+        root: place,
+        hidden: [join(place, "channel"), join(place, "key"), join(place, "missing")]
+      })
+      const told = yield* Confined.run(
+        sandbox,
+        place,
+        "ls channel; cat key; touch channel/answer; echo x > key; mv channel c; mv key k; ls -A"
+      )
+      assert.notInclude(told.output, "secret")
+      assert.notInclude(told.output, "question")
+      assert.isDefined(root)
+      assert.deepStrictEqual(readdirSync(join(place, "channel")), ["question"])
+      assert.strictEqual(readFileSync(join(place, "key"), "utf8"), "secret")
+    })
+  )
+})
+
+describe.skipIf(!Confined.isWanted)("what appears and would act later", () => {
+  it.scopedLive("is put away when the command ends, and told; what was there stays", () =>
+    Effect.gen(function* () {
+      const { root, sandbox, state } = yield* world()
+      execFileSync("git", ["init", "-q", join(root, "known")])
+      yield* Confined.run(sandbox, root, "true")
+      const told = yield* Confined.run(
+        sandbox,
+        root,
+        "mkdir -p a/b/.git 'c d/.assent' && echo 'gitdir: /elsewhere' > a/.git; ln -s a/b/.git l; mkdir e && ln -s ../a/b/.git e/.git; touch .git/commondir; mkdir -p .git/modules/m"
+      )
+      assert.deepStrictEqual(
+        told.notices.map((line) => line.replace(/moved to .*set-aside/, "moved to")).toSorted(),
+        [".git/commondir", ".git/modules/m", "a/.git", "a/b/.git", "c d/.assent", "e/.git"]
+          .map((file) => {
+            const to = told.notices.find((line) => line.startsWith(`[${file} `))?.split("set-aside")[1]
+            return `[${file} appeared, which acts later; it was moved to${to}`.replace("to/", "to/")
+          })
+          .map((line) => line.replace("moved to/", "moved to/"))
+          .toSorted()
+      )
+      for (const file of ["a/.git", "a/b/.git", "c d/.assent", ".git/commondir", ".git/modules/m", "e/.git"])
+        assert.isFalse(existsSync(join(root, file)), file)
+      assert.isTrue(existsSync(join(root, "known/.git/HEAD")))
+      assert.strictEqual(readdirSync(join(state, "set-aside")).length, 6)
+      assert.isFalse(existsSync(join(root, ".assent/x")))
+    })
+  )
+
+  it.scopedLive("is somebody else's when it was made between two commands, and protected from then on", () =>
+    Effect.gen(function* () {
+      const { root, sandbox } = yield* world()
+      yield* Confined.run(sandbox, root, "true")
+      execFileSync("git", ["init", "-q", join(root, "theirs")])
+      yield* Effect.sleep("150 millis")
+      assert.deepStrictEqual((yield* Confined.run(sandbox, root, "true")).notices, [])
+      const told = yield* Confined.run(
+        sandbox,
+        root,
+        "echo x >> theirs/.git/config; mv theirs/.git x; mv theirs y; git -C theirs status"
+      )
+      assert.include(told.output, "On branch")
+      assert.deepStrictEqual(told.notices, [])
+      assert.notInclude(readFileSync(join(root, "theirs/.git/config"), "utf8"), "x\n")
+    })
+  )
+
+  it.scopedLive("makes no command follow a link that an earlier one left where the sandbox is laid out", () =>
+    Effect.gen(function* () {
+      const { place, root, sandbox } = yield* world()
+      const outside = join(place, "outside")
+      mkdirSync(outside)
+      yield* Confined.run(
+        sandbox,
+        root,
+        `rm -rf ~/.cache; ln -s /oldroot${outside} ~/.cache; mkdir -p .git/x; ln -s ${outside} deep`
+      )
+      symlinkSync(outside, join(root, ".assent-link"))
+      yield* Confined.run(sandbox, root, "true")
+      assert.deepStrictEqual(readdirSync(outside), [])
+    })
+  )
+
+  it.scopedLive("is what running commands share: one that starts meanwhile gets no new view", () =>
+    Effect.gen(function* () {
+      const { root, sandbox } = yield* world()
+      const outside = join(base, "outside-of-it")
+      mkdirSync(join(outside, ".git"), { recursive: true })
+      writeFileSync(join(outside, ".git", "secret"), "secret")
+      const first = yield* Effect.fork(
+        Confined.run(
+          sandbox,
+          root,
+          `mkdir sub; ln -s ${outside}/.git sub/.git; touch up; while [ ! -e go ]; do sleep 0.02; done`
+        )
+      )
+      yield* Effect.repeat(Effect.sleep("10 millis"), { until: () => existsSync(join(root, "up")) })
+      const second = yield* Confined.run(sandbox, root, "cat sub/.git/secret; echo x > sub/.git/y")
+      assert.notInclude(second.output, "secret\n")
+      writeFileSync(join(root, "go"), "")
+      yield* Fiber.join(first)
+      assert.deepStrictEqual(readdirSync(join(outside, ".git")), ["secret"])
+    })
+  )
+})
+
+it.layer(NodeContext.layer)("layerNone", (it) => {
+  it.effect("confines nothing and says that it is off", () =>
+    Effect.gen(function* () {
+      const sandbox = yield* Sandbox.Sandbox
+      assert.strictEqual(sandbox.mode, "off")
+    }).pipe(Effect.provide(Sandbox.layerNone))
+  )
+})
