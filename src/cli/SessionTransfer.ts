@@ -93,7 +93,10 @@ export const takeOver = (flags: Arguments.Flags, settings: Settings.Settings, fi
   Effect.scoped(
     Effect.gen(function* () {
       const copy = yield* copyOf(path.resolve(file))
-      const from = yield* StorePlace.openExisting(copy)
+      const from = yield* Effect.mapError(StorePlace.openExisting(copy), ({ message }) =>
+        // The person knows the original.
+        ConfigurationInvalid.make(message.replaceAll(copy, path.resolve(file)))
+      )
       if (from === undefined) return yield* misuse(`There is no store ${visible(file)}.`)
       const place = yield* StorePlace.of(flags, settings)
       yield* StorePlace.prepare(place, settings)

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as Program from "../kit/Program.js"
 
@@ -148,6 +149,30 @@ describe("a session", () => {
       assert.strictEqual(refused.code, 2)
       assert.include(refused.stderr, "sessions import")
       assert.strictEqual((yield* at.run(["run", ...store, "--resume", id, "--trust"])).code, 3)
+    })
+  )
+})
+
+describe("a store that is taken over", () => {
+  it.scopedLive("is one, and a file; what else is named is told by the name that was given", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const text = yield* at.write("text", "No store. ".repeat(100))
+      execFileSync("mkfifo", [at.path("pipe")])
+      fs.symlinkSync("/dev/zero", at.path("zero"))
+      for (const [file, words] of [
+        [text, "the file is not a database"],
+        [at.path("pipe"), "is not a regular file"],
+        [at.path("zero"), "is not a regular file"],
+        [at.path("workspace"), "is not a regular file"],
+        [at.path("none"), "There is no store"]
+      ] as const) {
+        const { code, stderr } = yield* at.run(["sessions", "import", file])
+        assert.strictEqual(code, 2)
+        assert.include(stderr, file)
+        assert.include(stderr, words)
+      }
+      assert.deepStrictEqual(yield* at.list("tmp"), [])
     })
   )
 })
