@@ -1,6 +1,7 @@
 /** What a person is shown about a call that changes a file or runs a command. */
-import { createTwoFilesPatch } from "diff"
+import { formatPatch, structuredPatch } from "diff"
 import * as Option from "effect/Option"
+import * as Shortened from "../core/Shortened.js"
 import type { ToolDisplay } from "../tool/ToolCall.js"
 import { clip } from "./LineReader.js"
 import { countLines, type Change } from "./WorkspaceFile.js"
@@ -17,15 +18,7 @@ export const ofChange = (change: Change, verb: "replace" | "edit"): ToolDisplay 
     : verb === "replace"
       ? `replace the whole of ${target.shown}, which exists (${size})`
       : `edit ${target.shown}${change.places === 1 ? "" : ` in ${change.places} places`}`
-  const patch = createTwoFilesPatch(
-    isNew ? "/dev/null" : `a/${target.shown}`,
-    `b/${target.shown}`,
-    before ?? "",
-    after,
-    undefined,
-    undefined,
-    { context: 3, timeout: patience }
-  )
+  const patch = patchOf(isNew ? "/dev/null" : `a/${target.shown}`, `b/${target.shown}`, before ?? "", after)
   const warnings = [
     ...(before === undefined
       ? [`${target.shown} holds something that cannot be shown as text; it would be lost.`]
@@ -33,9 +26,7 @@ export const ofChange = (change: Change, verb: "replace" | "edit"): ToolDisplay 
     ...(!isNew && before === after ? ["Nothing would change."] : []),
     ...(patch === undefined ? ["The two versions differ too much for a diff; the new one is shown."] : [])
   ]
-  return display(summary, patch === undefined ? after : patch.replace(/^=+\n/, ""), warnings, {
-    format: patch === undefined ? "text" : "diff"
-  })
+  return display(summary, patch ?? after, warnings, { format: patch === undefined ? "text" : "diff" })
 }
 
 /** The command and where it runs. */
@@ -49,22 +40,75 @@ export const ofCommand = (command: string, directory: string): ToolDisplay => {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const maxDetails = 20_000
-/** Milliseconds that finding a short diff may take. */
-const patience = 300
+/** Characters that are shown whole; of a longer text, its beginning and its end. */
+const shownWhole = { head: 80_000, tail: 20_000 }
+
+/** What a diff is looked for in, of both versions together: more would hold up whatever else is to be done. */
+const maxCompared = { characters: 400_000, lines: 6_000, edits: 500, millis: 20 }
+
+/** Lines around a change. */
+const context = 3
+
+/** A unified diff; nothing when the versions differ too much for one. Looks only at where they differ. */
+const patchOf = (oldName: string, newName: string, before: string, after: string): string | undefined => {
+  const { beforeEnd, afterEnd, start } = differing(before, after)
+  const [removed, added] = [before.slice(start, beforeEnd), after.slice(start, afterEnd)]
+  if (removed.length + added.length > maxCompared.characters) return undefined
+  if (countLines(removed) + countLines(added) > maxCompared.lines) return undefined
+  const patch = structuredPatch(oldName, newName, removed, added, undefined, undefined, {
+    context,
+    maxEditLength: maxCompared.edits,
+    timeout: maxCompared.millis
+  })
+  if (patch === undefined) return undefined
+  const above = countLines(before.slice(0, start))
+  const hunks = patch.hunks.map((hunk) => ({
+    ...hunk,
+    oldStart: hunk.oldStart + above,
+    newStart: hunk.newStart + above
+  }))
+  return formatPatch({ ...patch, hunks }).replace(/^=+\n/, "")
+}
+
+/** Where two texts differ, with some lines around: from `start` on, up to an end in each of them. */
+const differing = (before: string, after: string) => {
+  const shorter = Math.min(before.length, after.length)
+  let same = 0
+  while (same < shorter && before.charCodeAt(same) === after.charCodeAt(same)) same++
+  let end = 0
+  while (
+    end < shorter - same &&
+    before.charCodeAt(before.length - 1 - end) === after.charCodeAt(after.length - 1 - end)
+  ) {
+    end++
+  }
+  let start = lineStart(before, same)
+  for (let line = 0; line < context && start > 0; line++) start = lineStart(before, start - 1)
+  let beforeEnd = before.length - end
+  for (let line = 0; line <= context && beforeEnd < before.length; line++) {
+    const next = before.indexOf("\n", beforeEnd)
+    beforeEnd = next < 0 ? before.length : next + 1
+  }
+  return { start, beforeEnd, afterEnd: after.length - (before.length - beforeEnd) }
+}
+
+const lineStart = (text: string, at: number): number => (at === 0 ? 0 : text.lastIndexOf("\n", at - 1) + 1)
 
 const display = (
   summary: string,
   details: string,
   warnings: ReadonlyArray<string>,
   how: { readonly format: "diff" | "text" } | { readonly format: "code"; readonly language: string }
-): ToolDisplay => ({
-  summary: visible(summary),
-  details: clip(visible(details), maxDetails),
-  ...how,
-  ...(details.length > maxDetails ? { truncated: true } : {}),
-  ...(warnings.length > 0 ? { warnings } : {})
-})
+): ToolDisplay => {
+  const shortened = Shortened.make(details, shownWhole)
+  return {
+    summary: visible(summary),
+    details: visible(shortened === undefined ? details : Shortened.text(shortened)),
+    ...how,
+    ...(shortened === undefined ? {} : { truncated: true }),
+    ...(warnings.length > 0 ? { warnings } : {})
+  }
+}
 
 /**
  * Characters that a terminal would act on, and those that turn the direction of text, as visible symbols: what a person

@@ -101,22 +101,22 @@ export const planEdit = (params: EditParams): Effect.Effect<Change, string, Work
     const before = yield* textOf(workspace, target, Option.getOrThrow(target.info))
     const part = inStyleOf(before, params)
     const places = occurrences(before, part.old)
-    if (places.length === 0) return yield* Effect.fail(notFound(target.shown, before, params.old_text))
-    if (places.length > 1 && params.replace_all !== true) {
-      const lines = places.slice(0, 10).map((place) => lineAt(before, place))
+    if (places.count === 0) return yield* Effect.fail(notFound(target.shown, before, params.old_text))
+    if (places.count > 1 && params.replace_all !== true) {
+      const lines = places.first.map((place) => lineAt(before, place))
       return yield* Effect.fail(
-        `old_text occurs ${places.length} times in ${target.shown} (lines ${lines.join(", ")}${places.length > 10 ? ", …" : ""}). ` +
+        `old_text occurs ${places.count} times in ${target.shown} (lines ${lines.join(", ")}${places.count > maxPlaces ? ", …" : ""}). ` +
           "Include more of the text around the place, or set replace_all."
       )
     }
-    const length = before.length + places.length * (part.new.length - part.old.length)
+    const length = before.length + places.count * (part.new.length - part.old.length)
     if (length > maxText) return yield* Effect.fail(`${target.shown} would become longer than ${maxText} characters.`)
     return {
       target,
       before: Option.some(before),
       // Joining, unlike a replacement pattern, takes `$&` and its like literally.
       after: before.split(part.old).join(part.new),
-      places: places.length
+      places: places.count
     }
   })
 
@@ -133,7 +133,7 @@ export const edit = (params: EditParams): Effect.Effect<string, string, Workspac
 
 /** Lines of a text; a last line needs no line ending. */
 export const countLines = (text: string): number =>
-  text === "" ? 0 : occurrences(text, "\n").length + (text.endsWith("\n") ? 0 : 1)
+  text === "" ? 0 : lineEnds(text, text.length) + (text.endsWith("\n") ? 0 : 1)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -143,6 +143,8 @@ const defaultLines = 2_000
 const maxLine = 2_000
 const numberWidth = 10
 const maxText = 10_000_000
+/** Longer texts are not looked through for what is nearly there. */
+const maxSqueezed = 500_000
 
 const locateForWriting = (workspace: Service, path: string): Effect.Effect<Target, string> =>
   Effect.flatMap(workspace.locate(path), (target) => {
@@ -177,14 +179,25 @@ const inStyleOf = (text: string, params: EditParams): { readonly old: string; re
   return { old: adapt(params.old_text), new: adapt(params.new_text) }
 }
 
-/** Where `part` begins, without overlaps. */
-const occurrences = (text: string, part: string): ReadonlyArray<number> => {
-  const places: Array<number> = []
-  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) places.push(at)
-  return places
+/** Where `part` begins, without overlaps: how often, and the first places of them. */
+const occurrences = (text: string, part: string): { readonly count: number; readonly first: ReadonlyArray<number> } => {
+  const first: Array<number> = []
+  let count = 0
+  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) {
+    if (count++ < maxPlaces) first.push(at)
+  }
+  return { count, first }
 }
 
-const lineAt = (text: string, place: number): number => occurrences(text.slice(0, place), "\n").length + 1
+const maxPlaces = 10
+
+const lineEnds = (text: string, to: number): number => {
+  let count = 0
+  for (let at = 0; at < to; at++) if (text.charCodeAt(at) === 10) count++
+  return count
+}
+
+const lineAt = (text: string, place: number): number => lineEnds(text, place) + 1
 
 const notFound = (shown: string, text: string, part: string): string => {
   const lines = part.split("\n")
@@ -192,7 +205,7 @@ const notFound = (shown: string, text: string, part: string): string => {
   if (numbered) return `old_text does not occur in ${shown}: leave out the line numbers that read_file puts in front.`
   const squeeze = (value: string) => value.replace(/\s+/g, " ").trim()
   const squeezed = squeeze(part)
-  return squeezed !== "" && squeeze(text).includes(squeezed)
+  return squeezed !== "" && text.length <= maxSqueezed && squeeze(text).includes(squeezed)
     ? `old_text does not occur in ${shown}: its spaces, tabs or line breaks are different there. Read the file again.`
     : `old_text does not occur in ${shown}. Read the file again; it must match exactly.`
 }

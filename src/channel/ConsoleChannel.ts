@@ -146,6 +146,7 @@ const handler =
           case "Cancelled":
           case "NeedsComment":
           case "NeedsEdit":
+          case "NeedsView":
             return Effect.fail(new Withdrawn())
         }
       })
@@ -154,8 +155,8 @@ const handler =
 const approve =
   (screen: ConsoleScreen.Service) =>
   (request: InteractionRequest<Approve>): Effect.Effect<ApproveAnswer, InteractionCancelled> =>
-    open(screen, request, (ask, prompt) =>
-      insist<ApproveAnswer>(screen, ask, { lines: prompt.lines, label: prompt.label }, prompt.help, (line) => {
+    open(screen, request, (ask, prompt) => {
+      const understand = (line: string): Effect.Effect<Either.Either<ApproveAnswer, string>, Ended> => {
         const parsed = ConsolePrompt.parse(request.interaction, line)
         switch (parsed._tag) {
           case "Answered":
@@ -168,9 +169,15 @@ const approve =
             return Effect.map(comment(screen, ask), Either.right)
           case "NeedsEdit":
             return Effect.map(edit(screen, ask, request.interaction), Either.right)
+          case "NeedsView":
+            return Effect.zipRight(
+              screen.printLine((prompt.whole ?? []).join("\n")),
+              Effect.flatMap(ask({ lines: [], label: prompt.label }), understand)
+            )
         }
-      })
-    )
+      }
+      return insist(screen, ask, { lines: prompt.lines, label: prompt.label }, prompt.help, understand)
+    })
 
 const comment = (screen: ConsoleScreen.Service, ask: ConsoleScreen.Asker): Effect.Effect<ApproveAnswer, Ended> =>
   insist(

@@ -15,6 +15,7 @@ import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as PermissionOption from "../interaction/PermissionOption.js"
 import type { Question } from "../interaction/Question.js"
 import * as TypedAnswer from "../interaction/TypedAnswer.js"
+import * as Shortened from "../core/Shortened.js"
 import type { ToolDisplay } from "../tool/ToolCall.js"
 import * as Display from "./Display.js"
 
@@ -27,6 +28,8 @@ export interface Prompt {
   readonly label: string
   /** Shown when an answer was not understood. */
   readonly help: ReadonlyArray<string>
+  /** All of what `lines` show only the beginning and the end of. */
+  readonly whole?: ReadonlyArray<string>
 }
 
 /** What a typed line means. */
@@ -40,6 +43,8 @@ export type Parsed<A> = Data.TaggedEnum<{
   readonly NeedsComment: {}
   /** The arguments are to be edited. */
   readonly NeedsEdit: {}
+  /** The whole of what is asked about is to be shown. */
+  readonly NeedsView: {}
 }>
 interface ParsedDefinition extends Data.TaggedEnum.WithGenerics<1> {
   readonly taggedEnum: Parsed<this["A"]>
@@ -50,6 +55,7 @@ export const {
   Cancelled,
   NeedsComment,
   NeedsEdit,
+  NeedsView,
   $match: match
 } = Data.taggedEnum<ParsedDefinition>()
 
@@ -57,6 +63,8 @@ export interface Options {
   readonly color: boolean
   /** Milliseconds since the epoch, to say how long a code is good for. */
   readonly now: number
+  /** Shows everything at once, where nobody can ask for it. Default: false. */
+  readonly whole?: boolean | undefined
 }
 
 /** The parameters of a call that may be edited. */
@@ -78,23 +86,20 @@ export const render = (request: InteractionRequest, options: Options): Prompt =>
     help
   })
   switch (interaction._tag) {
-    case "Approve":
-      return prompt(
-        `Allow ${Display.oneLine(interaction.tool)}?`,
-        [
-          ...call(style, interaction),
-          style.cyan(interaction.options.map(optionWord).join(" ")),
-          ...(interaction.approvalKey === ""
-            ? []
-            : [
-                style.dim(
-                  `${rememberedBy(interaction)} remembered for: ${Display.oneLine(interaction.approvalKey, 200)}`
-                )
-              ])
-        ],
-        "answer> ",
-        interaction.options.map((option) => `${optionWord(option).padEnd(10)} ${option.description}`)
-      )
+    case "Approve": {
+      const isShort = options.whole !== true && isShortened(interaction)
+      const words = [...interaction.options, ...(isShort ? [viewOption] : [])]
+      const [body, kept] = [call(style, interaction, !isShort), remembered(style, interaction, !isShort)]
+      return {
+        ...prompt(
+          `Allow ${Display.oneLine(interaction.tool)}?`,
+          [...body, style.cyan(words.map(optionWord).join(" ")), ...kept],
+          "answer> ",
+          words.map((option) => `${optionWord(option).padEnd(10)} ${option.description}`)
+        ),
+        ...(isShort ? { whole: [...call(style, interaction, true), ...remembered(style, interaction, true)] } : {})
+      }
+    }
     case "grantStageTool":
       return prompt(
         `Let this stage use ${Display.oneLine(interaction.tool)} once?`,
@@ -218,12 +223,29 @@ export const parseEdit = (
 
 const rememberedBy = ({ onceOnly }: Approve): string => (onceOnly === true ? "never is" : "always and never are")
 
+const viewOption: ApproveOption = { short: "v", full: "view", description: "show everything that is asked about" }
+
+/** Characters and lines of a call that are shown before anybody asks for all of them. */
+const shownAtOnce = { head: 4_000, tail: 2_000, headLines: 60, tailLines: 20 }
+const longestKey = 200
+
+const isShortened = ({ approvalKey, display }: Approve): boolean =>
+  Shortened.make(display?.details ?? "", shownAtOnce) !== undefined || approvalKey.length > longestKey
+
+const remembered = (style: Display.Style, interaction: Approve, whole: boolean): ReadonlyArray<string> => {
+  const { approvalKey } = interaction
+  if (approvalKey === "") return []
+  const key = Display.oneLine(approvalKey, whole ? Infinity : longestKey)
+  return [style.dim(`${rememberedBy(interaction)} remembered for: ${key}`)]
+}
+
 const parseApprove = (interaction: Approve, line: string): Parsed<ApproveAnswer> => {
   const typed = PermissionOption.parse(line, {
     editable: interaction.editable !== undefined,
     onceOnly: interaction.onceOnly
   })
   const word = line.trim().split(":")[0]?.trim().toLowerCase()
+  if (/^(?:v|view)$/i.test(line.trim()) && isShortened(interaction)) return NeedsView()
   // A word of the table that this request does not offer is as good as nonsense.
   const offered = interaction.options.some((option) => option.full === word || option.short === word)
   if (Option.isNone(typed) || !offered) {
@@ -253,18 +275,34 @@ const numbered = (style: Display.Style, choices: ReadonlyArray<string>, preset?:
     return index + 1 === preset ? `${line} ${style.dim("(default)")}` : line
   })
 
-const call = (style: Display.Style, { display, argumentsSummary }: Approve): ReadonlyArray<string> => [
+const call = (style: Display.Style, { display, argumentsSummary }: Approve, whole: boolean): ReadonlyArray<string> => [
   ...(display?.summary === undefined ? [] : [Display.oneLine(display.summary)]),
-  ...(display?.details === undefined ? [Display.oneLine(argumentsSummary)] : details(style, display, display.details)),
+  ...(display?.details === undefined
+    ? [Display.oneLine(argumentsSummary)]
+    : details(style, display, display.details, whole)),
   ...(display?.truncated === true ? [style.dim("(something is left out here)")] : []),
   ...(display?.warnings ?? []).map((warning) => style.yellow(`! ${Display.oneLine(warning)}`))
 ]
 
-const details = (style: Display.Style, { format, language }: ToolDisplay, text: string): ReadonlyArray<string> => {
-  const lines = foreign(format === "json" ? pretty(text) : text.replace(/\n$/, ""))
-  if (format === "diff") return lines.map((line) => diffLine(style, line))
-  if (format === "code" && language !== undefined) return [style.dim(`${Display.oneLine(language)}:`), ...lines]
-  return lines
+const details = (
+  style: Display.Style,
+  { format, language }: ToolDisplay,
+  text: string,
+  whole: boolean
+): ReadonlyArray<string> => {
+  const written = format === "json" ? pretty(text) : text.replace(/\n$/, "")
+  const styled = (part: string) =>
+    format === "diff" ? foreign(part).map((line) => diffLine(style, line)) : foreign(part)
+  const shortened = whole ? undefined : Shortened.make(written, shownAtOnce)
+  const lines =
+    shortened === undefined
+      ? styled(written)
+      : [
+          ...styled(shortened.head.replace(/\n$/, "")),
+          style.yellow(`[${Shortened.note(shortened)}; v shows everything]`),
+          ...styled(shortened.tail)
+        ]
+  return format === "code" && language !== undefined ? [style.dim(`${Display.oneLine(language)}:`), ...lines] : lines
 }
 
 const diffLine = (style: Display.Style, line: string): string => {

@@ -178,7 +178,7 @@ const show = (
     const unavailable = (reason: string) => new InteractorUnavailable({ requestId, by: id, reason })
     if (shown.get(requestId) === "open") return unavailable("a request with this id is open there already")
     shown.set(requestId, "open")
-    const text = JSON.stringify(redactor.value(InteractionRequest.encode(request)), undefined, 2)
+    const text = JSON.stringify(redactor.declared.value(InteractionRequest.encode(request)), undefined, 2)
     return exchange.write(exchange.files(requestId).request, `${text}\n`).pipe(
       Effect.mapError(({ message }) => unavailable(`the request could not be written: ${message}`)),
       Effect.onError(() => Effect.sync(() => shown.delete(requestId)))

@@ -128,7 +128,7 @@ const post = (
     HttpClientRequest.setHeaders({ ...options.headers, "idempotency-key": request.requestId }),
     HttpClientRequest.acceptJson,
     options.token === undefined ? (same) => same : HttpClientRequest.bearerToken(options.token),
-    HttpClientRequest.bodyUnsafeJson(redactor.value(InteractionRequest.encode(request)))
+    HttpClientRequest.bodyUnsafeJson(redactor.declared.value(InteractionRequest.encode(request)))
   )
   return client.execute(message).pipe(
     Effect.flatMap((response): Effect.Effect<string, Failure | HttpClientError.HttpClientError> =>

@@ -11,7 +11,7 @@ export const render = (
   request: InteractionRequest,
   now: number
 ): { readonly lines: ReadonlyArray<string>; readonly label: string } => {
-  const { title, lines, label } = ConsolePrompt.render(request, { color: false, now })
+  const { title, lines, label } = ConsolePrompt.render(request, { color: false, now, whole: true })
   const { interaction } = request
   const questions = interaction._tag === "Clarify" ? interaction.questions : []
   const form = [

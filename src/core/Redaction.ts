@@ -1,19 +1,29 @@
 /**
  * Keeps secrets out of whatever is shown, logged or written.
  *
- * Two nets: values the program declared as secret (API keys, passwords), and shapes that well-known tokens have.
+ * Two nets: values the program declared as secret (API keys, passwords), as they are and as addresses, JSON and base64
+ * write them; and shapes that well-known tokens have.
  */
 import * as Redacted from "effect/Redacted"
 
 export const mask = "[REDACTED]"
 
-/** Replaces declared secrets and token shapes in texts. */
-export interface Redactor {
-  /** Declares a value as secret from now on. Values under four characters are ignored: masking them would garble text. */
-  readonly declare: (secret: Redacted.Redacted | string) => void
+/** Masks texts. */
+export interface Masking {
   readonly text: (text: string) => string
   /** The same over every string of a JSON-like value. Returns the value itself when nothing was masked. */
   readonly value: (value: unknown) => unknown
+}
+
+/** Replaces declared secrets and token shapes in texts. */
+export interface Redactor extends Masking {
+  /** Declares a value as secret from now on. Values under four characters are ignored: masking them would garble text. */
+  readonly declare: (secret: Redacted.Redacted | string) => void
+  /**
+   * Replaces declared secrets only, for what somebody decides about: a text that merely looks like a token may be the very
+   * thing that they have to see.
+   */
+  readonly declared: Masking
   /** For one text that arrives in pieces: a secret that is cut between two of them is masked too. */
   readonly flow: () => Flow
 }
@@ -28,20 +38,26 @@ export interface Flow {
 
 export const make = (secrets: Iterable<Redacted.Redacted | string> = []): Redactor => {
   const known = new Set<string>()
+  const hidden = (text: string): string => {
+    let out = text
+    for (const secret of known) if (out.includes(secret)) out = out.split(secret).join(mask)
+    return out
+  }
   const redactor: Redactor = {
     declare: (secret) => {
       const value = typeof secret === "string" ? secret : Redacted.value(secret)
       if (value.length < 4) return
-      known.add(value)
-      // A secret that reaches a sink inside JSON text is escaped there.
-      known.add(JSON.stringify(value).slice(1, -1))
+      for (const written of spellings(value)) known.add(written)
     },
     text: (text) => {
-      let out = text
-      for (const secret of known) if (out.includes(secret)) out = out.split(secret).join(mask)
+      const out = known.size === 0 ? text : hidden(text)
       return out.length >= shortestToken && tokenHint.test(out) ? out.replace(tokenShapes, mask) : out
     },
     value: (value) => maskValue(redactor.text, value),
+    declared: {
+      text: (text) => (known.size === 0 ? text : hidden(text)),
+      value: (value) => (known.size === 0 ? value : maskValue(hidden, value))
+    },
     flow: () => new MaskedFlow(redactor.text, known)
   }
   for (const secret of secrets) redactor.declare(secret)
@@ -55,8 +71,11 @@ export const shapesOnly: Redactor = make()
  * A value as a short text for people and logs: a text as it is, a lone field as its value, several as `name=value, …`. At
  * most `limit` characters, secrets masked. May hold line breaks.
  */
-export const summarize = (value: unknown, redactor: Redactor = shapesOnly, limit = 200): string => {
-  const text = redactor.text(brief(value))
+export const summarize = (value: unknown, redactor: Pick<Masking, "text"> = shapesOnly, limit = 200): string => {
+  const all = brief(value)
+  // Masked before it is cut, but not all of a long text: what is cut off lies far behind what is shown.
+  const first = redactor.text(all.slice(0, limit + longestSecret))
+  const text = all.length > limit + longestSecret && first.length <= limit ? redactor.text(all) : first
   return text.length <= limit ? text : `${text.slice(0, limit - 1)}…`
 }
 
@@ -73,6 +92,41 @@ const tokenHint = /sk-|gh[pousr]_|github_pat_|AIza|xox|AKIA|glpat-|eyJ|Bearer/
 
 /** Characters of the shortest text that one of the shapes matches: `xoxb-` and ten more. */
 const shortestToken = 15
+
+/** How a secret may be written that is part of a longer text. */
+const spellings = (secret: string): ReadonlyArray<string> => {
+  // Half a surrogate pair is no text, and no address or base64 is made of it.
+  const text = secret.replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd")
+  const address = encodeURIComponent(text)
+  const strict = address.replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+  const form = strict.replaceAll("%2A", "*").replaceAll("~", "%7E")
+  const addresses = [address, strict, form, encodeURI(text)].flatMap((written) => [
+    written,
+    written.replaceAll("%20", "+"),
+    written.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase())
+  ])
+  const coded = [0, 1, 2].flatMap((before) => inBase64(text, before))
+  // A secret that reaches a sink inside JSON text is escaped there.
+  return [secret, JSON.stringify(secret).slice(1, -1), ...addresses, ...coded]
+}
+
+/** Shorter ones could be part of any word. */
+const shortestBase64 = 6
+
+/** What base64 always makes of the secret when so many bytes stand before it in a group of three, in both alphabets. */
+const inBase64 = (text: string, before: number): ReadonlyArray<string> => {
+  const bytes = new TextEncoder().encode(text)
+  let binary = "\0".repeat(before)
+  for (const byte of bytes) binary += String.fromCharCode(byte)
+  // The first and last characters of a run that is not whole say something of what stands around it, too.
+  const first = before === 0 ? 0 : before + 1
+  const last = Math.floor((binary.length * 8) / 6)
+  const written = btoa(binary).slice(first, last)
+  return written.length < shortestBase64 ? [] : [written, written.replaceAll("+", "-").replaceAll("/", "_")]
+}
+
+/** Characters behind what is shown in which a secret may end that begins there. */
+const longestSecret = 20_000
 
 const brief = (value: unknown): string => {
   if (!isRecord(value)) return written(value)

@@ -62,7 +62,10 @@ export class Approve extends Schema.TaggedRequest<Approve>("assent/interaction/A
     approvalKey: Schema.String,
     /** In display order. */
     options: Schema.Array(ApproveOption),
-    /** True when an answer that allows holds for this one call, whatever it says: a guard wants each such call asked. */
+    /**
+     * True when an answer that allows holds for this one call, whatever it says: a guard wants each such call asked, or it is
+     * too long to be shown whole.
+     */
     onceOnly: Schema.optional(Schema.Boolean),
     /** Present when the arguments may be edited: their names, current values and format. */
     editable: Schema.optional(

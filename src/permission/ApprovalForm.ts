@@ -1,8 +1,9 @@
 /**
  * What whoever approves a call is shown of it, and how arguments that were edited there come back.
  *
- * Everything shown is masked, the values to edit as well. A value that comes back as it was shown stands for what it
- * masks; one that was changed around the mask cannot be told apart and is refused.
+ * Declared secrets are masked in all that is shown, in the values to edit as well, and nothing else is: what merely looks
+ * like a secret is part of what will run. A value that comes back as it was shown stands for what it masks; one that was
+ * changed around the mask cannot be told apart and is refused. What is too long to be shown whole can be allowed once.
  */
 import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
@@ -11,6 +12,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import { canonicalJson } from "../core/Digest.js"
 import * as Redaction from "../core/Redaction.js"
+import * as Shortened from "../core/Shortened.js"
 import * as Interaction from "../interaction/Interaction.js"
 import * as PermissionOption from "../interaction/PermissionOption.js"
 import type { ToolCall, ToolDisplay } from "../tool/ToolCall.js"
@@ -69,7 +71,7 @@ export const edited = (
   const params: { [name: string]: unknown } = { ...before }
   for (const [name, value] of Object.entries(changes)) {
     if (entry.editable?.parameters.includes(name) !== true) return Either.left(`${name} cannot be edited`)
-    const shown = canonicalJson(redactor.value(before[name]))
+    const shown = canonicalJson(redactor.declared.value(before[name]))
     const written = canonicalJson(value)
     if (written === shown) continue
     if (written.includes(Redaction.mask) && shown.includes(Redaction.mask)) {
@@ -88,36 +90,43 @@ export const within = <A, E>(effect: Effect.Effect<A, E>, context: Context.Conte
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const longestDetails = 4_000
+/** Characters of arguments that are shown whole; of longer ones, the beginning and the end. */
+const shownWhole = { head: 80_000, tail: 20_000 }
 
 const formOf = (
   { call, entry, own }: Subject,
   key: string,
-  display: ToolDisplay,
+  preview: ToolDisplay,
   redactor: Redaction.Redactor
 ): Interaction.Approve => {
   const { editable } = entry
-  const onceOnly = own !== undefined
+  const { declared } = redactor
+  const argumentsSummary = Redaction.summarize(call.params, declared)
+  // A preview that says in words what will happen may leave out what it is done with.
+  const display =
+    preview.details === undefined && argumentsSummary.endsWith("…") ? { ...plain(call, redactor), ...preview } : preview
+  const onceOnly = own !== undefined || display.truncated === true
   const fields = {
     toolCallId: call.id,
     tool: call.name,
-    argumentsSummary: Redaction.summarize(call.params, redactor),
-    approvalKey: redactor.text(key),
+    argumentsSummary,
+    approvalKey: declared.text(key),
     options: PermissionOption.offered({ editable: editable !== undefined, onceOnly }),
     // Masking keeps the shape.
-    display: redactor.value(display) as ToolDisplay
+    display: declared.value(display) as ToolDisplay
   }
   const whole =
-    editable === undefined ? fields : { ...fields, editable: editableOf(editable, redactor.value(call.params)) }
+    editable === undefined ? fields : { ...fields, editable: editableOf(editable, declared.value(call.params)) }
   return Interaction.approve(onceOnly ? { ...whole, onceOnly } : whole)
 }
 
 const plain = (call: ToolCall, redactor: Redaction.Redactor): ToolDisplay => {
   // Masked first: a secret that the cut goes through would not be found any more.
-  const details = JSON.stringify(redactor.value(call.params), null, 2) ?? ""
-  return details.length <= longestDetails
+  const details = JSON.stringify(redactor.declared.value(call.params), null, 2) ?? ""
+  const shortened = Shortened.make(details, shownWhole)
+  return shortened === undefined
     ? { details, format: "json" }
-    : { details: details.slice(0, longestDetails), format: "json", truncated: true }
+    : { details: Shortened.text(shortened), format: "text", truncated: true }
 }
 
 const withWarnings = (display: ToolDisplay, warnings: ReadonlyArray<string>): ToolDisplay =>

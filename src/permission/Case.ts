@@ -29,8 +29,6 @@ export const askAgain: Decision = { decision: "ask", method: "default", rule: "t
 /** What a rule says of a call that a guard wants to be asked about. */
 export const ownQuestion: Decision = { decision: "ask", method: "default", rule: "a guard wants it asked" }
 
-export const allowOnce = { decision: "allow", scope: "once" } as const
-
 /** Whether that ends the call's way through the gate. */
 export const decides = (now: Case, known: Option.Option<Resolution>): known is Option.Some<Resolution> =>
   Option.isSome(known) && (now.own === undefined || !known.value.granted)

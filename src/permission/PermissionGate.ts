@@ -24,13 +24,13 @@ import type { ToolCall } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ApprovalForm from "./ApprovalForm.js"
 import type { Authority, Proposal } from "./Authority.js"
-import { allowOnce, askAgain, decides, noWarnings, ownQuestion, allowedOf, verdictOf, type Case } from "./Case.js"
+import { askAgain, decides, noWarnings, ownQuestion, allowedOf, verdictOf, type Case } from "./Case.js"
 import * as Check from "./Check.js"
 import * as Guard from "./Guard.js"
 import * as PermissionFile from "./PermissionFile.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { Decision, PermissionState } from "./PermissionState.js"
-import { answered, denied, spanOf, unanswered, type Allowed, type Resolution, type Verdict } from "./Verdict.js"
+import { answered, denied, once, spanOf, unanswered, type Allowed, type Resolution, type Verdict } from "./Verdict.js"
 
 export type { Allowed, Denied, Pending, Resolution, Verdict } from "./Verdict.js"
 export { isRefusal, unanswered } from "./Verdict.js"
@@ -271,10 +271,12 @@ class Gate implements Service {
         interactor.requestMasked?.(request, options, restore) ?? restore(interactor.request(request, options)),
         ({ answer, by, how }) => {
           // An earlier answer to another question decided it: this one was never shown.
-          if (how === "recheck") now.check.asked = before
-          return how === "recheck"
-            ? this.byRule(now, known ?? this.evaluate(now, subject))
-            : this.answered(now, subject, { requestId: asked.requestId, askedAt: asked.askedAt, by, how }, answer)
+          if (how === "recheck") {
+            now.check.asked = before
+            return this.byRule(now, known ?? this.evaluate(now, subject))
+          }
+          const to = { requestId: asked.requestId, askedAt: asked.askedAt, by, how }
+          return this.answered(now, subject, to, form.onceOnly === true ? once(answer) : answer)
         },
         (error) => {
           const reason = this.options.redactor.text(doubt ?? error.message)
@@ -288,15 +290,13 @@ class Gate implements Service {
     now: Case,
     subject: PermissionRule.Subject,
     asked: Required<Check.Asked>,
-    given: ApproveAnswer
+    answer: ApproveAnswer
   ): Deciding {
     now.check.asked = asked
-    if (given.decision === "edit") return this.withEdits(now, given.editedArguments, asked)
+    if (answer.decision === "edit") return this.withEdits(now, answer.editedArguments, asked)
     // A rule that says yes to everything has looked at nothing.
-    const doubt = asked.how === "answered" || given.decision === "deny" ? undefined : this.doubt(subject)
+    const doubt = asked.how === "answered" || answer.decision === "deny" ? undefined : this.doubt(subject)
     if (doubt !== undefined) return this.deny(now, { granted: false, method: "unavailable", reason: doubt, ...asked })
-    // What a guard wants to be asked is asked each time, whatever was answered.
-    const answer = now.own !== undefined && given.decision === "allow" ? allowOnce : given
     if (answer.scope !== "once") this.remember(now, answer, PermissionRule.rememberKey(subject))
     const { askedAt, by, how, requestId } = asked
     const { granted, method, reason } = answered(answer, by, how)

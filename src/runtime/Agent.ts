@@ -190,7 +190,7 @@ const wired = ({ interactors, model, options, origin, runtime, scope, tree }: Ma
     const { persistence, whenNobody } = options
     const all = persistence?.restored
     const restored = all && Restored.get(all, origin.sessionId)
-    const questions = journal.enabled ? SessionJournal.interactions(journal, persistence?.kept) : undefined
+    const questions = journal.enabled ? SessionJournal.interactions(journal, redactor, persistence?.kept) : undefined
     const broker = yield* InteractionBroker.make({
       bus,
       redactor,

@@ -188,6 +188,7 @@ export const openRequests = (self: Restored, answers: Loaded["answers"]): Readon
 
 /** What was written was masked before. */
 const verbatim: Redaction.Redactor = {
+  declared: { text: (text) => text, value: (value) => value },
   declare: () => {},
   text: (text) => text,
   value: (value) => value,

@@ -181,6 +181,7 @@ export class SessionJournal {
 /** The questions of a whole tree, as its broker keeps them. */
 export const interactions = (
   journal: Journal.Service,
+  redactor: Redaction.Redactor,
   kept: InteractionJournal["kept"] = () => undefined
 ): InteractionJournal => {
   const write = (sessionId: SessionId, entry: JournalEntry.JournalEntry) =>
@@ -190,7 +191,7 @@ export const interactions = (
     raised: (request) => {
       const toolCallId = InteractionRequest.callOf(request)
       const call = toolCallId === undefined ? {} : { toolCallId }
-      return write(request.sessionId, { _tag: "InteractionRaised", request, ...call })
+      return write(request.sessionId, { _tag: "InteractionRaised", request: maskedRequest(request, redactor), ...call })
     },
     settled: (request, end) => {
       const { requestId, sessionId, interaction } = request
@@ -227,6 +228,19 @@ const statuses = {
   InteractorUnavailable: "unavailable",
   NoInteractor: "unavailable"
 } as const
+
+/** Whoever is asked sees what merely looks like a secret; what is kept does not show it. */
+const maskedRequest = (
+  request: InteractionRequest.InteractionRequest,
+  redactor: Redaction.Redactor
+): InteractionRequest.InteractionRequest => {
+  const { interaction } = request
+  const masked = redactor.value(interaction)
+  if (masked === interaction) return request
+  // Masking keeps the shape, but not the class.
+  const same: Interaction.Interaction = Object.assign(Object.create(Object.getPrototypeOf(interaction)), masked)
+  return { ...request, interaction: same }
+}
 
 const masked = (end: TurnEnd, { text }: Redaction.Redactor): JournalEntry.End => {
   switch (end._tag) {

@@ -235,6 +235,9 @@ export const getOrFail = <A>(end: StageEnd<A>): Effect.Effect<A, StageFailed> =>
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+/** Characters of arguments that are shown to whoever grants the call. */
+const longestShown = 100_000
+
 const problemsOf = <E>(actor: Actor<E>, { allowedTools, retryPolicy }: Stage<unknown, unknown, unknown>) => {
   const unknown = allowedTools.filter((name) => actor.tools.get(name) === undefined)
   const known = actor.tools.entries.map((entry) => entry.name).join(", ")
@@ -312,12 +315,14 @@ const asked = (
   Effect.gen(function* () {
     const binding = Grant.bindingOf(grants.attempt, call)
     const { tool, argsDigest, proposalId } = binding
+    // Whoever grants it has to see what runs: a text that only looks like a secret is part of that.
+    const shown = Redaction.summarize(call.params, redactor.declared, longestShown)
     const argsSummary = Redaction.summarize(call.params, redactor)
     const keep = (record: Pick<GrantRecord, "outcome" | "note" | "by">) => {
       records.push({ proposalId, tool, argsDigest, argsSummary, ...record })
     }
     const interactor = yield* Interactor.current
-    const request = yield* InteractionRequest.make(new GrantStageTool({ ...binding, argsSummary, reason }))
+    const request = yield* InteractionRequest.make(new GrantStageTool({ ...binding, argsSummary: shown, reason }))
     const { requestId } = request
     const unanswered = Effect.sync(() => keep({ outcome: "unanswered" }))
     const exit = yield* Effect.exit(Effect.onError(interactor.request(request), () => unanswered))

@@ -80,15 +80,45 @@ export const tellEnd = (
       })
 }
 
-/** A result as the model gets to see it: JSON, masked, and not too long. */
+/** A result as the model gets to see it: JSON, masked, and not too long. A left where JSON cannot hold it. */
 export const presentable = (session: SessionContext, result: unknown): Either.Either<unknown, unknown> =>
   Either.try(() => {
     const { limits, redactor } = session
     const text = typeof result === "string" ? result : JSON.stringify(result)
-    if (text === undefined) return null
+    if (result === undefined) return null
+    // Written all the same, a map would be `{}`, and a function nothing.
+    if (text === undefined || (typeof result !== "string" && losesInJson(result))) throw new TypeError("not JSON")
     if (text.length <= limits.maxResult) return redactor.value(result)
     // Masked first: a secret that the cut goes through would not be found any more.
     const masked = redactor.text(text)
     const kept = masked.slice(0, limits.maxResult)
     return `${kept}\n[cut: ${masked.length - kept.length} of ${masked.length} characters left out]`
   })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Of a value without cycles. Members that are undefined are left out, as everywhere. */
+const losesInJson = (value: unknown): boolean => {
+  switch (typeof value) {
+    case "object":
+      if (value === null || ("toJSON" in value && typeof value.toJSON === "function")) return false
+      if (Array.isArray(value)) return value.some(losesInJson)
+      return isOpaque(value) || Object.values(value).some(losesInJson)
+    case "number":
+      return !Number.isFinite(value)
+    case "function":
+    case "symbol":
+      return true
+    default:
+      return false
+  }
+}
+
+/** What it holds is not in its fields: maps, errors, bytes, promises, and objects of classes without any. */
+const isOpaque = (value: object): boolean => {
+  if (Object.prototype.toString.call(value) !== "[object Object]") return true
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype !== Object.prototype && prototype !== null && Object.keys(value).length === 0
+}

@@ -61,6 +61,47 @@ describe("ConsoleChannel", () => {
     })
   )
 
+  it.scoped("shows beginning and end of a long call, and all of it to who wants to see it", () =>
+    Effect.gen(function* () {
+      const { terminal, ask, say } = yield* setup(undefined, { columns: 100, rows: 400 })
+      const lines = Array.from({ length: 200 }, (_, index) => `echo step ${index}`)
+      const asking = yield* ask(
+        new Interaction.Approve({
+          ...samples.Approve.interaction,
+          display: { details: lines.join("\n"), format: "code" }
+        })
+      )
+      const shown = terminal.screen().join("\n")
+      assert.include(shown, "echo step 59")
+      assert.notInclude(shown, "echo step 60\n")
+      assert.match(shown, /[\d,]+ characters in 120 lines are between, and not shown here; v shows everything/)
+      assert.include(shown, "echo step 180")
+      assert.include(shown, "echo step 199")
+      assert.include(shown, "[v]iew")
+      yield* say("v")
+      const whole = terminal.screen().join("\n")
+      for (const line of lines) assert.include(whole, `${line}\n`)
+      // Seeing it is no answer.
+      assert.strictEqual(asking.unsafePoll(), null)
+      yield* say("view")
+      yield* say("nonsense")
+      yield* say("y")
+      assert.deepStrictEqual((yield* Fiber.join(asking)).answer, { decision: "allow", scope: "once" })
+    })
+  )
+
+  it.scoped("has nothing more to show of a short call", () =>
+    Effect.gen(function* () {
+      const { terminal, ask, say } = yield* setup()
+      const asking = yield* ask(samples.Approve.interaction)
+      assert.notInclude(terminal.screen().join("\n"), "[v]iew")
+      yield* say("v")
+      assert.include(terminal.screen().join("\n"), "Please type one of")
+      yield* say("n")
+      yield* Fiber.join(asking)
+    })
+  )
+
   it.scoped("asks again on nonsense, and takes the answer then", () =>
     Effect.gen(function* () {
       const { terminal, ask, say } = yield* setup()

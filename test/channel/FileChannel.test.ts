@@ -18,6 +18,7 @@ import * as FileChannel from "../../src/channel/FileChannel.js"
 import * as FileExchange from "../../src/channel/FileExchange.js"
 import type { RequestId } from "../../src/core/Id.js"
 import { Approve, Confirm } from "../../src/interaction/Interaction.js"
+import * as Redaction from "../../src/core/Redaction.js"
 import * as InteractionRequest from "../../src/interaction/InteractionRequest.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
 import { interactorSuite, type Outside, type Subject } from "../suite/interactorSuite.js"
@@ -168,10 +169,11 @@ describe("FileChannel", () => {
     }).pipe(Effect.provide(NodeContext.layer))
   )
 
-  it.scopedLive("writes no secret, not even where arguments may be edited", () =>
+  it.scopedLive("writes no declared secret, not even where arguments may be edited, and what only looks like one", () =>
     Effect.gen(function* () {
-      const channel = yield* open(quick)
-      const key = `ghp_${"a".repeat(30)}`
+      const key = "correct-horse-battery"
+      const token = `ghp_${"a".repeat(30)}`
+      const channel = yield* open({ ...quick, redactor: Redaction.make([key]) })
       const sample = InteractionSample.samples.Approve.interaction
       const request = yield* InteractionSample.request(
         new Approve({
@@ -180,12 +182,13 @@ describe("FileChannel", () => {
           argumentsSummary: sample.argumentsSummary,
           approvalKey: "curl",
           options: sample.options,
-          editable: { parameters: ["command"], format: "text", current: { command: `curl -H ${key}` } }
+          editable: { parameters: ["command"], format: "text", current: { command: `curl -H ${key} ${token}` } }
         })
       )
       yield* Effect.fork(channel.interactor.request(request))
       yield* channel.shown
       assert.notInclude(yield* channel.output, key)
+      assert.include(yield* channel.output, token)
     }).pipe(Effect.provide(NodeContext.layer))
   )
 

@@ -15,6 +15,7 @@ import * as TestClock from "effect/TestClock"
 import * as WebhookChannel from "../../src/channel/WebhookChannel.js"
 import type { RequestId } from "../../src/core/Id.js"
 import { Approve, Ask, Confirm } from "../../src/interaction/Interaction.js"
+import * as Redaction from "../../src/core/Redaction.js"
 import * as InteractionRequest from "../../src/interaction/InteractionRequest.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
 import * as WebhookReceiver from "../kit/WebhookReceiver.js"
@@ -102,10 +103,11 @@ describe("WebhookChannel", () => {
     })
   )
 
-  it.scopedLive("sends no secret, not even where arguments may be edited", () =>
+  it.scopedLive("sends no declared secret, not even where arguments may be edited, and what only looks like one", () =>
     Effect.gen(function* () {
-      const { interactor, receiver } = yield* open()
-      const key = `sk-${"a".repeat(30)}`
+      const key = "correct-horse-battery"
+      const token = `sk-${"a".repeat(30)}`
+      const { interactor, receiver } = yield* open({ redactor: Redaction.make([key]) })
       const sample = InteractionSample.samples.Approve.interaction
       const request = yield* InteractionSample.request(
         new Approve({
@@ -115,13 +117,14 @@ describe("WebhookChannel", () => {
           approvalKey: "curl",
           options: sample.options,
           editable: { parameters: ["command"], format: "text", current: { command: `curl -H ${key}` } },
-          display: { details: `curl -H ${key}` }
+          display: { details: `curl -H ${key} ${token}` }
         })
       )
       yield* Effect.fork(interactor.request(request))
       const { body } = yield* receiver.arrival
       assert.notInclude(body, key)
       assert.include(body, "[REDACTED]")
+      assert.include(body, token)
     })
   )
 

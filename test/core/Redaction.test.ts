@@ -56,6 +56,55 @@ const shortest = [
 const sizes = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 8 })
 
 describe("Redaction", () => {
+  it("masks declared secrets as addresses and base64 write them, whatever stands around", () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: "grapheme", minLength: 8, maxLength: 40 }),
+        fc.string({ maxLength: 5 }),
+        fc.string({ maxLength: 5 }),
+        (secret, before, after) => {
+          const self = Redaction.make([secret])
+          const bytes = Buffer.from(before + secret + after)
+          const whole = Buffer.from(secret)
+          const start = Buffer.from(before).length
+          for (const alphabet of ["base64", "base64url"] as const) {
+            const coded = bytes.toString(alphabet)
+            const masked = self.text(`x ${coded} y`)
+            // Of what remains nothing gives away more than the edges of the secret, which share characters with what stands around.
+            const [head = "", tail = ""] = masked.replace(/^x | y$/g, "").split(Redaction.mask)
+            assert.include(masked, Redaction.mask, `${secret} in ${coded}`)
+            assert.isAtMost(Buffer.from(head, alphabet).length, start + 1)
+            assert.isAtMost(tail.replace(/=+$/, "").length, Math.ceil(((Buffer.from(after).length + 1) * 8) / 6) + 1)
+            assert.isAbove(whole.length, 0)
+          }
+          for (const written of [
+            encodeURIComponent(secret),
+            encodeURIComponent(secret).toLowerCase() === encodeURIComponent(secret)
+              ? encodeURIComponent(secret)
+              : encodeURI(secret),
+            encodeURIComponent(secret).replaceAll("%20", "+"),
+            encodeURIComponent(secret).replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
+            new URLSearchParams({ k: secret }).toString().slice(2)
+          ]) {
+            assert.strictEqual(self.text(`?a=${written}&b`), `?a=${Redaction.mask}&b`, written)
+          }
+        }
+      )
+    )
+  })
+
+  it("leaves what merely looks like a token to whoever has to see it", () => {
+    const self = redactor()
+    for (const token of tokens) {
+      assert.strictEqual(self.declared.text(`run ${token} ${declared}`), `run ${token} ${Redaction.mask}`)
+      assert.deepStrictEqual(self.declared.value({ a: [token, declared] }), { a: [token, Redaction.mask] })
+      assert.notInclude(self.text(`run ${token}`), core(token))
+    }
+    const value = { a: tokens }
+    assert.strictEqual(self.declared.value(value), value)
+    assert.strictEqual(Redaction.shapesOnly.declared.value(value), value)
+  })
+
   it("masks declared secrets and token shapes in texts and values", () => {
     const self = redactor()
     for (const secret of [declared, "hunter2", ...tokens]) {

@@ -46,11 +46,14 @@ export const Shown = Tool.make("shown", { parameters: { how: Schema.String }, su
     }
   })
 )
+export const Brief = Tool.make("brief", { parameters: { text: Schema.String }, success: Schema.String }).pipe(
+  ToolTrait.preview(() => Effect.succeed({ summary: "say it" }))
+)
 export const Broken = Tool.make("broken", { success: Schema.String }).pipe(
   ToolTrait.validate(() => Effect.dieMessage("the check is broken"))
 )
 
-const toolkit = Toolkit.make(Deploy, Note, Look, Write, Shell, Shown, Broken)
+const toolkit = Toolkit.make(Deploy, Note, Look, Write, Shell, Shown, Brief, Broken)
 
 export const registry = Effect.provide(
   ToolRegistry.make(toolkit),
@@ -61,6 +64,7 @@ export const registry = Effect.provide(
     write: () => Effect.succeed(""),
     shell: () => Effect.succeed(""),
     shown: () => Effect.succeed(""),
+    brief: () => Effect.succeed(""),
     broken: () => Effect.succeed("")
   })
 )

@@ -790,7 +790,7 @@ describe("whoever waits in line", () => {
 })
 
 describe("what is shown", () => {
-  it.effect("holds no secret: not the summary, not the key, not the display, not the events", () =>
+  it.effect("holds no declared secret; what only looks like one is shown, and is in no event", () =>
     Effect.gen(function* () {
       const secret = "correct-horse-battery"
       const token = `sk-${"a".repeat(40)}`
@@ -804,10 +804,17 @@ describe("what is shown", () => {
       yield* kit.check("write", { path: secret, content: `${token}\n`.repeat(200) })
       yield* kit.check("shown", { how: `${secret} ${token}` })
       yield* kit.check("shell", { command: "guarded" })
-      const everything = JSON.stringify([yield* kit.person.shown, kit.events])
+      const shown = yield* kit.person.shown
+      const everything = JSON.stringify([shown, kit.events])
       assert.notInclude(everything, secret)
-      assert.notInclude(everything, "aaaaaaaa")
+      assert.notInclude(JSON.stringify(kit.events), "aaaaaaaa")
       assert.include(everything, "[REDACTED]")
+      // Whoever approves sees the command that runs.
+      const [first] = shown.map(approveOf)
+      const whole = `curl -H 'X-Key: [REDACTED]' -H 'Authorization: Bearer ${token}' example.com`
+      assert.strictEqual(first?.argumentsSummary, whole)
+      assert.include(JSON.stringify(first?.display), token)
+      assert.deepStrictEqual(first?.editable?.current, { command: whole })
     })
   )
 
@@ -830,14 +837,49 @@ describe("what is shown", () => {
     })
   )
 
-  it.effect("is cut when it is long", () =>
+  it.effect("is whole up to a hundred thousand characters, and can then be allowed for good", () =>
     Effect.gen(function* () {
-      const kit = yield* Kit.make({ person: ["n"] })
-      yield* kit.check("write", { path: "p", content: "x".repeat(10_000) })
-      const { argumentsSummary, display } = approveOf((yield* kit.person.shown)[0])
+      const kit = yield* Kit.make({ person: ["always"] })
+      const content = `${"x".repeat(99_000)}end`
+      yield* kit.check("write", { path: "p", content })
+      const { argumentsSummary, display, onceOnly } = approveOf((yield* kit.person.shown)[0])
       assert.strictEqual(argumentsSummary.length, 200)
-      assert.strictEqual(display?.details?.length, 4_000)
-      assert.strictEqual(display?.truncated, true)
+      assert.include(display?.details, content)
+      assert.deepStrictEqual([display?.truncated, onceOnly], [undefined, undefined])
+      assert.deepStrictEqual(kit.state.snapshot().allow, ["write"])
+    })
+  )
+
+  it.effect("is beginning and end of what is longer, which can be allowed once and no further", () =>
+    Effect.gen(function* () {
+      for (const scope of ["turn", "idle", "session", "all"] as const) {
+        const kit = yield* Kit.make({ person: [TestInteractor.answer({ decision: "allow", scope }), "n"] })
+        const content = `start${"x".repeat(200_000)}end`
+        yield* kit.check("write", { path: "p", content })
+        const { display, onceOnly, options } = approveOf((yield* kit.person.shown)[0])
+        assert.include(display?.details, '"content": "startxxx')
+        assert.match(display?.details ?? "", /xxxend"\n}$/)
+        assert.match(display?.details ?? "", /100,\d{3} characters are between, and not shown here/)
+        assert.deepStrictEqual([display?.truncated, onceOnly], [true, true])
+        assert.notInclude(
+          options.map(({ full }) => full),
+          "always"
+        )
+        assert.strictEqual((yield* kit.check("write", { path: "p", content }))._tag, "Denied")
+        assert.deepStrictEqual(kit.state.snapshot(), new PermissionState().snapshot())
+      }
+    })
+  )
+
+  it.effect("is the arguments too where a preview says in words only what they are too long for", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ person: () => "n" })
+      yield* kit.check("brief", { text: "short" })
+      yield* kit.check("brief", { text: `${"x".repeat(300)}end` })
+      const [short, long] = (yield* kit.person.shown).map((request) => approveOf(request).display)
+      assert.deepStrictEqual(short, { summary: "say it" })
+      assert.strictEqual(long?.summary, "say it")
+      assert.include(long?.details, "xxxend")
     })
   )
 })

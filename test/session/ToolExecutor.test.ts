@@ -168,7 +168,33 @@ describe("what the model is told of", () => {
       "failed",
       "work returned something that cannot be written as JSON."
     ],
-    ["a big integer", 7n, "failed", "work returned something that cannot be written as JSON."]
+    ["a big integer", 7n, "failed", "work returned something that cannot be written as JSON."],
+    ...[
+      ["a map", new Map([["a", 1]])],
+      ["a set", new Set([1])],
+      ["a function", () => 1],
+      ["a symbol", Symbol("x")],
+      ["an error", new Error("boom")],
+      ["a promise", Promise.resolve(1)],
+      ["bytes", new Uint8Array([1])],
+      ["a pattern", /x/],
+      ["no number", Number.NaN],
+      ["an infinite number", { a: Number.POSITIVE_INFINITY }],
+      [
+        "an object that hides what it holds",
+        new (class {
+          readonly #x = 1
+          readonly y = () => this.#x
+        })()
+      ],
+      ["a map deep within", { a: [{ b: new Map() }] }],
+      ["a function among others", [1, () => 1]]
+    ].map(
+      ([name, value]) =>
+        [String(name), value, "failed", "work returned something that cannot be written as JSON."] as const
+    ),
+    ["an object with a member that is undefined", { a: 1, b: undefined }, "succeeded", { a: 1, b: undefined }],
+    ["an object without a prototype", Object.assign(Object.create(null), { a: 1 }), "succeeded", { a: 1 }]
   ]
   for (const [name, value, outcome, result] of values) {
     it.scoped(`a result of ${name}`, () =>
