@@ -13,6 +13,8 @@ import * as HttpClient from "@effect/platform/HttpClient"
 import type * as HttpClientError from "@effect/platform/HttpClientError"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
+import * as Channel from "effect/Channel"
+import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -179,7 +181,8 @@ const parts = (
 ): Stream.Stream<Model.Part, Model.ModelError> => {
   // What came before a failure in the same read is still passed on.
   const passed = (): Stream.Stream<Model.Part, Model.ModelError> => {
-    const taken = Stream.fromIterable(answer.taken())
+    const came = answer.taken()
+    const taken = came.length === 0 ? alive : Stream.fromIterable(came)
     return answer.broken === undefined ? taken : Stream.concat(taken, Stream.fail(answer.broken))
   }
   const read = Stream.flatMap(events(response, answer.source), (batch) => {
@@ -198,6 +201,9 @@ const parts = (
   })
   return Stream.takeUntil(complete, (part) => part.type === "finish")
 }
+
+/** Nothing that a turn uses, such as a ping: whoever waits for a sign of life has had one. */
+const alive: Stream.Stream<never> = Stream.fromChannel(Channel.write(Chunk.empty()))
 
 interface Event {
   readonly name: string | undefined

@@ -262,6 +262,19 @@ for (const wire of Wires.wires) {
       })
     )
 
+    it.scopedLive("a ping is a sign of life, though it says nothing", () =>
+      Effect.gen(function* () {
+        const pinging = () => {
+          const start = (controller: ReadableStreamDefaultController) =>
+            controller.enqueue(new TextEncoder().encode(": ping\n\n"))
+          return new Response(new ReadableStream({ start } as never), { headers: { "content-type": stream } })
+        }
+        const model = yield* modelOf(wire)
+        const pull = yield* Stream.toPull(model.stream(ask, tools, options)).pipe(answering(pinging))
+        assert.strictEqual((yield* answering(pinging)(pull)).length, 0)
+      })
+    )
+
     it.scopedLive("words that never end are stopped by whoever reads, and the connection is closed", () =>
       Effect.gen(function* () {
         let cancelled = false
