@@ -4,12 +4,14 @@
  * A change is planned first, from the file as it is: the plan is what is checked before anybody is asked, what is shown,
  * and, made anew, what is done. A file is replaced in one step, so nobody ever sees half of it.
  */
+import type { PlatformError } from "@effect/platform/Error"
 import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
 import { IdGenerator } from "../core/Id.js"
 import * as LineReader from "./LineReader.js"
-import { sentence, WorkspaceRoot, type Service, type Target } from "./WorkspaceRoot.js"
+import { isNotFound, sentence, WorkspaceRoot, type Service, type Target } from "./WorkspaceRoot.js"
 
 /** What a call would do to a file. */
 export interface Change {
@@ -221,33 +223,60 @@ const changing = (
     )
   )
 
-/** Writes a neighbour and renames it: readers see the old file or the new one, and a full disk leaves the old one. */
+/**
+ * Writes a neighbour and renames it: readers see the old file or the new one, and a full disk leaves the old one. All of it
+ * goes through a handle of the directory, so that a link put in its place meanwhile leads nowhere.
+ */
 const replace = (workspace: Service, target: Target, content: string): Effect.Effect<void, string> => {
   const { fileSystem, path } = workspace
-  const directory = path.dirname(target.absolute)
   const mode = Option.map(target.info, (info) => info.mode & 0o7777)
-  return IdGenerator.pipe(
-    Effect.map((ids) => path.join(directory, `.${ids.unsafeNext("call")}.tmp`)),
-    Effect.tap(() => fileSystem.makeDirectory(directory, { recursive: true })),
-    Effect.flatMap((temporary) =>
-      Effect.acquireUseRelease(
-        Effect.succeed(temporary),
-        () =>
-          Effect.zipRight(
-            Effect.scoped(
-              Effect.gen(function* () {
-                const file = yield* fileSystem.open(temporary, { flag: "wx" })
-                yield* file.writeAll(new TextEncoder().encode(content))
-                if (Option.isSome(mode)) yield* fileSystem.chmod(temporary, mode.value)
-                yield* file.sync
-              })
-            ),
-            fileSystem.rename(temporary, target.absolute)
-          ),
-        // After the rename there is nothing left to remove.
-        () => Effect.ignore(fileSystem.remove(temporary, { force: true }))
-      )
-    ),
-    Effect.mapError((error) => sentence(error, target.shown))
+  const work = Effect.gen(function* () {
+    const directory = yield* held(workspace, path.dirname(target.absolute), target.shown)
+    const temporary = `${directory}/.${(yield* IdGenerator).unsafeNext("call")}.tmp`
+    // After the rename there is nothing left to remove.
+    yield* Effect.addFinalizer(() => Effect.ignore(fileSystem.remove(temporary, { force: true })))
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        const file = yield* fileSystem.open(temporary, { flag: "wx" })
+        yield* file.writeAll(new TextEncoder().encode(content))
+        if (Option.isSome(mode)) yield* fileSystem.chmod(temporary, mode.value)
+        yield* file.sync
+      })
+    )
+    yield* fileSystem.rename(temporary, `${directory}/${path.basename(target.absolute)}`)
+  })
+  return Effect.mapError(Effect.scoped(work), (error) =>
+    typeof error === "string" ? error : sentence(error, target.shown)
+  )
+}
+
+/**
+ * A name of the directory that stays its name whatever becomes of the path, made with those above it where it is missing;
+ * until the scope closes. Where the system gives no such names it is the path, looked at once more.
+ */
+const held = (
+  workspace: Service,
+  directory: string,
+  shown: string
+): Effect.Effect<string, PlatformError | string, Scope.Scope> => {
+  const { fileSystem, path } = workspace
+  const replaced = `${shown} was not written: a directory on its way was replaced meanwhile. Look at it, and try again.`
+  const open = (name: string) =>
+    Effect.gen(function* () {
+      const { fd } = yield* fileSystem.open(name, { flag: "r" })
+      const handle = `/proc/self/fd/${fd}`
+      const found = yield* Effect.option(fileSystem.readLink(handle))
+      const real = Option.isSome(found) ? found.value : yield* fileSystem.realPath(name)
+      if (real !== directory) return yield* Effect.fail(replaced)
+      return Option.isSome(found) ? handle : name
+    })
+  return Effect.catchIf(
+    open(directory),
+    (error) => typeof error !== "string" && isNotFound(error) && path.dirname(directory) !== directory,
+    () =>
+      Effect.flatMap(held(workspace, path.dirname(directory), shown), (above) => {
+        const name = `${above}/${path.basename(directory)}`
+        return Effect.zipRight(Effect.ignore(fileSystem.makeDirectory(name)), open(name))
+      })
   )
 }

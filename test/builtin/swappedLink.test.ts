@@ -1,0 +1,81 @@
+import * as FileSystem from "@effect/platform/FileSystem"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as fs from "node:fs"
+import { inWorkspace } from "./workspaceFixture.js"
+
+/** Replaces a directory of the workspace by a link that leads out of it, right before the call of this number. */
+class Attacker {
+  calls = 0
+  armed = false
+
+  constructor(readonly at: number) {}
+
+  readonly layer = (root: () => string, outside: () => string) =>
+    Layer.effect(
+      FileSystem.FileSystem,
+      Effect.map(FileSystem.FileSystem, (real) => {
+        const swap = () => {
+          if (!this.armed || this.calls++ !== this.at) return
+          fs.renameSync(`${root()}/dir`, `${root()}/aside`)
+          fs.symlinkSync(outside(), `${root()}/dir`)
+        }
+        return new Proxy(real, {
+          get: (target, name, receiver) => {
+            const member: unknown = Reflect.get(target, name, receiver)
+            if (typeof member !== "function") return member
+            return (...args: ReadonlyArray<unknown>) =>
+              Effect.suspend(() => {
+                swap()
+                return Reflect.apply(member, target, args)
+              })
+          }
+        })
+      })
+    )
+}
+
+describe("a directory that becomes a link while a file in it is written", () => {
+  const calls = [
+    ["write_file", { path: "dir/file.txt", content: "secret" }],
+    ["write_file", { path: "dir/new/deep/file.txt", content: "secret" }],
+    ["edit_file", { path: "dir/there.txt", old_text: "old", new_text: "secret" }]
+  ] as const
+  for (const [tool, params] of calls) {
+    it.scopedLive(
+      `never leads ${tool} of ${params.path} out of the workspace, whenever that happens`,
+      () =>
+        Effect.gen(function* () {
+          let finished = false
+          for (let at = 0; !finished && at < 200; at++) {
+            const place = { root: "", outside: "" }
+            const attacker = new Attacker(at)
+            yield* inWorkspace(
+              ({ call, outside, root }) =>
+                Effect.gen(function* () {
+                  Object.assign(place, { root, outside })
+                  fs.mkdirSync(`${root}/dir`)
+                  fs.writeFileSync(`${root}/dir/there.txt`, "old")
+                  fs.writeFileSync(`${outside}/there.txt`, "old")
+                  attacker.armed = true
+                  yield* call(tool, params)
+                  attacker.armed = false
+                  // Nothing was changed, made or left behind there.
+                  assert.deepStrictEqual(fs.readdirSync(outside, { recursive: true }), ["there.txt"], `call ${at}`)
+                  assert.strictEqual(fs.readFileSync(`${outside}/there.txt`, "utf8"), "old", `call ${at}`)
+                  finished = attacker.calls <= at
+                }),
+              {},
+              attacker.layer(
+                () => place.root,
+                () => place.outside
+              )
+            )()
+          }
+          assert.isTrue(finished)
+        }),
+      60_000
+    )
+  }
+})
