@@ -5,6 +5,7 @@ import * as NodePath from "@effect/platform-node/NodePath"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as HashMap from "effect/HashMap"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
@@ -32,13 +33,23 @@ export const main = (argv: ReadonlyArray<string>): Effect.Effect<number> =>
       Effect.catchAllCause((cause) => (Cause.isInterruptedOnly(cause) ? Effect.interrupt : crash(cause, debug))),
       Effect.provide(platform),
       Effect.provide(Logger.minimumLogLevel(level.right)),
-      Effect.provide(Logger.replace(Logger.defaultLogger, Logger.map(Logger.logfmtLogger, Output.writeNow)))
+      Effect.provide(
+        Logger.replace(Logger.defaultLogger, Logger.map(debug ? Logger.logfmtLogger : brief, Output.writeNow))
+      )
     )
   })
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** What went wrong in one line: stack traces are for whoever asks for them. */
+const brief = Logger.make<unknown, string>((options) => {
+  const [error] = Cause.prettyErrors(options.cause)
+  if (error === undefined) return Logger.logfmtLogger.log(options)
+  const annotations = HashMap.set(options.annotations, "cause", error.message)
+  return Logger.logfmtLogger.log({ ...options, annotations, cause: Cause.empty })
+})
 
 /** Less than `NodeContext`, which also brings a terminal and workers, and loads them. */
 const platform = Layer.provideMerge(NodeCommandExecutor.layer, Layer.merge(NodeFileSystem.layer, NodePath.layer))

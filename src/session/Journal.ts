@@ -11,12 +11,16 @@
  * flushes: a child's words never overtake the parent's call that made it. Flush before anything that cannot be undone, and
  * before telling anybody that something is safe.
  */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
+import * as Defect from "../core/Defect.js"
 import type { SessionId } from "../core/Id.js"
+import * as Redaction from "../core/Redaction.js"
 import type { Draft, JournalEntry } from "./JournalEntry.js"
 import type { Lease } from "./SessionStore.js"
-import type { SessionTakenOver, StoreUnwritable } from "./StoreError.js"
+import { StoreUnwritable, type SessionTakenOver } from "./StoreError.js"
 
 export type JournalFailure = StoreUnwritable | SessionTakenOver
 
@@ -72,7 +76,7 @@ export const make = (lease: Lease): Effect.Effect<Service, never, Scope.Scope> =
       noted = []
       if (drafts.length === 0) return Effect.void
       writing = true
-      return lease.append(drafts).pipe(
+      return appended(lease, drafts).pipe(
         Effect.onError(() =>
           Effect.sync(() => {
             noted = [...drafts, ...noted]
@@ -111,3 +115,25 @@ export const make = (lease: Lease): Effect.Effect<Service, never, Scope.Scope> =
     yield* Effect.addFinalizer(() => Effect.ignore(flush))
     return of(lease.rootSessionId)
   })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A store is foreign code: what crashes in it, or interrupts itself, has written nothing as far as anybody knows. */
+const appended = (lease: Lease, drafts: ReadonlyArray<Draft>): Effect.Effect<void, JournalFailure> =>
+  Effect.catchAllCause(
+    Effect.suspend(() => Effect.asVoid(lease.append(drafts))),
+    (cause) =>
+      Option.match(Cause.failureOption(cause), {
+        onSome: Effect.fail,
+        onNone: () => {
+          const reason = "it crashed, and why is in the log"
+          const place = { session: lease.rootSessionId }
+          return Effect.zipRight(
+            Defect.log("The session store", cause, Redaction.shapesOnly, place),
+            new StoreUnwritable({ store: "of this program", reason })
+          )
+        }
+      })
+  )

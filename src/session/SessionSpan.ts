@@ -7,7 +7,7 @@ import type { EndReason } from "../event/AgentEvent.js"
 import type { Message } from "../inbox/Message.js"
 import type * as Model from "../model/Model.js"
 import type { ToolCall } from "../tool/ToolCall.js"
-import type { Generated } from "./Generation.js"
+import type { Generated } from "./Collector.js"
 import type { SessionContext } from "./SessionContext.js"
 
 export interface TurnOptions {

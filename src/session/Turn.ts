@@ -24,7 +24,8 @@ import { BadOutput, type ModelError } from "../model/Model.js"
 import type { Message } from "../inbox/Message.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 import * as Compaction from "./Compaction.js"
-import { Generation, type Generated } from "./Generation.js"
+import type { Generated } from "./Collector.js"
+import { Generation } from "./Generation.js"
 import * as History from "./History.js"
 import { Legs, type Options as LegsOptions, type Work } from "./Legs.js"
 import type * as Restored from "./Restored.js"
@@ -78,7 +79,6 @@ export class Turn {
   private steps: number
   private recoveries = 0
   private readonly repetition: Repetition
-  /** What a leg ended of that crashed. */
   crash: Cause.Cause<never> | undefined
 
   constructor(private readonly options: Options) {
@@ -102,11 +102,10 @@ export class Turn {
     return this.legs.run(Effect.zipRight(Effect.interruptible(session.bus.awaitRoom), first), restore)
   }
 
-  /** Once {@link crash} was logged. */
   get logged(): Effect.Effect<void> {
-    const { origin, redactor } = this.options.session
-    const place = { session: origin.sessionId, agent: origin.agent }
-    return Defect.log("The agent", this.crash ?? Cause.empty, redactor, place)
+    const { agent, sessionId } = this.options.session.origin
+    const { redactor } = this.options.session
+    return Defect.log("The agent", this.crash ?? Cause.empty, redactor, { session: sessionId, agent })
   }
 
   /** Ends it as the stop signal says, as soon as it lets itself be ended. */
@@ -188,16 +187,22 @@ export class Turn {
       emit(session, { _tag: "InterjectionAcknowledged", messageId, step: this.steps })
     state.unseen.length = 0
     const model = session.model()
-    const generation = new Generation(session, model, newCallId)
+    const generation = new Generation(session, model, newCallId, this.legs)
     setStatus(session, "thinking")
     emit(session, { _tag: "ModelCallStarted", model: model.id, step: this.steps })
     state.cut = () => this.legs.cut()
-    const run = SessionSpan.modelCall(session, model, this.steps, generation.run)
-    return this.legs.section(run, (exit) => this.generated(generation, model.id, exit))
+    return this.listen(generation, model.id, SessionSpan.modelCall(session, model, this.steps, generation.run))
+  }
+
+  private listen(generation: Generation, model: string, run: Effect.Effect<Generated, ModelError>): Work {
+    const left = () => generation.left()
+    return this.legs.section(run, (exit) => this.generated(generation, model, exit), left)
   }
 
   private generated(generation: Generation, model: string, exit: Exit.Exit<Generated, ModelError>): Work {
     const { session, stop } = this.options
+    if (!this.legs.isStopped && !session.inbox.hasSteering() && generation.isToBeRetried(exit))
+      return this.listen(generation, model, generation.retry)
     session.state.cut = undefined
     if (this.legs.isStopped) {
       this.called(model, generation.partial(interrupted))

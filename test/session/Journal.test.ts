@@ -91,6 +91,32 @@ describe("a journal", () => {
     })
   )
 
+  for (const [name, append] of Object.entries({
+    crashes: () => Effect.die(new Error("boom")),
+    throws: () => {
+      throw new Error("boom")
+    },
+    "interrupts itself": () => Effect.interrupt
+  })) {
+    it.scoped(`of a store that ${name} says that nothing was written, and keeps it`, () =>
+      Effect.gen(function* () {
+        const { appended, lease } = recorded()
+        let broken = true
+        const journal = yield* Journal.make({
+          ...lease,
+          append: (drafts) => (broken ? append() : lease.append(drafts))
+        })
+        journal.note(said("a"))
+        const error = yield* Effect.flip(journal.flush)
+        assert.strictEqual(error._tag, "StoreUnwritable")
+        assert.notInclude(error.message, "boom")
+        broken = false
+        yield* journal.flush
+        assert.strictEqual(appended.flat().length, 1)
+      })
+    )
+  }
+
   it.scoped("writes what it was handed though nobody waits for it any more", () =>
     Effect.gen(function* () {
       const { appended, lease, state } = recorded()
