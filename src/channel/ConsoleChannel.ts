@@ -1,18 +1,16 @@
 /**
  * Asks a person at a console. All kinds; one dialog at a time; who asks is always shown.
  *
- * What is not understood is asked again; the third nonsense is the safe answer: denied where authority was asked for,
- * cancelled elsewhere. Ctrl-C, Ctrl-D and the end of input cancel. Interrupting a request takes its dialog off the screen.
+ * What is not understood is asked again, without limit: nonsense is never an answer. Where lines come from a pipe nobody may
+ * be there to understand that; after the third the request is left to others. Ctrl-C, Ctrl-D and the end of input cancel. Interrupting a request takes its dialog off the screen.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import * as FormProgress from "../interaction/FormProgress.js"
 import type { Answer, Approve, ApproveAnswer, Interaction } from "../interaction/Interaction.js"
-import { safeAnswer } from "../interaction/Interaction.js"
-import { InteractionCancelled } from "../interaction/InteractionError.js"
+import { InteractionCancelled, InteractorUnavailable, type InteractionError } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
 import type { Clarify } from "../interaction/Interaction.js"
@@ -26,7 +24,7 @@ export interface Options {
   readonly timeouts?: Interactor.Timeouts | undefined
 }
 
-/** How many answers may be nonsense before the safe answer is taken. */
+/** How many lines of a pipe may be nonsense before the request is left to others. */
 export const patience = 3
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -81,12 +79,12 @@ class Withdrawn {
 }
 type Ended = ConsoleScreen.DialogClosed | PatienceLost | Withdrawn
 
-/** Opens the dialog of a request; however it ends without an answer becomes the safe answer or a cancellation. */
+/** Opens the dialog of a request; however it ends without an answer, it decides nothing. */
 const open = <I extends Interaction>(
   screen: ConsoleScreen.Service,
   request: InteractionRequest<I>,
   use: (ask: ConsoleScreen.Asker, prompt: ConsolePrompt.Prompt) => Effect.Effect<Answer<I>, Ended>
-): Effect.Effect<Answer<I>, InteractionCancelled> =>
+): Effect.Effect<Answer<I>, InteractionCancelled | InteractorUnavailable> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
     const prompt = ConsolePrompt.render(request, { color: screen.color, now })
     const style = Display.style(screen.color)
@@ -95,20 +93,22 @@ const open = <I extends Interaction>(
     return screen
       .dialog(prompt.title, (ask) => use(ask, prompt))
       .pipe(
-        Effect.catchAll((ended) => {
+        Effect.catchAll((ended): Effect.Effect<never, InteractionCancelled | InteractorUnavailable> => {
           // Whose input has ended did not decide anything: others may still answer.
           if (ended._tag === "DialogClosed" && ended.by === "end of input")
             return new InteractionCancelled({ requestId })
           if (ended._tag !== "PatienceLost") return cancelled
-          const safe = safeAnswer(request.interaction)
-          const note = `No answer was understood: ${Option.isSome(safe) ? "denied" : "cancelled"}.`
+          const reason = "nobody gave an answer that could be understood"
           return Effect.zipRight(
-            screen.printLine(style.yellow(note)),
-            Option.getOrElse(Option.map(safe, Effect.succeed), () => cancelled)
+            screen.printLine(style.yellow("No answer was understood.")),
+            new InteractorUnavailable({ requestId, by: id, reason })
           )
         })
       )
   })
+
+const isTooMuch = (screen: ConsoleScreen.Service, nonsense: number): boolean =>
+  screen.source === "pipe" && nonsense >= patience
 
 /** Puts a question until its answer is understood, or too many were not. `again` is shown below each reason. */
 const insist = <A>(
@@ -122,7 +122,7 @@ const insist = <A>(
   const go = (current: ConsoleScreen.Question, nonsense: number): Effect.Effect<A, Ended> =>
     Effect.flatMap(Effect.flatMap(ask(current), understand), (understood) => {
       if (Either.isRight(understood)) return Effect.succeed(understood.right)
-      if (nonsense + 1 >= patience) return Effect.fail(new PatienceLost())
+      if (isTooMuch(screen, nonsense + 1)) return Effect.fail(new PatienceLost())
       const lines = [style.yellow(Display.reveal(understood.left)), ...again]
       // Keys typed ahead must not answer a question of authority; of a text, and of a secret above all, none may get lost.
       return go({ ...question, lines, followUp: question.paste === "insert" }, nonsense + 1)
@@ -134,7 +134,7 @@ const insist = <A>(
 const handler =
   (screen: ConsoleScreen.Service) =>
   (look: Look) =>
-  <I extends Interaction>(request: InteractionRequest<I>): Effect.Effect<Answer<I>, InteractionCancelled> =>
+  <I extends Interaction>(request: InteractionRequest<I>): Effect.Effect<Answer<I>, InteractionError> =>
     open(screen, request, (ask, prompt) =>
       insist(screen, ask, { ...look, lines: prompt.lines, label: prompt.label }, prompt.help, (line) => {
         const parsed: ConsolePrompt.Parsed<Answer<I>> = ConsolePrompt.parse(request.interaction, line)
@@ -154,7 +154,7 @@ const handler =
 
 const approve =
   (screen: ConsoleScreen.Service) =>
-  (request: InteractionRequest<Approve>): Effect.Effect<ApproveAnswer, InteractionCancelled> =>
+  (request: InteractionRequest<Approve>): Effect.Effect<ApproveAnswer, InteractionError> =>
     open(screen, request, (ask, prompt) => {
       const understand = (line: string): Effect.Effect<Either.Either<ApproveAnswer, string>, Ended> => {
         const parsed = ConsolePrompt.parse(request.interaction, line)
@@ -210,7 +210,7 @@ const edit = (
     Effect.flatMap(ask({ lines, label: "edit> ", initial: text, paste: "insert", followUp: true }), (typed) =>
       Either.match(ConsolePrompt.parseEdit(editable, typed), {
         onLeft: (reason) =>
-          nonsense + 1 >= patience
+          isTooMuch(screen, nonsense + 1)
             ? Effect.fail(new PatienceLost())
             : go(typed, [style.yellow(Display.reveal(reason))], nonsense + 1),
         onRight: (editedArguments) => Effect.succeed<ApproveAnswer>({ decision: "edit", editedArguments })
@@ -221,7 +221,7 @@ const edit = (
 
 const clarify =
   (screen: ConsoleScreen.Service) =>
-  (request: InteractionRequest<Clarify>): Effect.Effect<Question.ClarifyAnswers, InteractionCancelled> =>
+  (request: InteractionRequest<Clarify>): Effect.Effect<Question.ClarifyAnswers, InteractionError> =>
     open(screen, request, (ask, prompt) =>
       Effect.gen(function* () {
         const { questions } = request.interaction

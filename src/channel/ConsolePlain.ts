@@ -82,6 +82,7 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
 
     return {
       color: options.color,
+      source: options.echoes ? "person" : "pipe",
       columns: Effect.map(terminal.columns, (count) => (count > 0 ? count : 80)),
       print: (text) => write(() => text),
       printLine: writeLine,

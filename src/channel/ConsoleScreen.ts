@@ -57,6 +57,8 @@ export interface Service {
   readonly print: (text: string) => Effect.Effect<void>
   /** Prints whole lines, beginning on a row of their own. */
   readonly printLine: (text: string) => Effect.Effect<void>
+  /** Where the lines come from: a person, who can be asked again, or a pipe, whose next lines may be nonsense for ever. */
+  readonly source: "person" | "pipe"
   /** Shows what is going on, or nothing any more. */
   readonly status: (status: Status | undefined) => Effect.Effect<void>
   /** The next line or event. Nothing is lost when it is interrupted. After the end, always `EndOfInput`. */
@@ -186,6 +188,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
 
     return {
       color: options.color,
+      source: "person",
       columns,
       print: (text) => change((now) => state.print(text, now)),
       printLine: (text) => change((now) => state.printLine(text, now)),

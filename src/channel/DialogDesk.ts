@@ -30,15 +30,15 @@ import type * as Interactor from "../interaction/Interactor.js"
 import { Winners } from "../interaction/Pending.js"
 
 /** How a dialog ended. */
-export type Status = "answered" | "cancelled" | "timed_out"
+export type Status = Interactor.Ended["status"]
 
 /** What the reader is told, in order. */
 export type Dialog = Data.TaggedEnum<{
   /** Show this request. */
   readonly Opened: { readonly request: InteractionRequest }
   /**
-   * Close its dialog. `by` names who settled it here; it is absent when the asker went away, because it was cancelled or
-   * because the request was answered elsewhere.
+   * Close its dialog. `by` names who settled it, here or elsewhere; it is absent when nobody did, because the work that
+   * asked was cancelled.
    */
   readonly Closed: { readonly requestId: RequestId; readonly status: Status; readonly by?: string }
 }>
@@ -54,18 +54,28 @@ export interface Entry {
   place: "waiting" | "lined" | "shown" | "gone"
 }
 
+/** Who wants to know how a dialog gets on. */
+export interface Watch {
+  /** Yields `Effect.void` itself when nothing is to be done. */
+  readonly shown: (request: InteractionRequest, fiber: Fiber.RuntimeFiber<unknown, unknown>) => Effect.Effect<void>
+  readonly left: (request: InteractionRequest) => void
+}
+
 export interface DialogDesk {
-  /** Opens a dialog and waits for its outcome. Interrupting it closes the dialog. */
-  readonly ask: (request: InteractionRequest) => Effect.Effect<Interactor.Answered<Interaction>, InteractionError>
+  /** Opens a dialog and waits for its outcome. Interrupting it closes the dialog; `ended` says why. */
+  readonly ask: (
+    request: InteractionRequest,
+    ended: (() => Interactor.Ended | undefined) | undefined
+  ) => Effect.Effect<Interactor.Answered<Interaction>, InteractionError>
   /** The same without waiting: `resume` is called with the outcome, unless what is returned was called and closed it. */
-  readonly post: (request: InteractionRequest, resume: Interactor.Settle) => () => void
+  readonly post: (request: InteractionRequest, resume: Interactor.Settle) => (ended?: Interactor.Ended) => void
   readonly take: Effect.Effect<Dialog>
   /** As many as there are, at least one; fails with none when all is over. */
   readonly takeAll: Effect.Effect<Chunk.Chunk<Dialog>, Option.Option<never>>
   /** The request of this id, whatever its place. */
   readonly find: (requestId: string) => Entry | undefined
-  /** Why an answer to this id is turned away. */
-  readonly rejection: (requestId: string) => InteractionAlreadyAnswered | UnknownRequest
+  /** Why an answer to this id is turned away; that it comes late is told to whoever asked. */
+  readonly rejection: (requestId: string, by: string) => InteractionAlreadyAnswered | UnknownRequest
   readonly settle: (entry: Entry, status: Status, by: string, outcome: Outcome) => void
   /** What can be answered now, oldest first. */
   readonly open: () => ReadonlyArray<InteractionRequest>
@@ -79,16 +89,18 @@ export interface DialogDesk {
 
 /**
  * The lane is written by askers and by settling, and read by `take`. It holds at most `capacity` requests; askers beyond
- * that wait in `line`, in order. Closings are not counted: there is at most one for each dialog a reader has taken. `left`
- * is told of every request that is not open any more.
+ * that wait in `line`, in order. Closings are not counted: there is at most one for each dialog a reader has taken. `watch`
+ * is told of every request that a reader takes, in the reader's own fiber, and of every one that is not open any more.
  */
-export const make = (id: string, capacity: number, left?: (request: InteractionRequest) => void): DialogDesk => {
+export const make = (id: string, capacity: number, watch: Watch = unwatched): DialogDesk => {
   const room = Math.max(1, capacity)
   const entries = new Map<string, Entry>()
   const line = new Set<Entry>()
   const lane = new Lane()
   const readers = new Map<Fiber.RuntimeFiber<unknown, unknown>, () => void>()
   const winners = new Winners()
+  /** Of the latest that were settled elsewhere: how to tell of answers that come after that. */
+  const ends = new Map<string, Interactor.Ended>()
   /** From this many on, those who are gone are looked for. */
   let manyReaders = fewReaders
   let lined = 0
@@ -113,11 +125,15 @@ export const make = (id: string, capacity: number, left?: (request: InteractionR
       admit(entry)
     }
   }
-  const leave = (entry: Entry, status: Status, by?: string) => {
+  const leave = (entry: Entry, status: Status, by?: string, ended?: Interactor.Ended) => {
     const { requestId } = entry.request
     entries.delete(requestId)
-    left?.(entry.request)
+    watch.left(entry.request)
     winners.add(requestId, by ?? "somebody else")
+    if (ended !== undefined) {
+      ends.set(requestId, ended)
+      if (ends.size > mostEnds) for (const oldest of ends.keys()) if (ends.delete(oldest)) break
+    }
     const { place } = entry
     entry.place = "gone"
     if (place === "waiting") line.delete(entry)
@@ -154,19 +170,28 @@ export const make = (id: string, capacity: number, left?: (request: InteractionR
     for (const fiber of readers.keys()) if (fiber.unsafePoll() !== null) readers.delete(fiber)
     manyReaders = Math.max(fewReaders, 2 * readers.size)
   }
-  const take: Effect.Effect<Dialog> = Effect.suspend(() => {
+  // In one step with the taking: a dialog that is taken is shown, also when its reader is interrupted now.
+  const shown = (dialog: Dialog, fiber: Fiber.RuntimeFiber<unknown, unknown>): Effect.Effect<void> =>
+    dialog._tag === "Opened" ? watch.shown(dialog.request, fiber) : Effect.void
+  const take: Effect.Effect<Dialog> = Effect.withFiberRuntime((fiber) => {
     const dialog = takeOne()
-    if (dialog !== undefined) return Effect.succeed(dialog)
-    return closed ? Effect.interrupt : whenThere(take)
+    if (dialog === undefined) return closed ? Effect.interrupt : whenThere(take)
+    const told = shown(dialog, fiber)
+    return told === Effect.void ? Effect.succeed(dialog) : Effect.as(told, dialog)
   })
-  const takeAll: Effect.Effect<Chunk.Chunk<Dialog>, Option.Option<never>> = Effect.suspend(() => {
+  const takeAll: Effect.Effect<Chunk.Chunk<Dialog>, Option.Option<never>> = Effect.withFiberRuntime((fiber) => {
     const dialogs: Array<Dialog> = []
+    let told: Effect.Effect<void> = Effect.void
     for (let count = lane.size; count > 0; count--) {
       const dialog = takeOne()
-      if (dialog !== undefined) dialogs.push(dialog)
+      if (dialog === undefined) continue
+      dialogs.push(dialog)
+      const next = shown(dialog, fiber)
+      if (next !== Effect.void) told = told === Effect.void ? next : Effect.zipRight(told, next)
     }
-    if (dialogs.length > 0) return Effect.succeed(Chunk.unsafeFromArray(dialogs))
-    return closed ? Effect.fail(Option.none()) : whenThere(takeAll)
+    if (dialogs.length === 0) return closed ? Effect.fail(Option.none()) : whenThere(takeAll)
+    const taken = Chunk.unsafeFromArray(dialogs)
+    return told === Effect.void ? Effect.succeed(taken) : Effect.as(told, taken)
   })
 
   const post: DialogDesk["post"] = (request, resume) => {
@@ -179,33 +204,35 @@ export const make = (id: string, capacity: number, left?: (request: InteractionR
     const entry: Entry = { request, resume, place: "waiting" }
     entries.set(requestId, entry)
     winners.forget(requestId)
+    ends.delete(requestId)
     if (lined < room) {
       admit(entry)
       wake()
     } else line.add(entry)
-    return () => {
-      if (entries.get(requestId) === entry) leave(entry, "cancelled")
+    return (ended) => {
+      if (entries.get(requestId) === entry) leave(entry, ended?.status ?? "cancelled", ended?.by, ended)
     }
   }
 
   return {
     take,
     takeAll,
-    ask: (request) =>
+    ask: (request, ended) =>
       Effect.uninterruptibleMask((restore) => {
-        let withdraw: (() => void) | undefined
+        let withdraw: ((ended?: Interactor.Ended) => void) | undefined
         const outcome = Effect.async<Interactor.Answered<Interaction>, InteractionError>((resume) => {
           withdraw = post(request, resume)
         })
         return Effect.catchAllCause(restore(outcome), (cause) => {
-          withdraw?.()
+          withdraw?.(ended?.())
           return Effect.failCause(cause)
         })
       }),
     post,
     find: (requestId) => entries.get(requestId),
-    rejection: (requestId) => {
+    rejection: (requestId, by) => {
       const winner = winners.settledBy(requestId)
+      ends.get(requestId)?.late(by)
       return winner === undefined
         ? new UnknownRequest({ requestId })
         : new InteractionAlreadyAnswered({ requestId: RequestId.make(requestId), winner })
@@ -236,6 +263,11 @@ export const make = (id: string, capacity: number, left?: (request: InteractionR
 type Ended = Extract<Dialog, { readonly _tag: "Closed" }>
 
 const fewReaders = 16
+
+/** How many requests that were settled elsewhere are remembered with whom to tell. */
+const mostEnds = 128
+
+const unwatched: Watch = { shown: () => Effect.void, left: () => undefined }
 
 /** What is to be taken, in order. What ends before is skipped then, because finding it would cost more than all the rest. */
 class Lane {

@@ -14,13 +14,14 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as ForeignJson from "../core/ForeignJson.js"
 import * as Redaction from "../core/Redaction.js"
-import type { Answer, Interaction } from "../interaction/Interaction.js"
+import type { Interaction } from "../interaction/Interaction.js"
 import { InteractionCancelled, type InteractionError, InteractorUnavailable } from "../interaction/InteractionError.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
@@ -35,7 +36,7 @@ export interface Options {
   readonly id?: string | undefined
   /** Default: one request file at a time. */
   readonly dialogs?: "one" | "unbounded" | undefined
-  /** Default: 30 seconds for permission, 60 seconds for each question. */
+  /** Default: 30 seconds for permission, 60 seconds for each question; a part that is not given keeps its default. */
   readonly timeouts?: Interactor.Timeouts | undefined
   /** How often to look where the file system does not tell of changes. Default: 500 milliseconds. */
   readonly pollInterval?: Duration.DurationInput | undefined
@@ -68,26 +69,29 @@ export const make = (
     const id = options.id ?? "file"
     const fs = yield* FileSystem.FileSystem
     const exchange = yield* FileExchange.make(options.directory)
-    yield* prepare(fs, exchange, options.directory)
+    const owner = yield* prepare(fs, exchange, options.directory)
     const channel: Channel = {
       id,
       fs,
       exchange,
+      owner,
+      ends: new Map(),
       changes: yield* watchChanges(fs, exchange.responses),
       shown: new Map(),
       pause: Duration.decode(options.pollInterval ?? Duration.millis(500)),
       redactor: options.redactor ?? Redaction.shapesOnly
     }
     yield* Effect.addFinalizer(() => Effect.forEach([...channel.shown.keys()], exchange.clear, { discard: true }))
+    yield* Effect.forkScoped(tellLate(channel))
     return yield* ProgramChannel.make({
       id,
       dialogs: options.dialogs,
-      timeouts: options.timeouts ?? ProgramChannel.defaultTimeouts,
-      ask: (request) =>
+      timeouts: options.timeouts,
+      ask: (request, ended) =>
         Effect.acquireUseRelease(
           show(channel, request),
           () => awaitAnswer(channel, request),
-          () => withdraw(channel, request.requestId)
+          () => withdraw(channel, request.requestId, ended())
         )
     })
   })
@@ -112,6 +116,10 @@ interface Channel {
   readonly changes: Changes
   /** Requests whose files are out, and the latest settled ones: a response that comes late is removed in the end. */
   readonly shown: Map<string, "open" | "settled">
+  /** Of the latest that were settled elsewhere: how, and whom to tell of an answer that comes after that. */
+  readonly ends: Map<string, Interactor.Ended>
+  /** This user, where the system knows users. */
+  readonly owner: Option.Option<number>
   readonly pause: Duration.Duration
   readonly redactor: Redaction.Redactor
 }
@@ -125,22 +133,51 @@ const maxBytes = 1_048_576
 /** A response that does not parse is taken for unfinished until it has not changed for this many poll intervals. */
 const patience = 4
 
+/** Makes the directory ready, and yields whose it is. */
 const prepare = (
   fs: FileSystem.FileSystem,
   exchange: FileExchange.FileExchange,
   directory: string
-): Effect.Effect<void, FileChannelUnusable> =>
+): Effect.Effect<Option.Option<number>, FileChannelUnusable> =>
   Effect.gen(function* () {
     for (const path of [exchange.requests, exchange.responses]) {
       yield* fs.makeDirectory(path, { recursive: true, mode: 0o700 })
       yield* fs.access(path, { readable: true, writable: true })
     }
+    const owner = yield* ownerOf(fs, exchange)
+    for (const path of [directory, exchange.requests, exchange.responses]) {
+      const unusable = (reason: string) => new FileChannelUnusable({ directory, reason: `${path} ${reason}` })
+      if (path !== directory && Option.isSome(yield* Effect.option(fs.readLink(path)))) {
+        return yield* unusable("is a link")
+      }
+      const { mode, uid } = yield* fs.stat(path)
+      if (Option.isSome(owner) && !Option.contains(uid, owner.value)) return yield* unusable("belongs to another user")
+      // Whoever may write there may answer.
+      if (Option.isSome(owner) && (mode & 0o022) !== 0) {
+        return yield* unusable("can be written to by others than its owner (chmod go-w)")
+      }
+    }
     yield* exchange.tidy
     const leftovers = yield* exchange.waiting
-    if (leftovers.length === 0) return
+    if (leftovers.length === 0) return owner
     yield* Effect.forEach(leftovers, (requestId) => fs.remove(exchange.files(requestId).request, { force: true }))
     yield* Effect.logInfo(`Withdrew requests that a former process left in ${directory}: ${leftovers.join(", ")}`)
-  }).pipe(Effect.mapError(({ message }) => new FileChannelUnusable({ directory, reason: message })))
+    return owner
+  }).pipe(
+    Effect.mapError((error) =>
+      error._tag === "FileChannelUnusable" ? error : new FileChannelUnusable({ directory, reason: error.message })
+    )
+  )
+
+/** Whom a file belongs to that this process makes. */
+const ownerOf = (fs: FileSystem.FileSystem, { requests }: FileExchange.FileExchange) =>
+  Effect.gen(function* () {
+    const path = yield* fs.makeTempDirectory({ directory: requests, prefix: ".owner-" })
+    return yield* Effect.ensuring(
+      Effect.map(fs.stat(path), ({ uid }) => uid),
+      Effect.ignore(fs.remove(path, { recursive: true }))
+    )
+  })
 
 interface Changes {
   readonly version: () => number
@@ -185,23 +222,59 @@ const show = (
     )
   })
 
-const withdraw = ({ exchange, shown }: Channel, requestId: string): Effect.Effect<void> =>
-  Effect.zipRight(
-    exchange.clear(requestId),
-    Effect.sync(() => {
+/** Takes the files away; where somebody else was faster, says who. */
+const withdraw = (
+  { ends, exchange, shown }: Channel,
+  requestId: string,
+  ended: Interactor.Ended | undefined
+): Effect.Effect<void> => {
+  const told = Effect.suspend(() => {
+    if (ended === undefined) return Effect.void
+    ends.set(requestId, ended)
+    const { by, status } = ended
+    const text = JSON.stringify({ requestId, status, by }, undefined, 2)
+    return Effect.ignore(exchange.write(exchange.files(requestId).settled, `${text}\n`))
+  })
+  return Effect.zipRight(
+    Effect.zipRight(exchange.clear(requestId), told),
+    Effect.suspend(() => {
       shown.delete(requestId)
       shown.set(requestId, "settled")
+      const forgotten: Array<string> = []
       for (const [oldest, state] of shown) {
-        if (shown.size <= remembered) return
-        if (state === "settled") shown.delete(oldest)
+        if (shown.size - forgotten.length <= remembered) break
+        if (state === "settled") forgotten.push(oldest)
       }
+      for (const oldest of forgotten) {
+        shown.delete(oldest)
+        ends.delete(oldest)
+      }
+      return Effect.forEach(forgotten, exchange.clear, { discard: true })
+    })
+  )
+}
+
+/** Turns away what is answered after somebody else did, and says who that was. */
+const tellLate = ({ changes, ends, exchange, fs, id, pause }: Channel): Effect.Effect<never> =>
+  Effect.forever(
+    Effect.gen(function* () {
+      const version = changes.version()
+      for (const [requestId, { by, late, status }] of ends) {
+        const files = exchange.files(requestId)
+        if (!(yield* Effect.orElseSucceed(fs.exists(files.response), () => false))) continue
+        ends.delete(requestId)
+        late(id)
+        const who = by === undefined ? "" : ` by ${by}`
+        yield* turnAway(exchange, fs, requestId, `it comes late: the request was settled before (${status}${who}).`)
+      }
+      yield* Effect.raceFirst(changes.since(version), Effect.sleep(pause))
     })
   )
 
 const awaitAnswer = <I extends Interaction>(
   channel: Channel,
   request: InteractionRequest.InteractionRequest<I>
-): Effect.Effect<Answer<I>, InteractionError> =>
+): Effect.Effect<ProgramChannel.Reply<I>, InteractionError> =>
   Effect.gen(function* () {
     const { changes, pause } = channel
     let half: { readonly text: string; readonly since: number } | undefined
@@ -211,9 +284,9 @@ const awaitAnswer = <I extends Interaction>(
       const found = yield* look(channel, request)
       switch (found._tag) {
         case "Answered":
-          return found.answer
+          return found
         case "Cancelled":
-          return yield* new InteractionCancelled({ requestId: request.requestId, by: channel.id })
+          return yield* new InteractionCancelled({ requestId: request.requestId, by: found.by ?? channel.id })
         case "Rejected":
           yield* reject(channel, request.requestId, found.reason)
           break
@@ -235,38 +308,34 @@ type Found<I extends Interaction> = Data.TaggedEnum<{
   /** Not whole, or not readable, yet. */
   Half: { readonly text: string }
   Rejected: { readonly reason: string }
-  Cancelled: {}
-  Answered: { readonly answer: Answer<I> }
+  Cancelled: { readonly by: string | undefined }
+  Answered: ProgramChannel.Reply<I>
 }>
 
 const look = <I extends Interaction>(
-  { exchange, fs }: Channel,
+  { exchange, owner }: Channel,
   { interaction, requestId }: InteractionRequest.InteractionRequest<I>
 ): Effect.Effect<Found<I>> => {
   const path = exchange.files(requestId).response
-  const read = Effect.flatMap(fs.stat(path), ({ size }) =>
-    size > maxBytes
-      ? Effect.succeed<Found<I>>({ _tag: "Rejected", reason: `it is larger than ${maxBytes} bytes` })
-      : Effect.map(fs.readFileString(path), (text): Found<I> => {
-          const json = ForeignJson.parse(text, { size: maxBytes })
-          if (Either.isRight(json)) return understand(interaction, requestId, json.right)
-          return json.left.reason === "syntax"
-            ? { _tag: "Half", text: text.trim() }
-            : { _tag: "Rejected", reason: `it ${json.left.message}` }
-        })
-  )
+  const read = Effect.map(exchange.read(path, { maxBytes, owner }), (text): Found<I> => {
+    const json = ForeignJson.parse(text, { size: maxBytes })
+    if (Either.isRight(json)) return understand(interaction, requestId, json.right)
+    return json.left.reason === "syntax"
+      ? { _tag: "Half", text: text.trim() }
+      : { _tag: "Rejected", reason: `it ${json.left.message}` }
+  })
   return Effect.catchAll(read, (error) =>
     Effect.succeed<Found<I>>(
-      error._tag === "SystemError" && error.reason === "NotFound"
-        ? { _tag: "Missing" }
-        : { _tag: "Half", text: error.message }
+      error._tag === "FileForeign"
+        ? { _tag: "Rejected", reason: `it ${error.reason}` }
+        : error._tag === "SystemError" && error.reason === "NotFound"
+          ? { _tag: "Missing" }
+          : { _tag: "Half", text: error.message }
     )
   )
 }
 
-const decodeResponse = ParseResult.decodeUnknownEither(
-  Schema.Struct({ requestId: Schema.String, answer: Schema.Unknown })
-)
+const decodeResponse = ParseResult.decodeUnknownEither(ProgramChannel.Response)
 
 const understand = <I extends Interaction>(interaction: I, requestId: string, json: unknown): Found<I> => {
   const response = decodeResponse(json, { onExcessProperty: "error" })
@@ -274,21 +343,26 @@ const understand = <I extends Interaction>(interaction: I, requestId: string, js
   if (response.right.requestId !== requestId) {
     return { _tag: "Rejected", reason: `it names another request than ${requestId}` }
   }
-  const { answer } = response.right
-  if (typeof answer === "string" && TypedAnswer.isCancel(interaction, answer)) return { _tag: "Cancelled" }
+  const { answer, by } = response.right
+  if (typeof answer === "string" && TypedAnswer.isCancel(interaction, answer)) return { _tag: "Cancelled", by }
   return Either.match(TypedAnswer.decodeOrParse(interaction, answer), {
     onLeft: (reason): Found<I> => ({ _tag: "Rejected", reason }),
-    onRight: (decoded): Found<I> => ({ _tag: "Answered", answer: decoded })
+    onRight: (decoded): Found<I> => ({ _tag: "Answered", answer: decoded, by })
   })
 }
 
+const reject = ({ exchange, fs }: Channel, requestId: string, reason: string): Effect.Effect<void> =>
+  turnAway(exchange, fs, requestId, `This is not an answer to ${requestId}: ${reason}`)
+
 /** The reason is there before the response goes away, so whoever sees it gone can read why. */
-const reject = ({ exchange, fs }: Channel, requestId: string, reason: string): Effect.Effect<void> => {
+const turnAway = (
+  exchange: FileExchange.FileExchange,
+  fs: FileSystem.FileSystem,
+  requestId: string,
+  reason: string
+): Effect.Effect<void> => {
   const files = exchange.files(requestId)
   return Effect.ignore(
-    Effect.zipRight(
-      exchange.write(files.reason, `This is not an answer to ${requestId}: ${reason}\n`),
-      fs.rename(files.response, files.rejected)
-    )
+    Effect.zipRight(exchange.write(files.reason, `${reason}\n`), fs.rename(files.response, files.rejected))
   )
 }

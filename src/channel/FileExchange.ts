@@ -3,19 +3,23 @@
  *
  * ```
  * <directory>/requests/<requestId>.json             {requestId, …, interaction}   written by the channel
- * <directory>/responses/<requestId>.json            {requestId, answer}           written by whoever answers
+ * <directory>/responses/<requestId>.json            {requestId, answer, by}       written by whoever answers
  * <directory>/responses/<requestId>.rejected.json   an answer that was turned away, moved there by the channel
  * <directory>/responses/<requestId>.reason.txt      why
+ * <directory>/responses/<requestId>.settled.json    {requestId, status, by}       when somebody else was faster
  * ```
  *
- * `answer` is an encoded answer, or a string as a person would type it. Characters that a file name cannot hold are
+ * `answer` is an encoded answer, or a string as a person would type it; `by`, which may be left out, names the person. What
+ * is read is a regular file of our own: no link is followed, and nothing that waits for another end. Characters that a file name cannot hold are
  * percent-encoded. Files are readable by their owner only, and appear whole: they are written under another name first.
  */
 import type * as PlatformError from "@effect/platform/Error"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as ForeignJson from "../core/ForeignJson.js"
@@ -28,6 +32,14 @@ export interface Files {
   readonly response: string
   readonly rejected: string
   readonly reason: string
+  readonly settled: string
+}
+
+/** What stands where a file of ours should be; the reason is the end of a sentence. */
+export class FileForeign extends Data.TaggedError("FileForeign")<{ readonly reason: string }> {
+  override get message(): string {
+    return `It ${this.reason}.`
+  }
 }
 
 export interface FileExchange {
@@ -36,6 +48,11 @@ export interface FileExchange {
   readonly files: (requestId: string) => Files
   /** Writes a file so that it is there whole or not at all. */
   readonly write: (path: string, text: string) => Effect.Effect<void, PlatformError.PlatformError>
+  /** Reads a regular file of this user, of at most so many bytes. */
+  readonly read: (
+    path: string,
+    options: { readonly maxBytes: number; readonly owner: Option.Option<number> }
+  ) => Effect.Effect<string, PlatformError.PlatformError | FileForeign>
   /** Removes all files of a request; those that are not there, or cannot be removed, are left. */
   readonly clear: (requestId: string) => Effect.Effect<void>
   /** Ids of the requests that are waiting for an answer. */
@@ -60,7 +77,8 @@ export const make = (directory: string): Effect.Effect<FileExchange, never, File
         request: path.join(requests, `${name}.json`),
         response: path.join(responses, `${name}.json`),
         rejected: path.join(responses, `${name}.rejected.json`),
-        reason: path.join(responses, `${name}.reason.txt`)
+        reason: path.join(responses, `${name}.reason.txt`),
+        settled: path.join(responses, `${name}.settled.json`)
       }
     }
     const remove = (file: string) => Effect.ignore(fs.remove(file, { force: true }))
@@ -70,12 +88,14 @@ export const make = (directory: string): Effect.Effect<FileExchange, never, File
       files,
       write: (file, text) => {
         const half = path.join(path.dirname(file), `.${path.basename(file)}.half`)
-        return fs.writeFileString(half, text, { mode: 0o600 }).pipe(
+        // A new file, so that nothing which stands there under this name is written through.
+        return Effect.zipRight(remove(half), fs.writeFileString(half, text, { mode: 0o600, flag: "wx" })).pipe(
           Effect.zipRight(fs.rename(half, file)),
           Effect.onError(() => remove(half)),
           Effect.uninterruptible
         )
       },
+      read: (file, options) => readOwn(fs, file, options),
       clear: (requestId) => Effect.forEach(Object.values(files(requestId)), remove, { discard: true }),
       waiting: Effect.map(fs.readDirectory(requests), (names) =>
         names.flatMap((name) => Option.toArray(requestIdOf(name)))
@@ -103,31 +123,62 @@ export const pending = (
   FileSystem.FileSystem | Path.Path
 > =>
   Effect.gen(function* () {
-    const fs = yield* FileSystem.FileSystem
     const exchange = yield* make(directory)
     const read = yield* Effect.forEach(yield* exchange.waiting, (requestId) =>
-      Effect.option(Effect.flatMap(fs.readFileString(exchange.files(requestId).request), decodeRequest))
+      Effect.option(Effect.flatMap(exchange.read(exchange.files(requestId).request, anybodys), decodeRequest))
     )
     return read.flatMap(Option.toArray).sort((a, b) => a.issuedAt - b.issuedAt)
   })
 
-/** Answers a request that waits in a directory, with an encoded answer or with what a person typed. */
+/** Answers a request that waits in a directory, with an encoded answer or with what a person typed, as this person. */
 export const respond = (
   directory: string,
   requestId: string,
-  answer: unknown
+  answer: unknown,
+  by?: string
 ): Effect.Effect<void, PlatformError.PlatformError | UnknownRequest, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
     const fs = yield* FileSystem.FileSystem
     const exchange = yield* make(directory)
     const files = exchange.files(requestId)
     if (!(yield* fs.exists(files.request))) return yield* new UnknownRequest({ requestId })
-    yield* exchange.write(files.response, `${JSON.stringify({ requestId, answer }, undefined, 2)}\n`)
+    yield* exchange.write(files.response, `${JSON.stringify({ requestId, answer, by }, undefined, 2)}\n`)
   })
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** A request may be larger than an answer: it shows what is to run. */
+const anybodys = { maxBytes: 16_777_216, owner: Option.none<number>() }
+
+/**
+ * Looks before it opens, because opening may wait for ever, and again after that: it is the very file. Nobody but its owner
+ * can write in the directory.
+ */
+const readOwn = (
+  fs: FileSystem.FileSystem,
+  file: string,
+  { maxBytes, owner }: Parameters<FileExchange["read"]>[1]
+): Effect.Effect<string, PlatformError.PlatformError | FileForeign> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const seen = yield* fs.stat(file)
+      const foreign = (reason: string) => new FileForeign({ reason })
+      if (Option.isSome(yield* Effect.option(fs.readLink(file)))) return yield* foreign("is a link")
+      if (seen.type !== "File") return yield* foreign("is not a regular file")
+      if (Option.isSome(owner) && !Option.contains(seen.uid, owner.value)) {
+        return yield* foreign("belongs to another user")
+      }
+      const handle = yield* fs.open(file)
+      const opened = yield* handle.stat
+      if (!Equal.equals(opened.ino, seen.ino) || opened.dev !== seen.dev) return yield* foreign("was exchanged")
+      const bytes = yield* handle.readAlloc(maxBytes + 1)
+      if (Option.isNone(bytes)) return ""
+      if (bytes.value.length > maxBytes) return yield* foreign(`is larger than ${maxBytes} bytes`)
+      return new TextDecoder().decode(bytes.value)
+    })
+  )
 
 const decodeRequest = (text: string) =>
   Effect.flatMap(ForeignJson.parse(text), Schema.decodeUnknown(InteractionRequest.InteractionRequest))

@@ -5,17 +5,39 @@
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import type { Answer, Interaction } from "../interaction/Interaction.js"
+import type { Answer, Interaction, Kind } from "../interaction/Interaction.js"
 import { InteractionCancelled, type InteractionError } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
+
+/** Names who answers, in events and in the audit. */
+export const Name = Schema.String.pipe(
+  Schema.filter((name) => name.trim() !== "" && name.length <= 200 && !/[\p{Cc}\p{Cf}]/u.test(name), {
+    identifier: "a name of at most 200 characters"
+  })
+)
 
 /** How long a request waits when no timeouts are given: 30 seconds for permission, 60 for each question. */
 export const defaultTimeouts: Interactor.Timeouts = {
   permission: Duration.seconds(30),
   clarification: Duration.seconds(60)
 }
+
+/** What came back. */
+export interface Reply<I extends Interaction> {
+  readonly answer: Answer<I>
+  /** The person, where the other side names one. */
+  readonly by?: string | undefined
+}
+
+/** What the other side sends: an answer to a request, and who gave it. */
+export const Response = Schema.Struct({
+  requestId: Schema.String,
+  answer: Schema.Unknown,
+  by: Schema.optional(Name)
+})
 
 /**
  * An interactor that asks elsewhere, by one handler, what may leave the process: approvals and questions. Grants,
@@ -25,27 +47,31 @@ export const defaultTimeouts: Interactor.Timeouts = {
  */
 export const make = (options: {
   readonly id: string
-  readonly ask: <I extends Interaction>(request: InteractionRequest<I>) => Effect.Effect<Answer<I>, InteractionError>
+  /** Asks; `ended` tells how the question ended, once asking was interrupted. */
+  readonly ask: <I extends Interaction>(
+    request: InteractionRequest<I>,
+    ended: () => Interactor.Ended | undefined
+  ) => Effect.Effect<Reply<I>, InteractionError>
   readonly dialogs: "one" | "unbounded" | undefined
-  readonly timeouts: Interactor.Timeouts
+  /** A part that is not given keeps its default. */
+  readonly timeouts: Interactor.Timeouts | undefined
+  /** Why a request failed whose time is up, where it is known. */
+  readonly why?: ((request: InteractionRequest) => InteractionError | undefined) | undefined
 }): Effect.Effect<Interactor.Service, never, Scope.Scope> => {
-  const { ask, dialogs, id, timeouts } = options
-  const service = Interactor.make({
+  const { ask, dialogs, id, why } = options
+  const asking: Interactor.Service = {
     id,
-    dialogs,
-    timeouts,
-    handlers: {
-      Approve: ask,
-      grantStageTool: Interactor.declines,
-      approveSubagentEnvelope: Interactor.declines,
-      Clarify: ask,
-      Ask: ask,
-      Select: ask,
-      Confirm: ask,
-      "Auth.DeviceCode": Interactor.declines,
-      "Auth.Password": Interactor.declines
-    }
-  })
+    relay: false,
+    request: <I extends Interaction>(request: InteractionRequest<I>, asked?: Interactor.Options<I>) =>
+      taken.has(request.interaction._tag)
+        ? Effect.map(
+            ask(request, () => asked?.ended?.()),
+            ({ answer, by = id }): Interactor.Answered<I> => ({ answer, by, how: "answered" })
+          )
+        : Effect.fail(Interactor.declined(id, request))
+  }
+  const timed = Interactor.withTimeout(asking, Interactor.timeoutsOf(options.timeouts, defaultTimeouts), why)
+  const service = dialogs === "unbounded" ? timed : Interactor.serialized(timed)
   // Completed by the scope's end; read by every asker.
   return Effect.map(
     Effect.acquireRelease(Deferred.make<void>(), (closed) => Deferred.succeed(closed, undefined)),
@@ -66,3 +92,9 @@ export const make = (options: {
     })
   )
 }
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const taken: ReadonlySet<string> = new Set<Kind>(["Approve", "Clarify", "Ask", "Select", "Confirm"])

@@ -20,7 +20,7 @@ import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { Answer, Interaction } from "../interaction/Interaction.js"
+import { type Answer, type Interaction, isKind } from "../interaction/Interaction.js"
 import {
   type AnswerRejected,
   type InteractionAlreadyAnswered,
@@ -49,12 +49,15 @@ export interface Service {
   readonly take: Effect.Effect<Dialog>
   /** All dialogs, in order, as many at a time as there are. Ends when the channel's scope has closed and all is read. */
   readonly stream: Stream.Stream<Dialog>
-  /** Settles a request with an encoded answer. What does not decode is turned away and the request stays open. */
-  readonly answer: (requestId: string, answer: unknown) => Effect.Effect<void, AnswerRejected>
+  /**
+   * Settles a request with an encoded answer. What does not decode is turned away and the request stays open. `by` names the
+   * person in events and audit; default: the channel's id.
+   */
+  readonly answer: (requestId: string, answer: unknown, by?: string) => Effect.Effect<void, AnswerRejected>
   /** The same with what a person typed: see `TypedAnswer`. `cancel` withdraws where it can mean nothing else. */
-  readonly answerText: (requestId: string, line: string) => Effect.Effect<void, AnswerRejected>
+  readonly answerText: (requestId: string, line: string, by?: string) => Effect.Effect<void, AnswerRejected>
   /** Withdraws a request: whoever asked sees it cancelled. */
-  readonly cancel: (requestId: string) => Effect.Effect<void, InteractionAlreadyAnswered | UnknownRequest>
+  readonly cancel: (requestId: string, by?: string) => Effect.Effect<void, InteractionAlreadyAnswered | UnknownRequest>
   /** The requests that can be answered now, oldest first. */
   readonly open: Effect.Effect<ReadonlyArray<InteractionRequest>>
 }
@@ -66,7 +69,10 @@ export interface Options {
   readonly capacity?: number | undefined
   /** Default: one dialog at a time. */
   readonly dialogs?: "one" | "unbounded" | undefined
-  /** Default: 30 seconds for permission, 60 seconds for each question. */
+  /**
+   * Counted from when a reader takes the request. Default: 30 seconds for permission, 60 seconds for each question; a part
+   * that is not given keeps its default.
+   */
   readonly timeouts?: Interactor.Timeouts | undefined
 }
 
@@ -83,29 +89,31 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Scope
   return Effect.map(
     Effect.acquireRelease(
       Effect.map(Effect.scope, (scope) => {
-        const deadlines = Deadlines.make<InteractionRequest>(scope)
-        return { deadlines, desk: DialogDesk.make(id, options.capacity ?? 16, deadlines.clear) }
+        const timeouts = Interactor.timeoutsOf(options.timeouts, ProgramChannel.defaultTimeouts)
+        const limits = new Limits(id, timeouts, Deadlines.make<InteractionRequest>(scope))
+        const desk = DialogDesk.make(id, options.capacity ?? 16, limits)
+        limits.desk = desk
+        return desk
       }),
-      ({ desk }) => Effect.sync(desk.close)
+      (desk) => Effect.sync(desk.close)
     ),
-    ({ deadlines, desk }): Service => {
+    (desk): Service => {
       const line = options.dialogs === "unbounded" ? undefined : DialogQueue.make()
-      const timeouts = options.timeouts ?? ProgramChannel.defaultTimeouts
       return {
-        interactor: new QueueInteractor(desk, deadlines, id, timeouts, line),
+        interactor: new QueueInteractor(desk, id, line),
         take: desk.take,
         stream: Stream.repeatEffectChunkOption(desk.takeAll),
-        answer: (requestId, answer) =>
-          withOpen(desk, requestId, (entry) =>
-            settle(desk, id, entry, TypedAnswer.decode(entry.request.interaction, answer))
+        answer: (requestId, answer, by = id) =>
+          withOpen(desk, requestId, by, (entry) =>
+            settle(desk, by, entry, TypedAnswer.decode(entry.request.interaction, answer))
           ),
-        answerText: (requestId, line) =>
-          withOpen(desk, requestId, (entry) =>
+        answerText: (requestId, line, by = id) =>
+          withOpen(desk, requestId, by, (entry) =>
             TypedAnswer.isCancel(entry.request.interaction, line)
-              ? withdraw(desk, id, entry)
-              : settle(desk, id, entry, TypedAnswer.parse(entry.request.interaction, line))
+              ? withdraw(desk, by, entry)
+              : settle(desk, by, entry, TypedAnswer.parse(entry.request.interaction, line))
           ),
-        cancel: (requestId) => withOpen(desk, requestId, (entry) => withdraw(desk, id, entry)),
+        cancel: (requestId, by = id) => withOpen(desk, requestId, by, (entry) => withdraw(desk, by, entry)),
         open: Effect.sync(desk.open)
       }
     }
@@ -128,14 +136,55 @@ export const layer = (options?: Options): Layer.Layer<QueueChannel | Interactor.
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+/** Ends dialogs that nobody answers in time. The clock starts when a reader has taken one: not before it can be seen. */
+class Limits implements DialogDesk.Watch {
+  desk: DialogDesk.DialogDesk | undefined
+
+  constructor(
+    private readonly id: string,
+    private readonly timeouts: Interactor.Timeouts,
+    private readonly deadlines: Deadlines.Deadlines<InteractionRequest>
+  ) {}
+
+  shown(request: InteractionRequest, fiber: Fiber.RuntimeFiber<unknown, unknown>): Effect.Effect<void> {
+    const limit = Interactor.millisOf(request.interaction, this.timeouts)
+    if (limit === undefined) return Effect.void
+    const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
+    return this.deadlines.unsafeSet(request, limit, () => this.expire(request, limit), clock)
+  }
+
+  left(request: InteractionRequest): void {
+    this.deadlines.clear(request)
+  }
+
+  /** An answer that came first has removed the entry, and then this does nothing. */
+  private expire(
+    request: InteractionRequest,
+    /** Milliseconds. */
+    after: number
+  ): void {
+    const { desk, id, timeouts } = this
+    const { interaction, requestId } = request
+    const entry = desk?.find(requestId)
+    if (desk === undefined || entry?.request !== request) return
+    const allow = timeouts.onTimeout === "allow" && interaction._tag === "Approve"
+    desk.settle(
+      entry,
+      "timed_out",
+      id,
+      allow
+        ? Exit.succeed({ answer: { decision: "allow", scope: "once" }, by: id, how: "timeout" } as const)
+        : Exit.fail(new InteractionTimedOut({ requestId, by: id, after }))
+    )
+  }
+}
+
 class QueueInteractor implements Interactor.Service {
   readonly relay = false
 
   constructor(
     private readonly desk: DialogDesk.DialogDesk,
-    private readonly deadlines: Deadlines.Deadlines<InteractionRequest>,
     readonly id: string,
-    private readonly timeouts: Interactor.Timeouts,
     /** Where requests wait for each other when one dialog is shown at a time. */
     private readonly line: DialogQueue.DialogQueue | undefined
   ) {}
@@ -144,12 +193,9 @@ class QueueInteractor implements Interactor.Service {
     request: InteractionRequest<I>,
     options?: Interactor.Options<I>
   ): Effect.Effect<Interactor.Answered<I>, InteractionError> => {
-    const limited = Effect.withFiberRuntime((fiber) => this.limited(request, fiber))
+    if (!isKind(request.interaction._tag)) return Effect.fail(Interactor.declined(this.id, request))
     // An entry is settled with an answer that was decoded by its own request's kind.
-    const asked = Effect.zipRight(limited, this.desk.ask(request)) as Effect.Effect<
-      Interactor.Answered<I>,
-      InteractionError
-    >
+    const asked = this.desk.ask(request, options?.ended) as Effect.Effect<Interactor.Answered<I>, InteractionError>
     const rechecked = Interactor.rechecked(options, asked)
     return this.line === undefined ? rechecked : this.line.hold(rechecked)
   }
@@ -157,20 +203,20 @@ class QueueInteractor implements Interactor.Service {
   // Not a field, as `request` is: a copy of this interactor that asks in another way must not have it.
   post(
     request: InteractionRequest,
-    settle: Interactor.Settle,
-    fiber: Fiber.RuntimeFiber<unknown, unknown>
-  ): Effect.Effect<(() => void) | undefined> {
+    settle: Interactor.Settle
+  ): Effect.Effect<((ended?: Interactor.Ended) => void) | undefined> {
     const { line } = this
     // Whoever waits in line asks again for what is known when its turn comes, and that takes a fiber.
     if (line?.tryEnter() === false) return Effect.succeed(undefined)
-    const limited = this.limited(request, fiber)
-    const posted = () =>
-      Effect.succeed(line === undefined ? this.desk.post(request, settle) : this.inTurn(line, request, settle))
-    return limited === Effect.void ? posted() : Effect.flatMap(limited, posted)
+    return Effect.succeed(line === undefined ? this.desk.post(request, settle) : this.inTurn(line, request, settle))
   }
 
   /** Leaves the line in the step in which the request ends. */
-  private inTurn(line: DialogQueue.DialogQueue, request: InteractionRequest, settle: Interactor.Settle): () => void {
+  private inTurn(
+    line: DialogQueue.DialogQueue,
+    request: InteractionRequest,
+    settle: Interactor.Settle
+  ): (ended?: Interactor.Ended) => void {
     let isHeld = true
     const leave = () => {
       if (isHeld) line.leave()
@@ -180,73 +226,38 @@ class QueueInteractor implements Interactor.Service {
       leave()
       settle(exit)
     })
-    return () => {
-      withdraw()
+    return (ended) => {
+      withdraw(ended)
       leave()
     }
   }
-
-  /** Yields `Effect.void` itself when nothing is to be waited for. */
-  private limited(request: InteractionRequest, fiber: Fiber.RuntimeFiber<unknown, unknown>): Effect.Effect<void> {
-    const { deadlines, desk, id, timeouts } = this
-    const limit = Interactor.millisOf(request.interaction, timeouts)
-    if (limit === undefined) return Effect.void
-    const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
-    return deadlines.unsafeSet(request, limit, () => expire(desk, id, request, limit, timeouts.onTimeout), clock)
-  }
-}
-
-/** Settles the request when its time is up. An answer that came first has removed the entry, and then this does nothing. */
-const expire = (
-  desk: DialogDesk.DialogDesk,
-  id: string,
-  request: InteractionRequest,
-  /** Milliseconds. */
-  limit: number,
-  onTimeout: Interactor.Timeouts["onTimeout"]
-): void => {
-  const entry = desk.find(request.requestId)
-  if (entry?.request !== request) return
-  const allow = onTimeout === "allow" && request.interaction._tag === "Approve"
-  desk.settle(
-    entry,
-    "timed_out",
-    id,
-    allow
-      ? Exit.succeed({ answer: { decision: "allow", scope: "once" }, by: id, how: "timeout" } as const)
-      : Exit.fail(new InteractionTimedOut({ requestId: request.requestId, by: id, after: limit }))
-  )
 }
 
 /** A request that waits for room in the lane has not been shown to anybody, so it cannot be answered yet. */
 const withOpen = <E>(
   desk: DialogDesk.DialogDesk,
   requestId: string,
+  by: string,
   use: (entry: DialogDesk.Entry) => Effect.Effect<void, E>
 ): Effect.Effect<void, E | InteractionAlreadyAnswered | UnknownRequest> =>
   Effect.suspend((): Effect.Effect<void, E | InteractionAlreadyAnswered | UnknownRequest> => {
     const entry = desk.find(requestId)
-    return entry === undefined || entry.place === "waiting" ? Effect.fail(desk.rejection(requestId)) : use(entry)
+    return entry === undefined || entry.place === "waiting" ? Effect.fail(desk.rejection(requestId, by)) : use(entry)
   })
 
 const settle = (
   desk: DialogDesk.DialogDesk,
-  id: string,
+  by: string,
   entry: DialogDesk.Entry,
   parsed: Either.Either<Answer<Interaction>, string>
 ): Effect.Effect<void, MalformedAnswer> => {
   const { interaction, requestId } = entry.request
   if (Either.isLeft(parsed)) return new MalformedAnswer({ requestId, kind: interaction._tag, reason: parsed.left })
-  desk.settle(entry, "answered", id, Exit.succeed({ answer: parsed.right, by: id, how: "answered" }))
+  desk.settle(entry, "answered", by, Exit.succeed({ answer: parsed.right, by, how: "answered" }))
   return Effect.void
 }
 
-const withdraw = (desk: DialogDesk.DialogDesk, id: string, entry: DialogDesk.Entry): Effect.Effect<void> => {
-  desk.settle(
-    entry,
-    "cancelled",
-    id,
-    Exit.fail(new InteractionCancelled({ requestId: entry.request.requestId, by: id }))
-  )
+const withdraw = (desk: DialogDesk.DialogDesk, by: string, entry: DialogDesk.Entry): Effect.Effect<void> => {
+  desk.settle(entry, "cancelled", by, Exit.fail(new InteractionCancelled({ requestId: entry.request.requestId, by })))
   return Effect.void
 }

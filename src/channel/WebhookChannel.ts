@@ -5,18 +5,20 @@
  * POST <url>                                 200
  * authorization: Bearer <token>              content-type: application/json
  * idempotency-key: <requestId>
- * {requestId, …, interaction}                {"requestId": …, "answer": …}
+ * {requestId, …, interaction}                {"requestId": …, "answer": …, "by": …}
  * ```
  *
- * `answer` is an encoded answer, or a string as a person would type it. The connection stays open until somebody answers;
+ * `answer` is an encoded answer, or a string as a person would type it; `by`, which may be left out, names the person. The connection stays open until somebody answers;
  * it is closed when the request is withdrawn or its time is up. Anything but a 200 that names the request and fits it makes
  * the request fail here as unavailable; what may pass by itself (no connection, 408, 429 and 5xx) is tried again before
  * that, under the same idempotency key.
  */
+import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as HttpClient from "@effect/platform/HttpClient"
 import type * as HttpClientError from "@effect/platform/HttpClientError"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -25,12 +27,12 @@ import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
 import type * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
-import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as ForeignJson from "../core/ForeignJson.js"
 import * as Redaction from "../core/Redaction.js"
-import type { Answer, Interaction } from "../interaction/Interaction.js"
+import * as WebAddress from "../core/WebAddress.js"
+import type { Interaction } from "../interaction/Interaction.js"
 import { InteractionCancelled, type InteractionError, InteractorUnavailable } from "../interaction/InteractionError.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
@@ -38,6 +40,7 @@ import * as TypedAnswer from "../interaction/TypedAnswer.js"
 import * as ProgramChannel from "./ProgramChannel.js"
 
 export interface Options {
+  /** Of http or https, without a user name or a password. A redirect from there is not followed, but a failure. */
   readonly url: string
   /** Sent as `authorization: Bearer …`. */
   readonly token?: Redacted.Redacted | undefined
@@ -47,7 +50,7 @@ export interface Options {
   readonly id?: string | undefined
   /** Default: one request at a time. */
   readonly dialogs?: "one" | "unbounded" | undefined
-  /** Default: 30 seconds for permission, 60 seconds for each question. */
+  /** Default: 30 seconds for permission, 60 seconds for each question; a part that is not given keeps its default. */
   readonly timeouts?: Interactor.Timeouts | undefined
   /** When to try again after a failure that may pass. Default: {@link retries} within the request's time. */
   readonly retry?: Schedule.Schedule<unknown, unknown> | undefined
@@ -60,25 +63,35 @@ export interface Options {
 // -----------------------------------------------------------------------------------------------------------------
 
 /** Closing the scope cancels what is open and closes its connections. */
-export const make = (options: Options): Effect.Effect<Interactor.Service, never, Scope.Scope | HttpClient.HttpClient> =>
-  Effect.flatMap(HttpClient.HttpClient, (client) => {
+export const make = (
+  options: Options
+): Effect.Effect<Interactor.Service, WebAddress.WebAddressRefused, Scope.Scope | HttpClient.HttpClient> =>
+  Effect.gen(function* () {
+    const client = yield* HttpClient.HttpClient
+    const url = (yield* WebAddress.parse(options.url)).href
     const id = options.id ?? "webhook"
     // The client's own spans would record the address and the headers, which may hold secrets.
     const silent = HttpClient.withTracerDisabledWhen(client, () => true)
-    const timeouts = options.timeouts ?? ProgramChannel.defaultTimeouts
+    const timeouts = Interactor.timeoutsOf(options.timeouts, ProgramChannel.defaultTimeouts)
     const redactor = options.redactor ?? Redaction.shapesOnly
-    return ProgramChannel.make({
+    const failures = new WeakMap<InteractionRequest.InteractionRequest, InteractorUnavailable>()
+    return yield* ProgramChannel.make({
       id,
       dialogs: options.dialogs,
       timeouts,
+      // Whoever waits to try again knows more than that nobody answered.
+      why: (request) => failures.get(request),
       ask: (request) => {
         const limit = Interactor.timeoutOf(request.interaction, timeouts)
-        return post(silent, options, redactor, request).pipe(
+        const unavailable = ({ reason }: Failure) =>
+          new InteractorUnavailable({ requestId: request.requestId, by: id, reason })
+        return post(silent, { ...options, url }, redactor, request).pipe(
+          Effect.tapError((failure) => Effect.sync(() => failures.set(request, unavailable(failure)))),
           Effect.retry({
             while: (failure) => failure.transient,
             schedule: options.retry ?? retries(Option.getOrElse(limit, () => Duration.minutes(1)))
           }),
-          Effect.mapError(({ reason }) => new InteractorUnavailable({ requestId: request.requestId, by: id, reason })),
+          Effect.mapError(unavailable),
           Effect.flatMap((response) => understand(id, request, response))
         )
       }
@@ -102,7 +115,9 @@ export const retries = (limit: Duration.Duration): Schedule.Schedule<unknown, un
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-export const layer = (options: Options): Layer.Layer<Interactor.Interactor, never, HttpClient.HttpClient> =>
+export const layer = (
+  options: Options
+): Layer.Layer<Interactor.Interactor, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>
   Layer.scoped(Interactor.Interactor, make(options))
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -130,18 +145,31 @@ const post = (
     options.token === undefined ? (same) => same : HttpClientRequest.bearerToken(options.token),
     HttpClientRequest.bodyUnsafeJson(redactor.declared.value(InteractionRequest.encode(request)))
   )
-  return client.execute(message).pipe(
+  return unredirected(client.execute(message)).pipe(
     Effect.flatMap((response): Effect.Effect<string, Failure | HttpClientError.HttpClientError> =>
       response.status === 200
         ? bodyOf(response)
         : Effect.fail({
-            reason: `the webhook returned status ${response.status}`,
+            reason: isRedirect(response.status)
+              ? `the webhook returned status ${response.status || "3xx"}, a redirect, and those are not followed`
+              : `the webhook returned status ${response.status}`,
             transient: response.status === 408 || response.status === 429 || response.status >= 500
           })
     ),
     Effect.mapError((error): Failure => ("transient" in error ? error : failureOf(error)))
   )
 }
+
+/** A browser hides the status of one. */
+const isRedirect = (status: number): boolean => status === 0 || (status >= 300 && status < 400)
+
+// It would carry the token, and what is asked, to wherever it leads. Of the platform's clients only the one over `fetch`
+// follows one.
+const unredirected = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.mapInputContext(effect, (context: Context.Context<R>) => {
+    const init = Option.getOrUndefined(Context.getOption(context, FetchHttpClient.RequestInit))
+    return Context.add(context, FetchHttpClient.RequestInit, { ...init, redirect: "manual" })
+  })
 
 const failureOf = (error: HttpClientError.HttpClientError): Failure => {
   if (error._tag === "ResponseError") return { reason: "the webhook's response broke off", transient: true }
@@ -164,15 +192,13 @@ const bodyOf = (
     Stream.mkString
   )
 
-const decodeResponse = ParseResult.decodeUnknownEither(
-  Schema.Struct({ requestId: Schema.String, answer: Schema.Unknown })
-)
+const decodeResponse = ParseResult.decodeUnknownEither(ProgramChannel.Response)
 
 const understand = <I extends Interaction>(
   id: string,
   { interaction, requestId }: InteractionRequest.InteractionRequest<I>,
   text: string
-): Effect.Effect<Answer<I>, InteractionError> => {
+): Effect.Effect<ProgramChannel.Reply<I>, InteractionError> => {
   const unavailable = (reason: string) => new InteractorUnavailable({ requestId, by: id, reason })
   const json = ForeignJson.parse(text, { size: maxBytes })
   if (Either.isLeft(json) && json.left.reason !== "syntax") {
@@ -183,12 +209,12 @@ const understand = <I extends Interaction>(
     return unavailable('the webhook answered with status 200, but not with {"requestId": …, "answer": …}')
   }
   if (response.right.requestId !== requestId) return unavailable("the webhook answered another request than this one")
-  const { answer } = response.right
+  const { answer, by } = response.right
   if (typeof answer === "string" && TypedAnswer.isCancel(interaction, answer)) {
-    return new InteractionCancelled({ requestId, by: id })
+    return new InteractionCancelled({ requestId, by: by ?? id })
   }
   return Either.match(TypedAnswer.decodeOrParse(interaction, answer), {
     onLeft: (reason) => Effect.fail(unavailable(`the webhook's answer does not fit: ${reason}`)),
-    onRight: Effect.succeed
+    onRight: (decoded) => Effect.succeed({ answer: decoded, by })
   })
 }

@@ -1,13 +1,15 @@
 /** The `--channel` flags made into interactors. */
-import type * as FileSystem from "@effect/platform/FileSystem"
+import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Config from "effect/Config"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as AutoChannel from "../channel/AutoChannel.js"
 import * as HaltChannel from "../channel/HaltChannel.js"
+import * as WebAddress from "../core/WebAddress.js"
 import * as Interactor from "../interaction/Interactor.js"
 import type * as PermissionFile from "../permission/PermissionFile.js"
 import * as Arguments from "./Arguments.js"
@@ -25,6 +27,15 @@ export type Plan =
 
 /** Reads the flags; without any, takes what the policy file names, else the fallback. */
 export const plan = (
+  flags: Arguments.Flags,
+  settings: Settings,
+  fallback: ReadonlyArray<Plan>
+): Effect.Effect<ReadonlyArray<Plan>, Arguments.UsageError, FileSystem.FileSystem | Path.Path> =>
+  Effect.tap(chosen(flags, settings, fallback), (plans) =>
+    Effect.forEach(plans, (one) => checked(one, settings), { discard: true })
+  )
+
+const chosen = (
   flags: Arguments.Flags,
   { policy }: Settings,
   fallback: ReadonlyArray<Plan>
@@ -62,6 +73,8 @@ export interface Opened {
   readonly halted: Effect.Effect<HaltChannel.Halted>
   /** Where answers are read from files; the agent must not write there. */
   readonly directories: ReadonlyArray<string>
+  /** Whether a person at a terminal is among them. */
+  readonly attended: boolean
 }
 
 /** Opens what was planned. `console` is asked for only when a console is among it. */
@@ -105,7 +118,7 @@ export const open = <R>(
           interactors.push(yield* openWebhook(one.url, timeouts))
       }
     }
-    return { interactors, halted, directories }
+    return { interactors, halted, directories, attended: plans.some(({ _tag }) => _tag === "Console") }
   })
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -118,17 +131,45 @@ const withGiven = (interactor: Interactor.Service, timeouts: Interactor.Timeouts
     ? interactor
     : Interactor.withTimeout(interactor, timeouts)
 
-const openFile = (directory: string, { workspace, timeouts }: Settings) =>
+/** What is wrong with a plan is said before anything is opened. */
+const checked = (
+  one: Plan,
+  { workspace }: Settings
+): Effect.Effect<void, Arguments.UsageError, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function* () {
+    if (one._tag === "Webhook") {
+      const address = WebAddress.parse(one.url)
+      if (Either.isLeft(address)) {
+        return yield* misuse(`The address of --channel webhook ${address.left.message}`)
+      }
+    }
+    if (one._tag === "File") {
+      const path = yield* Path.Path
+      // Whoever may write in the workspace could write answers there, whatever links lead there.
+      const inside = path.relative(workspace, yield* realPathOf(path.resolve(one.directory)))
+      if (!/^\.\.(?:[/\\]|$)/.test(inside) && !path.isAbsolute(inside)) {
+        return yield* misuse(
+          `--channel file:${one.directory} is inside the workspace, where the agent could answer itself.`
+        )
+      }
+    }
+  })
+
+/** Of what is not there yet: where it would be. */
+const realPathOf = (file: string): Effect.Effect<string, never, FileSystem.FileSystem | Path.Path> =>
+  Effect.flatMap(Effect.all([FileSystem.FileSystem, Path.Path]), ([fs, path]) =>
+    Effect.catchAll(fs.realPath(file), () =>
+      path.dirname(file) === file
+        ? Effect.succeed(file)
+        : Effect.map(realPathOf(path.dirname(file)), (above) => path.join(above, path.basename(file)))
+    )
+  )
+
+const openFile = (directory: string, { timeouts }: Settings) =>
   Effect.gen(function* () {
     const path = yield* Path.Path
-    const absolute = path.resolve(directory)
-    // Whoever may write in the workspace could write answers there.
-    const inside = path.relative(workspace, absolute)
-    if (!inside.startsWith("..") && !path.isAbsolute(inside)) {
-      return yield* misuse(`--channel file:${directory} is inside the workspace, where the agent could answer itself.`)
-    }
     const FileChannel = yield* Effect.promise(() => import("../channel/FileChannel.js"))
-    return yield* Effect.mapError(FileChannel.make({ directory: absolute, timeouts }), (error) =>
+    return yield* Effect.mapError(FileChannel.make({ directory: path.resolve(directory), timeouts }), (error) =>
       ConfigurationInvalid.make(error.message)
     )
   })
@@ -136,13 +177,13 @@ const openFile = (directory: string, { workspace, timeouts }: Settings) =>
 /** A bearer token comes from `ASSENT_WEBHOOK_TOKEN`. */
 const openWebhook = (url: string, timeouts: Interactor.Timeouts) =>
   Effect.gen(function* () {
-    if (!URL.canParse(url))
-      return yield* ConfigurationInvalid.make(`${JSON.stringify(url)} is no address for a webhook.`)
     const token = yield* Effect.option(Config.redacted(Config.nonEmptyString("ASSENT_WEBHOOK_TOKEN")))
     const WebhookChannel = yield* Effect.promise(() => import("../channel/WebhookChannel.js"))
     const FetchHttpClient = yield* Effect.promise(() => import("@effect/platform/FetchHttpClient"))
     return yield* Effect.provide(
-      WebhookChannel.make({ url, token: Option.getOrUndefined(token), timeouts }),
+      Effect.mapError(WebhookChannel.make({ url, token: Option.getOrUndefined(token), timeouts }), ({ message }) =>
+        ConfigurationInvalid.make(`The address of the webhook ${message}`)
+      ),
       FetchHttpClient.layer
     )
   })

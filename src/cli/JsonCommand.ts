@@ -3,6 +3,7 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import * as ProgramChannel from "../channel/ProgramChannel.js"
 import * as ForeignJson from "../core/ForeignJson.js"
 import { Words } from "../inbox/Message.js"
 
@@ -24,8 +25,12 @@ export const Send = Schema.TaggedStruct("Send", {
   when: Schema.optional(Schema.Literal("now", "idle"))
 })
 
-/** An answer: the kind's object, or a string as a person would type it. */
-export const Answer = Schema.TaggedStruct("Answer", { requestId: Schema.String, answer: Schema.Unknown })
+/** An answer: the kind's object, or a string as a person would type it. `by` names the person; default: `json`. */
+export const Answer = Schema.TaggedStruct("Answer", {
+  requestId: Schema.String,
+  answer: Schema.Unknown,
+  by: Schema.optional(ProgramChannel.Name)
+})
 
 /**
  * Cancels the root's running turn, or the target's; with a call's id, that running call alone. Words that the turn had not

@@ -16,9 +16,10 @@ import * as Stream from "effect/Stream"
 import type { Halted } from "../channel/HaltChannel.js"
 import * as HaltChannel from "../channel/HaltChannel.js"
 import * as QueueChannel from "../channel/QueueChannel.js"
+import * as ForeignJson from "../core/ForeignJson.js"
 import type { Message } from "../inbox/Message.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
-import type * as Interactor from "../interaction/Interactor.js"
+import * as Interactor from "../interaction/Interactor.js"
 import type * as Agent from "../runtime/Agent.js"
 import type { AgentUnknown } from "../session/Interjection.js"
 import * as ExitCode from "./ExitCode.js"
@@ -28,6 +29,7 @@ import { haltWith } from "./RunExecutor.js"
 
 export interface Options {
   readonly agent: Agent.Agent
+  readonly writer: Writer
   /** Absent with a peer that sends its own. */
   readonly task: string | undefined
   readonly halted: Effect.Effect<Halted>
@@ -45,14 +47,35 @@ export interface Peer {
 
 /** The peer as an interactor: it has all the time there is, unless the environment says otherwise. */
 export const makePeer = (timeouts: Interactor.Timeouts): Effect.Effect<QueueChannel.Service, never, Scope.Scope> =>
-  QueueChannel.make({ id: "json", timeouts })
+  QueueChannel.make({ id: "json", timeouts: Interactor.timeoutsOf(timeouts, { permission: 0, clarification: 0 }) })
+
+/** Writes the agent's events; made before the agent, so that it is waited for after that has told its end. */
+export interface Writer {
+  readonly start: (agent: Agent.Agent) => Effect.Effect<Fiber.RuntimeFiber<void>>
+}
+
+/** Closing the scope waits until all that was told is written, but not for long for one who does not read. */
+export const makeWriter: Effect.Effect<Writer, never, Scope.Scope> = Effect.suspend(() => {
+  let writing: Fiber.RuntimeFiber<void> | undefined
+  const written = Effect.suspend(() => (writing === undefined ? Effect.void : Fiber.await(writing)))
+  return Effect.as(
+    Effect.addFinalizer(() => Effect.timeoutOption(Effect.disconnect(Effect.interruptible(written)), "5 seconds")),
+    {
+      start: (agent: Agent.Agent) =>
+        Effect.map(
+          Effect.forkDaemon(
+            Stream.runForEachChunk(agent.events.stream, (chunk) => Output.writeJsonLines("stdout", chunk))
+          ),
+          (fiber) => (writing = fiber)
+        )
+    }
+  )
+})
 
 /** Runs until the agent is idle and, with a peer, until its input has ended or it said `Shutdown`. */
-export const run = ({ agent, task, halted, peer }: Options): Effect.Effect<number, never, Scope.Scope> =>
+export const run = ({ agent, writer, task, halted, peer }: Options): Effect.Effect<number, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const writing = yield* Effect.forkScoped(
-      Stream.runForEachChunk(agent.events.stream, (chunk) => Output.writeJsonLines("stdout", chunk))
-    )
+    const writing = yield* writer.start(agent)
     const halt = yield* haltWith(agent, halted)
     if (task !== undefined) yield* Effect.ignore(agent.send(task))
     const haltOfPeer = peer === undefined ? Effect.succeedNone : yield* converse(agent, peer)
@@ -86,7 +109,9 @@ const converse = (
         number++
         return line.trim() === "" ? Effect.succeed(false) : obey(agent, channel, line, number)
       }),
-      Stream.runDrain
+      Stream.runDrain,
+      // Whoever does not read our lines any more will not answer either, though its own end is still open.
+      Effect.raceFirst(Output.gone("stdout"))
     )
     // Gone: what is still open falls to the others, or halts. The others stand ready before the peer leaves.
     const halt = yield* HaltChannel.make
@@ -131,11 +156,15 @@ const obey = (
         )
         return false
       case "Answer": {
-        const { requestId, answer } = command
+        const { requestId, answer, by } = command
         const given =
-          typeof answer === "string" ? channel.answerText(requestId, answer) : channel.answer(requestId, answer)
+          typeof answer === "string" ? channel.answerText(requestId, answer, by) : channel.answer(requestId, answer, by)
         yield* Effect.catchAll(given, (error) =>
-          Output.writeJson("stdout", { _tag: "AnswerRejected", requestId, reason: error.message })
+          Output.writeJson("stdout", {
+            _tag: "AnswerRejected",
+            requestId: ForeignJson.echo(requestId),
+            reason: error.message
+          })
         )
         return false
       }

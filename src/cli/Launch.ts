@@ -10,7 +10,7 @@ import * as Struct from "effect/Struct"
 import * as ParentBridgedChannel from "../bridge/ParentBridgedChannel.js"
 import * as Redaction from "../core/Redaction.js"
 import * as AuditFile from "../event/AuditFile.js"
-import type * as Interactor from "../interaction/Interactor.js"
+import * as Interactor from "../interaction/Interactor.js"
 import * as Model from "../model/Model.js"
 import * as PermissionFile from "../permission/PermissionFile.js"
 import * as Agent from "../runtime/Agent.js"
@@ -98,7 +98,7 @@ export const outOfReach = (opened: Channels.Opened, files: ReadonlyArray<string>
 export const startAgent = (
   settings: Settings.Settings,
   { all, chosen }: Profiles,
-  { interactors, directories }: Pick<Channels.Opened, "interactors" | "directories">,
+  { attended, interactors, directories }: Pick<Channels.Opened, "attended" | "interactors" | "directories">,
   { outputStreamed, ...options }: Agent.Options & Pick<AgentRuntime.SubagentOptions, "outputStreamed">
 ): Effect.Effect<Agent.Agent, ConfigurationInvalid.ConfigurationInvalid, Platform | Scope.Scope> =>
   Effect.gen(function* () {
@@ -147,7 +147,8 @@ export const startAgent = (
           Effect.mapError(Effect.provide(resolveModel(settings, named), services), ({ message }) => message),
         inline: settings.inline,
         mediation: settings.mediator,
-        timeouts: { ...ParentBridgedChannel.defaultTimeouts, ...given(settings.timeouts) },
+        // A person at a terminal has all the time there is, also for what a subagent asks there.
+        timeouts: Interactor.timeoutsOf(settings.timeouts, attended ? {} : ParentBridgedChannel.defaultTimeouts),
         maxDepth: settings.limits.maxDepth,
         maxChildren: settings.limits.maxChildren,
         outputStreamed
@@ -247,8 +248,3 @@ const ofProfile = (profile: SubagentProfile.SubagentProfile | undefined): Agent.
         compaction: profile.gc,
         settings: profile.pluginConfigs
       }
-
-const given = ({ clarification, permission }: Interactor.Timeouts): Interactor.Timeouts => ({
-  ...(permission === undefined ? {} : { permission }),
-  ...(clarification === undefined ? {} : { clarification })
-})

@@ -35,6 +35,20 @@ export const writeNow = (line: string): void => {
   if (!isGone(process.stderr)) process.stderr.write(`${TerminalText.printed(line, false)}\n`)
 }
 
+/** Waits until whoever reads it has gone away: what is written after that goes nowhere. */
+export const gone = (to: Name): Effect.Effect<void> =>
+  Effect.async<void>((resume) => {
+    const stream = process[to]
+    if (isGone(stream)) return resume(Effect.void)
+    const over = () => resume(Effect.void)
+    stream.once("close", over)
+    stream.once("error", over)
+    return Effect.sync(() => {
+      stream.off("close", over)
+      stream.off("error", over)
+    })
+  })
+
 // -----------------------------------------------------------------------------------------------------------------
 // what is there
 // -----------------------------------------------------------------------------------------------------------------

@@ -12,12 +12,13 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Clock from "effect/Clock"
 import * as Scope from "effect/Scope"
+import type { RequestId } from "../core/Id.js"
 import { isKnown } from "../core/Known.js"
 import type * as Redaction from "../core/Redaction.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import { FormProgress } from "./FormProgress.js"
 import * as Interaction from "./Interaction.js"
-import { NoInteractor, type InteractionError } from "./InteractionError.js"
+import { InteractorUnavailable, NoInteractor, type InteractionError } from "./InteractionError.js"
 import * as InteractionEvent from "./InteractionEvent.js"
 import type * as Interactor from "./Interactor.js"
 import { checked, dismiss, failureOf, type Attachment, type By, type Raised } from "./Raised.js"
@@ -32,12 +33,16 @@ export interface Host {
   readonly settle: (raised: Raised, exit: Answer, by: string) => boolean
   readonly tell: (raised: Raised, body: AgentEvent.Body) => void
   readonly tellLate: (clock: Clock.Clock, requestId: string, by: string) => void
+  /** How it ended, once it has. */
+  readonly endOf: (raised: Raised) => Interactor.Ended | undefined
 }
 
 type Answer = Exit.Exit<Interactor.Answered<Interaction.Interaction>, InteractionError>
 
 export class Attachments {
   private attached: ReadonlyArray<Attachment> = nobody
+  /** Whether there ever was somebody. */
+  private hadSomebody = false
 
   constructor(
     private readonly host: Host,
@@ -51,6 +56,7 @@ export class Attachments {
       Effect.flatMap(Effect.scope, (scope) => {
         const attachment: Attachment = { interactor }
         this.attached = [...this.attached, attachment]
+        this.hadSomebody = true
         const raised = [...this.host.raised.values()]
         return Effect.zipRight(
           Scope.addFinalizerExit(scope, () => Effect.uninterruptible(this.detach(attachment))),
@@ -98,7 +104,7 @@ export class Attachments {
     if (interactor.post === undefined || !isRechecked) return raised.after(this.show(attachment, raised), next)
     if (!this.isToShow(attachment, raised)) return next()
     const came = (exit: Answer) => this.came(attachment, raised, checked(request, interactor.id, exit))
-    const posted = (withdraw: (() => void) | undefined) => {
+    const posted = (withdraw: ((ended?: Interactor.Ended) => void) | undefined) => {
       if (withdraw === undefined) return raised.after(this.show(attachment, raised), next)
       this.shows(attachment, raised, withdraw)
       return next()
@@ -139,7 +145,9 @@ export class Attachments {
     const by = attachment.interactor.id
     // An interactor is foreign code: it may throw before it is an effect, or hand back what is no answer.
     const asking = Effect.flatMap(
-      Effect.suspend(() => attachment.interactor.request(request, options)),
+      Effect.suspend(() =>
+        attachment.interactor.request(request, { ...options, ended: () => this.host.endOf(raised) })
+      ),
       (answered) => checked(request, by, Exit.succeed(answered))
     )
     const watched =
@@ -164,7 +172,8 @@ export class Attachments {
 
   private shows(attachment: Attachment, raised: Raised, by: By): void {
     // Nobody who ended the request or detached meanwhile could know of this.
-    if (!this.isToShow(attachment, raised) || !raised.showBy(attachment, by)) dismiss(by)
+    if (this.isToShow(attachment, raised) && raised.showBy(attachment, by)) return
+    dismiss(by, () => this.host.endOf(raised))
   }
 
   /** What one interactor says. */
@@ -194,11 +203,18 @@ export class Attachments {
     this.endIfNobodyIsLeft(raised)
   }
 
+  /** That nobody was ever there is another thing than that all have gone. */
+  private nobody(requestId: RequestId): InteractionError {
+    return this.hadSomebody
+      ? new InteractorUnavailable({ requestId, by: "broker", reason: "everybody who could have answered has gone" })
+      : new NoInteractor({ requestId })
+  }
+
   private endIfNobodyIsLeft(raised: Raised): void {
     if (raised.hasShowing()) return
     const { lastError, request } = raised
     if (lastError === undefined && this.host.options.whenNobody === "wait") return
-    this.host.settle(raised, Exit.fail(lastError ?? new NoInteractor({ requestId: request.requestId })), "nobody")
+    this.host.settle(raised, Exit.fail(lastError ?? this.nobody(request.requestId)), "nobody")
   }
 }
 

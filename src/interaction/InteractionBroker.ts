@@ -217,8 +217,15 @@ class Broker implements Service, Attachments.Host {
   /** Nothing is left of it. */
   drop(raised: Raised): void {
     this.forget(raised)
-    raised.dismissAll()
+    if (raised.hasShowing()) raised.dismissAll(() => this.endOf(raised))
     this.release(raised)
+  }
+
+  endOf(raised: Raised): Interactor.Ended | undefined {
+    const { clock, request, settled } = raised
+    if (settled === undefined) return undefined
+    const { requestId } = request
+    return { ...InteractionEvent.endOf(settled), late: (late) => this.tellLate(clock, requestId, late) }
   }
 
   tellLate(clock: Clock.Clock, requestId: string, by: string): void {
@@ -257,7 +264,12 @@ class Broker implements Service, Attachments.Host {
   }
 
   ask(raised: Raised): Ending {
-    if (!Interaction.takesPromptSlot(raised.request.interaction._tag)) return raised.step(() => this.raise(raised))
+    const { interaction } = raised.request
+    // Types say that there is no other; whoever has no types is told so before anybody is shown what nobody can answer.
+    if (!Interaction.isKind(interaction._tag)) {
+      return Effect.fail(Interactor.declined(this.interactor.id, raised.request))
+    }
+    if (!Interaction.takesPromptSlot(interaction._tag)) return raised.step(() => this.raise(raised))
     const atHead = () => {
       raised.holdsSlot = true
       return raised.step(() => this.recheck(raised))

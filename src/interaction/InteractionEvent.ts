@@ -12,7 +12,7 @@ import type { Progress } from "./FormProgress.js"
 import * as Interaction from "./Interaction.js"
 import type { InteractionError } from "./InteractionError.js"
 import type { InteractionRequest } from "./InteractionRequest.js"
-import type { Answered } from "./Interactor.js"
+import type { Answered, Ended } from "./Interactor.js"
 import * as Question from "./Question.js"
 
 /** Somebody is about to be asked. */
@@ -57,6 +57,23 @@ export const settled = (
       return { _tag: "InteractionUnavailable", ...common, reason: redactor.text(error.message) }
     default:
       return { _tag: "InteractionCancelled", ...common, ...(error?.by === undefined ? {} : { by: error.by }) }
+  }
+}
+
+/** How a request ended, in a word, and who ended it; nobody, where that was nobody's decision. */
+export const endOf = (
+  exit: Exit.Exit<Answered<Interaction.Interaction>, InteractionError>
+): Pick<Ended, "status" | "by"> => {
+  if (Exit.isSuccess(exit)) return { status: "answered", by: exit.value.by }
+  const error = Option.getOrUndefined(Cause.failureOption(exit.cause))
+  switch (error?._tag) {
+    case "InteractionTimedOut":
+      return { status: "timed_out", by: error.by }
+    case "InteractorUnavailable":
+    case "NoInteractor":
+      return { status: "unavailable", by: undefined }
+    default:
+      return { status: "cancelled", by: error?.by }
   }
 }
 

@@ -22,8 +22,13 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { Restore } from "../core/Interruption.js"
 import type { Answer, Interaction, Kind } from "./Interaction.js"
-import { takesPromptSlot } from "./Interaction.js"
-import { InteractionTimedOut, InteractorUnavailable, type InteractionError } from "./InteractionError.js"
+import { isKind, takesPromptSlot } from "./Interaction.js"
+import {
+  InteractionKindUnknown,
+  InteractionTimedOut,
+  InteractorUnavailable,
+  type InteractionError
+} from "./InteractionError.js"
 import * as DialogQueue from "./DialogQueue.js"
 import * as InteractionRequest from "./InteractionRequest.js"
 
@@ -33,7 +38,7 @@ export type How = "answered" | "model" | "timeout" | "auto" | "yolo" | "recheck"
 /** An answer with its author. */
 export interface Answered<I extends Interaction> {
   readonly answer: Answer<I>
-  /** Id of the interactor, or path of the agent, that decided. */
+  /** The person where one is named, else the id of the interactor, or the path of the agent, that decided. */
   readonly by: string
   readonly how: How
 }
@@ -48,6 +53,20 @@ export interface Options<I extends Interaction> {
    * time further down has not been cancelled by anybody.
    */
   readonly withdrawn?: (() => InteractionError | undefined) | undefined
+  /**
+   * How the question ended elsewhere. Read by an interactor once its own asking was interrupted, to tell whoever sits there;
+   * nothing when the question was not settled, but this interactor was detached.
+   */
+  readonly ended?: (() => Ended | undefined) | undefined
+}
+
+/** How a question ended that others were asked as well, for those who did not end it. */
+export interface Ended {
+  readonly status: "answered" | "cancelled" | "timed_out" | "unavailable"
+  /** Who ended it; absent when nobody did. */
+  readonly by: string | undefined
+  /** Tells that somebody answered after that. */
+  readonly late: (by: string) => void
 }
 
 export interface Service {
@@ -80,7 +99,7 @@ export interface Service {
         settle: Settle,
         /** Whoever asks. */
         fiber: Fiber.RuntimeFiber<unknown, unknown>
-      ) => Effect.Effect<(() => void) | undefined>)
+      ) => Effect.Effect<((ended?: Ended) => void) | undefined>)
     | undefined
 }
 
@@ -152,7 +171,11 @@ export const request = <I extends Interaction>(
   interaction: I,
   options?: Options<I>
 ): Effect.Effect<Answered<I>, InteractionError, Interactor> =>
-  Effect.withFiberRuntime((fiber) => of(fiber).request(InteractionRequest.unsafeMake(interaction, fiber), options))
+  Effect.withFiberRuntime((fiber) => {
+    const request = InteractionRequest.unsafeMake(interaction, fiber)
+    const service = of(fiber)
+    return isKind(interaction._tag) ? service.request(request, options) : Effect.fail(declined(service.id, request))
+  })
 
 /** Asks the current interactor and returns the answer. */
 export const ask = <I extends Interaction>(interaction: I): Effect.Effect<Answer<I>, InteractionError, Interactor> =>
@@ -189,7 +212,7 @@ export const make = (options: {
     id: options.id,
     relay: options.relay ?? false,
     request: <I extends Interaction>(request: InteractionRequest.InteractionRequest<I>) => {
-      const handler = options.handlers[request.interaction._tag]
+      const handler = isKind(request.interaction._tag) ? options.handlers[request.interaction._tag] : declines
       if (handler === declines) return Effect.fail(declined(options.id, request))
       // The handler was chosen by the request's own tag, which the type system cannot follow through the mapped type.
       const handle = handler as unknown as (
@@ -233,7 +256,7 @@ export const rechecked = <I extends Interaction>(
         Option.isSome(known) ? Effect.succeed({ answer: known.value, by: "policy", how: "recheck" } as const) : ask
       )
 
-/** How long an interactor waits once it shows a request. Absent, zero or negative: for ever. */
+/** How long an interactor waits once it shows a request. Absent, zero, negative or infinite: for ever. */
 export interface Timeouts {
   /** For kinds that grant authority. */
   readonly permission?: Duration.DurationInput | undefined
@@ -242,6 +265,16 @@ export interface Timeouts {
   /** What a timed-out `Approve` becomes. Default: it fails, and whoever asked takes the safe answer. */
   readonly onTimeout?: "deny" | "allow" | undefined
 }
+
+/** What is given, and the defaults for what is not: a part that is left out, or `undefined`, is not given. */
+export const timeoutsOf = (given: Timeouts | undefined, defaults: Timeouts): Timeouts =>
+  given === undefined
+    ? defaults
+    : {
+        permission: given.permission ?? defaults.permission,
+        clarification: given.clarification ?? defaults.clarification,
+        onTimeout: given.onTimeout ?? defaults.onTimeout
+      }
 
 /** The time a request may take, if it is limited. */
 export const timeoutOf = (interaction: Interaction, timeouts: Timeouts): Option.Option<Duration.Duration> =>
@@ -256,12 +289,19 @@ export const millisOf = (interaction: Interaction, timeouts: Timeouts): number |
       : timeouts.clarification
   if (limit === undefined) return undefined
   const millis = typeof limit === "number" ? limit : Duration.toMillis(limit)
-  if (!(millis > 0)) return undefined
+  if (!(millis > 0 && millis < Number.POSITIVE_INFINITY)) return undefined
   return millis * (interaction._tag === "Clarify" ? interaction.questions.length : 1)
 }
 
-/** Ends requests that nobody answers in time. The clock starts when the wrapped interactor is asked. */
-export const withTimeout = (service: Service, timeouts: Timeouts): Service => ({
+/**
+ * Ends requests that nobody answers in time. The clock starts when the wrapped interactor is asked. With `why` a request
+ * fails for another reason than that nobody answered, where there is one.
+ */
+export const withTimeout = (
+  service: Service,
+  timeouts: Timeouts,
+  why?: (request: InteractionRequest.InteractionRequest) => InteractionError | undefined
+): Service => ({
   id: service.id,
   relay: service.relay,
   request: <I extends Interaction>(request: InteractionRequest.InteractionRequest<I>, options?: Options<I>) =>
@@ -275,7 +315,8 @@ export const withTimeout = (service: Service, timeouts: Timeouts): Service => ({
             return Effect.succeed<Answered<I>>({ answer, by: service.id, how: "timeout" })
           }
           const after = Duration.toMillis(duration)
-          return Effect.fail(new InteractionTimedOut({ requestId: request.requestId, by: service.id, after }))
+          const { requestId } = request
+          return Effect.fail(why?.(request) ?? new InteractionTimedOut({ requestId, by: service.id, after }))
         })
     })
 })
@@ -285,7 +326,9 @@ export const declined = (id: string, request: InteractionRequest.InteractionRequ
   new InteractorUnavailable({
     requestId: request.requestId,
     by: id,
-    reason: `it does not take ${request.interaction._tag} requests`
+    reason: isKind(request.interaction._tag)
+      ? `it does not take ${request.interaction._tag} requests`
+      : new InteractionKindUnknown({ kind: String(request.interaction._tag) }).message
   })
 
 // -----------------------------------------------------------------------------------------------------------------

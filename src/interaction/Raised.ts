@@ -25,7 +25,7 @@ export interface Attachment {
 }
 
 /** What shows a request: a fiber that asks, or how a question that was posted is withdrawn. */
-export type By = Fiber.RuntimeFiber<void> | (() => void)
+export type By = Fiber.RuntimeFiber<void> | ((ended?: Interactor.Ended) => void)
 
 type Answered = Interactor.Answered<Interaction.Interaction>
 
@@ -94,10 +94,10 @@ export class Raised extends Waiting<Answered, InteractionError> {
   }
 
   /** Closes what still shows it. */
-  dismissAll(): void {
+  dismissAll(ended?: () => Interactor.Ended | undefined): void {
     const { shown } = this
     this.shown = nobody
-    for (const { by } of shown) if (by !== undefined) dismiss(by)
+    for (const { by } of shown) if (by !== undefined) dismiss(by, ended)
   }
 
   /** Goes on. A step that crashes must not keep the prompt slot from the others. */
@@ -130,8 +130,8 @@ export class Raised extends Waiting<Answered, InteractionError> {
 }
 
 /** Ends it without waiting: an interactor that is slow to close its dialog must not hold up the answer. */
-export const dismiss = (by: By): void => {
-  if (typeof by === "function") by()
+export const dismiss = (by: By, ended?: () => Interactor.Ended | undefined): void => {
+  if (typeof by === "function") by(ended?.())
   // Who answered has ended by now, mostly, and need not be woken for that.
   else if (by.unsafePoll() === null) by.unsafeInterruptAsFork(FiberId.none)
 }

@@ -44,7 +44,8 @@ export const parse = <I extends Interaction.Interaction>(
 export const isCancel = (interaction: Interaction.Interaction, line: string): boolean => {
   switch (interaction._tag) {
     case "Clarify":
-      return [...typedLines(line).values()].some(Question.isCancel)
+      // A line of several may well say that, and mean no more; the whole text, or a whole answer, means the form.
+      return Question.isCancel(line) || [...(jsonLines(line)?.values() ?? [])].some(Question.isCancel)
     case "Select":
       return Question.isCancel(line) && !interaction.options.some(Question.isCancel)
     case "Confirm":

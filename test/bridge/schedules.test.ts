@@ -105,7 +105,6 @@ const common = {
   "ends as InteractionTimedOut": 50,
   "ends as InteractionCancelled": 200,
   "ends as InteractorUnavailable": 200,
-  "ends as NoInteractor": 50,
   "a reply comes too late": 20
 }
 

@@ -147,6 +147,111 @@ for (const dialogs of ["one", "unbounded"] as const) {
 const quick = { pollInterval: Duration.millis(5) }
 
 describe("FileChannel", () => {
+  it.scopedLive("names the person who answers", () =>
+    Effect.gen(function* () {
+      const channel = yield* open(quick)
+      const request = yield* newRequest
+      const asking = yield* Effect.fork(channel.interactor.request(request))
+      yield* channel.shown
+      yield* FileExchange.respond(channel.directory, request.requestId, "y", "ada")
+      assert.deepStrictEqual(yield* Fiber.join(asking), { answer: true, by: "ada", how: "answered" })
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("says who was faster, and turns away what comes after that", () =>
+    Effect.gen(function* () {
+      const channel = yield* open(quick)
+      const late: Array<string> = []
+      const request = yield* newRequest
+      const ended = () => ({ status: "answered" as const, by: "ada", late: (by: string) => void late.push(by) })
+      const asking = yield* Effect.fork(channel.interactor.request(request, { ended }))
+      const { requestId } = request
+      assert.strictEqual(yield* channel.shown, requestId)
+      yield* Fiber.interrupt(asking)
+      const files = channel.exchange.files(requestId)
+      assert.deepStrictEqual(JSON.parse(yield* channel.fs.readFileString(files.settled)), {
+        requestId,
+        status: "answered",
+        by: "ada"
+      })
+      assert.isFalse(yield* channel.fs.exists(files.request))
+      yield* channel.exchange.write(files.response, JSON.stringify({ requestId, answer: true }))
+      yield* channel.rejected
+      assert.include(yield* channel.fs.readFileString(files.reason), "settled before (answered by ada)")
+      assert.deepStrictEqual(late, ["file"])
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  const unusable = (
+    arrange: (fs: FileSystem.FileSystem, path: Path.Path, directory: string) => Effect.Effect<unknown, unknown>
+  ) =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const directory = path.join(yield* fs.makeTempDirectory({ directory: root }), "exchange")
+      yield* fs.makeDirectory(directory, { mode: 0o700 })
+      yield* Effect.orDie(arrange(fs, path, directory))
+      const refused = yield* Effect.flip(FileChannel.make({ directory }))
+      return refused.message
+    }).pipe(Effect.provide(NodeContext.layer))
+
+  it.scopedLive.each([0o770, 0o707, 0o777, 0o720, 0o702])("refuses a directory that others may write to: %o", (mode) =>
+    Effect.gen(function* () {
+      assert.include(yield* unusable((fs, _, directory) => fs.chmod(directory, mode)), "by others than its owner")
+      const inside = unusable((fs, path, directory) =>
+        Effect.zipRight(
+          fs.makeDirectory(path.join(directory, "responses"), { mode: 0o700 }),
+          fs.chmod(path.join(directory, "responses"), mode)
+        )
+      )
+      assert.include(yield* inside, "by others than its owner")
+    })
+  )
+
+  it.scopedLive.each(["requests", "responses"])("refuses a link where %s should be", (name) =>
+    Effect.gen(function* () {
+      const linked = unusable((fs, path, directory) =>
+        Effect.flatMap(fs.makeTempDirectory({ directory: root }), (other) =>
+          fs.symlink(other, path.join(directory, name))
+        )
+      )
+      assert.include(yield* linked, "is a link")
+    })
+  )
+
+  it.scopedLive("reads no answer through a link, or from somebody else", () =>
+    Effect.gen(function* () {
+      const channel = yield* open(quick)
+      const path = yield* Path.Path
+      const { fs } = channel
+      const request = yield* newRequest
+      const { requestId } = request
+      const asking = yield* Effect.fork(channel.interactor.request(request))
+      yield* channel.shown
+      const files = channel.exchange.files(requestId)
+      const elsewhere = path.join(yield* fs.makeTempDirectory({ directory: root }), "answer.json")
+      yield* fs.writeFileString(elsewhere, JSON.stringify({ requestId, answer: true }))
+      yield* fs.symlink(elsewhere, files.response)
+      yield* channel.rejected
+      assert.include(yield* fs.readFileString(files.reason), "is a link")
+      const foreign = yield* Effect.either(
+        Effect.zipRight(
+          fs.writeFileString(`${elsewhere}.foreign`, JSON.stringify({ requestId, answer: true })),
+          fs.chown(`${elsewhere}.foreign`, 12_345, 12_345)
+        )
+      )
+      // Only who may give files away can try it.
+      if (Either.isRight(foreign)) {
+        yield* fs.rename(`${elsewhere}.foreign`, files.response)
+        yield* channel.rejected
+        assert.include(yield* fs.readFileString(files.reason), "belongs to another user")
+      }
+      assert.isNull(asking.unsafePoll())
+      yield* FileExchange.respond(channel.directory, requestId, "y")
+      assert.isTrue((yield* Fiber.join(asking)).answer)
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
   it.scopedLive("writes the encoded request, whole and for its owner only, and leaves nothing when it is settled", () =>
     Effect.gen(function* () {
       const channel = yield* open(quick)

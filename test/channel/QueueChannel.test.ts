@@ -297,6 +297,7 @@ describe("QueueChannel", () => {
         const channel = yield* QueueChannel.make({ timeouts: { permission: Duration.seconds(5), onTimeout } })
         const request = yield* InteractionSample.request(interaction)
         const asking = yield* Effect.fork(Effect.either(channel.interactor.request(request)))
+        yield* channel.take
         yield* TestClock.adjust("5 seconds")
         const ended = yield* Fiber.join(asking)
         if (onTimeout === "allow") {
@@ -309,23 +310,81 @@ describe("QueueChannel", () => {
     })
   )
 
-  it.scoped("times out even while no reader makes room for the request", () =>
+  it.scoped("counts the time of a request from when a reader takes it, one by one or all at once", () =>
     Effect.gen(function* () {
       const channel = yield* QueueChannel.make({ dialogs: "unbounded", capacity: 1 })
-      const askers = yield* Effect.all(
-        Array.from({ length: 3 }, () =>
-          Effect.flatMap(InteractionSample.request(confirm), (request) =>
-            Effect.fork(Effect.flip(channel.interactor.request(request)))
-          )
-        )
+      const ask = Effect.flatMap(InteractionSample.request(confirm), (request) =>
+        Effect.fork(Effect.flip(channel.interactor.request(request)))
       )
+      const [first, second, third] = [yield* ask, yield* ask, yield* ask]
+      yield* TestClock.adjust("1 hour")
+      yield* channel.take
+      yield* TestClock.adjust("30 seconds")
+      yield* channel.take
+      yield* TestClock.adjust("30 seconds")
+      assert.strictEqual((yield* Fiber.join(first))._tag, "InteractionTimedOut")
+      assert.isNull(second.unsafePoll())
+      yield* TestClock.adjust("30 seconds")
+      assert.strictEqual((yield* Fiber.join(second))._tag, "InteractionTimedOut")
+      assert.isNull(third.unsafePoll())
+      yield* Effect.forkScoped(Stream.runDrain(channel.stream))
       yield* TestClock.adjust("60 seconds")
-      const ended = yield* Effect.forEach(askers, Fiber.join)
-      assert.deepStrictEqual(
-        ended.map((error) => error._tag),
-        ["InteractionTimedOut", "InteractionTimedOut", "InteractionTimedOut"]
-      )
+      assert.strictEqual((yield* Fiber.join(third))._tag, "InteractionTimedOut")
       assert.deepStrictEqual(yield* channel.open, [])
+    })
+  )
+
+  const partial: ReadonlyArray<Interactor.Timeouts> = [
+    {},
+    { permission: undefined, clarification: undefined },
+    { onTimeout: "allow" },
+    { clarification: 0 }
+  ]
+  it.scoped.each([...partial])("keeps its default for what is not given: %j", (timeouts) =>
+    Effect.gen(function* () {
+      const channel = yield* QueueChannel.make({ timeouts })
+      const request = yield* InteractionSample.request(InteractionSample.samples.Approve.interaction)
+      const asking = yield* Effect.fork(Effect.either(channel.interactor.request(request)))
+      yield* channel.take
+      yield* TestClock.adjust("29 seconds")
+      assert.isNull(asking.unsafePoll())
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(Either.isRight(yield* Fiber.join(asking)), timeouts.onTimeout === "allow")
+    })
+  )
+
+  it.scoped.each([0, -1, Number.POSITIVE_INFINITY, Duration.infinity])("waits for ever when its time is %s", (limit) =>
+    Effect.gen(function* () {
+      const channel = yield* QueueChannel.make({ timeouts: { permission: limit, clarification: limit } })
+      const asking = yield* Effect.fork(channel.interactor.request(yield* make))
+      yield* channel.take
+      yield* TestClock.adjust("1000 days")
+      assert.isNull(asking.unsafePoll())
+    })
+  )
+
+  it.scoped("names the person who answers or cancels, whatever the form", () =>
+    Effect.gen(function* () {
+      const channel = yield* QueueChannel.make({ id: "tui", dialogs: "unbounded" })
+      const [first, second, third] = [yield* make, yield* make, yield* make]
+      const asking = yield* Effect.fork(
+        Effect.forEach([first, second, third], (request) => Effect.either(channel.interactor.request(request)), {
+          concurrency: 3
+        })
+      )
+      yield* settleDown
+      yield* channel.answer(first.requestId, true, "ada")
+      yield* channel.answerText(second.requestId, "n", "bob")
+      yield* channel.cancel(third.requestId, "eve")
+      assert.deepStrictEqual(
+        (yield* Fiber.join(asking)).map((end) =>
+          Either.isRight(end) ? end.right.by : "by" in end.left && end.left.by
+        ),
+        ["ada", "bob", "eve"]
+      )
+      const late = yield* Effect.flip(channel.answer(first.requestId, true, "bob"))
+      assert(late._tag === "InteractionAlreadyAnswered")
+      assert.strictEqual(late.winner, "ada")
     })
   )
 

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
@@ -70,7 +71,7 @@ const subject = (form: "encoded" | "line", dialogs: "one" | "unbounded"): Effect
       visible: Effect.sync(() => [...underWay])
     }
     return { interactor, outside, output: Effect.sync(() => output) }
-  }).pipe(Effect.provide(FetchHttpClient.layer))
+  }).pipe(Effect.orDie, Effect.provide(FetchHttpClient.layer))
 
 for (const form of ["encoded", "line"] as const) {
   for (const dialogs of ["one", "unbounded"] as const) {
@@ -194,20 +195,65 @@ describe("WebhookChannel", () => {
       const closing = yield* Scope.make()
       const { url } = yield* Scope.extend(WebhookReceiver.make, closing)
       yield* Scope.close(closing, Exit.void)
-      for (const address of [url, "not a url"]) {
-        const interactor = yield* WebhookChannel.make({
-          url: `${address}?key=hidden-in-here`,
-          token: Redacted.make("hush-hush"),
-          retry: once
-        })
-        const failed = yield* Effect.flip(interactor.request(yield* newRequest))
-        assert.strictEqual(failed._tag, "InteractorUnavailable")
+      for (const address of [url, "not a url", "ftp://host", "http://user:hush-hush@host"]) {
+        const failed = yield* Effect.flip(
+          Effect.flatMap(
+            WebhookChannel.make({
+              url: `${address}?key=hidden-in-here`,
+              token: Redacted.make("hush-hush"),
+              retry: once
+            }),
+            (interactor) => Effect.flatMap(newRequest, (request) => interactor.request(request))
+          )
+        )
+        assert.strictEqual(failed._tag, address === url ? "InteractorUnavailable" : "WebAddressRefused")
         for (const shown of [failed.message, JSON.stringify(failed), String(failed.stack)]) {
           assert.notInclude(shown, "hush-hush")
           assert.notInclude(shown, "hidden-in-here")
         }
       }
     }).pipe(Effect.provide(FetchHttpClient.layer))
+  )
+
+  it.scopedLive.each([301, 302, 303, 307, 308])("follows no redirect, and says so: %i", (status) =>
+    Effect.gen(function* () {
+      const other = yield* WebhookReceiver.make
+      const { interactor, receiver } = yield* open({ token: Redacted.make("hush-hush"), retry: Schedule.forever })
+      const asking = yield* Effect.fork(Effect.flip(interactor.request(yield* newRequest)))
+      const arrival = yield* receiver.arrival
+      yield* arrival.reply({ status, headers: { location: other.url }, body: "" })
+      const failed = yield* Fiber.join(asking)
+      assert.strictEqual(failed._tag, "InteractorUnavailable")
+      assert.include(failed.message, `status ${status}, a redirect`)
+      assert.isTrue(Option.isNone(yield* Effect.timeoutOption(other.arrival, "20 millis")), "nobody was asked there")
+    })
+  )
+
+  it.scopedLive("tells its last failure, not that nobody answered, also when there is no time to try again", () =>
+    Effect.gen(function* () {
+      const receiver = yield* WebhookReceiver.make
+      const interactor = yield* WebhookChannel.make({ url: receiver.url, timeouts: { clarification: "150 millis" } })
+      const asking = yield* Effect.fork(Effect.flip(interactor.request(yield* newRequest)))
+      yield* (yield* receiver.arrival).reply({ status: 503, body: "" })
+      const failed = yield* Fiber.join(asking)
+      assert.strictEqual(failed._tag, "InteractorUnavailable")
+      assert.include(failed.message, "status 503")
+    }).pipe(Effect.provide(FetchHttpClient.layer))
+  )
+
+  it.scopedLive("names the person whom the other side names", () =>
+    Effect.gen(function* () {
+      const { interactor, receiver } = yield* open()
+      for (const [by, named] of [
+        ["ada", "ada"],
+        [undefined, "webhook"]
+      ]) {
+        const request = yield* newRequest
+        const asking = yield* Effect.fork(interactor.request(request))
+        yield* (yield* receiver.arrival).reply(WebhookReceiver.json({ requestId: request.requestId, answer: true, by }))
+        assert.strictEqual((yield* Fiber.join(asking)).by, named)
+      }
+    })
   )
 
   /** Answers with statuses, on the test's clock; 0 is no connection, nothing left is silence. */

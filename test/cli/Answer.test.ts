@@ -217,6 +217,7 @@ const makeScreen = Effect.gen(function* () {
   const printed: Array<string> = []
   const closed: Array<string> = []
   const screen: ConsoleScreen.Service = {
+    source: "person",
     color: false,
     columns: Effect.succeed(80),
     print: (text) => Effect.sync(() => printed.push(text)),

@@ -10,7 +10,7 @@ import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as QueueChannel from "../../src/channel/QueueChannel.js"
-import type { SessionId } from "../../src/core/Id.js"
+import type { RequestId, SessionId } from "../../src/core/Id.js"
 import * as Origin from "../../src/core/Origin.js"
 import * as Redaction from "../../src/core/Redaction.js"
 import type { AgentEvent } from "../../src/event/AgentEvent.js"
@@ -508,7 +508,7 @@ describe("nobody there", () => {
           yield* Recorder.settle
           assert.deepStrictEqual(yield* leaver.open, [])
           const end = yield* Fiber.join(asking)
-          assert.deepStrictEqual(end, Exit.fail(new NoInteractor({ requestId: request.requestId })))
+          assert.deepStrictEqual(end, Exit.fail(gone(request.requestId)))
         }
       }
     })
@@ -549,14 +549,82 @@ describe("nobody there", () => {
         const exit = yield* Fiber.join(asking)
         assert.deepStrictEqual(
           exit,
-          whenNobody === "wait"
-            ? answered("person", true)
-            : Exit.fail(new NoInteractor({ requestId: request.requestId }))
+          whenNobody === "wait" ? answered("person", true) : Exit.fail(gone(request.requestId))
         )
       }
     })
   )
+
+  it.scoped("shows nobody a kind that there is not, and says so", () =>
+    Effect.gen(function* () {
+      const { broker, events } = yield* setup()
+      const [person] = yield* people(broker, {})
+      for (const tag of ["Frobnicate", "approve", "__proto__", "toString", ""]) {
+        // Whoever has no types can ask anything.
+        const request = yield* InteractionSample.request({ _tag: tag, prompt: "?" } as never)
+        const failed = yield* Effect.flip(broker.interactor.request(request))
+        assert(failed._tag === "InteractorUnavailable")
+        assert.include(failed.message, "There is no interaction kind")
+      }
+      assert.deepStrictEqual(yield* person.open, [])
+      assert.deepStrictEqual(events, [])
+    })
+  )
 })
+
+describe("the loser of a race", () => {
+  const race = (end: (broker: InteractionBroker.Service, requestId: string) => Effect.Effect<unknown, unknown>) =>
+    Effect.gen(function* () {
+      const { broker, events } = yield* setup()
+      // One that is posted to, and one that is asked in a fiber of its own.
+      const posted = yield* QueueChannel.make({ id: "posted" })
+      const asked = yield* QueueChannel.make({ id: "asked" })
+      yield* broker.attach(posted.interactor)
+      yield* broker.attach({ ...asked.interactor, request: asked.interactor.request })
+      const request = yield* InteractionSample.request(confirm)
+      const asking = yield* Effect.fork(Effect.exit(broker.interactor.request(request)))
+      yield* Recorder.settle
+      yield* posted.take
+      yield* asked.take
+      yield* end(broker, request.requestId)
+      yield* Fiber.join(asking)
+      yield* Recorder.settle
+      return { asked, events, posted, requestId: request.requestId }
+    })
+
+  it.scoped("learns that it was answered, and by whom; a late answer names the winner and is told", () =>
+    Effect.gen(function* () {
+      const { asked, events, posted, requestId } = yield* race((broker, id) => broker.answer(id, "ada", true))
+      for (const channel of [posted, asked]) {
+        assert.deepStrictEqual(yield* channel.take, QueueChannel.Closed({ requestId, status: "answered", by: "ada" }))
+        const late = yield* Effect.flip(channel.answer(requestId, false, "bob"))
+        assert(late._tag === "InteractionAlreadyAnswered")
+        assert.strictEqual(late.winner, "ada")
+      }
+      const told = events.filter(({ _tag }) => _tag === "LateAnswer")
+      assert.deepStrictEqual(
+        told.map((event) => event._tag === "LateAnswer" && [event.requestId, event.by, event.winner]),
+        [
+          [requestId, "bob", "ada"],
+          [requestId, "bob", "ada"]
+        ]
+      )
+    })
+  )
+
+  it.scoped("learns that it was withdrawn, and by whom", () =>
+    Effect.gen(function* () {
+      const { asked, posted, requestId } = yield* race((broker, id) => broker.cancel(id, "ada"))
+      for (const channel of [posted, asked]) {
+        assert.deepStrictEqual(yield* channel.take, QueueChannel.Closed({ requestId, status: "cancelled", by: "ada" }))
+      }
+    })
+  )
+})
+
+/** What a question comes to that everybody has left. */
+const gone = (requestId: RequestId) =>
+  new InteractorUnavailable({ requestId, by: "broker", reason: "everybody who could have answered has gone" })
 
 describe("the prompt slot", () => {
   /** Approvals one after the other; the order in which their askers arrived is the order of the list. */

@@ -126,10 +126,13 @@ describe("a question that is posted", () => {
   it.scoped("fails when its time is up, and tells who let it", () =>
     Effect.gen(function* () {
       const { broker, events, open } = yield* setup({ timeouts: { permission: "30 seconds" } })
-      yield* broker.attach((yield* open("queue")).interactor)
+      const channel = yield* open("queue")
+      yield* broker.attach(channel.interactor)
       const request = yield* InteractionSample.request(approve)
       const asking = yield* ask(broker, request)
       yield* Recorder.settle
+      yield* TestClock.adjust("1 hour")
+      yield* channel.take
       yield* TestClock.adjust("30 seconds")
       const late = new InteractionTimedOut({ requestId: request.requestId, by: "queue", after: 30_000 })
       assert.deepStrictEqual(yield* Fiber.join(asking), Exit.fail(late))

@@ -115,7 +115,13 @@ describe("TypedAnswer", () => {
     for (const kind of ["Clarify", "Select", "Confirm", "Auth.DeviceCode"] as const) {
       assert.isTrue(TypedAnswer.isCancel(samples[kind].interaction, " Cancel\n"), kind)
     }
-    assert.isTrue(TypedAnswer.isCancel(samples.Clarify.interaction, "1\ncancel"))
+    for (const text of ["1\ncancel", "cancel\nit scales", "1\nplease\ncancel\nit", "1\r\nCancel"]) {
+      assert.isFalse(TypedAnswer.isCancel(samples.Clarify.interaction, text), text)
+    }
+    assert.deepStrictEqual(right(samples.Clarify.interaction, "1\ncancel"), {
+      "1": { selected: 1, text: "postgres" },
+      "2": { value: "cancel" }
+    })
     assert.isTrue(TypedAnswer.isCancel(samples.Clarify.interaction, '{"2": "cancel"}'))
     assert.isFalse(TypedAnswer.isCancel(select, "cancel"))
     assert.strictEqual(right(select, "cancel"), 1)

@@ -14,6 +14,7 @@ import { createServer } from "node:http"
 export interface Reply {
   /** Default: 200. */
   readonly status?: number
+  readonly headers?: { readonly [name: string]: string }
   readonly body: string
 }
 
@@ -51,10 +52,16 @@ export const make: Effect.Effect<WebhookReceiver, never, Scope.Scope> = Effect.g
       reply: (value) => Deferred.succeed(reply, value),
       gone: Deferred.await(gone)
     })
-    const { body: text, status } = yield* Effect.onInterrupt(Effect.interruptible(Deferred.await(reply)), () =>
-      Deferred.succeed(gone, undefined)
-    )
-    return HttpServerResponse.text(text, { status: status ?? 200, contentType: "application/json" })
+    const {
+      body: text,
+      headers,
+      status
+    } = yield* Effect.onInterrupt(Effect.interruptible(Deferred.await(reply)), () => Deferred.succeed(gone, undefined))
+    return HttpServerResponse.text(text, {
+      status: status ?? 200,
+      headers: { ...headers },
+      contentType: "application/json"
+    })
   })
   yield* server.serve(app)
   const address = server.address

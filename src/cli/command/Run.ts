@@ -45,6 +45,7 @@ export const run = (invocation: Arguments.Invocation) =>
           jsonl && lines !== undefined
             ? Option.some(yield* lines.JsonExecutor.makePeer(settings.timeouts))
             : Option.none()
+        const writer = yield* lines === undefined ? Effect.succeed(undefined) : lines.JsonExecutor.makeWriter
         const agent = yield* Launch.startAgent(settings, profiles, Launch.outOfReach(opened, files), {
           persistence,
           // What a peer is asked before it is there waits for it.
@@ -55,7 +56,7 @@ export const run = (invocation: Arguments.Invocation) =>
         if (settings.timeout !== undefined) {
           yield* Effect.forkScoped(Effect.delay(agent.cancel("timeout"), settings.timeout))
         }
-        if (lines === undefined) {
+        if (lines === undefined || writer === undefined) {
           return yield* RunExecutor.run({
             agent,
             task,
@@ -71,7 +72,9 @@ export const run = (invocation: Arguments.Invocation) =>
           lines: Input.linesUpTo(JsonCommand.maxLine),
           alone: opened.interactors.length === 0
         }))
-        return Effect.succeed(yield* JsonExecutor.run({ agent, task, halted, peer: Option.getOrUndefined(peer) }))
+        return Effect.succeed(
+          yield* JsonExecutor.run({ agent, writer, task, halted, peer: Option.getOrUndefined(peer) })
+        )
       })
 
     const finish = wantsConsole
@@ -80,7 +83,7 @@ export const run = (invocation: Arguments.Invocation) =>
         )
       : body(Effect.dieMessage("a console was opened without a screen"))
     const working = Effect.flatten(Effect.scoped(finish))
-    return yield* json ? working : Effect.onInterrupt(working, () => RunExecutor.hint(goOn))
+    return yield* Effect.onInterrupt(working, () => RunExecutor.hint(goOn))
   }).pipe(Effect.scoped)
 
 // -----------------------------------------------------------------------------------------------------------------
