@@ -138,6 +138,8 @@ export class Check {
     return Effect.uninterruptible(
       Effect.suspend(() => {
         if (this.resolved !== undefined) return Effect.succeed(this.resolved)
+        // Another fiber is at it: whoever breaks off meanwhile does not decide a second time.
+        if (this.recording) return Effect.succeed(cancelled)
         this.recording = true
         const decision = { ...this.decisionOn(subject.call), ...resolution }
         const record = Effect.suspend(() => audit.record(AuditRecord.permission(this.origin, decision)))

@@ -14,15 +14,13 @@ import type { Pending, Verdict } from "../permission/PermissionGate.js"
 export class HeldCalls {
   /** By the call's index. */
   private readonly pending = new Map<number, Pending>()
+  /** Those that guards look at for the last time, each in its own fiber, which tells what comes of it. */
+  private readonly settling = new Map<number, Pending>()
+  private isClosed = false
   private readonly permits: Effect.Semaphore
 
   constructor(atOnce: number) {
     this.permits = Effect.unsafeMakeSemaphore(atOnce)
-  }
-
-  /** Whether some have not been settled. */
-  get isWaiting(): boolean {
-    return this.pending.size > 0
   }
 
   hold(index: number, pending: Pending): void {
@@ -39,8 +37,12 @@ export class HeldCalls {
   settle(index: number, then: (verdict: Verdict) => Effect.Effect<void>): Effect.Effect<void> {
     const pending = this.pending.get(index)
     if (pending === undefined) return Effect.void
+    // It got room while all are broken off.
+    if (this.isClosed) return pending.breakOff
+    this.pending.delete(index)
+    this.settling.set(index, pending)
     return Effect.flatMap(pending.settle, (verdict) => {
-      this.pending.delete(index)
+      this.settling.delete(index)
       return then(verdict)
     })
   }
@@ -48,12 +50,15 @@ export class HeldCalls {
   /** Whoever looks at it does not stop: it counts as broken off. */
   leave(index: number): void {
     this.pending.get(index)?.leave()
+    this.settling.get(index)?.leave()
     this.pending.delete(index)
+    this.settling.delete(index)
   }
 
   /** None of them runs any more. */
   breakOff(patience: Duration.DurationInput): Effect.Effect<void> {
-    if (!this.isWaiting) return Effect.void
+    this.isClosed = true
+    if (this.pending.size === 0) return Effect.void
     const pending = [...this.pending.values()]
     const all = Effect.forEach(pending, ({ breakOff }) => breakOff, { discard: true })
     return Effect.flatMap(Effect.forkDaemon(all), (fiber) =>
