@@ -26,7 +26,7 @@ describe("examples", () => {
       const dialog = yield* channel.take
       assert(dialog._tag === "Opened" && dialog.request.interaction._tag === "Approve")
       assert.strictEqual(dialog.request.interaction.tool, "deploy")
-      yield* channel.answerText(dialog.request.requestId, "y")
+      yield* channel.answerText(dialog.request.requestId, "y", "ada") // who answered, for events and audit
       const end = yield* Fiber.join(running)
       assert(end._tag === "Completed")
       assert.strictEqual(end.text, "Deployed.")
@@ -90,7 +90,7 @@ describe("examples", () => {
       assert(dialog._tag === "Opened" && dialog.request.interaction._tag === "Approve")
       assert.strictEqual(dialog.request.agentPath, "main/reviewer")
       assert.strictEqual(dialog.request.interaction.tool, "diff")
-      yield* channel.answerText(dialog.request.requestId, "y")
+      yield* channel.answerText(dialog.request.requestId, "y", "ada") // who answered, for events and audit
       const { end, tokens } = yield* Fiber.join(running)
       assert.deepStrictEqual({ ...end }, { _tag: "Completed", text: "Yes.", steps: 2 })
       assert.deepStrictEqual(tokens, ["main 200", "main/reviewer 100"])
@@ -109,7 +109,7 @@ describe("examples", () => {
       const running = yield* Effect.fork(Effect.provide(Durable.goOn(first), Durable.live(file, paid)))
       const dialog = yield* channel.take
       assert(dialog._tag === "Opened")
-      yield* channel.answerText(dialog.request.requestId, "y")
+      yield* channel.answerText(dialog.request.requestId, "y", "ada") // who answered, for events and audit
       const end = Option.getOrThrow(yield* Fiber.join(running))
       assert.deepStrictEqual({ ...end }, { _tag: "Completed", text: "Paid.", steps: 2 })
       assert.deepStrictEqual(paid, [20])
