@@ -1,11 +1,14 @@
 /** The `permissions` command: what a person may look at and change while an agent runs. One parser for every executor. */
+import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ForeignJson from "../core/ForeignJson.js"
 import type { SessionId } from "../core/Id.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as CommandLine from "./CommandLine.js"
 import * as CommandPattern from "./CommandPattern.js"
+import * as Foresight from "./Foresight.js"
 import * as Glob from "./Glob.js"
+import type * as Guard from "./Guard.js"
 import * as PermissionFile from "./PermissionFile.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { PermissionState } from "./PermissionState.js"
@@ -34,7 +37,25 @@ export const usage: ReadonlyArray<string> = [
   "permissions clear                         forget this session's lists and default"
 ]
 
-/** Runs one command line without the leading word. A left says what is wrong with it. */
+/** As {@link run}; what it says of a call is what the gate would. */
+export const answer = (
+  line: string,
+  target: Target & { readonly guards: ReadonlyArray<Guard.Guard> }
+): Effect.Effect<Either.Either<Outcome, string>> => {
+  const asked = /^\s*check\s+(\S+)\s*([^]*)$/.exec(line)
+  const entry = target.tools.get(asked?.[1] ?? "")
+  if (asked === null || entry === undefined) return Effect.sync(() => run(line, target))
+  const params = paramsOf(entry, CommandLine.trim(asked[2] ?? ""))
+  if (Either.isLeft(params)) return Effect.succeed(Either.left(params.left))
+  return Effect.map(Foresight.foresee(target, entry, params.right), ({ decision, method, rule }) =>
+    said([`${decision} (${method}): ${rule}`])
+  )
+}
+
+/**
+ * Runs one command line without the leading word. A left says what is wrong with it. Of a call it looks at the rules alone:
+ * {@link answer} looks at everything.
+ */
 export const run = (line: string, target: Target): Either.Either<Outcome, string> => {
   const text = CommandLine.trim(line)
   const [verb = "show", ...rest] = CommandPattern.words(text)

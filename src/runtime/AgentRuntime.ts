@@ -132,29 +132,12 @@ export function make<Tools extends Record<string, Tool.Any>>(
     const policy = options.policy ?? PermissionFile.defaults
     const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
     const workspace = path.resolve(options.workspace ?? ".")
-    const sanitizer: Guard.Guard = ({ subject, entry }) => {
-      if (!Sanitizer.concerns(subject, entry.paths)) return Effect.void
-      return Effect.flatMap(
-        Effect.provide(
-          Sanitizer.violations(subject, {
-            workspace,
-            protectedPaths: options.protectedPaths ?? [],
-            pathFields: entry.paths,
-            home: options.home,
-            options: policy.sanitize
-          }),
-          platform
-        ),
-        (found) => (found.length === 0 ? Effect.void : Effect.fail(Sanitizer.reason(found)))
-      )
-    }
     return {
       model,
       tools,
       policy: { ...policy, workspace },
       guards: [
-        sanitizer,
-        GitGuard.make({ fileSystem: Context.get(platform, FileSystem.FileSystem), path, workspace }),
+        ...builtInGuards({ workspace, protectedPaths: options.protectedPaths, home: options.home, policy }, platform),
         ...(options.guards ?? [])
       ],
       redactor: options.redactor ?? Redaction.make(options.secrets),
@@ -180,6 +163,27 @@ export function layer<Tools extends Record<string, Tool.Any>>(
   options: Options<Tools>
 ): Layer.Layer<AgentRuntime, Refusal<Tools>, Needs | Requirements<Tools>> {
   return Layer.effect(AgentRuntime, make(options))
+}
+
+/** The guards that every runtime has: the sanitizer, and the question about what git would run. */
+export const builtInGuards = (
+  options: Pick<Options<never>, "protectedPaths" | "home"> & {
+    /** Absolute. */
+    readonly workspace: string
+    readonly policy: PermissionFile.Policy
+  },
+  platform: Context.Context<FileSystem.FileSystem | Path.Path>
+): ReadonlyArray<Guard.Guard> => {
+  const { home, policy, protectedPaths = [], workspace } = options
+  const sanitizer: Guard.Guard = ({ subject, entry }) => {
+    if (!Sanitizer.concerns(subject, entry.paths)) return Effect.void
+    const surroundings = { workspace, protectedPaths, pathFields: entry.paths, home, options: policy.sanitize }
+    return Effect.flatMap(Effect.provide(Sanitizer.violations(subject, surroundings), platform), (found) =>
+      found.length === 0 ? Effect.void : Effect.fail(Sanitizer.reason(found))
+    )
+  }
+  const fileSystem = Context.get(platform, FileSystem.FileSystem)
+  return [sanitizer, GitGuard.make({ fileSystem, path: Context.get(platform, Path.Path), workspace })]
 }
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -168,9 +168,9 @@ export class RunningAgent implements Agent {
   }
 
   permissions(line: string): Effect.Effect<Either.Either<PermissionCommand.Outcome, string>> {
-    return Effect.suspend(() => {
-      const { permissions: state, policy, redactor } = this.parts.tree.shared
-      const said = PermissionCommand.run(line, { state, policy, tools: this.tools, sessionId: this.id })
+    const { guards, permissions: state, policy, redactor } = this.parts.tree.shared
+    const target = { guards, state, policy, tools: this.tools, sessionId: this.id }
+    return Effect.flatMap(PermissionCommand.answer(line, target), (said) => {
       const outcome = Either.mapBoth(said, {
         onLeft: redactor.text,
         onRight: ({ changed, lines }) => ({ changed, lines: lines.map(redactor.text) })

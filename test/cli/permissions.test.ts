@@ -40,6 +40,7 @@ describe.concurrent("assent permissions", () => {
   it.scopedLive("checks a call and names what decides", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
+      yield* at.write("workspace/notes/a", "x")
       const policy = yield* at.write("policy.json", {
         guards: { deny: { patterns: ["rm -rf *"] } },
         blacklist: { arguments: ["--force"] },
@@ -47,12 +48,17 @@ describe.concurrent("assent permissions", () => {
       })
       const checks: ReadonlyArray<readonly [ReadonlyArray<string>, RegExp]> = [
         [["run_command", "git", "status"], /^allow \(whitelist\): git status\*\n$/],
-        [["run_command", "git status; rm -rf x"], /^deny \(guard\): rm -rf \*/],
+        [["run_command", "git status; rm -rf x"], /^deny \(guard\): forbidden by rule rm -rf \*/],
         [["run_command", "git status; ls"], /^ask \(default\)/],
         [["run_command", "--", "git", "push", "--force"], /^deny \(blacklist\): --force/],
         [["run_command", '{"command":"git status -s"}'], /^allow \(whitelist\)/],
         [["write_file", '{"path":"notes/a","content":"x"}'], /^ask \(default\)/],
-        [["read_file", '{"path":"notes/a"}'], /^allow \(auto_approved\)/]
+        [["read_file", '{"path":"none"}'], /^deny \(pre_validation\): none does not exist/],
+        [["read_file", '{"path":"notes/a"}'], /^allow \(auto_approved\)/],
+        [["run_command", "cat", "/etc/passwd"], /^deny \(guard\): The path \/etc\/passwd leads outside/],
+        [["write_file", '{"path":".assent/x","content":""}'], /^deny \(pre_validation\): /],
+        [["write_file", '{"path":".git/config","content":""}'], /^ask \(/],
+        [["write_file", '{"path":7}'], /^deny \(invalid\): /]
       ]
       yield* Effect.forEach(
         checks,

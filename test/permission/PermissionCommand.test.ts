@@ -131,8 +131,8 @@ describe("permissions", () => {
         ["default maybe", "permissions default takes allow, deny or ask."],
         ["default", "permissions default takes allow, deny or ask."],
         ["suspend now", "permissions suspend takes turn, idle or all."],
-        ["check", "permissions check needs a tool: deploy, note, look, write, shell, shown, broken."],
-        ["check nothing", "permissions check needs a tool: deploy, note, look, write, shell, shown, broken."],
+        ["check", "permissions check needs a tool: deploy, note, look, write, shell, shown, brief, broken."],
+        ["check nothing", "permissions check needs a tool: deploy, note, look, write, shell, shown, brief, broken."],
         ["check write {oops", "Those arguments are not JSON: {oops"]
       ]
       for (const [line, expected] of table) assert.strictEqual(left(line), expected, line)

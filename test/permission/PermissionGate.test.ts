@@ -12,6 +12,7 @@ import type { PermissionMethod } from "../../src/event/AgentEvent.js"
 import type { Approve, ApproveAnswer } from "../../src/interaction/Interaction.js"
 import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
+import * as Foresight from "../../src/permission/Foresight.js"
 import * as Guard from "../../src/permission/Guard.js"
 import type * as PermissionGate from "../../src/permission/PermissionGate.js"
 import { PermissionState } from "../../src/permission/PermissionState.js"
@@ -642,6 +643,57 @@ describe("a guard that wants a question of its own", () => {
         ["unavailable", "yolo"]
       )
     })
+  )
+})
+
+describe("what is foreseen", () => {
+  const guards: ReadonlyArray<Guard.Guard> = [
+    ({ params }) => {
+      const text = JSON.stringify(params)
+      if (text.includes("7")) return Effect.fail("no sevens")
+      if (text.includes("8")) return Effect.succeed(Guard.ask({ reason: "eights are asked" }))
+      return text.includes("9") ? Effect.succeed(Guard.ask({ reason: "nines too", coveredBy: "all" })) : Effect.void
+    }
+  ]
+  const calls = fc.oneof(
+    fc.tuple(fc.constantFrom("deploy", "note", "look"), fc.record({ n: fc.constantFrom(-1, 1, 7, 8, 9) })),
+    fc.tuple(
+      fc.constant("shell"),
+      fc.record({ command: fc.constantFrom("ls", "git status", "rm 8", "ls; rm x", "echo $'x'", "", "ls 9") })
+    ),
+    fc.tuple(fc.constant("broken"), fc.constant({}))
+  )
+  const list = fc.record({
+    tools: fc.subarray(["deploy", "note", "shell"], { maxLength: 1 }),
+    patterns: fc.subarray(["*(n=1)", "git *", "rm *", "ls"], { maxLength: 2 })
+  })
+  const policies = fc.record({
+    defaultPolicy: fc.constantFrom("allow", "deny", "ask"),
+    guards: fc.record({ deny: fc.record({ patterns: fc.subarray(["rm *", "*(n=1)"], { maxLength: 1 }) }) }),
+    whitelist: list,
+    blacklist: list
+  })
+  const suspensions = fc.constantFrom(undefined, "turn", "idle", "all")
+
+  it.effect.prop(
+    "is what the gate does",
+    { call: calls, policy: policies, suspension: suspensions, remembered: fc.subarray(["ls", "deploy", "git *"]) },
+    ({ call: [tool, params], policy, remembered, suspension }) =>
+      Effect.gen(function* () {
+        const kit = yield* Kit.make({ policy: policy as PolicySource, guards, person: () => "n" })
+        if (suspension !== undefined) kit.state.suspend(suspension as "turn", Kit.ses("root"))
+        for (const entry of remembered) kit.state.allow(entry)
+        const { policy: rules, state } = kit
+        const options = { guards, policy: rules, state, sessionId: Kit.ses("root") }
+        const foreseen = yield* Foresight.foresee(options, kit.entryOf(tool), params)
+        yield* kit.check(tool, params)
+        const asked = (yield* kit.person.shown).length > 0
+        const done = kit.resolved()[0]
+        assert.deepStrictEqual(
+          [foreseen.decision, asked ? "" : foreseen.method],
+          [asked ? "ask" : done?.granted === true ? "allow" : "deny", asked ? "" : done?.method]
+        )
+      })
   )
 })
 

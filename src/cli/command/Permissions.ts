@@ -1,9 +1,12 @@
 /** `assent permissions`: what the policy says, without an agent. */
+import type * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { SessionId } from "../../core/Id.js"
 import * as PermissionCommand from "../../permission/PermissionCommand.js"
 import { PermissionState } from "../../permission/PermissionState.js"
+import * as AgentRuntime from "../../runtime/AgentRuntime.js"
 import * as Arguments from "../Arguments.js"
 import * as ExitCode from "../ExitCode.js"
 import * as Launch from "../Launch.js"
@@ -26,9 +29,17 @@ export const run = ({ flags, words }: Arguments.Invocation) =>
     }
     const remarks = yield* Launch.unknownTools(settings)
     const tools = yield* Tools.registry(settings.workspace)
-    const outcome = PermissionCommand.run(words.join(" "), {
+    const policy = { ...settings.policy, workspace: settings.workspace }
+    const path = yield* Path.Path
+    const protectedPaths = [
+      ...[".assent", ".jaato"].map((name) => path.join(settings.workspace, name)),
+      settings.stateDirectory
+    ]
+    const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+    const outcome = yield* PermissionCommand.answer(words.join(" "), {
+      guards: AgentRuntime.builtInGuards({ ...settings, policy, protectedPaths }, platform),
       state: new PermissionState(),
-      policy: { ...settings.policy, workspace: settings.workspace },
+      policy,
       tools,
       sessionId: "none" as SessionId
     })

@@ -1,0 +1,52 @@
+/** What the gate would say of a call that nobody has made: the same looks in the same order, and nobody is asked or told. */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type { SessionId } from "../core/Id.js"
+import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import * as ApprovalForm from "./ApprovalForm.js"
+import * as Guard from "./Guard.js"
+import * as PermissionFile from "./PermissionFile.js"
+import * as PermissionRule from "./PermissionRule.js"
+import type { PermissionState } from "./PermissionState.js"
+
+export interface Options {
+  readonly policy: PermissionFile.Policy
+  readonly state: PermissionState
+  readonly guards: ReadonlyArray<Guard.Guard>
+  readonly sessionId: SessionId
+}
+
+/** `method` is the one the gate would record; `invalid` for arguments that never come to it. */
+export interface Foreseen {
+  readonly decision: "allow" | "deny" | "ask"
+  readonly method: string
+  /** The rule or sentence that decides. */
+  readonly rule: string
+}
+
+/** `params` are encoded, as a model writes them. A crash denies, as in the gate. */
+export const foresee = (
+  { guards, policy, sessionId, state }: Options,
+  entry: ToolRegistry.Entry,
+  params: unknown
+): Effect.Effect<Foreseen> => {
+  const denied = (method: string, rule: string): Foreseen => ({ decision: "deny", method, rule })
+  const looked = Effect.gen(function* () {
+    const decoded = entry.decode(params)
+    if (Either.isLeft(decoded)) return denied("invalid", decoded.left)
+    const tooLong = PermissionRule.tooLong(entry.shellCommand, params)
+    if (tooLong !== undefined) return denied("pre_validation", tooLong)
+    if (entry.validate !== undefined) {
+      const valid = yield* Effect.either(ApprovalForm.within(entry.validate(decoded.right), entry.context))
+      if (Either.isLeft(valid)) return denied("pre_validation", valid.left)
+    }
+    const subject = PermissionFile.subject(policy, entry, params)
+    const found = yield* Guard.objection(policy.deny, guards, { tool: entry.name, params, subject, entry })
+    if (typeof found === "string") return denied("guard", found)
+    const decision = state.evaluate(policy, subject, entry, sessionId)
+    if (decision.decision !== "allow" || found === undefined) return decision
+    const covering = found.coveredBy === "all" ? state.blanket : undefined
+    return covering ?? ({ decision: "ask", method: "guard", rule: found.reason } as const)
+  })
+  return Effect.catchAllCause(looked, () => Effect.succeed(denied("check_failed", "Permission check failed")))
+}
