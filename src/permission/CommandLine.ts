@@ -63,9 +63,8 @@ export interface Reading {
  * directory it runs in, by its shortest text; the workspace's is empty. Redirections to nowhere (`2>&1`, `>/dev/null`),
  * parentheses and `&` around it do not matter.
  */
-export const remembered = (text: string, cwd = ""): Remembered => {
+export const remembered = (text: string, cwd = "", line = Either.getOrUndefined(parse(text))): Remembered => {
   const exact = Exact({ command: trim(text), cwd })
-  const line = Either.getOrUndefined(parse(text))
   const command = line?.commands[0]
   if (line === undefined || command === undefined || line.commands.length > 1) return exact
   const run = ProgramRun.ofLine(line, Place.directory(cwd))?.[0]
@@ -183,8 +182,7 @@ export const touchesAny = (entry: Remembered, text: string, all: ReadonlyArray<R
 }
 
 /** Why it cannot be said what the text runs; nothing when it can. */
-export const doubt = (text: string): string | undefined => {
-  const line = parse(text)
+export const doubt = (text: string, line = parse(text)): string | undefined => {
   if (Either.isLeft(line)) return line.left.message
   const unknown = line.right.commands.find((command) => !command.named)
   return unknown === undefined
@@ -198,9 +196,9 @@ export const doubt = (text: string): string | undefined => {
  * that cannot be taken apart, its pieces without quotes. A redirection reads as its operator and its target. Generous, and
  * still no proof: a program can always build a command that its text does not show.
  */
-export const readings = (text: string): ReadonlyArray<Reading> => {
+export const readings = (text: string, line = parse(text)): ReadonlyArray<Reading> => {
   const out: Array<Reading> = []
-  collect(text, out, 0)
+  collect(text, line, out, 0, [])
   return out
 }
 
@@ -228,12 +226,21 @@ const placed = (text: string): readonly [cwd: string, rest: string] => {
 const isPlain = (text: string): boolean =>
   /[ \t\n]/.test(text) && !/[*?[]/.test(text) && !/^(?:\$ |\(in ")/.test(text) && trim(text) === text
 
+type Parsed = ReturnType<typeof parse>
+
 const maxNesting = 3
 
-const collect = (text: string, out: Array<Reading>, depth: number): void => {
-  const line = parse(text)
+/** What was read at each depth: long texts repeat themselves. */
+type Seen = Array<Set<string>>
+
+const collect = (text: string, line: Parsed, out: Array<Reading>, depth: number, all: Seen): void => {
+  const seen = (all[depth] ??= new Set())
   if (Either.isRight(line)) {
-    for (const { words, named } of line.right.commands) if (words.length > 0) unfold(words, named, out, depth)
+    for (const { named, text, words } of line.right.commands) {
+      if (words.length === 0 || seen.has(text)) continue
+      seen.add(text)
+      unfold(words, named, out, depth, all)
+    }
     for (const { operator, target } of line.right.redirects) out.push(redirection(operator, target))
     return
   }
@@ -241,9 +248,11 @@ const collect = (text: string, out: Array<Reading>, depth: number): void => {
   // a backslash goes on without a blank.
   const bare = text.replace(/\\\n/g, "").replace(/["'\\]/g, "")
   for (const piece of bare.split(/[;&|<>(){}`$\r\n]+/)) {
+    if (seen.has(piece)) continue
+    seen.add(piece)
     const words = piece.split(/\s+/).filter((word) => word !== "")
     const start = words.findIndex((word) => !leading.test(word))
-    if (start >= 0) unfold(words.slice(start), true, out, depth)
+    if (start >= 0) unfold(words.slice(start), true, out, depth, all)
   }
   for (const [, operator = "", target = ""] of bare.matchAll(/([<>]{1,3}[&|]?)[ \t]*([^\s;&|<>(){}`]+)/g)) {
     out.push(redirection(operator, target))
@@ -258,7 +267,8 @@ const redirection = (operator: string, target: string): Reading => {
 // Words of the shell after which a command begins, and assignments in front of one.
 const leading = /^(?:if|then|elif|else|while|until|do|time|coproc|!|\d+|[A-Za-z_]\w*\+?=.*)$/
 
-const unfold = (words: ReadonlyArray<string>, named: boolean, out: Array<Reading>, depth: number): void => {
+const unfold = (words: ReadonlyArray<string>, named: boolean, out: Array<Reading>, depth: number, all: Seen): void => {
+  const codes = new Set<string>()
   const joined = words.join(" ")
   out.push({ program: words[0] ?? "", named, text: joined, words, start: 0 })
   const runs = !named || Program.runner(words) !== undefined
@@ -277,7 +287,9 @@ const unfold = (words: ReadonlyArray<string>, named: boolean, out: Array<Reading
     out.push({ program: word, named: true, text: joined.slice(offset), words, start })
     if (depth < maxNesting) {
       const code = codeIn(word)
-      if (code !== undefined) collect(code, out, depth + 1)
+      if (code === undefined || codes.has(code)) continue
+      codes.add(code)
+      collect(code, parse(code), out, depth + 1, all)
     }
   }
 }

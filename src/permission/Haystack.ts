@@ -36,9 +36,11 @@ export const needle = (text: string): Needle => {
 /** Texts, each of which a pattern has to match from end to end. */
 export class Haystack {
   private readonly all: string
+  private readonly pairs: Pairs
 
   constructor(texts: Iterable<string>) {
     this.all = mark + Array.from(texts, unmarked).join(mark) + mark
+    this.pairs = new Pairs(this.all)
   }
 
   finds({ glob, bare }: Needle): boolean {
@@ -47,10 +49,10 @@ export class Haystack {
 
   private has(glob: Glob.Glob): boolean {
     const { all } = this
-    if (!glob.wild) return all.includes(mark + glob.pattern + mark)
     const { head, needle } = glob
+    if (!this.pairs.mayHold(needle)) return false
+    if (!glob.wild) return all.includes(mark + glob.pattern + mark)
     const sought = head === "" ? needle : mark + head
-    if (needle !== "" && !all.includes(needle)) return false
     for (let at = all.indexOf(sought); at >= 0 && at < all.length - 1; at = all.indexOf(sought, at)) {
       const start = all.lastIndexOf(mark, at) + 1
       const end = all.indexOf(mark, start)
@@ -65,9 +67,11 @@ export class Haystack {
 /** Lists of words: a pattern may match from any word of one to its end, a program's path as well as its name. */
 export class WordLists {
   private readonly all: string
+  private readonly pairs: Pairs
 
   constructor(lists: ReadonlyArray<ReadonlyArray<string>>) {
     this.all = lists.map((words) => separator + words.map(unmarked).join(separator) + mark).join("")
+    this.pairs = new Pairs(this.all)
   }
 
   finds({ spread, spreadBare }: Needle): boolean {
@@ -76,7 +80,7 @@ export class WordLists {
   }
 
   private has(glob: Glob.Glob): boolean {
-    if (glob.needle !== "" && !this.all.includes(glob.needle)) return false
+    if (!this.pairs.mayHold(glob.needle)) return false
     // A star in front takes any words, and is looked for in the whole text.
     if (glob.pattern.startsWith("*")) return false
     return this.behind(separator, glob) || (glob.head !== "" && this.behind("/", glob))
@@ -109,13 +113,16 @@ export class WordLists {
 /** Words in a row, anywhere in one of the lists. */
 export class WordRows {
   private readonly all: string
+  private readonly pairs: Pairs
 
   constructor(lists: ReadonlyArray<ReadonlyArray<string>>) {
     this.all = lists.map((words) => separator + words.join(separator) + separator).join(mark)
+    this.pairs = new Pairs(this.all)
   }
 
   finds(rule: ReadonlyArray<string>): boolean {
-    return this.all.includes(separator + rule.join(separator) + separator)
+    const sought = separator + rule.join(separator) + separator
+    return this.pairs.mayHold(sought) && this.all.includes(sought)
   }
 }
 
@@ -126,6 +133,28 @@ export class WordRows {
 // No text that can be taken apart holds these.
 const mark = "\u0000"
 const separator = "\u0001"
+
+/** Which two characters stand beside each other in a text: most of what is sought has some that do not. */
+class Pairs {
+  private readonly found = new Uint8Array(65_536)
+
+  constructor(text: string) {
+    let last = 0
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i)
+      this.found[(last * 31 + code) & 0xffff] = 1
+      last = code
+    }
+  }
+
+  /** False: the text does not hold it. */
+  mayHold(sought: string): boolean {
+    for (let i = 1; i < sought.length; i++) {
+      if (this.found[(sought.charCodeAt(i - 1) * 31 + sought.charCodeAt(i)) & 0xffff] === 0) return false
+    }
+    return true
+  }
+}
 
 const unmarked = (text: string): string => (text.includes(mark) ? text.replaceAll(mark, "\ufffd") : text)
 

@@ -234,7 +234,7 @@ export const describe = ({ rules }: Compiled): ReadonlyArray<string> => [
 export const rememberKey = (self: Subject): string =>
   self.command === undefined
     ? self.tool
-    : CommandLine.formatRemembered(CommandLine.remembered(self.command, self.cwd.path))
+    : CommandLine.formatRemembered(CommandLine.remembered(self.command, self.cwd.path, self.line))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -274,8 +274,10 @@ const isSignature = /^[A-Za-z_][\w*?-]*\(/
 /** The name of a tool has neither blanks nor wildcards. */
 const entryOfCommands = /[ \t\n*?[]/
 
-const spelling = (compiled: Compiled, command: string): string | undefined =>
-  compiled.rules.patterns.find((text) => CommandLine.trim(text) === CommandLine.trim(command))
+const spelling = (compiled: Compiled, command: string): string | undefined => {
+  const trimmed = CommandLine.trim(command)
+  return compiled.rules.patterns.find((text) => CommandLine.trim(text) === trimmed)
+}
 
 const named = ({ servers, tools }: Compiled, tool: string): string | undefined => {
   if (tools.has(tool)) return tool

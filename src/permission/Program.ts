@@ -28,12 +28,11 @@ export const runner = (words: ReadonlyArray<string>): string | undefined => esca
 /** Every word that does so. */
 export const escapes = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
   const program = words[0]
-  if (program === undefined) return []
-  const name = nameOf(program)
-  if (always.has(name) || always.has(basename(program).toLowerCase()) || families.test(name)) return [program]
-  if (name === "git") return gitEscapesIn(words.slice(1))
-  const pattern = byArgument.get(name)
-  return pattern === undefined ? [] : words.slice(1).filter((word) => pattern.test(word))
+  if (program === undefined) return none
+  const use = useOf(program)
+  if (use === "always") return [program]
+  if (use === "never") return none
+  return use === "git" ? gitEscapesIn(words.slice(1)) : words.slice(1).filter((word) => use.test(word))
 }
 
 /** Some argument would make it run others. */
@@ -60,6 +59,30 @@ export const withoutGitOptions = (words: ReadonlyArray<string>): ReadonlyArray<s
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const none: ReadonlyArray<string> = []
+
+/** Which words of a program's make it run others. */
+type Use = "always" | "never" | "git" | RegExp
+
+// A long command names the same few programs again and again.
+const uses = new Map<string, Use>()
+const maxUses = 1024
+
+const useOf = (program: string): Use => {
+  const known = uses.get(program)
+  if (known !== undefined) return known
+  const name = nameOf(program)
+  const use =
+    always.has(name) || always.has(basename(program).toLowerCase()) || families.test(name)
+      ? "always"
+      : name === "git"
+        ? "git"
+        : (byArgument.get(name) ?? "never")
+  if (uses.size >= maxUses) uses.clear()
+  if (program.length <= 256) uses.set(program, use)
+  return use
+}
 
 const lines = (...groups: ReadonlyArray<string>): ReadonlySet<string> => new Set(groups.flatMap((g) => g.split(" ")))
 

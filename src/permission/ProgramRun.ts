@@ -43,6 +43,10 @@ export const ofCommand = (command: SimpleCommand, cwd: Place.Directory): Program
 /** Wrappers around wrappers; what is further inside cannot be told. */
 const maxDepth = 8
 
+/** Texts within texts, each of which is read from its beginning. */
+const maxTexts = 2
+const maxText = 20_000
+
 const inLine = (line: CommandLine, cwd: Place.Directory, depth: number): ReadonlyArray<ProgramRun> | undefined => {
   if (!writesNothing(line)) return undefined
   const commands = line.commands.filter((command) => !staysIn(command, cwd))
@@ -74,7 +78,10 @@ const made = (run: Omit<ProgramRun, "own" | "inner">, cwd: Place.Directory, dept
       return { ...run, own: runs.own, inner }
     }
     case "Text": {
-      const line = run.open ? undefined : Either.getOrUndefined(parse(runs.text))
+      const line =
+        run.open || depth >= maxTexts || runs.text.length > maxText
+          ? undefined
+          : Either.getOrUndefined(parse(runs.text))
       const inner = line === undefined ? undefined : inLine(line, cwd, depth + 1)
       return { ...run, own: runs.own, inner: run.fed ? inner?.map(feed) : inner }
     }

@@ -142,6 +142,7 @@ export class Scanner {
       words.push(word.value)
       sources.push(this.text.slice(begin, end))
     }
+    if (this.commands.length >= maxCommands) return this.fail(`it holds more than ${maxCommands} commands`)
     this.commands.push({
       program: words[0] ?? "",
       words,
@@ -314,6 +315,9 @@ export class Scanner {
     if (quoted && inner.text.includes('"')) return this.fail("quotes in quoted backquotes")
     if (this.depth + 1 > maxDepth) return this.fail("it is nested too deeply")
     if (!inner.list(false)) return this.fail(inner.problem)
+    if (this.commands.length + inner.commands.length > maxCommands) {
+      return this.fail(`it holds more than ${maxCommands} commands`)
+    }
     this.commands.push(...inner.commands)
     this.redirects.push(...inner.redirects)
     this.compound = true
@@ -377,3 +381,5 @@ const plainCharacters = /[A-Za-z0-9_./=:,@%+!^~#\]}-]+/y
 const arithmeticCharacters = /[A-Za-z0-9_ \t+*/%=!&|^~?:,<>.-]*/y
 
 const maxDepth = 16
+/** Nobody can look through more of them, and they would cost everybody time. */
+const maxCommands = 1_000

@@ -54,8 +54,7 @@ class LazySubject implements Subject {
   readonly params: unknown
   readonly command: string | undefined
   private readonly isText: boolean
-  private lineMemo: CommandLine.CommandLine | undefined | null = null
-  private doubtMemo: string | undefined | null = null
+  private parsedMemo: ReturnType<typeof CommandLine.parse> | undefined
   private cwdMemo: Place.Directory | undefined
   private signatureMemo: string | undefined
   private readingsMemo: ReadonlyArray<CommandLine.Reading> | undefined
@@ -73,17 +72,16 @@ class LazySubject implements Subject {
       commandField === undefined ? undefined : typeof command === "string" ? command : Signature.shown(command ?? "")
   }
 
+  private get parsed(): ReturnType<typeof CommandLine.parse> {
+    return (this.parsedMemo ??= CommandLine.parse(this.command ?? ""))
+  }
+
   get line(): CommandLine.CommandLine | undefined {
-    if (this.lineMemo !== null) return this.lineMemo
-    this.lineMemo =
-      this.command === undefined || !this.isText ? undefined : Either.getOrUndefined(CommandLine.parse(this.command))
-    return this.lineMemo
+    return this.command === undefined || !this.isText ? undefined : Either.getOrUndefined(this.parsed)
   }
 
   get doubt(): string | undefined {
-    if (this.doubtMemo !== null) return this.doubtMemo
-    this.doubtMemo = this.command === undefined ? undefined : CommandLine.doubt(this.command)
-    return this.doubtMemo
+    return this.command === undefined ? undefined : CommandLine.doubt(this.command, this.parsed)
   }
 
   get cwd(): Place.Directory {
@@ -101,7 +99,7 @@ class LazySubject implements Subject {
   }
 
   get readings(): ReadonlyArray<CommandLine.Reading> {
-    return (this.readingsMemo ??= this.command === undefined ? [] : CommandLine.readings(this.command))
+    return (this.readingsMemo ??= this.command === undefined ? [] : CommandLine.readings(this.command, this.parsed))
   }
 
   get strings(): ReadonlyArray<string> {
