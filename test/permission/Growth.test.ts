@@ -138,7 +138,7 @@ describe("the time that rules take", () => {
     const few = quickest(small)
     const many = quickest(large)
     // Eight times the text. Something quadratic would take sixty-four times as long.
-    assert.isTrue(many < 150 || many < 32 * few, `${few.toFixed(1)} ms and ${many.toFixed(1)} ms`)
+    assert.isTrue(many < 500 || many < 40 * few, `${few.toFixed(1)} ms and ${many.toFixed(1)} ms`)
   })
 })
 
