@@ -230,6 +230,22 @@ describe("the package", () => {
       ])
     }
     waiting()
+    /** A store elsewhere, and a workspace that was moved away. */
+    const other = join(root, "other.db")
+    const old = join(root, "old")
+    mkdirSync(old)
+    for (const args of [
+      ["--store", other],
+      ["--workspace", old]
+    ]) {
+      const kept = assent(["run", ...args, "list"])
+      assert.strictEqual(kept.status, 0, kept.all)
+    }
+    rmSync(old, { recursive: true })
+    const places = [
+      ["FILE", other],
+      ["/old/place", old]
+    ] as const
     const commands = Array.from(readme.matchAll(/```sh\n([^]*?)```/g), ([, text = ""]) => text)
       .flatMap((text) => text.split("\n"))
       .map((line) => line.replace(/#.*/, "").trim())
@@ -239,7 +255,7 @@ describe("the package", () => {
     assert.isAtLeast(commands.length, 6)
     for (const command of commands) {
       const words = Array.from(command.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, bare]) => quoted ?? bare ?? "")
-      const names = words.includes("SESSION") ? waiting() : new Map<string, string>()
+      const names = new Map([...(words.includes("SESSION") ? waiting() : []), ...places])
       const { all, status } = assent(words.slice(1).map((word) => names.get(word) ?? word))
       // Nobody answered before it was gone on with, and nobody is there to do so.
       const expected = command.startsWith("assent run --resume") ? 3 : 0
