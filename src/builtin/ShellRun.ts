@@ -20,6 +20,7 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { IdGenerator } from "../core/Id.js"
+import * as Sandbox from "../sandbox/Sandbox.js"
 import * as ToolOutput from "../tool/ToolOutput.js"
 import * as CommandEnvironment from "./CommandEnvironment.js"
 import * as PrintedOutput from "./PrintedOutput.js"
@@ -31,6 +32,10 @@ export interface Params {
   readonly cwd?: string | undefined
   /** Seconds. */
   readonly timeout?: number | undefined
+  /** To run it outside of the sandbox, which a person is asked about. */
+  readonly sandbox?: "off" | undefined
+  /** Why it has to run outside. */
+  readonly reason?: string | undefined
 }
 
 export interface Options {
@@ -47,6 +52,9 @@ export interface Options {
   readonly withheldVariables?: ReadonlyArray<string> | undefined
 }
 
+/** What becomes of commands where they can be confined; see {@link Sandbox}. */
+type Sandboxes = Pick<Sandbox.Service, "mode" | "start" | "state">
+
 export interface Result {
   /** Nothing when a signal ended the command. */
   readonly exitCode: number | null
@@ -55,6 +63,8 @@ export interface Result {
   readonly output: string
   /** The file with the whole output, when `output` is not the whole of it. */
   readonly outputFile?: string
+  /** What was put away after it, and why a confined command may have failed. */
+  readonly notice?: string
   readonly durationMs: number
 }
 
@@ -67,6 +77,11 @@ export const check = (params: Params): Effect.Effect<Target, string, WorkspaceRo
     if (params.timeout !== undefined && !(params.timeout > 0 && params.timeout <= maxTimeout)) {
       return yield* Effect.fail(`timeout must be more than 0 and at most ${maxTimeout} seconds.`)
     }
+    if (params.sandbox === "off" && (params.reason ?? "").trim() === "") {
+      return yield* Effect.fail(
+        "Say in reason why the command has to run outside of the sandbox, or leave sandbox out."
+      )
+    }
     return yield* workspace.locateDirectory(params.cwd ?? ".")
   })
 
@@ -74,7 +89,25 @@ export const check = (params: Params): Effect.Effect<Target, string, WorkspaceRo
  * Runs a command to its end. What it prints goes to the call's `ToolOutput` as it arrives, the first million characters of
  * it. Fails with a sentence when it cannot be started, and, with what was printed so far, when its time is up.
  */
-export const run = (executor: CommandExecutor.CommandExecutor, options: Options) => {
+export const run = (
+  executor: CommandExecutor.CommandExecutor,
+  options: Options,
+  sandbox: Sandboxes = Sandbox.none(Sandbox.turnedOff)
+) => {
+  let isTold = false
+  /** What holds for a call. Fails where nothing may run without a sandbox. */
+  const stateFor = (params: Params) =>
+    Effect.gen(function* () {
+      const state = yield* sandbox.state
+      if (state._tag === "Confined") return params.sandbox === "off" ? undefined : state
+      if (sandbox.mode === "require")
+        return yield* Effect.fail(`No command runs without a sandbox here. ${state.reason}`)
+      if (sandbox.mode === "auto" && !isTold) {
+        isTold = true
+        yield* Effect.logWarning(`Commands run without a sandbox: ${state.reason}`)
+      }
+      return undefined
+    })
   let known: CommandEnvironment.Environment | undefined
   // Once, and not before a command wants it.
   const environment = Effect.suspend(() =>
@@ -112,34 +145,55 @@ export const run = (executor: CommandExecutor.CommandExecutor, options: Options)
             }))
           )
         })
-        // The group is stopped before the executor's own finalizer, which waits without limit, gets to run.
-        const child = yield* Effect.acquireRelease(
-          Effect.mapError(executor.start(commandOf(params.command, directory.absolute, variables, options)), (error) =>
-            sentence(error, "The command")
-          ),
-          (child) =>
-            Effect.zipRight(
-              stop(child, workspace.fileSystem),
-              StrayProcesses.sweep({ token, after: child.pid, executor, fileSystem: workspace.fileSystem })
-            )
+        const begin = Effect.mapError(
+          executor.start(commandOf(params.command, directory.absolute, variables, options)),
+          (error) => sentence(error, "The command")
         )
+        const confined = yield* stateFor(params)
+        // Stopped before the executor's own finalizer, which waits without limit, gets to run.
+        const child = yield* confined === undefined
+          ? Effect.acquireRelease(Effect.map(begin, unconfined(workspace.fileSystem)), ({ process: { pid }, stop }) =>
+              Effect.zipRight(
+                stop,
+                StrayProcesses.sweep({ token, after: pid, executor, fileSystem: workspace.fileSystem })
+              )
+            )
+          : Effect.acquireRelease(
+              Effect.map(
+                sandbox.start({
+                  command: [options.shell ?? "/bin/sh", "-c", params.command],
+                  directory: directory.absolute,
+                  environment: variables
+                }),
+                (running): Child => ({
+                  ...running,
+                  settle: Effect.map(running.settle, (notices) => [...notices]),
+                  stop: running.stop ?? stop(running.process, workspace.fileSystem)
+                })
+              ),
+              ({ stop }) => stop
+            )
         const collecting = yield* Effect.forkScoped(collect(child, printed))
         const inTime = yield* Effect.timeoutOption(Fiber.join(collecting), limit)
         if (Option.isNone(inTime)) {
-          yield* stop(child, workspace.fileSystem)
+          yield* child.stop
           // Last words are already in the pipe; a watcher that takes for ever is not waited for.
           yield* Effect.timeoutOption(Fiber.await(collecting), lastWords)
           yield* Fiber.interrupt(collecting)
         }
+        const notices = yield* child.settle
         const { text, file } = yield* printed.finish
         if (file !== undefined) workspace.allowReading(file)
         if (Option.isNone(inTime)) {
           const words = text === "" ? "It printed nothing." : `It printed:\n${text}`
-          return yield* Effect.fail(`The command was stopped: it ran for more than ${Duration.format(limit)}. ${words}`)
+          const told = [words, ...notices].join("\n")
+          return yield* Effect.fail(`The command was stopped: it ran for more than ${Duration.format(limit)}. ${told}`)
         }
+        if (confined !== undefined && inTime.value.exitCode !== 0) notices.push(Sandbox.explain(confined))
         const durationMs = (yield* Clock.currentTimeMillis) - startedAt
         const output = file === undefined ? { output: text } : { output: text, outputFile: file }
-        return { ...inTime.value, ...output, durationMs }
+        const notice = notices.length === 0 ? {} : { notice: notices.join("\n") }
+        return { ...inTime.value, ...output, ...notice, durationMs }
       })
     )
 }
@@ -172,10 +226,26 @@ const commandOf = (
     Command.env(environment, { extendEnv: false })
   )
 
-type Ended = { readonly exitCode: number | null; readonly signal?: string }
+/** A command that was started, confined or not. */
+interface Child {
+  readonly process: CommandExecutor.Process
+  readonly ended: Effect.Effect<Sandbox.Ended, string>
+  readonly stop: Effect.Effect<void>
+  /** To be run when it has ended: what is to be told of it. */
+  readonly settle: Effect.Effect<Array<string>>
+}
+
+const unconfined =
+  (fileSystem: FileSystem.FileSystem) =>
+  (child: CommandExecutor.Process): Child => ({
+    process: child,
+    ended: Effect.map(Effect.exit(child.exitCode), ended),
+    stop: stop(child, fileSystem),
+    settle: Effect.sync(() => [])
+  })
 
 /** Reads until the pipe is closed and the shell has ended, or until the shell has ended and no more comes. */
-const collect = (child: CommandExecutor.Process, printed: PrintedOutput.PrintedOutput) =>
+const collect = ({ ended, process: child }: Child, printed: PrintedOutput.PrintedOutput) =>
   Effect.gen(function* () {
     const pull = yield* Stream.toPull(child.stdout)
     const silence = Effect.zipRight(Effect.exit(child.exitCode), Effect.delay(Effect.succeedNone, quiet))
@@ -197,10 +267,10 @@ const collect = (child: CommandExecutor.Process, printed: PrintedOutput.PrintedO
         yield* ToolOutput.emit({ stream: "stdout", text: text + notice })
       }
     }
-    return ended(yield* Effect.exit(child.exitCode))
+    return yield* ended
   })
 
-const ended = (exit: Exit.Exit<CommandExecutor.ExitCode, PlatformError>): Ended =>
+const ended = (exit: Exit.Exit<CommandExecutor.ExitCode, PlatformError>): Sandbox.Ended =>
   Exit.match(exit, {
     onSuccess: (code) => ({ exitCode: code }),
     // The executor reports a signal as an error that names it.

@@ -17,6 +17,8 @@ import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import * as HostSandbox from "../sandbox/HostSandbox.js"
+import * as Sandbox from "../sandbox/Sandbox.js"
 import * as ToolTrait from "../tool/ToolTrait.js"
 import * as ChangePreview from "./ChangePreview.js"
 import * as ShellRun from "./ShellRun.js"
@@ -24,7 +26,10 @@ import * as WorkspaceFile from "./WorkspaceFile.js"
 import * as WorkspaceRoot from "./WorkspaceRoot.js"
 import * as WorkspaceSearch from "./WorkspaceSearch.js"
 
-export interface Options extends WorkspaceRoot.Options, ShellRun.Options {}
+export interface Options extends WorkspaceRoot.Options, ShellRun.Options {
+  /** How commands are confined. Default: not at all; the command line's default is `auto`. */
+  readonly sandbox?: Omit<HostSandbox.Options, "root"> | undefined
+}
 
 const described = <A, I, R>(schema: Schema.Schema<A, I, R>, description: string): Schema.Schema<A, I, R> =>
   schema.annotations({ description })
@@ -43,19 +48,27 @@ export const RunCommand = Tool.make("run_command", {
   parameters: {
     command: text("The command line, as one would type it into a shell."),
     cwd: optional(Schema.String, "Directory to run it in, relative to the workspace. Default: the workspace."),
-    timeout: optional(Schema.Number, "Seconds after which it is stopped.")
+    timeout: optional(Schema.Number, "Seconds after which it is stopped."),
+    sandbox: Schema.optional(
+      Schema.Literal("off").annotations({
+        description: "To run it outside of the sandbox, if there is one: the person is asked. Give a reason."
+      })
+    ),
+    reason: optional(Schema.String, "Why it has to run outside of the sandbox; shown to the person.")
   },
   success: Schema.Struct({
     exitCode: Schema.NullOr(Schema.Number),
     signal: Schema.optionalWith(Schema.String, { exact: true }),
     output: Schema.String,
     outputFile: Schema.optionalWith(Schema.String, { exact: true }),
+    notice: Schema.optionalWith(Schema.String, { exact: true }),
     durationMs: Schema.Number
   }),
   ...failing
 })
   .annotate(ToolTrait.Groups, ["cli"])
   .annotate(ToolTrait.ShellCommand, "command")
+  .annotate(ToolTrait.Sandboxed, true)
   .annotate(ToolTrait.Paths, ["cwd"])
   .pipe(
     ToolTrait.editable(["command"]),
@@ -196,15 +209,15 @@ export const toolkit = Toolkit.make(RunCommand, ReadFile, ListFiles, SearchFiles
 export const layer = (
   options: Options
 ): Layer.Layer<
-  Tool.HandlersFor<typeof toolkit.tools> | WorkspaceRoot.WorkspaceRoot,
+  Tool.HandlersFor<typeof toolkit.tools> | WorkspaceRoot.WorkspaceRoot | Sandbox.Sandbox,
   never,
   FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor
 > =>
   Layer.provideMerge(
     toolkit.toLayer(
-      Effect.map(CommandExecutor.CommandExecutor, (executor) =>
+      Effect.map(Effect.all([CommandExecutor.CommandExecutor, Sandbox.Sandbox]), ([executor, sandbox]) =>
         toolkit.of({
-          run_command: ShellRun.run(executor, options),
+          run_command: ShellRun.run(executor, options, sandbox),
           read_file: WorkspaceFile.read,
           list_files: WorkspaceSearch.list,
           search_files: WorkspaceSearch.search,
@@ -213,5 +226,10 @@ export const layer = (
         })
       )
     ),
-    WorkspaceRoot.layer(options)
+    Layer.merge(
+      WorkspaceRoot.layer(options),
+      options.sandbox === undefined
+        ? Sandbox.layerNone
+        : HostSandbox.layer({ hidden: options.protectedPaths, ...options.sandbox, root: options.root })
+    )
   )

@@ -19,6 +19,8 @@ export interface Flags {
   readonly resume?: string | undefined
   readonly continue?: boolean | undefined
   readonly workspace?: string | undefined
+  readonly sandbox?: string | undefined
+  readonly "add-dir"?: ReadonlyArray<string> | undefined
   readonly trust?: boolean | undefined
   readonly yolo?: boolean | undefined
   readonly timeout?: string | undefined
@@ -134,6 +136,17 @@ const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
   resume: { type: "string", value: "SESSION", help: "go on with this session; assent sessions lists them" },
   continue: { type: "boolean", help: "go on with the session that was used last" },
   workspace: { type: "string", value: "DIR", help: "where the agent works; the current directory by default" },
+  sandbox: {
+    type: "string",
+    value: "MODE",
+    help: "how commands are confined: auto (where it can be, the default), require, off"
+  },
+  "add-dir": {
+    type: "string",
+    multiple: true,
+    value: "DIR",
+    help: "commands may write in this directory as well"
+  },
   trust: { type: "boolean", help: "let this workspace's own files allow things, from now on" },
   yolo: { type: "boolean", help: "ask nobody and say yes; guards still deny" },
   timeout: { type: "string", value: "DURATION", help: "cancel the work after this long, such as 90s or 5m" },

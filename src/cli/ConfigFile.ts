@@ -15,6 +15,7 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as Codec from "../core/Codec.js"
+import * as Sandbox from "../sandbox/Sandbox.js"
 import * as ForeignJson from "../core/ForeignJson.js"
 import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
 
@@ -32,6 +33,17 @@ const Amount = Schema.Number.pipe(Schema.finite(), Schema.nonNegative())
 /** What a million tokens of a model cost. */
 const Price = Schema.Struct({ input: Amount, output: Amount, cached: optional(Amount) })
 export type Price = typeof Price.Type
+
+const SandboxMode = Schema.Literal(...Sandbox.modes)
+const Paths = Schema.Array(Schema.NonEmptyString)
+const SandboxSettings = Schema.Struct({
+  mode: optional(SandboxMode),
+  /** Commands reach the network, and what listens on this machine. */
+  network: optional(Schema.Boolean),
+  /** Files and directories that they see as well, and directories in which they may write as well; absolute or `~/…`. */
+  readable: optional(Paths),
+  writable: optional(Paths)
+}).annotations({ identifier: "auto, require, off, or { mode?, network?, readable?, writable? }" })
 
 /** Its content. Every field may be left out; one that is not listed is a problem. */
 export const ConfigFile = Schema.Struct({
@@ -64,7 +76,9 @@ export const ConfigFile = Schema.Struct({
   allow_inline: optional(Schema.Boolean),
   /** Names of variables that commands get beside the usual ones. */
   command_environment: optional(Schema.Array(Schema.NonEmptyTrimmedString)),
-  inline_allowed_plugins: optional(Schema.Array(Schema.NonEmptyString))
+  inline_allowed_plugins: optional(Schema.Array(Schema.NonEmptyString)),
+  /** How commands are confined: the mode alone, or with what they may reach beside the workspace. */
+  sandbox: optional(Schema.Union(SandboxMode, SandboxSettings))
 })
 export type ConfigFile = typeof ConfigFile.Type
 
@@ -96,10 +110,17 @@ export const merge = (files: ReadonlyArray<ConfigFile>): ConfigFile =>
       ...file,
       base_urls: { ...before.base_urls, ...file.base_urls },
       limits: { ...before.limits, ...file.limits },
+      ...(before.sandbox === undefined && file.sandbox === undefined
+        ? {}
+        : { sandbox: { ...sandboxOf(before), ...sandboxOf(file) } }),
       price_table: { ...before.price_table, ...file.price_table }
     }),
     {}
   )
+
+/** What a file says of the sandbox, whichever way it says it. */
+export const sandboxOf = ({ sandbox = {} }: ConfigFile): typeof SandboxSettings.Type =>
+  typeof sandbox === "string" ? { mode: sandbox } : sandbox
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -127,7 +127,7 @@ export const startAgent = (
     const spans = yield* Traces.open(redactor)
     const runtime = AgentRuntime.layer({
       toolkit: Tools.toolkit,
-      policy: readable(settings.policy, spillDirectory),
+      policy: readable(settings.policy, [spillDirectory, ...settings.sandbox.writable]),
       instructions: [role, chosen?.systemInstructions ?? ""].filter((part) => part !== "").join("\n\n"),
       baseInstructions: baseInstructions(settings),
       workspace: settings.workspace,
@@ -160,6 +160,7 @@ export const startAgent = (
             root: settings.workspace,
             protectedPaths,
             spillDirectory,
+            sandbox: settings.sandbox,
             passedVariables: settings.commandVariables,
             withheldVariables: Settings.secretNames()
           }),
@@ -197,14 +198,14 @@ const remarks = (found: ReadonlyArray<ProfileLoader.Remark>): Effect.Effect<Read
 const within = (path: Path.Path, directory: string, file: string): boolean =>
   !/^\.\.(?:[/\\]|$)/.test(path.relative(directory, file)) && !path.isAbsolute(path.relative(directory, file))
 
-/** Lets tools read what the runtime itself saved for them. */
-const readable = (policy: PermissionFile.Policy, root: string): PermissionFile.Policy => {
+/** Lets tools reach what the runtime itself saved for them, and the directories that the person added. */
+const readable = (policy: PermissionFile.Policy, roots: ReadonlyArray<string>): PermissionFile.Policy => {
   const { pathScope } = policy.sanitize
   if (pathScope === false) return policy
   const scope = pathScope === true ? { roots: [] } : pathScope
   return {
     ...policy,
-    sanitize: { ...policy.sanitize, pathScope: { ...scope, roots: [...(scope.roots ?? []), root] } }
+    sanitize: { ...policy.sanitize, pathScope: { ...scope, roots: [...(scope.roots ?? []), ...roots] } }
   }
 }
 

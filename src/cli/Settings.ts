@@ -24,6 +24,7 @@ import * as HiddenVariables from "./HiddenVariables.js"
 import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
 import * as Instructions from "./Instructions.js"
 import * as OwnFile from "./OwnFile.js"
+import * as SandboxSettings from "./SandboxSettings.js"
 import * as Trust from "./Trust.js"
 import * as UserPlace from "./UserPlace.js"
 
@@ -73,6 +74,8 @@ export interface Settings extends UserPlace.Folder {
   readonly currency: string | undefined
   /** A model may make up subagents of its own, with no more than these tools and groups. */
   readonly inline: { readonly allowed: boolean; readonly plugins: ReadonlyArray<string> }
+  /** How commands are confined, and what they may reach beside the workspace. */
+  readonly sandbox: SandboxSettings.SandboxSettings
   /** Names of variables that commands get beside the usual ones. */
   readonly commandVariables: ReadonlyArray<string>
   /** Makes the audit's hashes unforgeable for whoever lacks it. */
@@ -139,6 +142,7 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
       currency: config.currency,
       inline: { allowed: config.allow_inline ?? false, plugins: config.inline_allowed_plugins ?? [] },
       commandVariables: config.command_environment ?? [],
+      sandbox: yield* SandboxSettings.of(flags, ConfigFile.sandboxOf(config), home, folder),
       auditKeyFile: flags.key,
       logLevel: yield* logLevelOf(flags["log-level"]),
       timeout: flags.timeout === undefined ? undefined : yield* Arguments.parseLimit(flags.timeout),

@@ -175,7 +175,9 @@ const all = () =>
       by: Schema.optional(Schema.String),
       /** `model` when no person did: `Interactor.How`. Absent where a person answered, or nobody. */
       how: Schema.optional(Schema.String),
-      edited: Schema.optional(Schema.Boolean)
+      edited: Schema.optional(Schema.Boolean),
+      /** Of a command that was allowed: `confined`, `left` (outside of the sandbox there is), `open` (there is none). */
+      sandbox: Schema.optional(Schema.String)
     }),
     event("PermissionStatusChanged", { default: Schema.String, suspension: Schema.optional(Schema.String) }),
     event("GrantMinted", { stageExecutionId: Schema.String, attempt: Schema.Number, tool: Schema.String }),

@@ -43,6 +43,8 @@ const described = {
   /** Milliseconds since the epoch. */
   answeredAt: Schema.Number,
   tool: Schema.optional(Schema.String),
+  /** How a command that was allowed runs: `confined`, `left` or `open`. */
+  sandbox: Schema.optional(Schema.String),
   toolCallId: Schema.optional(ToolCallId)
 }
 
@@ -125,6 +127,7 @@ export const permission = (
     readonly by?: string | undefined
     readonly how?: string | undefined
     readonly askedAt?: number | undefined
+    readonly sandbox?: string | undefined
     readonly answeredAt: number
   }
 ): AuditEntry => {
@@ -163,6 +166,7 @@ export const decided = (entry: AuditEntry, redactor: Redactor): Decided => {
     askedAt: entry.askedAt,
     answeredAt: entry.answeredAt,
     tool: toldOf(entry.tool),
+    sandbox: toldOf(entry.sandbox),
     toolCallId: toldOf(entry.toolCallId),
     argsDigest: entry.args === undefined ? undefined : Digest.digest(entry.args)
   }

@@ -200,7 +200,7 @@ export class Check {
     if (this.resolved !== undefined) return this.resolved
     this.resolved = resolution
     this.options.decided?.(call, resolution, edited ? call.params : undefined)
-    const { granted, method, requestId, by, how } = resolution
+    const { granted, method, requestId, by, how, sandbox } = resolution
     const reason = this.options.redactor.text(resolution.reason)
     // Added one by one: a spread for each would give every event a shape of its own.
     const body: Resolved = { _tag: "PermissionResolved", toolCallId: call.id, tool: call.name, granted, method, reason }
@@ -208,6 +208,7 @@ export class Check {
     if (by !== undefined) body.by = by
     if (how !== undefined && how !== "answered") body.how = how
     if (edited) body.edited = edited
+    if (sandbox !== undefined) body.sandbox = sandbox
     this.tell(body)
     return resolution
   }

@@ -39,6 +39,8 @@ export interface Policy {
   readonly whitelist: PermissionRule.Compiled
   /** Tools annotated as only reading are allowed. */
   readonly whitelistReadonly: boolean
+  /** Commands that run in a sandbox are allowed. */
+  readonly whitelistSandboxed: boolean
   readonly sanitize: Sanitizer.Options
   readonly channel?: PolicySource.Channel
   /** Absolute: where relative paths of calls begin. Set by whoever runs agents with the policy. */
@@ -95,6 +97,7 @@ export const policy = (file: PolicySource.PolicySource): Policy => {
     blacklist: compile(blacklist),
     whitelist: compile(whitelist),
     whitelistReadonly: whitelist?.readonly === true,
+    whitelistSandboxed: whitelist?.sandboxed === true,
     sanitize: {
       metacharacters: guards?.sanitize?.metacharacters ?? Sanitizer.defaults.metacharacters,
       dangerousCommands: guards?.sanitize?.dangerousCommands ?? Sanitizer.defaults.dangerousCommands,

@@ -232,7 +232,11 @@ class Gate implements Service {
 
   private evaluate(now: Case, subject: PermissionRule.Subject): Decision {
     const { policy, state } = this.options
-    const decision = state.evaluate(policy, subject, now.entry, now.check.origin.sessionId)
+    const { entry } = now
+    const confined = policy.whitelistSandboxed && entry.runs?.(now.call.params) === "confined"
+    const { autoApproved, readonly } = entry
+    const traits = confined ? { autoApproved, readonly, confined } : entry
+    const decision = state.evaluate(policy, subject, traits, now.check.origin.sessionId)
     if (decision.decision !== "allow") return decision
     // Somebody wanted other arguments than these, so no rule of a later moment lets these through.
     if (now.warnings.length > 0) return askAgain
@@ -372,7 +376,9 @@ class Gate implements Service {
   }
 
   // Most calls end here: without a record to write, the verdict is known at once.
-  private grant(now: Case, resolution: Resolution): Effect.Effect<Verdict> {
+  private grant(now: Case, given: Resolution): Effect.Effect<Verdict> {
+    const runs = now.entry.runs?.(now.call.params)
+    const resolution = runs === undefined ? given : { ...given, sandbox: runs }
     const settled = now.check.settle(now, resolution)
     return isKnown(settled)
       ? Effect.succeed(verdictOf(now, settled.value))

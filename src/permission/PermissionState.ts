@@ -27,6 +27,8 @@ export interface Decision {
 export interface Traits {
   readonly readonly: boolean
   readonly autoApproved: boolean
+  /** The call runs in a sandbox. */
+  readonly confined?: boolean
 }
 
 export interface Status {
@@ -107,6 +109,7 @@ export class PermissionState {
     const allow = PermissionRule.allows(policy.whitelist, subject)
     if (allow !== undefined) return { decision: "allow", method: "whitelist", rule: allow }
     if (traits.autoApproved) return autoApproved
+    if (policy.whitelistSandboxed && traits.confined === true) return sandboxedAllowed
     if (policy.whitelistReadonly && (subject.command === undefined ? traits.readonly : PermissionRule.reads(subject))) {
       return readonlyAllowed
     }
@@ -250,6 +253,7 @@ const suspended: { readonly [Scope in Suspension]: Decision } = {
 }
 
 const autoApproved: Decision = { decision: "allow", method: "auto_approved", rule: "the tool asks nobody" }
+const sandboxedAllowed: Decision = { decision: "allow", method: "whitelist", rule: "commands that run in a sandbox" }
 const readonlyAllowed: Decision = { decision: "allow", method: "whitelist", rule: "tools that only read" }
 
 const defaults: { readonly [D in Default]: Decision } = {

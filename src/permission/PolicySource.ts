@@ -76,8 +76,11 @@ export const PolicySource = Schema.Struct({
     })
   ),
   blacklist: Schema.optional(Schema.Struct(list)),
-  /** `readonly`: also every tool that is annotated as one that only reads. */
-  whitelist: Schema.optional(Schema.Struct({ ...list, readonly: Flag })),
+  /**
+   * `readonly`: also every tool that is annotated as one that only reads. `sandboxed`: also every command that runs in a
+   * sandbox.
+   */
+  whitelist: Schema.optional(Schema.Struct({ ...list, readonly: Flag, sandboxed: Flag })),
   channel: Schema.optional(Channel)
 }).annotations({ identifier: "PermissionFile" })
 export type PolicySource = typeof PolicySource.Type
@@ -117,7 +120,8 @@ export const merge = (user: PolicySource, workspace: PolicySource, trusted: bool
     whitelist: trusted
       ? {
           ...rules(user.whitelist, workspace.whitelist),
-          readonly: user.whitelist?.readonly === true || workspace.whitelist?.readonly === true
+          readonly: user.whitelist?.readonly === true || workspace.whitelist?.readonly === true,
+          sandboxed: user.whitelist?.sandboxed === true || workspace.whitelist?.sandboxed === true
         }
       : user.whitelist,
     ...(channel === undefined ? {} : { channel })
@@ -192,6 +196,7 @@ export const allowances = ({ channel, defaultPolicy, guards, whitelist }: Policy
     ...(whitelist?.patterns ?? []).map((pattern) => `calls like ${pattern}`),
     ...(whitelist?.arguments ?? []).map((words) => `calls with the arguments ${words}`),
     ...(whitelist?.readonly === true ? ["every tool that only reads"] : []),
+    ...(whitelist?.sandboxed === true ? ["every command that runs in a sandbox"] : []),
     ...(channel === undefined ? [] : [`questions go to the channel ${JSON.stringify(channel)}`]),
     ...(pathScope === undefined || pathScope === true
       ? []

@@ -7,6 +7,7 @@ import type { ApproveAnswer } from "../interaction/Interaction.js"
 import type { InteractionError } from "../interaction/InteractionError.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type { ToolCall } from "../tool/ToolCall.js"
+import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type * as Guard from "./Guard.js"
 
 /** The call may run, with these arguments, which an approver may have edited. */
@@ -58,6 +59,8 @@ export interface Resolution {
   readonly how?: Interactor.How
   /** Milliseconds since the epoch, when somebody was asked; for the record. */
   readonly askedAt?: number
+  /** How a command that was allowed runs: in a sandbox, outside of the one there is, or with none to be had. */
+  readonly sandbox?: ToolRegistry.RunsHow
 }
 
 /** What counts of an answer where each such call is to be asked: what it allows beyond this call does not. */

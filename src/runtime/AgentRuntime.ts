@@ -11,6 +11,7 @@ import type * as Toolkit from "@effect/ai/Toolkit"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import * as Redaction from "../core/Redaction.js"
 import * as Spans from "../core/Spans.js"
@@ -20,7 +21,9 @@ import type * as TokenLedger from "../model/TokenLedger.js"
 import * as PermissionFile from "../permission/PermissionFile.js"
 import * as GitGuard from "../permission/GitGuard.js"
 import type * as Guard from "../permission/Guard.js"
+import * as SandboxGuard from "../permission/SandboxGuard.js"
 import * as Sanitizer from "../permission/Sanitizer.js"
+import * as Sandbox from "../sandbox/Sandbox.js"
 import type { CompactionConfig } from "../session/CompactionConfig.js"
 import * as SessionLimits from "../session/Limits.js"
 import type { Limits } from "../session/Limits.js"
@@ -127,7 +130,13 @@ export function make<Tools extends Record<string, Tool.Any>>(
 ): Effect.Effect<Service, Refusal<Tools>, Needs | Requirements<Tools>> {
   return Effect.gen(function* () {
     const model = yield* Model.Model
-    const tools = yield* registry(options.toolkit)
+    const sandbox = Option.getOrElse(yield* Effect.serviceOption(Sandbox.Sandbox), () =>
+      Sandbox.none(Sandbox.turnedOff)
+    )
+    const registered = yield* registry(options.toolkit)
+    // Nothing has to be asked where it is turned off.
+    const tools =
+      sandbox.mode === "off" ? registered : ToolRegistry.fromEntries(SandboxGuard.informed(registered, sandbox))
     const path = yield* Path.Path
     const policy = options.policy ?? PermissionFile.defaults
     const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
@@ -137,6 +146,7 @@ export function make<Tools extends Record<string, Tool.Any>>(
       tools,
       policy: { ...policy, workspace },
       guards: [
+        ...(sandbox.mode === "off" ? [] : [SandboxGuard.make(sandbox)]),
         ...builtInGuards({ workspace, protectedPaths: options.protectedPaths, home: options.home, policy }, platform),
         ...(options.guards ?? [])
       ],

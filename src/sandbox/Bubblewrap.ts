@@ -24,7 +24,8 @@ export const args = ({ command, directory, environment, filter, tempSize, view }
   ...["--as-pid-1", "--die-with-parent", "--new-session"],
   ...["--hostname", "sandbox"],
   ...(filter === undefined ? [] : ["--seccomp", `${filter}`]),
-  ...["--proc", "/proc", "--dev", "/dev"],
+  // Settings of the kernel are files of root's: who is root outside may write them, whatever namespace that is in.
+  ...["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"],
   // What lies in memory is limited, wherever something can be written.
   ...["--perms", "1777", "--size", `${tempSize}`, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"],
   ...["--perms", "1777", "--size", `${tempSize}`, "--tmpfs", "/tmp"],

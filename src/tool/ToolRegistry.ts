@@ -18,6 +18,9 @@ import type { ToolDisplay } from "./ToolCall.js"
 /** Runs a tool with decoded arguments, in the context its handler was built with. */
 export type Handler = (params: unknown) => Effect.Effect<unknown, unknown>
 
+/** `confined`: in a sandbox. `left`: outside, though there is one. `open`: there is none. */
+export type RunsHow = "confined" | "left" | "open"
+
 /** One tool as the runtime uses it. */
 export interface Entry {
   readonly name: string
@@ -37,6 +40,10 @@ export interface Entry {
   readonly groups: ReadonlyArray<string>
   readonly editable: { readonly parameters: ReadonlyArray<string>; readonly format: ToolTrait.EditFormat } | undefined
   readonly shellCommand: string | undefined
+  /** Its command runs through the sandbox, where there is one. */
+  readonly sandboxed: boolean
+  /** How a call with these arguments would run, for a tool that is sandboxed where it is known whether there is one. */
+  readonly runs?: ((params: unknown) => RunsHow | undefined) | undefined
   readonly paths: ReadonlyArray<string>
   readonly timeout: Duration.DurationInput | undefined
   readonly injectable: number | undefined
@@ -161,6 +168,7 @@ const makeEntry = (tool: Tool.Any, context: Context.Context<never>): Entry => {
     groups: trait(ToolTrait.Groups),
     editable: trait(ToolTrait.Editable),
     shellCommand: trait(ToolTrait.ShellCommand),
+    sandboxed: trait(ToolTrait.Sandboxed),
     paths: trait(ToolTrait.Paths),
     timeout: trait(ToolTrait.Timeout),
     injectable: trait(ToolTrait.Injectable),

@@ -56,6 +56,14 @@ export class ShellCommand extends Context.Reference<ShellCommand>()("assent/tool
   defaultValue: (): string | undefined => undefined
 }) {}
 
+/**
+ * The tool runs its {@link ShellCommand} through the `Sandbox`, unless its parameter `sandbox` says `off`: leaving is asked
+ * about, and a policy may let confined commands run unasked.
+ */
+export class Sandboxed extends Context.Reference<Sandboxed>()("assent/tool/Sandboxed", {
+  defaultValue: () => false
+}) {}
+
 /** The parameters that hold paths: guards check them against the workspace. */
 export class Paths extends Context.Reference<Paths>()("assent/tool/Paths", {
   defaultValue: (): ReadonlyArray<string> => []

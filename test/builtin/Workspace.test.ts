@@ -28,7 +28,7 @@ describe("built-in tools", () => {
       ]
     })
     assert.deepStrictEqual(Object.fromEntries(parameters), {
-      run_command: ["command", "cwd?", "timeout?"],
+      run_command: ["command", "cwd?", "timeout?", "sandbox?", "reason?"],
       read_file: ["path", "offset?", "limit?"],
       list_files: ["path?", "pattern?", "depth?"],
       search_files: ["pattern", "path?", "glob?", "ignore_case?"],

@@ -85,7 +85,7 @@ describe("Bubblewrap", () => {
     assert.strictEqual(
       args(false),
       "--unshare-all --unshare-user --cap-drop ALL --as-pid-1 --die-with-parent --new-session --hostname sandbox " +
-        "--seccomp 9 --proc /proc --dev /dev --perms 1777 --size 1000 --tmpfs /dev/shm --remount-ro /dev " +
+        "--seccomp 9 --proc /proc --remount-ro /proc --dev /dev --perms 1777 --size 1000 --tmpfs /dev/shm --remount-ro /dev " +
         "--perms 1777 --size 1000 --tmpfs /tmp --dir /var --symlink ../tmp /var/tmp " +
         "--ro-bind /usr /usr --symlink usr/lib /lib --bind /w /w --perms 0555 --tmpfs /w/s --remount-ro /w/s " +
         "--bind /state/home /home/assent --remount-ro / " +

@@ -15,6 +15,12 @@ import * as Settings from "../Settings.js"
 import * as Tools from "../Tools.js"
 import * as TrustQuestion from "../TrustQuestion.js"
 
+const describe = ({ sandbox, workspace }: Settings.Settings) =>
+  Effect.flatMap(
+    Effect.promise(() => import("../SandboxSettings.js")),
+    ({ describe }) => describe(workspace, sandbox)
+  )
+
 /** Verbs that change a running session; without one there is nothing to change. */
 const changing = new Set(["allow", "deny", "default", "suspend", "resume", "clear"])
 
@@ -48,6 +54,7 @@ export const run = ({ flags, words }: Arguments.Invocation) =>
       for (const line of yield* TrustQuestion.notice(settings)) yield* Output.write("stderr", `assent: ${line}\n`)
     }
     for (const line of remarks) yield* Output.write("stderr", `assent: ${line}\n`)
-    yield* Output.write("stdout", `${outcome.right.lines.join("\n")}\n`)
+    const sandbox = verb === undefined || verb === "show" ? [yield* describe(settings)] : []
+    yield* Output.write("stdout", `${[...outcome.right.lines, ...sandbox].join("\n")}\n`)
     return ExitCode.completed
   })

@@ -1,0 +1,84 @@
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { spawnSync } from "node:child_process"
+import { mkdtempSync, realpathSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as Confined from "../kit/Confined.js"
+import * as Escape from "../kit/Escape.js"
+
+let base = ""
+beforeAll(() => {
+  base = realpathSync(mkdtempSync(join(tmpdir(), "assent-escape-")))
+})
+afterAll(() => rmSync(base, { recursive: true, force: true }))
+
+const settled = () => new Promise((resolve) => setTimeout(resolve, 100))
+
+/** Whether the attempt does harm where nothing confines it. */
+const without = async (attempt: Escape.Attempt, index: number): Promise<boolean> => {
+  const world = await Escape.make(join(base, `without-${index}`))
+  try {
+    const { stdout, stderr } = await new Promise<{ stdout: string; stderr: string }>((resolve) => {
+      // Our own servers have to answer meanwhile, which they could not while we wait in `spawnSync`.
+      void import("node:child_process").then(({ execFile }) =>
+        execFile(
+          "/bin/sh",
+          ["-c", Escape.lineIn(world, attempt)],
+          { cwd: world.workspace, env: { PATH: process.env["PATH"], HOME: world.home }, timeout: 10_000 },
+          (_, out, err) => resolve({ stdout: out, stderr: err })
+        )
+      )
+    })
+    await settled()
+    return attempt.harm(world, stdout + stderr)
+  } finally {
+    world.close()
+  }
+}
+
+describe("the table of escapes", () => {
+  it("is long enough, and names each attempt once", () => {
+    assert.isAtLeast(Escape.attempts.length, 80)
+    assert.strictEqual(new Set(Escape.attempts.map(({ name }) => name)).size, Escape.attempts.length)
+  })
+})
+
+describe.skipIf(!Confined.isWanted)("from the sandbox, nothing comes of", () => {
+  for (const [index, attempt] of Escape.attempts.entries()) {
+    it.scopedLive(
+      attempt.name,
+      () =>
+        Effect.gen(function* () {
+          const world = yield* Effect.acquireRelease(
+            Effect.promise(() => Escape.make(join(base, `${index}`))),
+            (made) => Effect.sync(() => made.close())
+          )
+          const sandbox = yield* Confined.make({ root: world.workspace, directory: join(world.place, "state") })
+          const told = yield* Confined.run(sandbox, world.workspace, Escape.lineIn(world, attempt))
+          yield* Effect.promise(settled)
+          assert.isFalse(attempt.harm(world, told.output), told.output)
+        }),
+      60_000
+    )
+  }
+})
+
+// A table whose attempts would come to nothing anywhere proves nothing.
+const isAsked = (process.env["ASSENT_ESCAPES"] ?? "") !== ""
+describe.skipIf(!isAsked)("without a sandbox, harm comes of most of it", () => {
+  it("and these are they", { timeout: 600_000 }, async () => {
+    const harmful: Array<string> = []
+    const harmless: Array<string> = []
+    for (const [index, attempt] of Escape.attempts.entries()) {
+      if (attempt.grave === true) continue
+      const isHarm = await without(attempt, index)
+      ;(isHarm ? harmful : harmless).push(attempt.name)
+    }
+    spawnSync("/bin/sh", ["-c", "cat >&2"], {
+      input: `harm: ${harmful.length}\n${harmful.join("\n")}\n\nno harm: ${harmless.length}\n${harmless.join("\n")}\n`,
+      stdio: ["pipe", "inherit", "inherit"]
+    })
+    assert.isAtLeast(harmful.length, 60)
+  })
+})
