@@ -26,7 +26,7 @@ export interface Result {
 export interface Options {
   /** Default: the workspace. */
   readonly cwd?: string
-  /** Added to an environment of `PATH`, `HOME`, `TMPDIR`, `ASSENT_CONFIG_DIR` and `ASSENT_STATE_DIR`. */
+  /** Added to an environment of `PATH`, `HOME`, `TMPDIR`, `ASSENT_CONFIG_DIR`, `ASSENT_STATE_DIR` and `ASSENT_SANDBOX`. */
   readonly env?: Readonly<Record<string, string>>
 }
 
@@ -96,7 +96,9 @@ export const place: Effect.Effect<Place, never, Scope.Scope> = Effect.gen(functi
     HOME: at("home"),
     TMPDIR: at("tmp"),
     ASSENT_CONFIG_DIR: at("config"),
-    ASSENT_STATE_DIR: at("state")
+    ASSENT_STATE_DIR: at("state"),
+    // Tests look at processes and files from outside; those of the sandbox say so.
+    ASSENT_SANDBOX: "off"
   }
   let scripts = 0
   const write = (file: string, content: unknown) =>

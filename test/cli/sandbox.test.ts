@@ -1,0 +1,117 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Confined from "../kit/Confined.js"
+import * as Program from "../kit/Program.js"
+
+const env = { ASSENT_SANDBOX: "auto" }
+
+/** The events of a run whose model runs these command lines. */
+const events = (stdout: string): ReadonlyArray<Record<string, unknown>> =>
+  stdout.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line) as Record<string, unknown>]))
+
+const calling = (params: Record<string, unknown>) => ({ text: "So.", tools: [{ name: "run_command", params }] })
+
+describe("the sandbox of the command line", () => {
+  it.scopedLive("takes the modes there are, and directories that are there", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const wrong = yield* at.run(["run", "--sandbox", "on", "x"])
+      assert.deepStrictEqual(wrong, {
+        code: 2,
+        stdout: "",
+        stderr: 'assent: --sandbox takes auto, require, off, not "on".\n'
+      })
+      const missing = yield* at.run(["run", "--add-dir", at.path("missing"), "x"])
+      assert.strictEqual(missing.code, 2)
+      assert.include(missing.stderr, "is not a directory")
+    })
+  )
+
+  it.scopedLive("is told by permissions", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const { code, stdout } = yield* at.run(["permissions"], { env })
+      assert.strictEqual(code, 0)
+      assert.match(stdout, /^sandbox: auto, (?:by bubblewrap: commands write in .* only|commands run without one: )/m)
+    })
+  )
+
+  describe.skipIf(!Confined.isWanted)("where there is one", () => {
+    it.scopedLive("lets confined commands run unasked when the policy says so, and says how they ran", () =>
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        yield* at.write("config/permissions.json", { whitelist: { sandboxed: true } })
+        // What a script does, no reading of the command line can tell.
+        const out = at.path("out")
+        yield* at.write("workspace/build.sh", `echo in > made; echo out > ${out}; cat ${at.path("config")}/*; exit 1\n`)
+        const model = yield* at.script(calling({ command: "sh build.sh" }), { text: "done" })
+        const { code, stderr, stdout } = yield* at.run(["run", "--json", "--model", model, "x"], { env })
+        assert.deepStrictEqual({ code, stderr }, { code: 0, stderr: "" })
+        assert.strictEqual(yield* at.read("workspace/made"), "in\n")
+        assert.isFalse(yield* at.exists("out"))
+        const resolved = events(stdout).find(({ _tag }) => _tag === "PermissionResolved")
+        assert.include(resolved, { granted: true, method: "whitelist", sandbox: "confined" })
+        const ended = events(stdout).find(({ _tag }) => _tag === "ToolCallEnded")
+        assert.include(JSON.stringify(ended), "It ran in a sandbox")
+        const audit = yield* at.run(["audit", "verify"], { env })
+        assert.strictEqual(audit.code, 0)
+        assert.include(yield* at.allText, '"sandbox":"confined"')
+      })
+    )
+
+    it.scopedLive("asks on its own for a command that is to leave it, whatever lets commands run", () =>
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        yield* at.write("config/permissions.json", {
+          defaultPolicy: "allow",
+          whitelist: { sandboxed: true, tools: ["run_command"], patterns: ["echo *"] }
+        })
+        const params = {
+          command: `echo out > ${at.path("workspace/out")}`,
+          sandbox: "off",
+          reason: "It needs the network."
+        }
+        const model = yield* at.script(calling(params), { text: "done" })
+        const asked = yield* at.run(["run", "--json", "--model", model, "x"], { env })
+        assert.strictEqual(asked.code, 3, asked.stderr)
+        assert.isFalse(yield* at.exists("workspace/out"))
+        const yolo = yield* at.run(["run", "--json", "--yolo", "--model", model, "x"], { env })
+        assert.strictEqual(yolo.code, 0)
+        const resolved = events(yolo.stdout).find(({ _tag }) => _tag === "PermissionResolved")
+        assert.include(resolved, { granted: true, sandbox: "left" })
+        assert.strictEqual(yield* at.read("workspace/out"), "out\n")
+      })
+    )
+
+    it.scopedLive("wants a reason for that", () =>
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        const model = yield* at.script(calling({ command: "true", sandbox: "off" }), {
+          expect: { contains: "Say in reason why" },
+          text: "done"
+        })
+        const result = yield* at.run(["run", "--model", model, "x"], { env })
+        assert.strictEqual(result.code, 0, result.stderr)
+      })
+    )
+
+    it.scopedLive("leaves nothing that runs behind a process that is killed", () =>
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        yield* at.write("config/permissions.json", { whitelist: { sandboxed: true } })
+        const model = yield* at.script(
+          calling({ command: "setsid sh -c 'while :; do echo alive >> alive; sleep 0.05; done' & wait" }),
+          { text: "done" }
+        )
+        const program = yield* at.start(["run", "--model", model, "x"], { env })
+        yield* at.appears("workspace/alive")
+        yield* program.signal("SIGKILL")
+        yield* program.exit
+        yield* Effect.sleep("300 millis")
+        const before = (yield* at.read("workspace/alive")).length
+        yield* Effect.sleep("300 millis")
+        assert.strictEqual((yield* at.read("workspace/alive")).length, before)
+      })
+    )
+  })
+})
