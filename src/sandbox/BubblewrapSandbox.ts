@@ -34,6 +34,14 @@ export interface Options {
 export interface Ready extends Options {
   /** The file with the filter. */
   readonly filter: string
+  /** What closes the files that we were started with, so that no command finds them open. */
+  readonly closing: Closing
+}
+
+/** A shell, and its words. */
+export interface Closing {
+  readonly shell: string
+  readonly words: string
 }
 
 /** Where it is looked for. Never on the search path: a workspace may be on that. */
@@ -88,6 +96,20 @@ export const writeFilter = (
     return file
   })
 
+/**
+ * Whoever started us may have left files open, which every program that we start inherits. A plain shell closes those with
+ * one digit; where there are more, another does it, which takes a little longer.
+ */
+export const closing = ({ executor, fileSystem }: Layout.Platform): Effect.Effect<Closing> =>
+  Effect.gen(function* () {
+    const listed = yield* Effect.orElseSucceed(executor.string(Command.make("/bin/ls", "/proc/self/fd")), () => "")
+    const others = listed.split("\n").filter((name) => Number(name) > filterDescriptor)
+    const bash = "/bin/bash"
+    const isNeeded = others.length > 0 && (yield* Effect.orElseSucceed(fileSystem.exists(bash), () => false))
+    if (!isNeeded) return usual
+    return { shell: bash, words: [usual.words, ...others.map((name) => `${name}>&-`)].join(" ") }
+  })
+
 /** Starts a command in a layout that was entered. Fails with a sentence when there is no process to start. */
 export const start = (
   { executor, fileSystem }: Layout.Platform,
@@ -103,7 +125,7 @@ export const start = (
       environment: inside(view, job.environment),
       command: ["/bin/sh", "-c", Bubblewrap.supervisor(limits), "sh", ...job.command]
     })
-    const child = yield* executor.start(commandOf(options.program, options.filter, args))
+    const child = yield* executor.start(commandOf(options.program, options.filter, args, options.closing))
     const ready = yield* Deferred.make<boolean>()
     let told = ""
     const listening = yield* Effect.forkScoped(
@@ -158,17 +180,23 @@ const terminate = 'kill -s TERM -- "-$1"; kill -s CONT -- "-$1"'
 const maxWords = 16_384
 
 const filterDescriptor = 9
+const usual: Closing = { shell: "/bin/sh", words: "3>&- 4>&- 5>&- 6>&- 7>&- 8>&-" }
 const constant = { tempSize: 1_073_741_824, filter: filterDescriptor }
 
 /**
  * No image of a process that crashed, which the kernel would hand to a program outside. So many processes that a build has
  * enough and a fork bomb ends; the kernel counts them by user and namespace, and those of root not at all.
  */
-const limits = "ulimit -c 0\nulimit -u 8192 2>/dev/null"
+const limits = "ulimit -c 0\nulimit -u 8192 2>/dev/null || ulimit -p 8192 2>/dev/null"
 
 /** The shell opens the filter and becomes the program. Its environment is nobody's to read, so it is empty. */
-const commandOf = (program: string, filter: string, args: ReadonlyArray<string>): Command.Command =>
-  Command.make("/bin/sh", "-c", `exec "$@" ${filterDescriptor}<"$0"`, filter, program, ...args).pipe(
+const commandOf = (
+  program: string,
+  filter: string,
+  args: ReadonlyArray<string>,
+  { shell, words }: Closing = usual
+): Command.Command =>
+  Command.make(shell, "-c", `exec "$@" ${words} ${filterDescriptor}<"$0"`, filter, program, ...args).pipe(
     Command.workingDirectory("/"),
     Command.env({}, { extendEnv: false })
   )

@@ -91,7 +91,8 @@ export const make = (
           BubblewrapSandbox.writeFilter(platform, bubblewrap),
           ({ message }) => message
         )
-        return { by: "bubblewrap", roots, start: startBubblewrap(platform, { ...bubblewrap, filter }, layout) }
+        const closing = yield* BubblewrapSandbox.closing(platform)
+        return { by: "bubblewrap", roots, start: startBubblewrap(platform, { ...bubblewrap, filter, closing }, layout) }
       })
     )
 

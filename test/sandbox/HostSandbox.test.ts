@@ -250,6 +250,14 @@ describe.skipIf(!Confined.isWanted)("a confined command", () => {
     })
   )
 
+  it.scopedLive("finds no file open that we were started with", () =>
+    Effect.gen(function* () {
+      const { root, sandbox } = yield* world()
+      const told = yield* Confined.run(sandbox, root, "cd /proc/self/fd && echo *; ulimit -c")
+      assert.match(told.output, /^0 1 2(?: 3)?\n0\n$/)
+    })
+  )
+
   it.scopedLive("runs only where it sees", () =>
     Effect.gen(function* () {
       const { place, sandbox } = yield* world()
