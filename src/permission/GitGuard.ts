@@ -5,7 +5,8 @@
  * Such a place is a directory or file named `.git`, anywhere, and a directory of the shape that git gives its own, whatever
  * its name (`--separate-git-dir`, a bare repository); links are followed. Tools that only read are let through, and so are
  * programs that only print. Of any other command it is enough that a word, an assignment or a redirection names such a
- * place, or may come to. What git itself writes when nothing of that is named is left to the rules.
+ * place, or may come to, by a glob too. What git itself writes when nothing of that is named is left to the rules, but for
+ * settings by which it runs something, or may.
  *
  * What this cannot see: a program that finds the place by itself, such as an archiver that unpacks it, and a name that is
  * nothing but an expansion.
@@ -13,7 +14,9 @@
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
-import type { SimpleCommand } from "./CommandLine.js"
+import type { CommandLine, SimpleCommand } from "./CommandLine.js"
+import * as FileGlob from "./FileGlob.js"
+import * as GitSetting from "./GitSetting.js"
 import * as Guard from "./Guard.js"
 import * as Program from "./Program.js"
 import * as RealPath from "./RealPath.js"
@@ -64,12 +67,16 @@ class Look {
     const field = entry.paths.flatMap((name) => Sanitizer.fieldOf(subject, name)).find(isGit)
     if (field !== undefined || subject.command === undefined) return field
     const { line } = subject
-    if (line === undefined) return mentions(subject.command) ? subject.command : undefined
+    const setting = subject.readings.find(GitSetting.isWritten)
+    if (setting !== undefined) return setting.text
+    if (line === undefined) {
+      return mentions(subject.command) || ShellPath.spellsInCodes(subject.command) ? subject.command : undefined
+    }
     for (const { operator, target } of line.redirects) if (writes(operator) && mentions(target)) return target
     for (const command of line.commands) {
       const assignment = command.assignments.find(mentions)
       if (assignment !== undefined) return assignment
-      const word = writerWords(command).find(mentions)
+      const word = writerWords(command, line).find(mentions)
       if (word !== undefined) return word
     }
     return undefined
@@ -87,13 +94,21 @@ class Look {
       const base = first === undefined ? workspace : path.resolve(workspace, first)
       const bases = [base]
       for (const { program, words } of line.commands) {
-        if (program === "cd" || program === "pushd") bases.push(yield* this.links.walk(base, words[1] ?? ""))
+        if (program !== "cd" && program !== "pushd") continue
+        for (const hit of yield* this.hits(base, words[1] ?? "")) bases.push(yield* this.links.walk(base, hit))
       }
-      const targets = line.redirects.flatMap(({ operator, target }) => (writes(operator) ? [target] : []))
-      for (const command of line.commands) targets.push(...writerWords(command).slice(1).flatMap(ShellPath.piecesIn))
-      for (const target of new Set(targets)) {
+      const targets = new Set(line.redirects.flatMap(({ operator, target }) => (writes(operator) ? [target] : [])))
+      for (const command of line.commands) {
+        const words = writerWords(command, line).slice(1)
+        // What a glob finds is gone after `rm *`, and git runs nothing of it.
+        const isGlob = (word: string) => removers.has(Program.nameOf(command.program)) && ShellPath.isWild(word)
+        for (const word of words) if (!isGlob(word)) for (const piece of ShellPath.piecesIn(word)) targets.add(piece)
+      }
+      for (const target of targets) {
         if (target.length > longestPath) continue
-        for (const from of bases) if (yield* this.isInside(from, target)) return target
+        for (const from of bases) {
+          for (const hit of yield* this.hits(from, target)) if (yield* this.isInside(from, hit)) return target
+        }
       }
       for (const command of line.commands) {
         for (const word of moved(command)) {
@@ -104,6 +119,12 @@ class Look {
       }
       return undefined
     })
+  }
+
+  /** What the shell may put for a word; the word itself too, for a program that looks by itself. */
+  private hits(base: string, word: string): Effect.Effect<ReadonlyArray<string>> {
+    if (!ShellPath.isWild(word)) return Effect.succeed([word])
+    return Effect.map(FileGlob.expand(this.at.fileSystem, this.at.path, base, word), ({ hits }) => [word, ...hits])
   }
 
   private isInside(base: string, text: string): Effect.Effect<boolean> {
@@ -150,7 +171,7 @@ const isGit = (path: string): boolean =>
 const mentions = (text: string): boolean =>
   isGit(text) ||
   ShellPath.mentions(text, place) ||
-  ShellPath.couldHavePart(text, place.basename) ||
+  [text, ...text.split(/[\s;&|()<>"']+/)].some((part) => ShellPath.couldHavePart(part, place.basename)) ||
   // Git says where it is, and is told.
   /[$`].*--(?:absolute-)?git-(?:common-)?(?:dir|path)\b|\bGIT_(?:COMMON_)?DIR\b/s.test(text)
 
@@ -164,11 +185,19 @@ const readers: ReadonlySet<string> = new Set(
   ].flatMap((line) => line.split(" "))
 )
 
+/** What is printed for them tells them what to write, or what to run. */
+const takers = /^(?:g?xargs|parallel|(?:ba|da|z|k|a)?sh|read|mapfile|readarray|cpio|tar|rsync)$/
+
+const isTaken = ({ commands }: CommandLine): boolean =>
+  commands.some(({ fed, words }) => fed && words.some((word) => takers.test(word)))
+
 /** The words of a command that may write; what it is told to leave alone is none of them. */
-const writerWords = ({ named, program, words }: SimpleCommand): ReadonlyArray<string> =>
-  named && readers.has(program) && Program.runner(words) === undefined
+const writerWords = ({ named, program, words }: SimpleCommand, line: CommandLine): ReadonlyArray<string> =>
+  named && readers.has(program) && Program.runner(words) === undefined && !isTaken(line)
     ? []
     : words.filter((word) => !/^--?(?:exclude|ignore)[a-z-]*=/.test(word))
+
+const removers: ReadonlySet<string> = new Set("rm rmdir unlink trash".split(" "))
 
 /** They take along, or away, all that a directory holds. */
 const movers: ReadonlySet<string> = new Set("cp mv rm rsync install unlink shred trash".split(" "))

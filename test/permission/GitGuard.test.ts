@@ -165,6 +165,29 @@ describe("a question of its own", () => {
         "cp x $GIT_DIR/hooks/y",
         "for i in 1; do echo x > .git/config; done",
         "cat > .git/config <<EOF\nx\nEOF",
+        // A glob finds what leads there by another name.
+        "cp x inn*/hooks",
+        "tee */hooks",
+        "echo x > ap*/HEAD",
+        "cp x src/d*",
+        "cd inno* && cp ../x hooks",
+        // A name in codes cannot be seen.
+        "cp x $'.\\x67it/hooks'",
+        "for d in .g*; do cp x $d/hooks; done",
+        'bash -c "cd .g*; cp x hooks"',
+        // What is printed is what another program writes to.
+        "echo .git | xargs -I{} cp x {}/hooks",
+        "ls -d .g* | xargs cp x",
+        "find . -name '.g*' | xargs -I% cp x %/hooks",
+        // Git runs what these say, and from where they say.
+        "git config core.hooksPath evil",
+        "git config --local core.fsmonitor ./evil",
+        "git -c a.b=c config alias.st '!evil'",
+        "env git config set filter.x.clean evil",
+        "git -C nested/deep config --add include.path ../x",
+        "git config --unset safe.directory",
+        "git config -f x a.b c",
+        "git config --edit",
         "cat a && tee .git/x"
       ])
     )
@@ -182,6 +205,14 @@ describe("a question of its own", () => {
         "git status",
         "git commit -m 'x y'",
         "git config user.name me",
+        "git config --global user.email me@example.com",
+        "git config core.hooksPath",
+        "git config --get core.fsmonitor",
+        "git config --show-origin --list",
+        "git config -l",
+        "git config list",
+        "cat .git/HEAD | grep ref",
+        "ls src/*.ts | xargs cat",
         "git -c core.pager=cat log",
         "git clone https://example.com/a/b.git",
         "git clone git@example.com:me/my_repo.git",

@@ -1,0 +1,30 @@
+/** Settings that `git config` writes: with most of them git can be made to run something, later and unasked. */
+import type { Reading } from "./CommandLine.js"
+import * as Program from "./Program.js"
+
+/** The words write settings, other than the few by which git runs nothing and reads nothing from elsewhere. */
+export const isWritten = ({ program, start, words }: Reading): boolean => {
+  if (Program.nameOf(program) !== "git" || words[start + 1] !== "config") return false
+  const rest = words.slice(start + 2)
+  if (rest.some((word) => /^(?:--get(?:-[a-z]+)?|--list|-l)$/.test(word)) && rest.every(isReading)) return false
+  if (!rest.every(isReading)) return true
+  const operands = rest.filter((word) => !word.startsWith("-"))
+  const [first = ""] = operands
+  if (operands.length <= 1 || first === "get" || first === "list") return false
+  const key = first === "set" ? operands[1] : first
+  return !harmless.test(key ?? "")
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** An operand, or an option that only says what is read, how it is shown, or for whom it is set. */
+const isReading = (word: string): boolean =>
+  !word.startsWith("-") ||
+  /^(?:--(?:get(?:-[a-z]+)?|list|all|name-only|null|local|global|system|worktree|show-origin|show-scope|show-names|(?:no-)?includes|bool|int|path|(?:type|default|regexp|url|value)(?:=.*)?)|-[lz]+)$/s.test(
+    word
+  )
+
+const harmless =
+  /^(?:user\.(?:name|email)|init\.defaultbranch|core\.(?:autocrlf|eol|safecrlf|ignorecase|quotepath|longpaths|filemode|abbrev)|(?:color|advice|column)\..+|pull\.(?:rebase|ff)|push\.(?:default|autosetupremote)|fetch\.prune|branch\..+\.(?:remote|merge|rebase|description)|(?:merge|diff)\.(?:conflictstyle|renames|algorithm|colormoved)|rerere\.enabled)$/i
