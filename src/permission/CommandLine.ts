@@ -21,6 +21,7 @@ import * as CommandPattern from "./CommandPattern.js"
 import * as Place from "./Place.js"
 import * as Program from "./Program.js"
 import * as ProgramRun from "./ProgramRun.js"
+import * as Runner from "./Runner.js"
 import { parse, trim } from "./ShellGrammar.js"
 
 export {
@@ -185,9 +186,11 @@ export const touchesAny = (entry: Remembered, text: string, all: ReadonlyArray<R
 export const doubt = (text: string, line = parse(text)): string | undefined => {
   if (Either.isLeft(line)) return line.left.message
   const unknown = line.right.commands.find((command) => !command.named)
-  return unknown === undefined
+  if (unknown !== undefined) return `Which program ${unknown.program} is cannot be told before it runs; name it.`
+  const told = line.right.commands.find(({ dynamic, words }) => dynamic && Runner.runsUnknown(words))
+  return told === undefined
     ? undefined
-    : `Which program ${unknown.program} is cannot be told before it runs; name it.`
+    : `What ${told.program} is told to run cannot be told before it runs; write it out.`
 }
 
 /**

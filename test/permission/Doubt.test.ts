@@ -5,8 +5,19 @@ import type { PolicySource } from "../../src/permission/PolicySource.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as Kit from "../kit/gate.js"
 
+/** What they are told to run is not known before. */
+const told = [
+  'eval "$x"',
+  "env $x y",
+  "sudo -u a $x",
+  'bash -c "$x"',
+  "xargs $x",
+  "find . -exec $x {} +",
+  "nohup time $x"
+]
+
 /** They cannot be taken apart, or what they run is not known before. */
-const dark = ["if true; then rm x; fi", "$X -rf x", "r$()m -rf x", "$'rm' x", "cat <<E\nE", "r\\\nm x"]
+const dark = ["if true; then rm x; fi", "$X -rf x", "r$()m -rf x", "$'rm' x", "cat <<E\nE", "r\\\nm x", ...told]
 
 const rule: PolicySource = { guards: { deny: { patterns: ["rm -rf*"] } } }
 const listed: PolicySource = { blacklist: { arguments: ["--force"] } }
@@ -117,6 +128,20 @@ describe("a command that is too long", () => {
       assert.deepInclude(verdict, { _tag: "Denied", outcome: "invalid" })
       assert.include(JSON.stringify(verdict), "100005 bytes long")
       assert.strictEqual(kit.resolved()[0]?.method, "pre_validation")
+    })
+  )
+})
+
+describe("a program that runs others", () => {
+  it.effect("is no doubt where what it runs is written out", () =>
+    Effect.gen(function* () {
+      for (const command of ["timeout 5 npm test $x", "xargs cat $x", "find $d -exec cat {} +", "bash -c 'echo $x'"]) {
+        assert.strictEqual(
+          yield* settled(command, { ...rule, defaultPolicy: "allow" }, nothing),
+          "allowed (default)",
+          command
+        )
+      }
     })
   )
 })
