@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os"
 import { defineConfig } from "vitest/config"
 
-// One of its own: by default one core is left to an editor, and half of the time goes into loading Effect once a file.
+// By default one core is left to an editor.
 const maxForks = availableParallelism()
 
 export default defineConfig({
@@ -10,8 +10,7 @@ export default defineConfig({
     // They run from the packed package, in a project of their own: `test/package.test.ts`.
     exclude: ["test/examples/**"],
     pool: "forks",
-    // Our own modules are loaded anew for each file all the same.
-    poolOptions: { forks: { isolate: false, minForks: 1, maxForks } },
+    poolOptions: { forks: { minForks: 1, maxForks } },
     testTimeout: 30_000,
     hookTimeout: 60_000
   }

@@ -209,7 +209,7 @@ describe("a subagent", () => {
       const family = yield* Family.start({
         script: {
           main: [calls(spawn("helper"), delegate("nested")), calls(ask("subagent_1", "hurry")), { text: "heard" }],
-          helper: [{ delay: "1 hour", text: "ok" }],
+          helper: [{ delay: "4 minutes", text: "ok" }],
           nested: [work("a"), { text: "ok" }]
         },
         person: () => "y",
@@ -229,7 +229,7 @@ describe("a subagent", () => {
       yield* family.agent.cancel()
       yield* rest
       assert.strictEqual((yield* completed).length, 1)
-      yield* TestClock.adjust("1 hour")
+      yield* TestClock.adjust("4 minutes")
       yield* Fiber.join(running)
       assert.deepStrictEqual((yield* completed).slice(1), [["main/helper", undefined, 1]])
       assert.deepStrictEqual(yield* wrong(family), [])

@@ -42,7 +42,7 @@ describe.concurrent("bad input", () => {
           says: ['"telegram"', "console, auto, halt, file:DIR, webhook:URL"]
         },
         { args: ["run", "--channel", "file:", "x"], says: ["file:DIR"] },
-        { args: ["run", "--channel", "webhook:not-an-address", "x"], says: ["not-an-address"] },
+        { args: ["run", "--channel", "webhook:not-an-address", "x"], says: ["--channel webhook", "https://host/path"] },
         { args: ["run", "--channel", "halt", "--channel", "auto", "x"], says: ["halt"] },
         { args: ["run", "--yolo", "--channel", "auto", "x"], says: ["--yolo"] },
         { args: ["run", "--channel", "console"], says: ["needs a task"] },

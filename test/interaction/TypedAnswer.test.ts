@@ -156,7 +156,7 @@ describe("TypedAnswer", () => {
     (line) => !understood.has(line.trim().toLowerCase()) && !/^[^:]*(?:y|yes|approve)\s*:/i.test(line.trim())
   )
 
-  it("allows nothing for a hundred thousand lines that are no option", () => {
+  it("allows nothing for a hundred thousand lines that are no option", { timeout: 120_000 }, () => {
     const authorities: ReadonlyArray<Interaction.Interaction> = [
       approve,
       plain,

@@ -77,8 +77,8 @@ describe("an agent that never waits", () => {
         const work = yield* starting
         const [millis, end] = yield* betweenTicks(Effect.timeoutOption(Effect.either(work), "400 millis"))
         assert.isTrue(Option.isNone(end), "its time was up")
-        // On all threads, while the code is still being compiled.
-        assert.isBelow(millis, 25)
+        // On all threads, while the code is still being compiled; without a pause there is no tick at all.
+        assert.isBelow(millis, 200)
       })
     )
   }
