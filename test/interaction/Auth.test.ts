@@ -363,7 +363,11 @@ const signIn = (interactor: Interactor.Service, answer: (requestId: string) => E
     }
     assert.deepStrictEqual(
       told.flatMap((event) => (event._tag === "ToolCallEnded" ? [event.summary] : [])).sort(),
-      ["login crashed. What went wrong is in the log.", `signed in with ${canary.length} characters`, "the server refused ada"].sort()
+      [
+        "login crashed. What went wrong is in the log.",
+        `signed in with ${canary.length} characters`,
+        "the server refused ada"
+      ].sort()
     )
     const answered = told.filter((event) => event._tag === "InteractionAnswered")
     assert.strictEqual(answered.length, 3)
