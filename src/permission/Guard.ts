@@ -87,9 +87,7 @@ export const objection = (
   )
   return checks === none
     ? none
-    : Effect.catchAllCause(checks, (cause) =>
-        Effect.succeed(Option.getOrElse(Cause.failureOption(cause), () => crashed))
-      )
+    : Effect.catchAllCause(checks, (cause) => Effect.succeed(refusal(Cause.failureOption(cause))))
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -97,6 +95,10 @@ export const objection = (
 // -----------------------------------------------------------------------------------------------------------------
 
 const crashed = "a guard failed"
+
+/** A guard may also fail with what its type denies: it has refused all the same, and nothing it asks is a refusal. */
+const refusal = (failed: Option.Option<unknown>): string =>
+  Option.isSome(failed) && typeof failed.value === "string" && failed.value !== "" ? failed.value : crashed
 
 const together = (one: Ask | undefined, other: Ask): Ask =>
   one === undefined

@@ -176,12 +176,15 @@ class Gate implements Service {
 
   private validated(now: Case): Deciding {
     const { context, entry, params } = now
-    const invalid = (reason: string) =>
-      Effect.as(now.check.settle(now, { granted: false, method: "pre_validation", reason }), {
+    // A tool's own check may fail with what its type denies.
+    const invalid = (said: unknown) => {
+      const text = typeof said === "string" && said !== "" ? said : `${entry.name} refuses these arguments.`
+      return Effect.as(now.check.settle(now, { granted: false, method: "pre_validation", reason: text }), {
         _tag: "Denied",
         outcome: "invalid",
-        text: reason
+        text
       } as const)
+    }
     const tooLong = PermissionRule.tooLong(entry.shellCommand, now.call.params)
     if (tooLong !== undefined) return invalid(tooLong)
     if (entry.validate === undefined) return this.guarded(now)

@@ -8,6 +8,7 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
 import * as HaltChannel from "../../src/channel/HaltChannel.js"
+import type { ToolCallId } from "../../src/core/Id.js"
 import type { PermissionMethod } from "../../src/event/AgentEvent.js"
 import type { Approve, ApproveAnswer } from "../../src/interaction/Interaction.js"
 import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
@@ -477,6 +478,13 @@ describe("guards", () => {
     ["returns nothing at all", (() => undefined) as unknown as Guard.Guard],
     ["returns what is no effect", (() => Promise.resolve()) as unknown as Guard.Guard],
     ["yields what means nothing", () => Effect.succeed(true) as unknown as Effect.Effect<void>],
+    ["fails with nothing", () => Effect.fail(undefined) as unknown as Effect.Effect<void, string>],
+    ["fails with an empty text", () => Effect.fail("")],
+    ["fails with what is no text", () => Effect.fail({ why: 1 }) as unknown as Effect.Effect<void, string>],
+    [
+      "fails with a question",
+      () => Effect.fail(Guard.ask({ reason: "why" })) as unknown as Effect.Effect<void, string>
+    ],
     ["yields null", () => Effect.succeed(null) as unknown as Effect.Effect<void>],
     [
       "looks like a question",
@@ -490,6 +498,26 @@ describe("guards", () => {
         const verdict = yield* kit.check("deploy", { n: 1 })
         assert.strictEqual(verdict._tag === "Denied" && verdict.text, "Permission denied: a guard failed")
         assert.strictEqual(kit.resolved().length, 1)
+      })
+    )
+  }
+})
+
+describe("a tool's own check", () => {
+  for (const said of [undefined, "", { why: 1 }]) {
+    it.effect(`that fails with ${JSON.stringify(said)} refuses the call, and that is told once`, () =>
+      Effect.gen(function* () {
+        const kit = yield* Kit.make({ policy: { defaultPolicy: "allow" } })
+        const entry = { ...kit.entryOf("deploy"), validate: () => Effect.fail(said as string) }
+        const call = { id: "call_1" as ToolCallId, name: "deploy", params: { n: 1 } }
+        const verdict = yield* kit.gate
+          .check({ call, entry, params: { n: 1 } })
+          .pipe(Interactor.withInteractor(kit.person.interactor))
+        assert.deepInclude(verdict, { _tag: "Denied", outcome: "invalid", text: "deploy refuses these arguments." })
+        assert.deepStrictEqual(
+          kit.resolved().map(({ method, reason }) => [method, reason]),
+          [["pre_validation", "deploy refuses these arguments."]]
+        )
       })
     )
   }
