@@ -2,6 +2,7 @@
 import type { PlatformError } from "@effect/platform/Error"
 import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Effect from "effect/Effect"
+import * as OpenedFile from "./OpenedFile.js"
 
 export interface Line {
   /** 1-based. */
@@ -17,7 +18,8 @@ export type Outcome = "end" | "stopped" | "binary"
 
 /**
  * Gives each line to `onLine` until that returns false. `goOn` is asked before every piece of 64 KiB. A file is binary when
- * its first piece holds a zero byte; bytes that are no UTF-8 become U+FFFD; a byte order mark is left out.
+ * its first piece holds a zero byte; bytes that are no UTF-8 become U+FFFD; a byte order mark is left out. `path` is absolute
+ * and has no link in it.
  */
 export const forEachLine = (
   fileSystem: FileSystem.FileSystem,
@@ -31,7 +33,7 @@ export const forEachLine = (
 ): Effect.Effect<Outcome, PlatformError> =>
   Effect.scoped(
     Effect.gen(function* () {
-      const file = yield* fileSystem.open(path, { flag: "r" })
+      const { file } = yield* OpenedFile.open(fileSystem, path)
       const buffer = new Uint8Array(pieceSize)
       const decoder = new TextDecoder("utf-8")
       const lines = splitter(options.maxLength, options.onLine)

@@ -11,6 +11,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { IdGenerator } from "../core/Id.js"
 import * as LineReader from "./LineReader.js"
+import * as OpenedFile from "./OpenedFile.js"
 import { isNotFound, sentence, WorkspaceRoot, type Service, type Target } from "./WorkspaceRoot.js"
 
 /** What a call would do to a file. */
@@ -164,8 +165,11 @@ const textOf = (workspace: Service, target: Target, info: FileSystem.File.Info):
     if (Number(info.size) > maxText) {
       return yield* Effect.fail(`${target.shown} is too large to be edited as text (${info.size} bytes).`)
     }
-    const bytes = yield* Effect.mapError(workspace.fileSystem.readFile(target.absolute), (error) =>
-      sentence(error, target.shown)
+    const { fileSystem } = workspace
+    const opened = OpenedFile.open(fileSystem, target.absolute)
+    const bytes = yield* Effect.mapError(
+      Effect.scoped(Effect.flatMap(opened, ({ handle }) => fileSystem.readFile(handle))),
+      (error) => sentence(error, target.shown)
     )
     if (bytes.subarray(0, 65_536).includes(0)) return yield* Effect.fail(`${target.shown} is a binary file.`)
     return yield* Effect.try({

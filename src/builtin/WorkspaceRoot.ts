@@ -124,10 +124,12 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
         onFailure: (error) => (isNotFound(error) ? Effect.succeedNone : Effect.fail(sentence(error, text)))
       })
 
+    const reachable = (text: string) => Effect.orElseSucceed(fileSystem.realPath(text), () => text)
+
     const locateFile = (text: string): Effect.Effect<Target, string> =>
       Effect.gen(function* () {
         const target = readable.has(text)
-          ? { absolute: text, shown: text, info: yield* stat(text, text) }
+          ? { absolute: yield* reachable(text), shown: text, info: yield* stat(text, text) }
           : yield* locate(text)
         if (Option.isNone(target.info)) return yield* Effect.fail(`${text} does not exist.`)
         const type = target.info.value.type

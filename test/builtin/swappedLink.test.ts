@@ -79,3 +79,51 @@ describe("a directory that becomes a link while a file in it is written", () => 
     )
   }
 })
+
+describe("a directory that becomes a link while a file in it is read", () => {
+  const calls = [
+    ["read_file", { path: "dir/there.txt" }],
+    ["search_files", { pattern: ".", path: "dir/there.txt" }],
+    ["search_files", { pattern: "." }],
+    ["edit_file", { path: "dir/there.txt", old_text: "old", new_text: "new" }]
+  ] as const
+  for (const [tool, params] of calls) {
+    it.scopedLive(
+      `never shows ${tool} of ${JSON.stringify(params)} what is outside of the workspace, whenever that happens`,
+      () =>
+        Effect.gen(function* () {
+          let finished = false
+          for (let at = 0; !finished && at < 200; at++) {
+            const place = { root: "", outside: "" }
+            const attacker = new Attacker(at)
+            yield* inWorkspace(
+              ({ call, outside, root }) =>
+                Effect.gen(function* () {
+                  Object.assign(place, { root, outside })
+                  fs.mkdirSync(`${root}/dir`)
+                  fs.writeFileSync(`${root}/dir/there.txt`, "old")
+                  fs.writeFileSync(`${outside}/there.txt`, "old, and a key")
+                  attacker.armed = true
+                  const result = yield* Effect.exit(call(tool, params))
+                  attacker.armed = false
+                  const changed = fs
+                    .readdirSync(root, { recursive: true, encoding: "utf8" })
+                    .map((name) => `${root}/${name}`)
+                    .filter((name) => !name.startsWith(`${root}/dir`) && fs.statSync(name).isFile())
+                    .map((name) => fs.readFileSync(name, "utf8"))
+                  assert.notInclude(JSON.stringify([result, changed]), "and a key", `call ${at}`)
+                  finished = attacker.calls <= at
+                }),
+              {},
+              attacker.layer(
+                () => place.root,
+                () => place.outside
+              )
+            )()
+          }
+          assert.isTrue(finished)
+        }),
+      60_000
+    )
+  }
+})
