@@ -9,6 +9,7 @@
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type * as WorkspaceRoot from "./WorkspaceRoot.js"
 
 export type Environment = Readonly<Record<string, string>>
 
@@ -70,6 +71,30 @@ export const make = ({ added = {}, passed = [], withheld = [] }: Options): Effec
     return withGit({ ...found, ...plain, ...added })
   })
 
+/**
+ * The same environment, with a `PATH` that does not lead into the workspace: what a clone brings as `ls`, or `npx` put before
+ * everything else, is not the `ls` that was allowed. Nor does it lead to where a command happens to run. In a workspace that
+ * holds the home those places are the person's own, and come last.
+ */
+export const outside = (
+  environment: Environment,
+  { fileSystem, path, root }: Pick<WorkspaceRoot.Service, "fileSystem" | "path" | "root">
+): Effect.Effect<Environment> =>
+  Effect.gen(function* () {
+    const { HOME: home, PATH: before } = environment
+    if (before === undefined) return environment
+    const real = (place: string) => Effect.orElseSucceed(fileSystem.realPath(place), () => path.resolve(place))
+    const isInside = (place: string) => place === root || place.startsWith(root.endsWith("/") ? root : `${root}/`)
+    const [within, beyond] = yield* Effect.partition(
+      before.split(":").filter((place) => path.isAbsolute(place)),
+      (place) => Effect.flatMap(real(place), (found) => (isInside(found) ? Effect.fail(place) : Effect.succeed(place)))
+    )
+    const isHome = home !== undefined && isInside(yield* real(home))
+    const places = [...beyond, ...(isHome ? within : [])]
+    // An empty one would be where the command runs.
+    return { ...environment, PATH: places.length === 0 ? systemPath : places.join(":") }
+  })
+
 /** The same environment for one call: its processes carry `token`, and those of a call around it. */
 export const ofCall = (environment: Environment, token: string): Environment => ({
   ...environment,
@@ -85,6 +110,8 @@ export const belongsTo = (environ: string, token: string): boolean =>
 // -----------------------------------------------------------------------------------------------------------------
 
 const collector = /^OTEL_/i
+
+const systemPath = "/usr/local/bin:/usr/bin:/bin"
 
 /** A proxy's address with a password in it, and the like. */
 const holdsCredentials = (value: string): boolean => /:\/\/[^/\s]*@/.test(value)

@@ -110,18 +110,14 @@ export const run = (
     })
   let known: CommandEnvironment.Environment | undefined
   // Once, and not before a command wants it.
-  const environment = Effect.suspend(() =>
-    known === undefined
-      ? Effect.map(
-          CommandEnvironment.make({
-            added: options.environment,
-            passed: options.passedVariables,
-            withheld: options.withheldVariables
-          }),
-          (made) => (known = made)
-        )
-      : Effect.succeed(known)
-  )
+  const environment = Effect.gen(function* () {
+    if (known !== undefined) return known
+    const { environment: added, passedVariables: passed, withheldVariables: withheld } = options
+    return (known = yield* CommandEnvironment.outside(
+      yield* CommandEnvironment.make({ added, passed, withheld }),
+      yield* WorkspaceRoot
+    ))
+  })
   return (params: Params): Effect.Effect<Result, string, WorkspaceRoot> =>
     Effect.scoped(
       Effect.gen(function* () {

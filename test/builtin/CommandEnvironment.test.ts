@@ -1,4 +1,6 @@
+import * as Path from "@effect/platform/Path"
 import { assert, describe, it } from "@effect/vitest"
+import * as NodePath from "@effect/platform-node/NodePath"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as fc from "effect/FastCheck"
@@ -107,6 +109,47 @@ describe("the environment of a command", () => {
         assert.include(yield* call("run_command", { command: "ls" }), "evil.sh")
         assert.notInclude(yield* call("run_command", { command: "ls" }), "ran")
       })
+    )
+  )
+
+  it.scopedLive(
+    "looks for programs beside the workspace, wherever its PATH leads",
+    inWorkspace(({ fileSystem, outside, root }) =>
+      Effect.gen(function* () {
+        yield* fileSystem.makeDirectory(`${root}/bin`)
+        yield* fileSystem.symlink(`${root}/bin`, `${outside}/linked`)
+        const place = { fileSystem, path: yield* Path.Path, root }
+        const pathOf = (PATH: string, home = outside) =>
+          Effect.map(CommandEnvironment.outside({ PATH, HOME: home }, place), ({ PATH: made }) => made)
+        const ways = [
+          `${root}/bin`,
+          ".",
+          "",
+          "bin",
+          `${outside}/linked`,
+          root,
+          `${root}/../ws/bin`,
+          `${root}/not-there`
+        ]
+        for (const way of ways) assert.strictEqual(yield* pathOf(`${way}:/usr/bin:${way}`), "/usr/bin", way)
+        assert.strictEqual(yield* pathOf(ways.join(":")), "/usr/local/bin:/usr/bin:/bin")
+        assert.strictEqual(yield* pathOf(`${root}-other/bin:/bin`), `${root}-other/bin:/bin`)
+        // A home that is worked in: its programs are the person's own.
+        assert.strictEqual(yield* pathOf(`${root}/bin:/bin`, root), `/bin:${root}/bin`)
+      }).pipe(Effect.provide(NodePath.layer))
+    )
+  )
+
+  it.scopedLive(
+    "runs the system's programs, not those that the workspace brings under their names",
+    inWorkspace(
+      ({ fileSystem, put, root, run }) =>
+        Effect.gen(function* () {
+          yield* put("bin/ls", "#!/bin/sh\necho brought\n")
+          yield* fileSystem.chmod(`${root}/bin/ls`, 0o755)
+          assert.notInclude((yield* run({ command: "ls" })).output, "brought")
+        }),
+      ({ root }) => ({ environment: { PATH: `${root}/bin:/usr/bin:/bin` } })
     )
   )
 })
