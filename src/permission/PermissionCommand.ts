@@ -167,7 +167,10 @@ const check = (
 
 const paramsOf = (entry: ToolRegistry.Entry, text: string): Either.Either<unknown, string> => {
   if (text === "") return Either.right({})
-  if (entry.shellCommand !== undefined && !text.startsWith("{")) return Either.right({ [entry.shellCommand]: text })
+  // A group of commands begins with a brace and a blank; no object does that is not JSON.
+  if (entry.shellCommand !== undefined && (!text.startsWith("{") || /^\{\s+[^"\s}]/.test(text))) {
+    return Either.right({ [entry.shellCommand]: text })
+  }
   return Either.mapLeft(ForeignJson.parse(text), ({ detail, message }) =>
     detail === undefined
       ? `Those arguments cannot be read: what was typed ${message}.`

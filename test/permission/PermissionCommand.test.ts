@@ -59,6 +59,8 @@ describe("permissions", () => {
         ["check shell git status; ls", "ask (default): the default is ask"],
         ["check shell   rm -rf / ", "deny (guard): rm -rf *"],
         ["check shell sudo ls", "deny (blacklist): sudo *"],
+        ["check shell { git status; }", "ask (default): the default is ask"],
+        ["check shell { rm -rf /; }", "deny (guard): rm -rf *"],
         ['check shell {"command": "git log"}', "allow (session_whitelist): git *"],
         ["check note", "allow (auto_approved): the tool asks nobody"],
         ['check write {"path": "a", "content": "b"}', "ask (default): the default is ask"]
