@@ -86,6 +86,8 @@ export const maxLine = 1_048_576
 
 /** Parses one line; a left says what is wrong with it, and quotes no more of it than a little. */
 export const parse = (line: string): Either.Either<JsonCommand, string> => {
+  // Seen at once, because there may be very many of them, and a parser's error is dear.
+  if (!isObject.test(line)) return Either.left("it is no JSON object.")
   const json = ForeignJson.parse(line, { size: maxLine })
   if (Either.isLeft(json)) return Either.left(`it ${json.left.message}.`)
   const tag = Predicate.isRecord(json.right) ? json.right._tag : undefined
@@ -98,6 +100,8 @@ export const parse = (line: string): Either.Either<JsonCommand, string> => {
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const isObject = /^\s*\{/
 
 const isTag = (tag: string): tag is JsonCommand["_tag"] => Object.hasOwn(decoders, tag)
 

@@ -103,12 +103,9 @@ const converse = (
     const attached = yield* Scope.make()
     yield* Scope.extend(agent.broker.attach(channel.interactor), attached)
     yield* Effect.forkScoped(Stream.runForEach(channel.stream, writeDialog))
-    let number = 0
     yield* lines.pipe(
-      Stream.takeUntilEffect((line) => {
-        number++
-        return line.trim() === "" ? Effect.succeed(false) : obey(agent, channel, line, number)
-      }),
+      Stream.chunks,
+      Stream.takeUntilEffect(hearing(agent, channel)),
       Stream.runDrain,
       // Whoever does not read our lines any more will not answer either, though its own end is still open.
       Effect.raceFirst(Output.gone("stdout"))
@@ -129,25 +126,68 @@ const writeDialog = (dialog: QueueChannel.Dialog): Effect.Effect<void> =>
     })
   )
 
-/** Carries out one command. True: the peer wants an end. */
+/**
+ * Carries out the commands of some lines at a time, those of later ones after them. True: the peer wants an end.
+ *
+ * No line is heard before what an earlier one was told has been taken: by standard output, or as an event. So a peer that
+ * does not read is not listened to. What is told of answers that were given in vain is written together.
+ */
+const hearing = (agent: Agent.Agent, channel: QueueChannel.Service) => {
+  let number = 0
+  let rejected: Array<unknown> = []
+  const told = Effect.suspend(() => {
+    if (rejected.length === 0) return Effect.void
+    const written = Output.writeJsonLines("stdout", rejected)
+    rejected = []
+    return written
+  })
+  const reject = (requestId: string, reason: string) => {
+    rejected.push({ _tag: "AnswerRejected", requestId: ForeignJson.echo(requestId), reason })
+    return rejected.length < mostTogether ? Effect.void : told
+  }
+  return (lines: Iterable<string>): Effect.Effect<boolean> =>
+    Effect.gen(function* () {
+      for (const line of lines) {
+        number++
+        if (line.trim() === "") continue
+        const parsed = JsonCommand.parse(line)
+        if (Either.isLeft(parsed)) {
+          yield* agent.report(`Line ${number} of the input is no command and was skipped: ${parsed.left}`)
+          continue
+        }
+        const command = parsed.right
+        if (command._tag === "Answer") {
+          const { requestId, answer, by } = command
+          const given =
+            typeof answer === "string"
+              ? channel.answerText(requestId, answer, by)
+              : channel.answer(requestId, answer, by)
+          yield* Effect.catchAll(given, ({ message }) => reject(requestId, message))
+          continue
+        }
+        yield* told
+        if (yield* obey(agent, command, number)) return true
+      }
+      yield* told
+      return false
+    })
+}
+
+/** How many rejections are written at once. */
+const mostTogether = 64
+
+/** Carries out one command that is no answer. True: the peer wants an end. */
 const obey = (
   agent: Agent.Agent,
-  channel: QueueChannel.Service,
-  line: string,
+  command: Exclude<JsonCommand.JsonCommand, typeof JsonCommand.Answer.Type>,
   number: number
 ): Effect.Effect<boolean> =>
   Effect.gen(function* () {
-    const parsed = JsonCommand.parse(line)
-    if (Either.isLeft(parsed)) {
-      yield* complain(agent, `Line ${number} of the input is no command and was skipped: ${parsed.left}`)
-      return false
-    }
-    const command = parsed.right
-    const complainOf = (effect: Effect.Effect<unknown, { readonly message: string }>) =>
-      Effect.catchAll(effect, ({ message }) => complain(agent, `Line ${number}: ${message}`))
+    const complain = (effect: Effect.Effect<unknown, { readonly message: string }>) =>
+      Effect.catchAll(effect, ({ message }) => agent.report(`Line ${number}: ${message}`))
     switch (command._tag) {
       case "Send":
-        yield* complainOf(
+        yield* complain(
           Effect.flatMap(send(agent, command), (taken) =>
             taken === undefined
               ? Effect.void
@@ -155,26 +195,13 @@ const obey = (
           )
         )
         return false
-      case "Answer": {
-        const { requestId, answer, by } = command
-        const given =
-          typeof answer === "string" ? channel.answerText(requestId, answer, by) : channel.answer(requestId, answer, by)
-        yield* Effect.catchAll(given, (error) =>
-          Output.writeJson("stdout", {
-            _tag: "AnswerRejected",
-            requestId: ForeignJson.echo(requestId),
-            reason: error.message
-          })
-        )
-        return false
-      }
       case "Interrupt":
-        yield* complainOf(agent.interrupt({ target: command.target, toolCallId: command.toolCallId }))
+        yield* complain(agent.interrupt({ target: command.target, toolCallId: command.toolCallId }))
         return false
       case "Permissions": {
         const outcome = yield* agent.permissions(command.command)
         yield* Either.match(outcome, {
-          onLeft: (reason) => complain(agent, `Line ${number}: ${reason}`),
+          onLeft: (reason) => agent.report(`Line ${number}: ${reason}`),
           onRight: ({ lines }) => Output.writeJson("stdout", { _tag: "Permissions", lines })
         })
         return false
@@ -216,5 +243,3 @@ const send = (agent: Agent.Agent, { id, target, text, when }: typeof JsonCommand
     })
   )
 }
-
-const complain = (agent: Agent.Agent, message: string): Effect.Effect<void> => agent.report(message)

@@ -86,7 +86,7 @@ export interface Agent {
   readonly broker: InteractionBroker.Service
   /** Runs a `permissions` command line, such as `allow git *`. What it changes is kept once this returns. */
   readonly permissions: (line: string) => Effect.Effect<Either.Either<PermissionCommand.Outcome, string>>
-  /** Tells whoever listens that something went wrong around the agent. */
+  /** Tells whoever listens that something went wrong around the agent. Waits where the agent would for its executor. */
   readonly report: (message: string) => Effect.Effect<void>
   readonly history: History.History
   /** Tokens and costs of the whole tree. */

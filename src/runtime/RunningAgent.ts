@@ -192,9 +192,10 @@ export class RunningAgent implements Agent {
   }
 
   report(message: string): Effect.Effect<void> {
-    return Effect.suspend(() =>
-      this.publish({ _tag: "AgentError", message: this.parts.tree.shared.redactor.text(message) })
-    )
+    return Effect.suspend(() => {
+      const { bus, redactor } = this.parts.tree.shared
+      return Effect.zipRight(this.publish({ _tag: "AgentError", message: redactor.text(message) }), bus.awaitRoom)
+    })
   }
 
   get shutdown(): Effect.Effect<void> {
