@@ -32,10 +32,12 @@ type Answering<A> = Effect.Effect<A, PlatformError.PlatformError, Platform>
 /** Shows requests as they come, until the person presses Ctrl-C or Ctrl-D; yields the exit code. */
 export const attend = (options: {
   readonly directory: string
+  /** Names the person in events and in the audit. */
+  readonly by: string
   readonly screen: ConsoleScreen.Service
 }): Answering<number> =>
   Effect.gen(function* () {
-    const { directory, screen } = options
+    const { by, directory, screen } = options
     // Closing a dialog means this program, and leaves the request to others; a typed word means the request.
     let leaving = false
     const watched: ConsoleScreen.Service = {
@@ -64,11 +66,11 @@ export const attend = (options: {
         if (Either.isRight(asked)) {
           if (Option.isNone(asked.right)) return
           const encoded = Interaction.encodeAnswer(interaction, asked.right.value.answer)
-          if (!(yield* respond(directory, requestId, encoded))) yield* screen.printLine(tooLate)
+          if (!(yield* respond(directory, requestId, encoded, by))) yield* screen.printLine(tooLate)
         } else if (asked.left._tag === "SystemError" || asked.left._tag === "BadArgument") {
           return yield* asked.left
         } else if (TypedAnswer.isCancel(interaction, cancelWord)) {
-          yield* respond(directory, requestId, cancelWord)
+          yield* respond(directory, requestId, cancelWord, by)
         } else {
           passed.add(requestId)
         }
@@ -98,22 +100,50 @@ export const attend = (options: {
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Spends one line on each request, oldest first, waiting for either, until there are no more lines. A line that is not
- * understood, or comes too late, is spent as well: it must not answer another request. Yields 1 when there was one.
+ * Spends lines on each request, oldest first, waiting for either, until there are no more lines. A line that is not
+ * understood is asked for again, a few times: then the request is left to others, and the next has the next line. One that
+ * comes too late is spent. Yields 1 when a request got lines and no answer.
  */
 export const read = (options: {
   readonly directory: string
+  /** Names the person in events and in the audit. */
+  readonly by: string
   readonly lines: Stream.Stream<string>
   readonly print: (text: string) => Effect.Effect<void>
 }): Answering<number> =>
   Effect.gen(function* () {
-    const { directory, print } = options
+    const { by, directory, print } = options
     const say = (line: string) => print(`${line}\n`)
     // Written by the stream, read here, ended with the stream; the stream waits while 16 lines are unread.
     const lines = yield* Mailbox.fromStream(options.lines)
     const passed = new Set<string>()
     const answered = new Set<string>()
     let failed = false
+
+    /** Whether a line, one of the next few, became an answer; nothing when there was no line at all. */
+    const answer = ({ interaction, requestId }: InteractionRequest, label: string) =>
+      Effect.gen(function* () {
+        for (let garbled = 0; ; garbled++) {
+          const line = yield* Effect.option(lines.take)
+          if (Option.isNone(line)) {
+            yield* say("")
+            return garbled === 0 ? undefined : false
+          }
+          yield* say(line.value)
+          const understood = meant(interaction, line.value)
+          if (Either.isRight(understood)) {
+            const there = yield* respond(directory, requestId, understood.right, by)
+            if (!there) yield* say(tooLate)
+            return there
+          }
+          yield* say(`Not understood: ${understood.left}`)
+          if (garbled + 1 === ConsoleChannel.patience) {
+            yield* say("No answer was understood. The request stays open.")
+            return false
+          }
+          yield* print(label)
+        }
+      })
     for (;;) {
       const next = yield* Effect.raceFirst(
         Effect.asSome(nextRequest(directory, passed, say)),
@@ -122,23 +152,12 @@ export const read = (options: {
       if (Option.isNone(next)) break
       const request = next.value
       passed.add(request.requestId)
-      yield* print(yield* shown(request))
-      const line = yield* Effect.option(lines.take)
-      if (Option.isNone(line)) {
-        yield* say("")
-        break
-      }
-      yield* say(line.value)
-      const problem = yield* Either.match(meant(request.interaction, line.value), {
-        onLeft: (reason) => Effect.succeed(`Not understood: ${reason} The request stays open.`),
-        onRight: (answer) =>
-          Effect.map(respond(directory, request.requestId, answer), (there) => (there ? undefined : tooLate))
-      })
-      if (problem === undefined) answered.add(request.requestId)
-      else {
-        failed = true
-        yield* say(problem)
-      }
+      const { label, lines: dialog } = PlainDialog.render(request, yield* Clock.currentTimeMillis)
+      yield* print([...dialog, label].join("\n"))
+      const done = yield* answer(request, label)
+      if (done === undefined) break
+      if (done) answered.add(request.requestId)
+      else failed = true
     }
     // Whoever asked takes an answer away in its own time.
     const open = (yield* unanswered(directory)).filter(({ requestId }) => !answered.has(requestId)).length
@@ -196,8 +215,8 @@ const gone = (directory: string, requestId: string): Answering<void> =>
   )
 
 /** False when the request is not there any more. */
-const respond = (directory: string, requestId: string, answer: unknown): Answering<boolean> =>
-  Effect.as(FileExchange.respond(directory, requestId, answer), true).pipe(
+const respond = (directory: string, requestId: string, answer: unknown, by: string): Answering<boolean> =>
+  Effect.as(FileExchange.respond(directory, requestId, answer, by), true).pipe(
     Effect.catchTag("UnknownRequest", () => Effect.succeed(false))
   )
 
@@ -212,10 +231,3 @@ const meant = (interaction: Interaction.Interaction, line: string): Either.Eithe
   TypedAnswer.isCancel(interaction, line)
     ? Either.right(cancelWord)
     : Either.map(PlainDialog.parse(interaction, line), ({ input }) => input)
-
-/** The dialog as on plain lines, up to where the answer is typed. */
-const shown = (request: InteractionRequest): Effect.Effect<string> =>
-  Effect.map(Clock.currentTimeMillis, (now) => {
-    const { label, lines } = PlainDialog.render(request, now)
-    return [...lines, label].join("\n")
-  })

@@ -27,6 +27,8 @@ export interface Options {
   readonly requestId: string | undefined
   /** As typed. Absent: the request is shown. */
   readonly answer: string | undefined
+  /** The person who answers, as audits and events name them. */
+  readonly by: string
   /** What is shown is JSON, a request a line. */
   readonly json: boolean
   /** The command that goes on with the session. */
@@ -34,9 +36,6 @@ export interface Options {
   /** The command that answers. */
   readonly howTo: string
 }
-
-/** Who answers, as audits and events name it. */
-export const by = "command line"
 
 /** Shows what is open, or keeps an answer. */
 export const run = (
@@ -51,7 +50,7 @@ export const run = (
   | StoreError.StoreUnwritable
 > =>
   Effect.gen(function* () {
-    const { answer, requestId, session, store } = options
+    const { answer, by, requestId, session, store } = options
     const loaded = yield* store.load(session.rootSessionId)
     const open = Restored.openRequests(Restored.fold(loaded.entries), loaded.answers)
     if (requestId === undefined) return yield* show(options, open)

@@ -17,6 +17,8 @@ import * as InteractionRequest from "../../src/interaction/InteractionRequest.js
 import * as InteractionSample from "../kit/InteractionSample.js"
 
 const { samples } = InteractionSample
+/** The person who answers. */
+const by = "ada"
 /** A form of one question: what one line can answer. */
 const form = samples.Clarify.interaction
 
@@ -45,10 +47,17 @@ const setup = Effect.gen(function* () {
       yield* Effect.repeat(Effect.zipRight(Effect.yieldNow(), fs.exists(exchange.files(request.requestId).request)), {
         until: (there) => there
       })
-      return { asking, request, answer: Effect.map(Fiber.join(asking), ({ answer }) => answer) }
+      return {
+        asking,
+        request,
+        answer: Effect.map(Fiber.join(asking), (answered) => {
+          assert.strictEqual(answered.by, by)
+          return answered.answer
+        })
+      }
     })
   const read = (lines: ReadonlyArray<string>) =>
-    AnswerExecutor.read({ directory, lines: Stream.fromIterable(lines), print })
+    AnswerExecutor.read({ directory, by, lines: Stream.fromIterable(lines), print })
   return { fs, directory, exchange, interactor, ask, read, print, printed: () => printed }
 })
 
@@ -102,16 +111,39 @@ describe("answering a file channel with lines", () => {
     }).pipe(Effect.provide(NodeContext.layer))
   )
 
-  it.scopedLive("never lets a line that was not understood, or the one after it, answer another request", () =>
+  it.scopedLive("asks again for what was not understood, and lets no line of it answer another request", () =>
+    Effect.gen(function* () {
+      const { ask, read, printed } = yield* setup
+      const first = yield* ask(samples.Approve.interaction)
+      const second = yield* ask(samples.Approve.interaction)
+      assert.strictEqual(yield* read(["sure", "", "n", "y"]), ExitCode.completed)
+      assert.deepStrictEqual(yield* first.answer, { decision: "deny", scope: "once" })
+      assert.deepStrictEqual(yield* second.answer, { decision: "allow", scope: "once" })
+      assert.include(printed(), "answer> sure\nNot understood: Please type one of y, n,")
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("leaves a request to others after three lines that were not understood", () =>
     Effect.gen(function* () {
       const { ask, read, printed, fs, exchange } = yield* setup
       const first = yield* ask(samples.Approve.interaction)
       const second = yield* ask(samples.Approve.interaction)
-      assert.strictEqual(yield* read(["sure", "n"]), ExitCode.failed)
+      assert.strictEqual(yield* read(["sure", "of course", "ok", "n"]), ExitCode.failed)
       assert.deepStrictEqual(yield* second.answer, { decision: "deny", scope: "once" })
       assert.strictEqual(first.asking.unsafePoll(), null)
       assert.isFalse(yield* fs.exists(exchange.files(first.request.requestId).response))
-      assert.include(printed(), "Not understood: Please type one of y, n,")
+      assert.strictEqual(printed().split("Not understood").length, 4)
+      assert.include(printed(), "No answer was understood. The request stays open.\n")
+      assert.match(printed(), /1 request is still open\.\n$/)
+    }).pipe(Effect.provide(NodeContext.layer))
+  )
+
+  it.scopedLive("has not answered when its lines end in the middle of it", () =>
+    Effect.gen(function* () {
+      const { ask, read, printed } = yield* setup
+      const { asking } = yield* ask(samples.Approve.interaction)
+      assert.strictEqual(yield* read(["sure"]), ExitCode.failed)
+      assert.strictEqual(asking.unsafePoll(), null)
       assert.match(printed(), /1 request is still open\.\n$/)
     }).pipe(Effect.provide(NodeContext.layer))
   )
@@ -144,7 +176,8 @@ describe("answering a file channel with lines", () => {
       const half = yield* ask(samples.Approve.interaction)
       const foreign = yield* ask(samples.Approve.interaction)
       const wanted = '{"decision": "edit", "editedArguments": {"cwd": "/"}}'
-      assert.strictEqual(yield* read(['{"decision": "allow"', wanted]), ExitCode.failed)
+      const halfs = ['{"decision": "allow"', '{"decision": "allow"', '{"decision": "allow"']
+      assert.strictEqual(yield* read([...halfs, wanted]), ExitCode.failed)
       assert.deepStrictEqual([half.asking.unsafePoll(), foreign.asking.unsafePoll()], [null, null])
       assert.include(printed(), "Not understood: that is not JSON.")
       assert.include(printed(), "cannot be edited: cwd")
@@ -171,6 +204,7 @@ describe("answering a file channel with lines", () => {
       const reading = yield* Effect.fork(
         AnswerExecutor.read({
           directory,
+          by,
           lines: Stream.fromEffect(Deferred.await(line)),
           print: (text) => Effect.zipRight(print(text), Deferred.succeed(prompted, undefined))
         })
@@ -253,7 +287,7 @@ describe("answering a file channel at a terminal", () => {
     Effect.gen(function* () {
       const { directory, ask } = yield* setup
       const person = yield* makeScreen
-      const attending = yield* Effect.fork(AnswerExecutor.attend({ directory, screen: person.screen }))
+      const attending = yield* Effect.fork(AnswerExecutor.attend({ directory, by, screen: person.screen }))
       const approve = yield* ask(samples.Approve.interaction)
       assert.match(yield* person.dialog, /^Allow run_command\?\n/)
       yield* person.type("sure")
@@ -278,7 +312,7 @@ describe("answering a file channel at a terminal", () => {
     Effect.gen(function* () {
       const { directory, ask, fs, exchange } = yield* setup
       const person = yield* makeScreen
-      const attending = yield* Effect.fork(AnswerExecutor.attend({ directory, screen: person.screen }))
+      const attending = yield* Effect.fork(AnswerExecutor.attend({ directory, by, screen: person.screen }))
       const first = yield* ask(samples.Confirm.interaction)
       yield* person.dialog
       yield* person.type("cancel")
@@ -296,11 +330,11 @@ describe("answering a file channel at a terminal", () => {
     Effect.gen(function* () {
       const { directory, ask } = yield* setup
       const person = yield* makeScreen
-      yield* Effect.forkScoped(AnswerExecutor.attend({ directory, screen: person.screen }))
+      yield* Effect.forkScoped(AnswerExecutor.attend({ directory, by, screen: person.screen }))
       const first = yield* ask(samples.Confirm.interaction)
       yield* person.dialog
       const second = yield* ask(samples.Ask.interaction)
-      yield* FileExchange.respond(directory, first.request.requestId, true)
+      yield* FileExchange.respond(directory, first.request.requestId, true, by)
       assert.strictEqual(yield* first.answer, true)
       assert.match(yield* person.dialog, /^A question\nName\?/)
       assert.deepStrictEqual(person.closed, ["Yes or no?"])
@@ -317,7 +351,7 @@ describe("answering a file channel at a terminal", () => {
       const { rejected } = exchange.files(request.requestId)
       yield* Effect.repeat(Effect.zipRight(Effect.yieldNow(), fs.exists(rejected)), { until: (there) => there })
       const person = yield* makeScreen
-      yield* Effect.forkScoped(AnswerExecutor.attend({ directory, screen: person.screen }))
+      yield* Effect.forkScoped(AnswerExecutor.attend({ directory, by, screen: person.screen }))
       yield* person.dialog
       assert.match(person.printed.at(-1) ?? "", /^This is not an answer to req_/)
       yield* person.type("y")

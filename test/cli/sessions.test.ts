@@ -18,6 +18,10 @@ import type * as SessionStore from "../../src/session/SessionStore.js"
 import type { Draft } from "../../src/session/JournalEntry.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
 import * as JournalSample from "../kit/JournalSample.js"
+import { userInfo } from "node:os"
+
+/** Whoever runs the tests. */
+const user = userInfo().username
 
 afterEach(() => {
   vi.restoreAllMocks()
@@ -370,7 +374,7 @@ describe("assent sessions answer", () => {
       assert.deepStrictEqual(
         lines.map(({ _tag, answeredBy, request }) => [_tag, request.requestId, request.interaction._tag, answeredBy]),
         [
-          ["InteractionRequest", "req_1", "Select", "command line"],
+          ["InteractionRequest", "req_1", "Select", user],
           ["InteractionRequest", "req_2", "Ask", undefined]
         ]
       )
@@ -390,16 +394,16 @@ describe("assent sessions answer", () => {
       })
       const second = yield* sessions(at, ["answer", root, "req_1", "b"])
       assert.notInclude(second.stderr, "more wait")
-      assert.include(String((yield* sessions(at, ["answer", root, "req_1", "a"])).code), "command line has answered it")
+      assert.include(String((yield* sessions(at, ["answer", root, "req_1", "a"])).code), `${user} has answered it`)
       assert.deepStrictEqual(
         (yield* stored(at.file)).map(({ answer, by, requestId }) => [requestId, answer, by]).sort(),
         [
-          ["req_1", 1, "command line"],
-          ["req_2", "the left one", "command line"]
+          ["req_1", 1, user],
+          ["req_2", "the left one", user]
         ]
       )
       const shown = yield* sessions(at, ["answer", root])
-      assert.include(shown.stdout, "req_1  (answered by command line; counts when the session goes on)")
+      assert.include(shown.stdout, `req_1  (answered by ${user}; counts when the session goes on)`)
       assert.include(shown.stderr, "nothing waits for an answer; go on with: assent run")
     })
   )

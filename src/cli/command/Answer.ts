@@ -9,6 +9,7 @@ import * as AnswerExecutor from "../AnswerExecutor.js"
 import * as Arguments from "../Arguments.js"
 import * as Input from "../Input.js"
 import * as Output from "../Output.js"
+import * as Person from "../Person.js"
 import * as Screen from "../Screen.js"
 
 /** What the command reads of a command line. */
@@ -17,12 +18,13 @@ export type Invocation = Omit<Arguments.Invocation, "command">
 export const run = ({ words }: Invocation) =>
   Effect.gen(function* () {
     const directory = yield* directoryOf(words)
+    const by = yield* Person.name
     if (!Screen.isInteractive("stdout")) {
       const print = (text: string) => Output.write("stdout", text)
-      return yield* AnswerExecutor.read({ directory, lines: Input.linesUpTo(TypedAnswer.maxLength), print })
+      return yield* AnswerExecutor.read({ directory, by, lines: Input.linesUpTo(TypedAnswer.maxLength), print })
     }
     return yield* Effect.provide(
-      Effect.flatMap(ConsoleScreen, (screen) => AnswerExecutor.attend({ directory, screen })),
+      Effect.flatMap(ConsoleScreen, (screen) => AnswerExecutor.attend({ directory, by, screen })),
       Screen.layer({ output: "stdout" })
     )
   }).pipe(

@@ -12,6 +12,7 @@ import * as Arguments from "../Arguments.js"
 import * as ConfigurationInvalid from "../ConfigurationInvalid.js"
 import * as ExitCode from "../ExitCode.js"
 import * as Output from "../Output.js"
+import * as Person from "../Person.js"
 import * as Screen from "../Screen.js"
 import * as SessionAnswer from "../SessionAnswer.js"
 import * as SessionReport from "../SessionReport.js"
@@ -56,6 +57,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
         session,
         requestId,
         answer: typed.length === 0 ? undefined : typed.join(" "),
+        by: yield* Person.name,
         json: flags.json === true,
         goOn: StorePlace.command(flags, "run", `--resume ${rootSessionId}`),
         howTo: StorePlace.command(flags, "sessions", `answer ${rootSessionId} REQUEST ANSWER`)
