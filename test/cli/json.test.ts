@@ -241,12 +241,12 @@ describe.concurrent("assent run --jsonl", () => {
   it.scopedLive("obeys permissions commands", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
-      const model = yield* at.script(run("touch made-one"), run("touch made-two"), { text: "ok" })
+      const model = yield* at.script(run("touch made one"), run("touch made two"), { text: "ok" })
       const program = yield* at.start(["run", "--jsonl", "--model", model])
       yield* program.tell({ _tag: "Permissions", command: "allow touch made*" })
       const { lines } = yield* program.json("Permissions")
       assert.deepStrictEqual(lines, ["Allowed for this session: touch made*"])
-      yield* program.tell({ _tag: "Permissions", command: "check run_command touch made-one" })
+      yield* program.tell({ _tag: "Permissions", command: "check run_command touch made one" })
       assert.match((yield* program.json("Permissions")).lines.join(), /^allow \(session_whitelist\)/)
       yield* program.tell({ _tag: "Permissions", command: "default deny" })
       yield* program.json("Permissions")
@@ -257,7 +257,7 @@ describe.concurrent("assent run --jsonl", () => {
       assert.strictEqual(code, 0)
       assert.notInclude(stdout, '"InteractionRequest"')
       assert.include(stdout, '"PermissionStatusChanged"')
-      assert.deepStrictEqual(yield* at.list("workspace"), ["made-one", "made-two"])
+      assert.deepStrictEqual(yield* at.list("workspace"), ["made", "one", "two"])
     })
   )
 

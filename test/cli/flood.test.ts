@@ -1,0 +1,102 @@
+/** A peer that writes without end, or writes and does not read: what it says is heard no faster than it reads. */
+import { afterEach, assert, describe, it, vi } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Stream from "effect/Stream"
+import * as JsonExecutor from "../../src/cli/JsonExecutor.js"
+import * as Agent from "../../src/runtime/Agent.js"
+import * as Agents from "../kit/agents.js"
+
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+/** Standard output whose reader stalls until it is told to go on. */
+const stalledReader = () => {
+  const writes: Array<string> = []
+  const unread: Array<() => void> = []
+  let stalls = true
+  vi.spyOn(process.stdout, "write").mockImplementation((text, ...rest: ReadonlyArray<unknown>) => {
+    const taken = rest.find((one) => typeof one === "function")
+    writes.push(String(text))
+    const read = () => {
+      if (typeof taken === "function") taken()
+    }
+    if (stalls) unread.push(read)
+    else queueMicrotask(read)
+    return !stalls
+  })
+  return {
+    writes,
+    linesOf: (tag: string) =>
+      writes.flatMap((text) => text.split("\n")).filter((line) => line.includes(`"_tag":"${tag}"`)).length,
+    goOn: () => {
+      stalls = false
+      for (const read of unread.splice(0)) read()
+    }
+  }
+}
+
+const settle = Effect.repeatN(Effect.yieldNow(), 5_000)
+
+const many = 20_000
+
+/** As standard input gives lines: several at a time. */
+const together = 500
+
+const answer = JSON.stringify({ _tag: "Answer", requestId: "req_nobody", answer: "y" })
+
+/** An agent with a peer that says this line very often. */
+const flooded = (line: string) =>
+  Effect.gen(function* () {
+    const reader = stalledReader()
+    let taken = 0
+    const batch = Effect.sync(() => {
+      taken += together
+      return Array.from({ length: together }, () => line)
+    })
+    const lines = Stream.repeatEffect(batch).pipe(
+      Stream.take(many / together),
+      Stream.mapConcat((one) => one)
+    )
+    const writer = yield* JsonExecutor.makeWriter
+    const channel = yield* JsonExecutor.makePeer({})
+    const agent = yield* Effect.provide(
+      Agent.startWith([], { whenNobody: "wait", events: { capacity: 256, whenFull: "wait" } }),
+      Agents.runtime({ agents: {} })
+    )
+    const running = yield* Effect.fork(
+      JsonExecutor.run({
+        agent,
+        writer,
+        task: undefined,
+        halted: Effect.never,
+        peer: { channel, lines, alone: true }
+      })
+    )
+    return { reader, running, taken: () => taken }
+  })
+
+describe("a peer's flood", () => {
+  it.scoped.each([
+    { what: "no JSON", line: "this is no command", told: "AgentError" },
+    { what: "broken JSON", line: "{this is no command", told: "AgentError" },
+    { what: "no command", line: '{"_tag":"Jump"}', told: "AgentError" },
+    { what: "half a command", line: '{"_tag":"Send"}', told: "AgentError" },
+    { what: "words for nobody", line: '{"_tag":"Send","text":"x","target":"main/nobody"}', told: "AgentError" },
+    { what: "permissions lines that are none", line: '{"_tag":"Permissions","command":"x"}', told: "AgentError" },
+    { what: "answers to nobody", line: answer, told: "AnswerRejected" }
+  ])("of $what is taken no faster than it is read, and told line by line", ({ line, told }) =>
+    Effect.gen(function* () {
+      const { reader, running, taken } = yield* flooded(line)
+      yield* settle
+      assert.isAtMost(taken(), 4 * together, "lines that were taken while nobody reads")
+      assert.isAtMost(reader.writes.length, 2)
+      reader.goOn()
+      assert.strictEqual(yield* Fiber.join(running), 0)
+      assert.strictEqual(taken(), many)
+      assert.strictEqual(reader.linesOf(told), many)
+      assert.isBelow(reader.writes.length, many / 10, "lines are written together")
+    })
+  )
+})
