@@ -122,7 +122,19 @@ const inBase64 = (text: string, before: number): ReadonlyArray<string> => {
   const first = before === 0 ? 0 : before + 1
   const last = Math.floor((binary.length * 8) / 6)
   const written = btoa(binary).slice(first, last)
-  return written.length < shortestBase64 ? [] : [written, written.replaceAll("+", "-").replaceAll("/", "_")]
+  if (written.length < shortestBase64) return []
+  const wrapped = before === 0 ? lineLengths.flatMap((length) => inLines(written, length)) : []
+  return [written, written.replaceAll("+", "-").replaceAll("/", "_"), ...wrapped]
+}
+
+/** Programs that write base64 break its lines: `base64` and mail, `openssl` and PEM. */
+const lineLengths = [76, 64]
+
+/** A text that begins a line and is longer than that. */
+const inLines = (text: string, length: number): ReadonlyArray<string> => {
+  if (text.length <= length) return []
+  const lines = text.match(new RegExp(`.{1,${length}}`, "g")) ?? []
+  return [lines.join("\n"), lines.join("\r\n")]
 }
 
 /** Characters behind what is shown in which a secret may end that begins there. */
