@@ -179,10 +179,10 @@ export const checkTools = (
 /** A call of a tool as the policy's rules see it; `params` are its encoded arguments. */
 export const subject = (
   { workspace }: Policy,
-  { name, paths, shellCommand }: Pick<ToolRegistry.Entry, "name" | "paths" | "shellCommand">,
+  { name, paths, shellCommand, tool }: Pick<ToolRegistry.Entry, "name" | "paths" | "shellCommand" | "tool">,
   params: unknown
 ): PermissionRule.Subject =>
-  PermissionRule.subject({ tool: name, params, commandField: shellCommand, pathFields: paths, workspace })
+  PermissionRule.subject({ tool: name, params, commandField: shellCommand, pathFields: paths, workspace, takes: tool })
 
 /** The policy says something that counts only for a trusted workspace. */
 export const widens = ({ source }: Policy): boolean => PolicySource.ignored(source).length > 0

@@ -6,15 +6,20 @@ import * as Place from "./Place.js"
 export const ofCall = (tool: string, params: unknown): string => signature(tool, params, false)
 
 /**
- * The same for rules that allow. A value may imitate the signature it stands in: `content` set to "…, path=src/a" looks like
- * a path argument. Then whatever could be taken for a separator is masked.
+ * The same for rules that allow. A value may imitate the signature it stands in: `content` set to "…, path=src/a", or to
+ * "path=src/a" alone, looks like a path argument to `*path=src/*`. Then whatever could be taken for a separator is masked.
  */
-export const toAllow = (tool: string, params: unknown): string =>
-  signature(
+export const toAllow = (tool: string, params: unknown): string => {
+  if (!isRecord(params)) return signature(tool, params, false)
+  const given = Object.entries(params).filter(([, value]) => value !== undefined)
+  // A value that stands alone may have an `=` in it, such as an address, unless it begins like an argument.
+  const doubtful = given.length > 1 ? /=/ : imitation
+  return signature(
     tool,
     params,
-    isRecord(params) && Object.entries(params).some(([key, value]) => separator.test(key) || imitates(value))
+    given.some(([key, value]) => separator.test(key) || imitates(value, doubtful))
   )
+}
 
 /** A pattern as it meets signatures whose paths are by their shortest text: as written, and with its paths shortened. */
 export const globs = (pattern: string): ReadonlyArray<Glob.Glob> => {
@@ -62,10 +67,13 @@ const signature = (tool: string, params: unknown, masked: boolean): string => {
   return `${tool}(${members.join(", ")})`
 }
 
-const imitation = /,\s*[^\s=,]*=/
+const imitation = /(?:,\s*|^)[^\s=,:/?&]*=/
 const separator = /[,=\s]/
 const separators = /=|,\s*/g
 const mask = "\uffff"
 
-const imitates = (value: unknown): boolean =>
-  typeof value === "string" ? imitation.test(value) : typeof value === "object" && imitation.test(canonicalJson(value))
+const imitates = (value: unknown, doubtful: RegExp): boolean => {
+  if (typeof value === "string") return doubtful.test(value)
+  if (typeof value !== "object" || value === null) return false
+  return doubtful.test(canonicalJson(value)) || stringsIn(value).some((text) => doubtful.test(text))
+}

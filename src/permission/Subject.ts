@@ -1,4 +1,5 @@
 /** A call as rules see it. Whatever costs more than a field access is computed when the first rule asks for it, and kept. */
+import type * as Tool from "@effect/ai/Tool"
 import * as Either from "effect/Either"
 import { canonicalJson } from "../core/Digest.js"
 import * as CommandLine from "./CommandLine.js"
@@ -20,6 +21,8 @@ export interface Call {
   readonly pathFields?: ReadonlyArray<string> | undefined
   /** Absolute: where relative paths begin. Without it no absolute path is taken for one in the workspace. */
   readonly workspace?: string | undefined
+  /** Whose parameters are known: what else a call brings does not count for rules that allow, as its tool never sees it. */
+  readonly takes?: Pick<Tool.Any, "parametersSchema"> | undefined
 }
 
 /** Made once per call. */
@@ -127,7 +130,7 @@ export class Evidence {
 
   /** To allow: as {@link Signature.ofCall}, of arguments whose paths are by their shortest text. */
   get allowSignature(): string {
-    return (this.allowSignatureMemo ??= Signature.toAllow(this.self.tool, this.normal))
+    return (this.allowSignatureMemo ??= Signature.toAllow(this.self.tool, this.taken))
   }
 
   get allowStrings(): ReadonlyArray<string> {
@@ -179,6 +182,14 @@ export class Evidence {
   private get normal(): unknown {
     const { params, pathFields = [], workspace } = this.call
     return (this.normalMemo ??= Signature.withPlaces(params, pathFields, workspace))
+  }
+
+  private get taken(): unknown {
+    const { normal } = this
+    const fields: object | undefined = this.call.takes?.parametersSchema?.fields
+    if (fields === undefined || !Signature.isRecord(normal)) return normal
+    const own = Object.entries(normal).filter(([name]) => Object.hasOwn(fields, name))
+    return own.length === Object.keys(normal).length ? normal : Object.fromEntries(own)
   }
 
   private texts(): ReadonlySet<string> {

@@ -503,6 +503,19 @@ describe("guards", () => {
   }
 })
 
+describe("what a call brings that its tool does not take", () => {
+  it.effect("meets no pattern that allows", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.make({ policy: { whitelist: { patterns: ["write(*path=src/*)"] } }, person: ["n", "n"] })
+      const path = "lib/x"
+      assert.strictEqual((yield* kit.check("write", { path: "src/x", content: "" }))._tag, "Allowed")
+      assert.strictEqual((yield* kit.check("write", { path, content: "", xpath: "src/x" }))._tag, "Denied")
+      assert.strictEqual((yield* kit.check("write", { path, content: "path=src/x" }))._tag, "Denied")
+      assert.strictEqual((yield* kit.check("write", { path: "src/x", content: "", more: "x" }))._tag, "Allowed")
+    })
+  )
+})
+
 describe("a tool's own check", () => {
   for (const said of [undefined, "", { why: 1 }]) {
     it.effect(`that fails with ${JSON.stringify(said)} refuses the call, and that is told once`, () =>

@@ -231,6 +231,16 @@ describe("allow rules", () => {
     assert.isUndefined(PermissionRule.allows(allow, call("write", { path: "/etc/x", content: "a, path=src/b" })))
     assert.isUndefined(PermissionRule.allows(allow, call("write", { path: "/etc/x", "a, path": "src/b" })))
     assert.isUndefined(PermissionRule.allows(allow, call("write", { path: "/etc/x", nested: { a: "b, path=src/b" } })))
+    // The glob in front covers the name it stands in; no comma is needed.
+    for (const content of ["path=src/b", "see path=src/b", "xpath=src/b", ["path=src/b"], { a: "path=src/b" }]) {
+      assert.isUndefined(
+        PermissionRule.allows(allow, call("write", { path: "/etc/x", content })),
+        JSON.stringify(content)
+      )
+      assert.isDefined(PermissionRule.allows(allow, call("write", { path: "src/x", content })), JSON.stringify(content))
+    }
+    assert.isUndefined(PermissionRule.allows(allow, call("write", { query: "path=src/b" })))
+    assert.isDefined(PermissionRule.allows(patterns("get(url=*?q=*)"), call("get", { url: "https://a.b/?q=1&r=2" })))
   })
 })
 
