@@ -15,8 +15,8 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import { ClarifyAnswers, Question } from "./Question.js"
 
-/** Version of the kinds, their payloads and answers. A new kind raises the minor number, a removed one the major. */
-export const contractVersion = "1.2.0"
+/** Version of the kinds, their payloads and answers. A new kind or field raises the minor number, a removed one the major. */
+export const contractVersion = "1.3.0"
 
 // -----------------------------------------------------------------------------------------------------------------
 // permission

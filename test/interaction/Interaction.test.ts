@@ -27,7 +27,7 @@ describe("the kinds", () => {
         "Auth.Password"
       ]
     )
-    assert.strictEqual(Interaction.contractVersion, "1.2.0")
+    assert.strictEqual(Interaction.contractVersion, "1.3.0")
     for (const tag of ["approve", "", "__proto__", "toString"]) assert.isFalse(Interaction.isKind(tag))
   })
 
