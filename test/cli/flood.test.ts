@@ -74,6 +74,8 @@ const flooded = (line: string) =>
         peer: { channel, lines, alone: true }
       })
     )
+    // Before the agent ends: one that fails must not wait for who never reads.
+    yield* Effect.addFinalizer(() => Effect.sync(reader.goOn))
     return { reader, running, taken: () => taken }
   })
 

@@ -399,6 +399,36 @@ describe.concurrent("assent run --jsonl", () => {
     })
   )
 
+  it.scopedLive.each(["--json", "--jsonl"])(
+    "with %s tells its last events and how to go on when it is interrupted",
+    (how) =>
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        const model = yield* at.script(run("echo started; exec sleep 300"), { text: "never" })
+        const program = yield* at.start(["run", how, "--yolo", "--model", model, "wait"])
+        yield* program.json("ToolOutput")
+        yield* program.signal("SIGINT")
+        const { code, stdout, stderr } = yield* program.exit
+        assert.strictEqual(code, 130)
+        const events = Program.events(stdout, Program.protocol)
+        assert.deepInclude(events.at(-1), { _tag: "AgentCompleted", success: false })
+        assert.isTrue(events.some((event) => event._tag === "ToolCallEnded"))
+        assert.match(stderr, /^assent: go on with: assent run --resume ses_\S+\n$/)
+      })
+  )
+
+  it.scopedLive("ends when nobody reads its lines any more, though its input stays open", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const program = yield* at.start(["run", "--jsonl", "--model", yield* at.script({ text: "hello" })])
+      yield* program.json("AgentCreated")
+      yield* program.stopReading
+      // Found out by the first line that nobody takes.
+      yield* program.tell({ _tag: "Answer", requestId: "req_nobody", answer: "y" })
+      assert.strictEqual((yield* program.exit).code, 0)
+    })
+  )
+
   it.scopedLive("denies what its peer leaves unanswered for longer than the environment allows", () =>
     Effect.gen(function* () {
       const at = yield* Program.place
