@@ -377,6 +377,8 @@ const subject: Effect.Effect<Subject, never, Scope.Scope> = Effect.gen(function*
       answer: (_, sample) =>
         Effect.forEach(sample.line.split("\n"), (line) => terminal.type(`${line}\n`), { discard: true }),
       nonsense: () => terminal.type("certainly, go on\n"),
+      // Pasted, key by key: half a million of them say as much as two.
+      send: (_, json) => Effect.zipRight(terminal.paste(json.slice(0, 500_000)), terminal.type("\n")),
       cancel: () => terminal.press("d", { ctrl: true }),
       visible: Effect.zipRight(
         terminal.settle,
