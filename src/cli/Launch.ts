@@ -94,6 +94,10 @@ export const outOfReach = (opened: Channels.Opened, files: ReadonlyArray<string>
   directories: [...opened.directories, ...files]
 })
 
+/** How long a subagent's questions wait: a person at a terminal has all the time there is, unless a limit was set. */
+export const subagentTimeouts = (given: Interactor.Timeouts, attended: boolean): Interactor.Timeouts =>
+  Interactor.timeoutsOf(given, attended ? {} : ParentBridgedChannel.defaultTimeouts)
+
 /** Starts the agent that settings describe, with these interactors attached and their directories out of its reach. */
 export const startAgent = (
   settings: Settings.Settings,
@@ -147,8 +151,7 @@ export const startAgent = (
           Effect.mapError(Effect.provide(resolveModel(settings, named), services), ({ message }) => message),
         inline: settings.inline,
         mediation: settings.mediator,
-        // A person at a terminal has all the time there is, also for what a subagent asks there.
-        timeouts: Interactor.timeoutsOf(settings.timeouts, attended ? {} : ParentBridgedChannel.defaultTimeouts),
+        timeouts: subagentTimeouts(settings.timeouts, attended),
         maxDepth: settings.limits.maxDepth,
         maxChildren: settings.limits.maxChildren,
         outputStreamed
