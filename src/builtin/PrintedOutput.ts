@@ -4,8 +4,10 @@
  */
 import type { PlatformError } from "@effect/platform/Error"
 import type * as FileSystem from "@effect/platform/FileSystem"
+import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import * as Directory from "../core/Directory.js"
 
 export interface PrintedOutput {
   /** Takes the next bytes and returns them as readable text, for those who watch. Never fails. */
@@ -22,6 +24,7 @@ export interface Printed {
 
 export interface Options {
   readonly fileSystem: FileSystem.FileSystem
+  readonly path: Path.Path
   /** Characters kept. Two thirds are the beginning. */
   readonly maxLength: number
   /** Where to save output that is longer than that; the file is created only then. Nothing is saved without. */
@@ -44,13 +47,13 @@ export const make = (options: Options): PrintedOutput => {
 
   const save = (text: string): Effect.Effect<void, never, Scope.Scope> =>
     Effect.gen(function* () {
-      const { file, fileSystem } = options
+      const { file, fileSystem, path } = options
       if (file === undefined || saving === "stopped" || length <= options.maxLength || saved >= maxSaved) return
       // Up to now head and tail together are the whole output, this text included.
       const first = saving === "not yet"
       const part = (first ? head + tail : text).slice(0, maxSaved - saved)
       if (saving === "not yet") {
-        yield* fileSystem.makeDirectory(file.directory, { recursive: true })
+        yield* Directory.ensure(fileSystem, path, file.directory, 0o700)
         saving = yield* fileSystem.open(file.path, { flag: "wx", mode: 0o600 })
       }
       yield* saving.writeAll(new TextEncoder().encode(part))

@@ -133,6 +133,7 @@ export const run = (
         const startedAt = yield* Clock.currentTimeMillis
         const printed = PrintedOutput.make({
           fileSystem: workspace.fileSystem,
+          path: workspace.path,
           maxLength: workspace.maxOutput,
           file: Option.getOrUndefined(
             Option.map(Option.fromNullable(options.spillDirectory), (spill) => ({

@@ -10,6 +10,7 @@ import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as RegularFile from "../core/RegularFile.js"
 import * as LinePattern from "./LinePattern.js"
 import * as LineReader from "./LineReader.js"
 import * as PathPattern from "./PathPattern.js"
@@ -185,9 +186,7 @@ const walk = (
     const toSlashes = (text: string) => (path.sep === "/" ? text : text.replaceAll(path.sep, "/"))
 
     const ignoringAt = (directory: string): Effect.Effect<ReadonlyArray<Ignoring>> =>
-      fileSystem.stat(path.join(directory, ".gitignore")).pipe(
-        Effect.filterOrFail((info) => info.type === "File" && Number(info.size) <= maxIgnoreFile),
-        Effect.zipRight(fileSystem.readFileString(path.join(directory, ".gitignore"))),
+      RegularFile.read(fileSystem, path.join(directory, ".gitignore"), maxIgnoreFile).pipe(
         Effect.map((text) => [{ directory, rules: PathPattern.ignoreRules(text) }]),
         Effect.orElseSucceed(() => [])
       )

@@ -19,6 +19,7 @@ import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import * as Directory from "../core/Directory.js"
 import * as ForeignJson from "../core/ForeignJson.js"
 import * as Redaction from "../core/Redaction.js"
 import type { Interaction } from "../interaction/Interaction.js"
@@ -69,7 +70,7 @@ export const make = (
     const id = options.id ?? "file"
     const fs = yield* FileSystem.FileSystem
     const exchange = yield* FileExchange.make(options.directory)
-    const owner = yield* prepare(fs, exchange, options.directory)
+    const owner = yield* prepare(fs, yield* Path.Path, exchange, options.directory)
     const channel: Channel = {
       id,
       fs,
@@ -136,12 +137,13 @@ const patience = 4
 /** Makes the directory ready, and yields whose it is. */
 const prepare = (
   fs: FileSystem.FileSystem,
+  paths: Path.Path,
   exchange: FileExchange.FileExchange,
   directory: string
 ): Effect.Effect<Option.Option<number>, FileChannelUnusable> =>
   Effect.gen(function* () {
     for (const path of [exchange.requests, exchange.responses]) {
-      yield* fs.makeDirectory(path, { recursive: true, mode: 0o700 })
+      yield* Directory.ensure(fs, paths, path, 0o700)
       yield* fs.access(path, { readable: true, writable: true })
     }
     const owner = yield* ownerOf(fs, exchange)
@@ -326,7 +328,7 @@ const look = <I extends Interaction>(
   })
   return Effect.catchAll(read, (error) =>
     Effect.succeed<Found<I>>(
-      error._tag === "FileForeign"
+      error._tag === "FileUnfit"
         ? { _tag: "Rejected", reason: `it ${error.reason}` }
         : error._tag === "SystemError" && error.reason === "NotFound"
           ? { _tag: "Missing" }

@@ -16,13 +16,12 @@
 import type * as PlatformError from "@effect/platform/Error"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
-import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as ForeignJson from "../core/ForeignJson.js"
+import * as RegularFile from "../core/RegularFile.js"
 import { UnknownRequest } from "../interaction/InteractionError.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 
@@ -35,13 +34,6 @@ export interface Files {
   readonly settled: string
 }
 
-/** What stands where a file of ours should be; the reason is the end of a sentence. */
-export class FileForeign extends Data.TaggedError("FileForeign")<{ readonly reason: string }> {
-  override get message(): string {
-    return `It ${this.reason}.`
-  }
-}
-
 export interface FileExchange {
   readonly requests: string
   readonly responses: string
@@ -52,7 +44,7 @@ export interface FileExchange {
   readonly read: (
     path: string,
     options: { readonly maxBytes: number; readonly owner: Option.Option<number> }
-  ) => Effect.Effect<string, PlatformError.PlatformError | FileForeign>
+  ) => Effect.Effect<string, PlatformError.PlatformError | RegularFile.FileUnfit>
   /** Removes all files of a request; those that are not there, or cannot be removed, are left. */
   readonly clear: (requestId: string) => Effect.Effect<void>
   /** Ids of the requests that are waiting for an answer. */
@@ -152,33 +144,21 @@ export const respond = (
 /** A request may be larger than an answer: it shows what is to run. */
 const anybodys = { maxBytes: 16_777_216, owner: Option.none<number>() }
 
-/**
- * Looks before it opens, because opening may wait for ever, and again after that: it is the very file. Nobody but its owner
- * can write in the directory.
- */
+/** Nobody but its owner can write in the directory. */
 const readOwn = (
   fs: FileSystem.FileSystem,
   file: string,
   { maxBytes, owner }: Parameters<FileExchange["read"]>[1]
-): Effect.Effect<string, PlatformError.PlatformError | FileForeign> =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const seen = yield* fs.stat(file)
-      const foreign = (reason: string) => new FileForeign({ reason })
-      if (Option.isSome(yield* Effect.option(fs.readLink(file)))) return yield* foreign("is a link")
-      if (seen.type !== "File") return yield* foreign("is not a regular file")
-      if (Option.isSome(owner) && !Option.contains(seen.uid, owner.value)) {
-        return yield* foreign("belongs to another user")
-      }
-      const handle = yield* fs.open(file)
-      const opened = yield* handle.stat
-      if (!Equal.equals(opened.ino, seen.ino) || opened.dev !== seen.dev) return yield* foreign("was exchanged")
-      const bytes = yield* handle.readAlloc(maxBytes + 1)
-      if (Option.isNone(bytes)) return ""
-      if (bytes.value.length > maxBytes) return yield* foreign(`is larger than ${maxBytes} bytes`)
-      return new TextDecoder().decode(bytes.value)
-    })
-  )
+): Effect.Effect<string, PlatformError.PlatformError | RegularFile.FileUnfit> =>
+  Effect.gen(function* () {
+    if (Option.isSome(yield* Effect.option(fs.readLink(file)))) {
+      return yield* new RegularFile.FileUnfit({ reason: "is a link" })
+    }
+    if (Option.isSome(owner) && !Option.contains((yield* fs.stat(file)).uid, owner.value)) {
+      return yield* new RegularFile.FileUnfit({ reason: "belongs to another user" })
+    }
+    return yield* RegularFile.read(fs, file, maxBytes)
+  })
 
 const decodeRequest = (text: string) =>
   Effect.flatMap(ForeignJson.parse(text), Schema.decodeUnknown(InteractionRequest.InteractionRequest))

@@ -220,10 +220,18 @@ const respond = (directory: string, requestId: string, answer: unknown, by: stri
     Effect.catchTag("UnknownRequest", () => Effect.succeed(false))
   )
 
+/** Bytes: it is a sentence. */
+const maxReason = 10_000
+
 /** Why the last response was turned away, when one was. */
 const rejection = (directory: string, requestId: string): Answering<Option.Option<string>> =>
-  Effect.flatMap(Effect.zip(FileSystem.FileSystem, FileExchange.make(directory)), ([fs, exchange]) =>
-    Effect.option(Effect.map(fs.readFileString(exchange.files(requestId).reason), (text) => text.trim()))
+  Effect.flatMap(FileExchange.make(directory), (exchange) =>
+    Effect.option(
+      Effect.map(
+        exchange.read(exchange.files(requestId).reason, { maxBytes: maxReason, owner: Option.none() }),
+        (text) => text.trim()
+      )
+    )
   )
 
 /** What a line stands for in a response. */

@@ -20,6 +20,7 @@ import * as SubagentProfile from "../subagent/SubagentProfile.js"
 import type * as Channels from "./Channels.js"
 import * as AuditPlace from "./AuditPlace.js"
 import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
+import * as OwnFile from "./OwnFile.js"
 import * as ProfilePlace from "./ProfilePlace.js"
 import * as Settings from "./Settings.js"
 import * as Tools from "./Tools.js"
@@ -214,11 +215,13 @@ const readable = (policy: PermissionFile.Policy, roots: ReadonlyArray<string>): 
 
 const readScript = (ref: string) =>
   Effect.gen(function* () {
-    const fileSystem = yield* FileSystem.FileSystem
     const file = ref.slice("script:".length)
-    const text = yield* Effect.mapError(fileSystem.readFileString(file), () =>
-      ConfigurationInvalid.make(`The script ${JSON.stringify(file)} cannot be read.`)
-    )
+    const content = OwnFile.readGiven(file, maxScript)
+    if (content._tag !== "Text") {
+      const reason = content._tag === "Absent" ? "cannot be read: there is no such file" : content.reason
+      return yield* ConfigurationInvalid.make(`The script ${JSON.stringify(file)} ${reason}.`)
+    }
+    const { text } = content
     const { ScriptFile, ScriptedModel } = yield* Effect.promise(async () => ({
       ScriptFile: await import("../model/ScriptFile.js"),
       ScriptedModel: await import("../model/ScriptedModel.js")
@@ -226,6 +229,9 @@ const readScript = (ref: string) =>
     const script = Either.mapLeft(ScriptFile.parse(text, file), (error) => ConfigurationInvalid.make(error.message))
     return ScriptedModel.make(yield* script, { id: ref })
   })
+
+/** Bytes. One that was made from a recorded session may be long. */
+const maxScript = 50_000_000
 
 const role =
   "You are an agent that works in a directory of the person you help. Use the tools to look before you act, make small " +

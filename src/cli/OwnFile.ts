@@ -24,6 +24,14 @@ export const maxSettings = 1_000_000
 /** One of the person's own files, which may be a link to where they really keep it. */
 export const read = (file: string, limit: number): Content => safely(file, () => open(fs.realpathSync(file), limit))
 
+/**
+ * A file that the person named, and which may be what their shell put there: `--policy <(…)` is a pipe that is open already.
+ */
+export const readGiven = (file: string, limit: number): Content => {
+  const [, descriptor] = /^\/(?:dev|proc\/self)\/fd\/(\d+)$/.exec(file === "/dev/stdin" ? "/dev/fd/0" : file) ?? []
+  return descriptor === undefined ? read(file, limit) : safely(file, () => fromPipe(Number(descriptor), limit))
+}
+
 /** A file of a workspace. `root` is the workspace's real path, `name` a path below it. */
 export const readIn = (root: string, name: string, limit: number): Content => {
   const file = path.join(root, name)
@@ -144,11 +152,28 @@ const open = (real: string, limit: number): Content => {
       got = fs.readSync(handle, bytes, length, bytes.length - length, length)
     }
     if (length > now.size) return refused("grew while it was read")
-    return { _tag: "Text", text: bytes.toString("utf8", 0, length).replace(/^\ufeff/, "") }
+    return textOf(bytes, length)
   } finally {
     fs.closeSync(handle)
   }
 }
+
+/** Blocks until the other end is closed, or has written too much. */
+const fromPipe = (descriptor: number, limit: number): Content => {
+  const info = fs.fstatSync(descriptor)
+  if (!info.isFIFO() && !info.isFile()) return refused(`is ${kindOf(info)} and not a file`)
+  const bytes = Buffer.allocUnsafe(limit + 1)
+  let length = 0
+  for (let got = -1; got !== 0 && length < bytes.length; length += got) {
+    got = fs.readSync(descriptor, bytes, length, bytes.length - length, null)
+  }
+  return length > limit ? refused(`is larger than ${sizeOf(limit)}`) : textOf(bytes, length)
+}
+
+const textOf = (bytes: Buffer, length: number): Content => ({
+  _tag: "Text",
+  text: bytes.toString("utf8", 0, length).replace(/^\ufeff/, "")
+})
 
 const kindOf = (info: fs.Stats): string => {
   if (info.isDirectory()) return "a directory"

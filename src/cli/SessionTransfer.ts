@@ -136,7 +136,7 @@ const moveTrail = (from: UserPlace.Folder, settings: Settings.Settings, id: Sess
           AuditArchive.files(paths, AuditPlace.archive({ folder, workspace, configDirectory }), id).trail
         const [before, after] = [trailIn(from), trailIn(settings)]
         if (!fs.existsSync(before)) return
-        fs.mkdirSync(path.dirname(after), { recursive: true, mode: 0o700 })
+        UserPlace.makeAll(path.dirname(after))
         if (!fs.existsSync(after)) fs.renameSync(before, after)
       },
       catch: (error) =>

@@ -319,14 +319,15 @@ const readPolicy = (from: Found) =>
 
 const requirePolicy = (file: string) =>
   Effect.gen(function* () {
-    const fileSystem = yield* FileSystem.FileSystem
-    // Not by the door: it is the person's flag, and may name a pipe of their shell.
-    const text = yield* Effect.mapError(fileSystem.readFileString(file), (error) =>
-      error._tag === "SystemError" && error.reason === "NotFound"
-        ? new Arguments.UsageError({ message: `There is no policy file ${file}.` })
-        : invalid(`${file} cannot be read: ${error.message}`)
-    )
-    return yield* decodePolicy(text, file)
+    const content = OwnFile.readGiven(file, OwnFile.maxSettings)
+    switch (content._tag) {
+      case "Absent":
+        return yield* new Arguments.UsageError({ message: `There is no policy file ${file}.` })
+      case "Refused":
+        return yield* invalid(`${file} ${content.reason}.`)
+      case "Text":
+        return yield* decodePolicy(content.text, file)
+    }
   })
 
 const decodePolicy = (text: string, file: string) =>

@@ -20,6 +20,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import * as Directory from "../core/Directory.js"
 import { IdGenerator, SessionId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import * as Redaction from "../core/Redaction.js"
@@ -234,8 +235,8 @@ class Writer implements AuditTrail.Service {
     return Effect.gen(this, function* () {
       const { directory, headDirectory, key } = this.options
       const files = AuditArchive.files(this.path, { directory, headDirectory }, sessionId)
-      yield* this.fs.makeDirectory(directory, { recursive: true, mode: 0o700 })
-      yield* this.fs.makeDirectory(headDirectory, { recursive: true, mode: 0o700 })
+      yield* Directory.ensure(this.fs, this.path, directory, 0o700)
+      yield* Directory.ensure(this.fs, this.path, headDirectory, 0o700)
       const unusable = (broken: AuditBroken) => this.unwritable(sessionId)(broken.message.replace(/\.$/, ""))
       const evidence = yield* Effect.mapError(
         Effect.provideService(AuditArchive.read(files), FileSystem.FileSystem, this.fs),

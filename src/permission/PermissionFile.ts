@@ -20,6 +20,7 @@ import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as Codec from "../core/Codec.js"
 import * as ForeignJson from "../core/ForeignJson.js"
+import * as RegularFile from "../core/RegularFile.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as CommandPattern from "./CommandPattern.js"
 import * as PermissionRule from "./PermissionRule.js"
@@ -132,12 +133,17 @@ export const load = (
   path: string
 ): Effect.Effect<Policy, PermissionFileInvalid | PermissionFileUnreadable, FileSystem.FileSystem> =>
   FileSystem.FileSystem.pipe(
-    Effect.flatMap((fs) => fs.readFileString(path)),
+    Effect.flatMap((fs) => RegularFile.read(fs, path, maxBytes)),
     Effect.mapError(
       (error) =>
         new PermissionFileUnreadable({
           path,
-          reason: error._tag === "SystemError" ? error.reason : (error.description ?? error._tag)
+          reason:
+            error._tag === "FileUnfit"
+              ? `it ${error.reason}`
+              : error._tag === "SystemError"
+                ? error.reason
+                : (error.description ?? error._tag)
         })
     ),
     Effect.flatMap((text) => decode(text, path))
@@ -190,6 +196,9 @@ export const widens = ({ source }: Policy): boolean => PolicySource.ignored(sour
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Bytes. Nobody writes more by hand. */
+const maxBytes = 1_000_000
 
 type List = { readonly [K in keyof PermissionRule.RuleSet]?: PermissionRule.RuleSet[K] | undefined }
 

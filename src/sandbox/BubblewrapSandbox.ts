@@ -17,6 +17,7 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import * as Directory from "../core/Directory.js"
 import * as Bubblewrap from "./Bubblewrap.js"
 import type * as Layout from "./Layout.js"
 import type { Ended, Job, Running } from "./Sandbox.js"
@@ -88,7 +89,7 @@ export const writeFilter = (
     ) {
       return file
     }
-    yield* fileSystem.makeDirectory(directory, { recursive: true, mode: 0o700 })
+    yield* Directory.ensure(fileSystem, path, directory, 0o700)
     // Beside it first: another process may be starting a command with it.
     const beside = yield* fileSystem.makeTempFile({ directory, prefix: "filter-" })
     yield* fileSystem.writeFile(beside, wanted)

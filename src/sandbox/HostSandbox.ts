@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
+import * as Directory from "../core/Directory.js"
 import * as BubblewrapSandbox from "./BubblewrapSandbox.js"
 import * as Layout from "./Layout.js"
 import * as Sandbox from "./Sandbox.js"
@@ -168,7 +169,7 @@ const startSeatbelt =
   (job) =>
     Effect.gen(function* () {
       const home = path.join(options.directory, "home")
-      yield* fileSystem.makeDirectory(home, { recursive: true, mode: 0o700 })
+      yield* Directory.ensure(fileSystem, path, home, 0o700)
       const temp = yield* Effect.flatMap(
         fileSystem.makeTempDirectoryScoped({ prefix: "assent-temp-" }),
         fileSystem.realPath

@@ -13,6 +13,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
+import * as Directory from "../core/Directory.js"
 import * as Repository from "./Repository.js"
 import * as SetAside from "./SetAside.js"
 import * as Surroundings from "./Surroundings.js"
@@ -240,13 +241,13 @@ const ourFiles = ({ executor, fileSystem, path }: Platform, { directory, network
         // A command of another process may be reading it.
         const there = yield* Effect.option(fileSystem.readFile(file))
         if (Option.exists(there, (found) => isSame(found, wanted))) return
-        yield* fileSystem.makeDirectory(path.dirname(file), { recursive: true })
+        yield* Directory.ensure(fileSystem, path, path.dirname(file), 0o700)
         yield* fileSystem.writeFile(file, wanted, { mode: 0o644 })
       })
     const home = path.join(directory, "home")
     const etc = path.join(directory, "etc")
-    yield* fileSystem.makeDirectory(home, { recursive: true, mode: 0o700 })
-    yield* fileSystem.makeDirectory(etc, { recursive: true, mode: 0o700 })
+    yield* Directory.ensure(fileSystem, path, home, 0o700)
+    yield* Directory.ensure(fileSystem, path, etc, 0o700)
     const owner = yield* fileSystem.stat(home)
     const uid = Option.getOrElse(owner.uid, () => 0)
     const gid = Option.getOrElse(owner.gid, () => 0)
@@ -270,7 +271,7 @@ const ourFiles = ({ executor, fileSystem, path }: Platform, { directory, network
     for (const name of configuration.directories) {
       const found = yield* Effect.option(fileSystem.realPath(`/etc/${name}`))
       if (Option.isNone(found)) continue
-      yield* fileSystem.makeDirectory(path.join(etc, name), { recursive: true })
+      yield* Directory.ensure(fileSystem, path, path.join(etc, name), 0o700)
       mounts.push({ _tag: "ReadOnly", path: `/etc/${name}`, from: found.value })
     }
     return { home, mounts }

@@ -8,6 +8,7 @@ import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as RegularFile from "../core/RegularFile.js"
 import { isWithin, type Mount } from "./View.js"
 
 export interface Repository {
@@ -40,8 +41,10 @@ export const read = (
     const line = (file: string) =>
       Effect.gen(function* () {
         if ((yield* typeOf(file)) !== "File") return undefined
-        const text = yield* Effect.orElseSucceed(fileSystem.readFileString(file), () => "")
-        return text.length > maxPointer ? undefined : text.trim()
+        return yield* Effect.orElseSucceed(
+          Effect.map(RegularFile.read(fileSystem, file, maxPointer), (text) => text.trim()),
+          () => undefined
+        )
       })
     const mounts: Array<Mount> = []
     const absent: Array<string> = []
@@ -123,7 +126,10 @@ export const read = (
       if ((yield* typeOf(shared)) === "Directory") yield* protect(shared)
       return { mounts, absent, nests }
     }
-    const configured = yield* Effect.orElseSucceed(fileSystem.readFileString(path.join(directory, "config")), () => "")
+    const configured = yield* Effect.orElseSucceed(
+      RegularFile.read(fileSystem, path.join(directory, "config"), maxConfig),
+      () => ""
+    )
     const root = /^\s*worktree\s*=\s*(.+?)\s*$/m.exec(configured)?.[1]
     if (root !== undefined && path.resolve(directory, root) === path.dirname(git)) yield* protect(directory)
     return { mounts, absent, nests }
@@ -139,5 +145,7 @@ const directories = ["hooks", "info"]
 const files = ["config", "config.worktree", "commondir"]
 const pointers = ["commondir", "gitdir", "config.worktree"]
 
+/** Bytes. */
 const maxPointer = 4_096
+const maxConfig = 1_000_000
 const maxLevels = 16

@@ -9,6 +9,7 @@ import type * as CommandExecutor from "@effect/platform/CommandExecutor"
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
+import * as Directory from "../core/Directory.js"
 
 /** Names that act: git runs what the one says, we let count what the others say. */
 export const names = [".git", ".assent", ".jaato"]
@@ -62,7 +63,7 @@ export const move = (
     const opened = yield* fileSystem.readLink(at)
     if (opened !== parent) return undefined
     const from = path.join(at, path.basename(file))
-    yield* fileSystem.makeDirectory(directory, { recursive: true, mode: 0o700 })
+    yield* Directory.ensure(fileSystem, path, directory, 0o700)
     const shown = path
       .relative(root, file)
       .replace(/[^\w.-]+/g, "_")

@@ -22,6 +22,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ForeignJson from "../core/ForeignJson.js"
 import * as ForeignYaml from "../core/ForeignYaml.js"
+import * as RegularFile from "../core/RegularFile.js"
 import * as Option from "effect/Option"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as DefaultProfiles from "./DefaultProfiles.js"
@@ -216,10 +217,9 @@ const readText = (file: string): Effect.Effect<string, string, FileSystem.FileSy
     const fileSystem = yield* FileSystem.FileSystem
     const isLink = yield* Effect.isSuccess(fileSystem.readLink(file))
     if (isLink) return yield* Effect.fail("a symbolic link is not read; put the file itself here")
-    const stat = yield* Effect.mapError(fileSystem.stat(file), unreadable)
-    if (stat.type !== "File") return yield* Effect.fail("it is not a file")
-    if (stat.size > maxSize) return yield* Effect.fail(`it is larger than ${maxSize / 1_000_000} MB`)
-    const text = yield* Effect.mapError(fileSystem.readFileString(file), unreadable)
+    const text = yield* Effect.mapError(RegularFile.read(fileSystem, file, maxSize), (error) =>
+      error._tag === "FileUnfit" ? `it ${error.reason}` : unreadable(error)
+    )
     return text.replace(/^\ufeff/, "")
   })
 

@@ -1,4 +1,5 @@
 import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -13,7 +14,7 @@ const print = (pieces: ReadonlyArray<Uint8Array>, maxLength: number, directory?:
     Effect.gen(function* () {
       const fileSystem = yield* FileSystem.FileSystem
       const file = directory === undefined ? undefined : { directory, path: `${directory}/out.txt` }
-      const output = PrintedOutput.make({ fileSystem, maxLength, file })
+      const output = PrintedOutput.make({ fileSystem, path: yield* Path.Path, maxLength, file })
       const seen = yield* Effect.forEach(pieces, output.push)
       return { seen: seen.join(""), ...(yield* output.finish) }
     })

@@ -6,6 +6,7 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import { execFileSync, spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import { fileURLToPath } from "node:url"
@@ -378,6 +379,59 @@ describe("a hostile workspace", () => {
       })
     )
   }
+
+  it.scopedLive(
+    "hangs at no place of the person's either, whatever stands there",
+    () =>
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        yield* at.makeDirectory("odd")
+        const pipe = at.path("odd/pipe")
+        execFileSync("mkfifo", [pipe])
+        const hole = at.path("odd/hole")
+        fs.writeFileSync(hole, "")
+        fs.truncateSync(hole, 2 ** 40)
+        const inPipes = yield* at.makeDirectory("odd/pipes")
+        for (const name of ["config.json", "permissions.json", "instructions.md", "AGENTS.md"]) {
+          execFileSync("mkfifo", [at.path("odd/pipes", name)])
+        }
+        const odd = [pipe, hole, "/dev/zero", "/proc/nobody/a/b", "/proc/self/mem", inPipes, at.path("odd")]
+        const attempts = odd.flatMap(
+          (place): ReadonlyArray<readonly [ReadonlyArray<string>, Record<string, string>]> => [
+            ...["ASSENT_CONFIG_DIR", "ASSENT_STATE_DIR", "HOME", "XDG_STATE_HOME", "TMPDIR"].map(
+              (name) => [["run", "list"], { [name]: place }] as const
+            ),
+            ...["--policy", "--store", "--key", "--workspace"].map(
+              (flag) => [["run", flag, place, "list"], {}] as const
+            ),
+            [["run", "--model", `script:${place}`, "list"], {}],
+            [["run", "--channel", `file:${place}`, "run touch owned"], { ASSENT_PERMISSION_TIMEOUT: "1" }],
+            [["profiles", "check", place], {}],
+            [["sessions", "import", place], {}],
+            [["audit", "verify"], { ASSENT_STATE_DIR: place, ASSENT_CONFIG_DIR: place }]
+          ]
+        )
+        const ends = yield* Effect.forEach(
+          attempts,
+          ([args, env]) =>
+            Effect.gen(function* () {
+              const program = yield* at.start(args, { env })
+              yield* program.endInput
+              const end = yield* Effect.timeoutOption(program.exit, "20 seconds")
+              return { tried: `${JSON.stringify(env)} ${args.join(" ")}`, end }
+            }).pipe(Effect.scoped),
+          { concurrency: 4 }
+        )
+        for (const { end, tried } of ends) {
+          assert.isTrue(Option.isSome(end), `${tried} hangs`)
+          const { code, stderr } = Option.getOrThrow(end)
+          assert.include([0, 1, 2, 3], code, `${tried}: ${stderr}`)
+          assert.notMatch(stderr, /\n {4}at |heap|Error:/, tried)
+        }
+        assert.isFalse(fs.existsSync(at.path("workspace/owned")))
+      }),
+    patience
+  )
 
   it.scopedLive("costs its start less than a second", () =>
     Effect.gen(function* () {

@@ -1,0 +1,51 @@
+/**
+ * Text files that somebody else may have put there: of a workspace, of a directory that is shared with others.
+ *
+ * What is read is a regular file of bounded size. It is looked at before it is opened, because opening a pipe waits for its
+ * other end, and opening alone can move a device; and again when it is open. No more of it is held than may be there.
+ */
+import type { PlatformError } from "@effect/platform/Error"
+import type * as FileSystem from "@effect/platform/FileSystem"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
+import * as Option from "effect/Option"
+
+/** What stands there is not read. The reason is the end of a sentence, without a full stop. */
+export class FileUnfit extends Data.TaggedError("FileUnfit")<{ readonly reason: string }> {
+  override get message(): string {
+    return `It ${this.reason}.`
+  }
+}
+
+/** The text of a file, through links if there are any, of at most so many bytes. */
+export const read = (
+  fileSystem: FileSystem.FileSystem,
+  file: string,
+  maxBytes: number
+): Effect.Effect<string, PlatformError | FileUnfit> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const seen = yield* fileSystem.stat(file)
+      if (seen.type !== "File") return yield* new FileUnfit({ reason: "is not a file" })
+      if (seen.size > maxBytes) return yield* tooLarge(maxBytes)
+      const handle = yield* fileSystem.open(file, { flag: "r" })
+      const opened = yield* handle.stat
+      if (!Equal.equals(opened.ino, seen.ino) || opened.dev !== seen.dev) {
+        return yield* new FileUnfit({ reason: "was exchanged while it was opened" })
+      }
+      // Whoever writes there may go on meanwhile.
+      const bytes = yield* handle.readAlloc(Math.min(Number(opened.size), maxBytes) + 1)
+      if (Option.isNone(bytes)) return ""
+      return bytes.value.length > maxBytes ? yield* tooLarge(maxBytes) : new TextDecoder().decode(bytes.value)
+    })
+  )
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const tooLarge = (maxBytes: number) =>
+  new FileUnfit({
+    reason: `is larger than ${maxBytes % 1_000_000 === 0 ? `${maxBytes / 1_000_000} MB` : `${maxBytes} bytes`}`
+  })
