@@ -41,6 +41,8 @@ export const make = <Key>(scope: Scope.Scope): Deadlines<Key> => {
 
   const watch = (from: bigint) => {
     let until = from
+    const sleep = (now: bigint) =>
+      Effect.flatMap(Effect.sleep(Duration.nanos(until > now ? until - now : 0n)), () => look)
     const look: Effect.Effect<void> = Effect.clockWith((clock) => {
       const now = clock.unsafeCurrentTimeNanos()
       let next: bigint | undefined
@@ -56,9 +58,11 @@ export const make = <Key>(scope: Scope.Scope): Deadlines<Key> => {
         return Effect.void
       }
       until = next
-      return Effect.flatMap(Effect.sleep(Duration.nanos(next - now)), () => look)
+      return sleep(now)
     })
-    return { look, until: () => until }
+    // It sleeps before it looks: what is answered at once would leave it nothing to watch, and the next one needs another.
+    const start = Effect.clockWith((clock) => sleep(clock.unsafeCurrentTimeNanos()))
+    return { start, until: () => until }
   }
 
   const unsafeSet: Deadlines<Key>["unsafeSet"] = (key, limit, expire, clock) => {
@@ -66,9 +70,9 @@ export const make = <Key>(scope: Scope.Scope): Deadlines<Key> => {
     deadlines.set(key, { at, expire })
     const late = watcher
     if (late !== undefined && late.until() <= at) return Effect.void
-    const { look, until } = watch(at)
+    const { start, until } = watch(at)
     return Effect.uninterruptible(
-      Effect.map(Effect.forkIn(Effect.interruptible(look), scope), (fiber) => {
+      Effect.map(Effect.forkIn(Effect.interruptible(start), scope), (fiber) => {
         late?.fiber.unsafeInterruptAsFork(FiberId.none)
         watcher = { fiber, until }
       })

@@ -166,8 +166,9 @@ const walk = (value: unknown, depth: number, room: number): number => {
     return left
   }
   if (!isPlain(value)) return noJson
-  for (const [key, member] of Object.entries(value)) {
-    left = walk(member, depth - 1, left - key.length)
+  const members = value as { readonly [key: string]: unknown }
+  for (const key of Object.keys(members)) {
+    left = walk(members[key], depth - 1, left - key.length)
     if (left < 0) return left
   }
   return left

@@ -225,7 +225,8 @@ class Broker implements Service, Attachments.Host {
     const { clock, request, settled } = raised
     if (settled === undefined) return undefined
     const { requestId } = request
-    return { ...InteractionEvent.endOf(settled), late: (late) => this.tellLate(clock, requestId, late) }
+    const { by, status } = InteractionEvent.endOf(settled)
+    return { status, by, late: (late) => this.tellLate(clock, requestId, late) }
   }
 
   tellLate(clock: Clock.Clock, requestId: string, by: string): void {

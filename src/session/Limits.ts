@@ -45,10 +45,10 @@ export const defaults: Limits = {
   maxGeneration: 2_000_000,
   maxResult: 200_000,
   modelAttempts: 6,
-  modelSilence: "5 minutes",
-  retryDelay: "1 second",
-  maxRetryDelay: "30 seconds",
-  stopWithin: "5 seconds"
+  modelSilence: Duration.minutes(5),
+  retryDelay: Duration.seconds(1),
+  maxRetryDelay: Duration.seconds(30),
+  stopWithin: Duration.seconds(5)
 }
 
 /** Options that leave the limits as they are: nothing in them can be refused. */
@@ -79,7 +79,9 @@ export const checked = (given: Partial<Limits> | undefined): Effect.Effect<Parti
   return Effect.suspend(() => {
     const set = Object.entries(given).filter(([, value]) => value !== undefined)
     const problems = set.flatMap(([name, value]) => problemOf(name, value) ?? [])
-    return problems.length === 0 ? Effect.succeed(Object.fromEntries(set)) : new LimitsInvalid({ problems })
+    if (problems.length > 0) return new LimitsInvalid({ problems })
+    // Times are read here once; the loop takes them as they are.
+    return Effect.succeed(Object.fromEntries(set.map(([name, value]) => [name, read(name, value)])))
   })
 }
 
@@ -93,10 +95,14 @@ export const withDefaults = (limits: Partial<Limits> | undefined): Limits =>
 
 const none: Effect.Effect<Partial<Limits>> = Effect.succeed({})
 
+const isTime = (name: string): boolean => Duration.isDuration(defaults[name as keyof Limits])
+
+const read = (name: string, value: unknown): unknown =>
+  isTime(name) ? Option.getOrElse(Duration.decodeUnknown(value), () => value) : value
+
 const problemOf = (name: string, value: unknown): string | undefined => {
   if (!Object.hasOwn(defaults, name)) return `there is no limit ${name}`
-  const isTime = typeof defaults[name as keyof Limits] === "string"
-  if (isTime) return isDuration(value) ? undefined : `${name} must be a time from zero up, not ${shown(value)}`
+  if (isTime(name)) return isDuration(value) ? undefined : `${name} must be a time from zero up, not ${shown(value)}`
   if (typeof value === "number" && value >= 1 && (Number.isInteger(value) || value === Infinity)) return undefined
   return `${name} must be a whole number from 1 up, not ${shown(value)}`
 }

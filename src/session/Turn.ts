@@ -232,12 +232,23 @@ export class Turn {
     const { steps: step } = this
     TokenBudget.spend(session, { model, usage, kind: "call" })
     const { correlationId } = session.state
-    const called =
-      remark === undefined ? { model, step, finishReason, usage } : { model, step, finishReason, usage, remark }
-    if (correlationId !== undefined) session.journal?.used({ correlationId, ...called })
-    return finishReason === interrupted
-      ? emit(session, { _tag: "ModelCallEnded", ...called, interrupted: true })
-      : emit(session, { _tag: "ModelCallEnded", ...called })
+    if (correlationId !== undefined) {
+      session.journal?.used({ correlationId, model, step, finishReason, usage, ...(remark && { remark }) })
+    }
+    // Named one by one: fields behind a spread give every event a shape of its own, which outlives many collections.
+    if (remark === undefined && finishReason !== interrupted) {
+      return emit(session, { _tag: "ModelCallEnded", model, step, finishReason, usage })
+    }
+    const interruption = finishReason === interrupted ? { interrupted: true } : {}
+    return emit(session, {
+      _tag: "ModelCallEnded",
+      model,
+      step,
+      finishReason,
+      usage,
+      ...(remark && { remark }),
+      ...interruption
+    })
   }
 
   private answered(exit: Exit.Exit<Generated, ModelError>): Work {

@@ -16,6 +16,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
+import { statSync } from "node:fs"
 import type * as SessionLock from "../session/SessionLock.js"
 import * as SessionStore from "../session/SessionStore.js"
 import { StoreUnusable, StoreUnwritable } from "../session/StoreError.js"
@@ -145,17 +146,23 @@ const create = (file: string): Effect.Effect<void, StoreUnwritable, FileSystem.F
  * Whether what is written goes to the file of that name. SQLite does not look: it goes on writing to one that was removed,
  * and all of that is gone with the process.
  */
-const presence = (file: string): Effect.Effect<Effect.Effect<boolean>, never, FileSystem.FileSystem> =>
-  Effect.gen(function* () {
-    const fs = yield* FileSystem.FileSystem
-    const identity = Effect.map(fs.stat(file), ({ dev, ino }) => `${dev} ${Option.getOrElse(ino, () => 0)}`)
-    const before = yield* Effect.option(identity)
-    const isSame = Effect.map(identity, (now) => Option.contains(before, now))
-    return Effect.orElseSucceed(
-      Effect.zipWith(isSame, fs.exists(`${file}-wal`), (same, log) => same && log),
-      () => false
-    )
+const presence = (file: string): Effect.Effect<Effect.Effect<boolean>> => {
+  const log = `${file}-wal`
+  return Effect.sync(() => {
+    const before = identity(file)
+    return Effect.sync(() => before !== undefined && identity(file) === before && identity(log) !== undefined)
   })
+}
+
+// Looked at without waiting, as SQLite itself works: asked of the thread pool it would cost as much as the commit.
+const identity = (file: string): string | undefined => {
+  try {
+    const found = statSync(file, { throwIfNoEntry: false })
+    return found && `${found.dev} ${found.ino}`
+  } catch {
+    return undefined
+  }
+}
 
 const reasonOf = (error: PlatformError.PlatformError): string => error.message.replace(/\.$/, "")
 
