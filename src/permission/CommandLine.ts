@@ -18,10 +18,10 @@
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import * as CommandPattern from "./CommandPattern.js"
+import * as Doubt from "./Doubt.js"
 import * as Place from "./Place.js"
 import * as Program from "./Program.js"
 import * as ProgramRun from "./ProgramRun.js"
-import * as Runner from "./Runner.js"
 import { parse, trim } from "./ShellGrammar.js"
 
 export {
@@ -183,15 +183,8 @@ export const touchesAny = (entry: Remembered, text: string, all: ReadonlyArray<R
 }
 
 /** Why it cannot be said what the text runs; nothing when it can. */
-export const doubt = (text: string, line = parse(text)): string | undefined => {
-  if (Either.isLeft(line)) return line.left.message
-  const unknown = line.right.commands.find((command) => !command.named)
-  if (unknown !== undefined) return `Which program ${unknown.program} is cannot be told before it runs; name it.`
-  const told = line.right.commands.find(({ dynamic, words }) => dynamic && Runner.runsUnknown(words))
-  return told === undefined
-    ? undefined
-    : `What ${told.program} is told to run cannot be told before it runs; write it out.`
-}
+export const doubt = (text: string, line = parse(text)): string | undefined =>
+  Either.isLeft(line) ? line.left.message : Doubt.of(line.right)
 
 /**
  * Every list of words the text may end up running, for refusing: the simple commands; for programs that run others also
@@ -239,10 +232,12 @@ type Seen = Array<Set<string>>
 const collect = (text: string, line: Parsed, out: Array<Reading>, depth: number, all: Seen): void => {
   const seen = (all[depth] ??= new Set())
   if (Either.isRight(line)) {
-    for (const { named, text, words } of line.right.commands) {
-      if (words.length === 0 || seen.has(text)) continue
+    for (const command of line.right.commands) {
+      const { named, text, words } = command
+      if (seen.has(text)) continue
       seen.add(text)
-      unfold(words, named, out, depth, all)
+      if (words.length > 0) unfold(words, named, out, depth, all)
+      if (depth < maxNesting) for (const told of Doubt.texts(command)) collect(told, parse(told), out, depth + 1, all)
     }
     for (const { operator, target } of line.right.redirects) out.push(redirection(operator, target))
     return

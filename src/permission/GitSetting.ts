@@ -1,6 +1,12 @@
 /** Settings that `git config` writes: with most of them git can be made to run something, later and unasked. */
-import type { Reading } from "./CommandLine.js"
 import * as Program from "./Program.js"
+
+/** A list of words, and where in it a program begins. */
+interface Reading {
+  readonly program: string
+  readonly words: ReadonlyArray<string>
+  readonly start: number
+}
 
 /** The words write settings, other than the few by which git runs nothing and reads nothing from elsewhere. */
 export const isWritten = ({ program, start, words }: Reading): boolean => {
@@ -12,8 +18,11 @@ export const isWritten = ({ program, start, words }: Reading): boolean => {
   const [first = ""] = operands
   if (operands.length <= 1 || first === "get" || first === "list") return false
   const key = first === "set" ? operands[1] : first
-  return !harmless.test(key ?? "")
+  return !isHarmless(key ?? "")
 }
+
+/** By this setting git runs nothing and reads nothing from elsewhere. */
+export const isHarmless = (key: string): boolean => harmless.test(key)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

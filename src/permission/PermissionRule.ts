@@ -121,12 +121,9 @@ export const allows = (compiled: Compiled, self: Subject): string | undefined =>
   return joined(used.every((rule) => rule !== undefined) ? used : undefined)
 }
 
-/** A pattern is this very command, which cannot be taken apart. */
+/** A pattern is this very command. */
 export const spellsExactly = (compiled: Compiled, self: Subject): boolean =>
-  self.command !== undefined &&
-  self.line === undefined &&
-  Place.isWorkspace(self.cwd) &&
-  spelling(compiled, self.command) !== undefined
+  self.command !== undefined && Place.isWorkspace(self.cwd) && spelling(compiled, self.command) !== undefined
 
 /** The call is a command whose every program only reads and prints, in the workspace. */
 export const reads = (self: Subject): boolean =>

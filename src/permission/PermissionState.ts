@@ -73,7 +73,7 @@ export class PermissionState {
     const decision = this.decide(policy, subject, traits, sessionId)
     if (decision.decision !== "allow" || subject.command === undefined) return decision
     const doubt = this.doubt(policy, subject)
-    // Nothing but the very same text covers what cannot be taken apart.
+    // Nothing but the very same text covers what cannot be told.
     if (doubt === undefined || PermissionRule.remembersExactly(this.allowed, subject)) return decision
     if (PermissionRule.spellsExactly(policy.whitelist, subject)) return decision
     return { decision: "ask", method: "default", rule: doubt, doubt }

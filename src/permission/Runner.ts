@@ -37,21 +37,6 @@ export const runs = (words: ReadonlyArray<string>): Runs => {
   return opaque.has(Program.nameOf(program)) ? unknown : nothing
 }
 
-/** Some of the words are expansions, and one of those may be, or be in, what it would run. */
-export const runsUnknown = (words: ReadonlyArray<string>): boolean => {
-  for (let now = words, depth = 0; depth < maxDepth; depth++) {
-    const told = runs(now)
-    if (told._tag !== "Programs") return told._tag !== "Nothing"
-    if (told.inner.length > 1)
-      return told.inner.some(({ words }) => expanded.test(words[0] ?? "") || runsUnknown(words))
-    const inner = told.inner[0]?.words
-    if (inner === undefined) return now.some((word) => expanded.test(word))
-    if (expanded.test(inner[0] ?? "")) return true
-    now = inner
-  }
-  return true
-}
-
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
@@ -60,11 +45,6 @@ type Wrapper = (words: ReadonlyArray<string>) => Runs
 
 const nothing: Runs = { _tag: "Nothing" }
 const unknown: Runs = { _tag: "Unknown" }
-
-/** Wrappers around wrappers; what is further inside cannot be told. */
-const maxDepth = 8
-
-const expanded = /[$`*?[{]/
 
 const assignment = /^[A-Za-z_][A-Za-z0-9_]*\+?=/
 

@@ -106,6 +106,7 @@ export class Scanner {
     const words: Array<string> = []
     const sources: Array<string> = []
     const assignments: Array<string> = []
+    const unknown: Array<number> = []
     for (;;) {
       this.blanks()
       const target = this.redirect()
@@ -136,9 +137,10 @@ export class Scanner {
         }
         if ((word.isPlain && keywords.has(word.value)) || word.value === "[[")
           return this.fail(`a control structure (${word.value})`)
-        if (word.glob) dynamic = true
+        if (word.glob) dynamic = word.dynamic = true
         first = word
       }
+      if (word.dynamic) unknown.push(words.length)
       words.push(word.value)
       sources.push(this.text.slice(begin, end))
     }
@@ -149,6 +151,7 @@ export class Scanner {
       sources,
       text: start < 0 ? "" : this.text.slice(start, end),
       dynamic,
+      unknown,
       named: first === undefined || first.named,
       fed,
       assignments

@@ -13,6 +13,8 @@ export interface SimpleCommand {
   readonly text: string
   /** Some word's value is unknown before it runs: an expansion, or a glob or braces that could become an option. */
   readonly dynamic: boolean
+  /** Which words those are, by their place. */
+  readonly unknown: ReadonlyArray<number>
   /** The program's base name is known. False for `$CMD`, `$(which x)`, `/bin/r?`. */
   readonly named: boolean
   /** Its input is what another command prints, or a file. */

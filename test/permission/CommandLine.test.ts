@@ -228,6 +228,7 @@ describe("a command is taken apart", () => {
           sources: ["git", "commit", "-m", "'it''s'", `"x \\"y\\" \\n"`, "z\\ 1"],
           text: `A="b c" git commit -m 'it''s' "x \\"y\\" \\n" z\\ 1`,
           dynamic: false,
+          unknown: [],
           named: true,
           fed: false,
           assignments: ["A=b c"]
@@ -238,6 +239,7 @@ describe("a command is taken apart", () => {
           sources: ["tee", `"out put"`],
           text: `tee "out put"`,
           dynamic: true,
+          unknown: [],
           named: true,
           fed: true,
           assignments: []

@@ -1,0 +1,308 @@
+/**
+ * Programs that do something else in the first place, and run what some of their options say: what they are told to run.
+ *
+ * Of each of them the options are named that are understood. Another one may tell it anything.
+ */
+import * as GitOrder from "./GitOrder.js"
+import * as Interpreter from "./Interpreter.js"
+import * as Order from "./Order.js"
+import * as Program from "./Program.js"
+import * as TextScript from "./TextScript.js"
+import * as Wrapper from "./Wrapper.js"
+
+/** Nothing for a program of which no option is known to run something. */
+export const orderOf = (ran: Order.Ran): Order.Order | undefined => {
+  const teller = Order.known(tellers, ran.words[0] ?? "")
+  if (teller !== undefined) return teller(ran)
+  return Program.alwaysRuns(ran.words[0] ?? "") ? Order.both(texts(ran), behind(ran)) : undefined
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** More programs in one command than anybody would write. */
+const maxBehind = 16
+
+/** They name packages, not programs to run. */
+const installing =
+  /^(?:install|add|i|ci|remove|rm|uninstall|update|upgrade|info|show|view|search|list|ls|outdated|pull|push)$/
+
+/**
+ * Of a program that may run others in ways that are not understood: what each of its words begins is looked at as if it ran,
+ * so that `docker exec box sh` runs a shell.
+ */
+const behind = (ran: Order.Ran): Order.Order => {
+  if (installing.test(ran.words[1] ?? "") && Order.isKnown(ran, 1)) return Order.nothing
+  let order = Order.nothing
+  let seen = 0
+  for (let at = 1; at < ran.words.length; at++) {
+    const word = ran.words[at] ?? ""
+    const tells = Interpreter.isInterpreter(word) || Wrapper.isWrapper(word) || Order.known(tellers, word) !== undefined
+    if (!tells) continue
+    if (Order.isUnknown(ran, at) || ++seen > maxBehind) return Order.dark
+    let from = at
+    while (from > 1 && Order.isAssignment(ran, from - 1)) from--
+    const part = Order.part(ran, from)
+    if (part !== undefined) order = Order.both(order, Order.program(part))
+  }
+  return order
+}
+
+type Teller = (ran: Order.Ran) => Order.Order
+
+/** Of programs of which nothing else is known, these options hand a text to a shell. */
+const textOption = /^(?:-c|--(?:command|cmd|call|exec|run|shell-command))(?:=([^]*))?$/
+
+/** Settings of package managers that name a program. They may be shortened. */
+const namesProgram =
+  /^--?(?:scr|node-op|shell(?:$|=)|edi|view|git(?:$|=)|userc|globalc|init[.-]m|node-gyp|python(?:$|=))/
+
+const texts: Teller = (ran) => {
+  let order = Order.nothing
+  for (let at = 1; at < ran.words.length; at++) {
+    const word = ran.words[at] ?? ""
+    if (word === "--") break
+    if (packagers.has(Program.nameOf(ran.words[0] ?? "")) && namesProgram.test(word)) return Order.dark
+    const found = textOption.exec(word)
+    if (found === null) continue
+    const place = found[1] === undefined ? at + 1 : at
+    const text = found[1] ?? ran.words[at + 1]
+    if (text === undefined) continue
+    // A mere name, such as a directory: it is looked at with the words.
+    if (Order.isUnknown(ran, place)) return Order.dark
+    if (/[\s;&|$`]/.test(text)) order = Order.both(order, Order.text(text))
+  }
+  return order
+}
+
+const packagers: ReadonlySet<string> = new Set("npm npx pnpm pnpx yarn yarnpkg bunx corepack".split(" "))
+
+/** Reads all options, wherever they stand. */
+const options =
+  (shape: Order.Shape, check?: (ran: Order.Ran, scanned: Order.Scanned) => boolean): Teller =>
+  (ran) => {
+    const scanned = Order.scan(ran, shape, "anywhere")
+    if (scanned === undefined || (check !== undefined && !check(ran, scanned))) return Order.dark
+    return Order.text(...scanned.texts)
+  }
+
+const wordAt = (ran: Order.Ran, at: number): string => ran.words[at] ?? ""
+
+// ---- sed and awk
+
+const sed: Teller = (ran) => {
+  const { words } = ran
+  const scripts: Array<number> = []
+  const operands: Array<number> = []
+  let hasFile = false
+  for (let at = 1; at < words.length; at++) {
+    const word = wordAt(ran, at)
+    if (operands.length + scripts.length === 0 ? false : Order.mayBeOption(ran, at)) return Order.dark
+    if (!word.startsWith("-") || word === "-") operands.push(at)
+    else if (/^(?:-[nErszu]*e|--expression)$/.test(word)) scripts.push(++at)
+    else if (/^(?:-[nErszu]*f|--file)$/.test(word)) {
+      hasFile = true
+      if (!Order.isKnown(ran, ++at) || Order.isInput(wordAt(ran, at))) return Order.dark
+    } else if (word.startsWith("--expression=")) {
+      if (!Order.isKnown(ran, at) || !TextScript.sedOnlyEdits(word.slice("--expression=".length))) return Order.dark
+      hasFile = true
+    } else if (
+      // What is behind `-i` is the end of a name.
+      !/^(?:-[nErszu]+|-[nErszu]*i[^]*|--(?:quiet|silent|regexp-extended|null-data|posix|debug|sandbox|separate|unbuffered|version|help|in-place(?:=[^]*)?)|--)$/.test(
+        word
+      )
+    )
+      return Order.dark
+  }
+  const [first] = operands
+  if (scripts.length === 0 && !hasFile && first !== undefined) {
+    scripts.push(first)
+    // `sed -i '' script` elsewhere: the first operand is empty.
+    if (wordAt(ran, first) === "" && operands[1] !== undefined) scripts.push(operands[1])
+  }
+  return scripts.every((at) => Order.isKnown(ran, at) && TextScript.sedOnlyEdits(wordAt(ran, at)))
+    ? Order.nothing
+    : Order.dark
+}
+
+const awk: Teller = (ran) => {
+  for (let at = 1; at < ran.words.length; at++) {
+    const word = wordAt(ran, at)
+    if (/^(?:-[Fv]|--field-separator|--assign)$/.test(word)) at++
+    else if (/^-[Fv]./s.test(word) || /^--(?:field-separator|assign)=/.test(word)) continue
+    else if (word === "-f" || word === "--file") {
+      return Order.isKnown(ran, at + 1) && !Order.isInput(wordAt(ran, at + 1)) ? Order.nothing : Order.dark
+    } else if (word === "--") continue
+    else if (word.startsWith("-"))
+      return /^--(?:version|help|posix|re-interval)$/.test(word) ? Order.nothing : Order.dark
+    else return Order.isKnown(ran, at) && TextScript.awkOnlyPrints(word) ? Order.nothing : Order.dark
+  }
+  return Order.nothing
+}
+
+// ---- archives and copies
+
+const tarLetters = "cxtruAvzjJaZpPhkmOSWlBnwosoGidU0-9"
+
+const tarShape: Order.Shape = {
+  flags: new RegExp(
+    `^(?:-[${tarLetters}]+|-[${tarLetters}]*[fCTXbKNgVHL].+|` +
+      "--(?:extract|get|create|list|append|update|concatenate|catenate|diff|compare|delete|verbose|gzip|gunzip|ungzip|bzip2|xz|lzma|lzip|zstd|" +
+      "auto-compress|no-same-owner|no-same-permissions|same-owner|same-permissions|preserve-permissions|numeric-owner|wildcards|" +
+      "no-wildcards|anchored|keep-old-files|keep-newer-files|skip-old-files|overwrite|unlink-first|dereference|hard-dereference|" +
+      "to-stdout|null|touch|totals|no-recursion|ignore-failed-read|absolute-names|force-local|sparse|verify|exclude-vcs|" +
+      "exclude-vcs-ignores|exclude-caches|version|help|checkpoint|xattrs|acls|selinux|one-file-system|remove-files|no-auto-compress)|" +
+      "--(?:file|directory|exclude|exclude-from|files-from|strip-components|strip|owner|group|mode|mtime|sort|transform|xform|format|" +
+      "warning|one-top-level|newer|newer-mtime|after-date|label|checkpoint|blocking-factor|level|occurrence|suffix|backup|" +
+      "listed-incremental|starting-file|totals|pax-option|no-check-device)(?:=[^]*)?)$",
+    "s"
+  ),
+  values: new RegExp(
+    `^(?:-[${tarLetters}]*[fCTXbKNgVHL]|--(?:file|directory|exclude|exclude-from|files-from|owner|group|mode|mtime|transform|xform|strip-components))$`
+  ),
+  texts: new RegExp(
+    `^(?:-[${tarLetters}]*[IF]|--(?:use-compress-program|to-command|info-script|new-volume-script|rsh-command|rmt-command))$`
+  ),
+  joined:
+    /^(?:--(?:use-compress-program|to-command|info-script|new-volume-script|rsh-command|rmt-command)=([^]*)|--checkpoint-action=exec=([^]*))$/s
+}
+
+const tar: Teller = (ran) => {
+  const [program = "tar", first = "", ...rest] = ran.words
+  // The old way: letters without a dash, their values behind.
+  const bundle = /^[A-Za-z]+$/.test(first) && Order.isKnown(ran, 1)
+  if (!bundle) return options(tarShape)(ran)
+  if (/[IF]/.test(first) || !new RegExp(`^[${tarLetters}fCTXbKNgVHL]+$`).test(first)) return Order.dark
+  const taken = first.replace(/[^fCTXbKNgVHL]/g, "").length
+  if (rest.slice(taken).length === 0) return Order.nothing
+  return options(tarShape)({
+    ...ran,
+    words: [program, ...rest.slice(taken)],
+    unknown: ran.unknown.filter((at) => at >= taken + 2).map((at) => at - taken - 1)
+  })
+}
+
+const rsync = options({
+  flags:
+    /^(?:-[avzrltpgoDPhnuHAXSxcCmiIqWbdkLKOJyEN0-9RF]+|--(?!rsh|rsync-path|remote-option|daemon|config|copy-as|password|early|read-batch|dparam)[a-z0-9-]+(?:=[^]*)?)$/s,
+  values: /^(?:-[fTM]|--(?:exclude|include|filter|exclude-from|include-from|files-from))$/,
+  texts: /^(?:-[avzrltpgoDPhnuHAXSxcCmiIqW]*e|--rsh|--rsync-path)$/,
+  joined: /^(?:-[avzrltpgoDPhnuHAXSxcCmiIqW]*e([^]+)|--(?:rsh|rsync-path)=([^]*))$/s
+})
+
+const sshSetting =
+  /^(?:StrictHostKeyChecking|BatchMode|ConnectTimeout|ConnectionAttempts|UserKnownHostsFile|LogLevel|ServerAlive\w+|TCPKeepAlive|Port|User|HostName|IdentityFile|IdentitiesOnly|Compression|ForwardAgent|RequestTTY|PasswordAuthentication|PubkeyAuthentication|PreferredAuthentications|AddKeysToAgent|ControlMaster|ControlPath|ControlPersist|ExitOnForwardFailure|HostKeyAlgorithms|KexAlgorithms|Ciphers|MACs|AddressFamily|VisualHostKey)(?:=|\s|$)/i
+
+const sshShape: Order.Shape = {
+  flags: /^(?:-[46AaCfGgKkMNnqsTtVvXxYyr123Bp]+|-[pilLRDbBcmOQWwEJ].+)$/s,
+  values: /^-[46AaCfGgKkMNnqsTtVvXxYyr]*[pPilLRDbcmOQWwEJo]$/
+}
+
+const sshSettings = (ran: Order.Ran): boolean =>
+  ran.words.every((word, at) => {
+    if (!/^-[46AaCfGgKkMNnqsTtVvXxYyr]*o$/.test(word)) return true
+    return Order.isKnown(ran, at + 1) && sshSetting.test(wordAt(ran, at + 1))
+  })
+
+/** The shell there runs the words behind the host, put together; without any, it runs what it is fed. */
+const ssh: Teller = (ran) => {
+  const scanned = Order.scan(ran, sshShape, "first")
+  if (scanned === undefined || !sshSettings(ran)) return Order.dark
+  const [host, first] = scanned.operands
+  if (host === undefined) return Order.nothing
+  if (first === undefined) return ran.fed ? Order.dark : Order.nothing
+  if (ran.unknown.some((at) => at >= first)) return Order.dark
+  const text = ran.words.slice(first).join(" ")
+  return ran.fed ? Order.both(Order.text(text), behind(ran)) : Order.text(text)
+}
+
+// ---- builders, pagers, editors, consoles
+
+const makeShape: Order.Shape = {
+  flags:
+    /^(?:-[bmBdeiknpqrRsStwv]+|-[jlOC].*|-[fIWo].+|--(?:always-make|directory=.*|debug(?:=.*)?|dry-run|just-print|recon|file=.*|makefile=.*|help|ignore-errors|include-dir=.*|jobs(?:=\d+)?|keep-going|load-average(?:=.*)?|no-builtin-rules|no-builtin-variables|no-print-directory|print-directory|print-data-base|question|quiet|silent|no-silent|stop|touch|trace|version|warn-undefined-variables|output-sync(?:=.*)?|old-file=.*|what-if=.*))$/s,
+  values: /^(?:-[CfIWo]|--(?:directory|file|makefile|include-dir))$/
+}
+
+/** What a variable is set to may be what is run; make expands it first. */
+const make: Teller = (ran) => {
+  const scanned = Order.scan(ran, makeShape, "anywhere")
+  if (scanned === undefined) return Order.dark
+  if (
+    ran.words.some(
+      (word, at) =>
+        (/^(?:-f|--(?:make)?file=?)/.test(word) && /^(?:-f-|-f\/dev\/|.*=-$|.*=\/dev\/)/.test(word)) ||
+        (/^(?:-f|--(?:make)?file)$/.test(word) && Order.isInput(wordAt(ran, at + 1)))
+    )
+  )
+    return Order.dark
+  const values: Array<string> = []
+  for (const at of scanned.operands) {
+    const word = wordAt(ran, at)
+    const [, name, value = ""] = /^([^=]*?)(?:[:?+!]{0,3})=([^]*)$/.exec(word) ?? []
+    if (name === undefined) continue
+    if (Order.isUnknown(ran, at) || /[$`]/.test(value)) return Order.dark
+    if (/SHELL|FLAGS|MAKE/.test(name) && !/^[\w .,/:=+-]*$/.test(value)) return Order.dark
+    if (value.trim() !== "") values.push(value)
+  }
+  return Order.text(...values)
+}
+
+const man = options({
+  flags: /^(?:-[aKkfwWdDihuV\d]+|-[LmMSse].+|--(?:all|apropos|whatis|where|path|help|version))$/,
+  values: /^-[LmMSsep]$/,
+  texts: /^(?:-P|--pager)$/,
+  joined: /^(?:-P([^]+)|--pager=([^]*))$/
+})
+
+const pager: Teller = (ran) =>
+  ran.words.some((word) => /\+|^-[A-Za-z]*[koOp]|^--(?:lesskey|log|pattern|tag)/.test(word))
+    ? Order.dark
+    : Order.nothing
+
+/** Any option may be a command of the editor's, and so may what it is fed. */
+const editor: Teller = (ran) =>
+  ran.fed || ran.words.some((word, at) => at > 0 && (/^[-+]./.test(word) || Order.mayBeOption(ran, at)))
+    ? ran.words.length === 2 && /^--(?:version|help)$/.test(ran.words[1] ?? "")
+      ? Order.nothing
+      : Order.dark
+    : Order.nothing
+
+/** They have commands of their own beside their language, and some of those run others. */
+const console: Teller = (ran) => {
+  const gives = ran.words.some((word) => /^(?:-[a-z]*[ce]|--(?:command|execute|eval)(?:=[^]*)?)$/i.test(word))
+  if (ran.fed && !gives) return Order.dark
+  return ran.words.some((word, at) => at > 0 && (hasConsoleCommand(word) || (Order.isUnknown(ran, at) && gives)))
+    ? Order.dark
+    : Order.nothing
+}
+
+const plainConsoleCommand =
+  /^(?:\\(?:d\S*|l\+?|conninfo|x|timing)(?:\s[\w.*"]*)?|\.(?:tables|schema|headers?|mode|databases|indexes|indices|width|timeout|stats|show|dump)(?:\s[\w.* -]*)?)$/
+
+const hasConsoleCommand = (word: string): boolean =>
+  !plainConsoleCommand.test(word) &&
+  (/\\(?!['"])|^!/.test(word) || /(?:^|[;\n])\s*(?:\.[a-z]|(?:system|pager|source|tee|edit|delimiter)\b)/i.test(word))
+
+const sqlite: Teller = (ran) => (ran.words.some((word) => /^--?(?:cmd|init)$/.test(word)) ? Order.dark : console(ran))
+
+const many = (names: string, teller: Teller): ReadonlyArray<readonly [string, Teller]> =>
+  names.split(" ").map((name) => [name, teller] as const)
+
+const tellers: ReadonlyMap<string, Teller> = new Map<string, Teller>([
+  ...many("sed gsed", sed),
+  ...many("awk gawk mawk nawk", awk),
+  ...many("tar gtar bsdtar", tar),
+  ["rsync", rsync],
+  ...many("ssh slogin", ssh),
+  ...many("scp sftp", options({ ...sshShape, flags: /^(?:-[46ACpqrTvB1238O]+|-[cFilPXJ].+)$/ }, sshSettings)),
+  ...many("make gmake bmake", make),
+  ["man", man],
+  ...many("less more most", pager),
+  ...many("vi vim nvim vimdiff view ex emacs emacsclient nano pico ed", editor),
+  ...many("psql mysql mariadb mongo mongosh dc", console),
+  ...many("sqlite sqlite3", sqlite),
+  ...many("zip", options({ flags: /^(?:-[rqujmy9@xiD0-8e]+|--(?:exclude|recurse-paths|quiet)(?:=.*)?)$/ })),
+  ["git", GitOrder.orderOf]
+])

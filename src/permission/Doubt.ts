@@ -1,0 +1,96 @@
+/**
+ * Why it cannot be told what a command runs: where it could not be taken apart, where the name of a program is not known
+ * before it runs, and where a program is told what to run by something that nobody sees.
+ */
+import * as Either from "effect/Either"
+import * as CommandOption from "./CommandOption.js"
+import * as HarmlessVariable from "./HarmlessVariable.js"
+import * as Interpreter from "./Interpreter.js"
+import * as Order from "./Order.js"
+import { parse, type CommandLine, type SimpleCommand } from "./ShellGrammar.js"
+import * as Wrapper from "./Wrapper.js"
+
+/** A sentence; nothing when it can be told. */
+export const of = (line: CommandLine): string | undefined => inLine(line, false, 0)
+
+/** The texts that a command hands to a shell by its words and assignments; the rules that deny look into them. */
+export const texts = (command: SimpleCommand): ReadonlyArray<string> => {
+  const ran = Order.ranBy(command)
+  const own = orderOf(ran)?.texts ?? none
+  if (ran.assignments.length === 0) return own
+  return [...own, ...ran.assignments.flatMap((text) => HarmlessVariable.orderOf(text, false).texts)]
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const none: ReadonlyArray<string> = []
+
+/** Programs behind programs, texts within texts. */
+const maxDepth = 8
+const maxTexts = 2
+const maxText = 20_000
+
+const orderOf = (ran: Order.Ran): Order.Order | undefined =>
+  Wrapper.orderOf(ran) ?? Interpreter.orderOf(ran) ?? CommandOption.orderOf(ran)
+
+const inLine = (line: CommandLine, fed: boolean, depth: number): string | undefined => {
+  const { commands } = line
+  // What the shell itself reads from then on, all that follow read.
+  const feeds = fed || (line.redirects.length > 0 && commands.some(({ program }) => program === "exec"))
+  const exports = commands.some(({ words: [program = "", option = ""] }) =>
+    program === "set" ? /^-[a-z]*[ao]/.test(option) : exporting.has(program)
+  )
+  const seen = new Set<string>()
+  for (const command of commands) {
+    // Long lines repeat themselves.
+    if (seen.has(command.text) && !command.fed) continue
+    if (!command.fed) seen.add(command.text)
+    const { named, program } = command
+    if (!named) return `Which program ${program} is cannot be told before it runs; name it.`
+    const found = inRun({ ...Order.ranBy(command), fed: command.fed || feeds }, depth, exports)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+const exporting: ReadonlySet<string> = new Set(["export", "declare", "typeset"])
+
+const inRun = (ran: Order.Ran, depth: number, exports: boolean): string | undefined => {
+  const { assignments, fed, words } = ran
+  const [program = ""] = words
+  const given = exporting.has(program) ? [...assignments, ...words.slice(1)] : assignments
+  for (const text of given) {
+    if (!text.includes("=")) continue
+    const unknown = /[$`]/.test(text)
+    const order =
+      words.length === 0 ? HarmlessVariable.orderAlone(text, unknown, exports) : HarmlessVariable.orderOf(text, unknown)
+    const name = text.slice(0, text.indexOf("="))
+    if (order.dark || inTexts(order.texts, false, depth) !== undefined)
+      return `What ${name} makes programs run cannot be told; leave it out.`
+  }
+  if (words.length === 0) return undefined
+  if (depth > maxDepth) return untold(program)
+  const order = orderOf(ran)
+  if (order === undefined) return undefined
+  if (order.dark) return untold(program)
+  for (const inner of order.programs) {
+    if (Order.isUnknown(inner, 0)) return untold(program)
+    const found = inRun(inner, depth + 1, false)
+    if (found !== undefined) return found
+  }
+  return inTexts(order.texts, fed, depth) === undefined ? undefined : untold(program)
+}
+
+const inTexts = (texts: ReadonlyArray<string>, fed: boolean, depth: number): string | undefined => {
+  for (const text of texts) {
+    const line = depth >= maxTexts * 4 || text.length > maxText ? undefined : Either.getOrUndefined(parse(text))
+    const found = line === undefined ? text : inLine(line, fed, depth + 4)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+const untold = (program: string): string =>
+  `What ${program} is told to run cannot be told before it runs; write it out.`

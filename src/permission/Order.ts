@@ -1,0 +1,147 @@
+/**
+ * What a program is told to run by its words: other programs, texts for a shell, or something that cannot be told.
+ *
+ * For rules that deny, and for those alone. They look into the programs and texts that are told, and where it cannot be told
+ * somebody has to be asked. So the tables that use this name what is understood; an option that is not named there, of a
+ * program that can be told to run something, counts as telling it something unknown.
+ */
+import * as Program from "./Program.js"
+import type { SimpleCommand } from "./ShellSyntax.js"
+
+/** A program that runs, or would be run. */
+export interface Ran {
+  /** The program first. */
+  readonly words: ReadonlyArray<string>
+  /** The places of words whose value is not known. */
+  readonly unknown: ReadonlyArray<number>
+  /** Its input is what another command prints, or a file. */
+  readonly fed: boolean
+  /** `NAME=value` that it is given. */
+  readonly assignments: ReadonlyArray<string>
+}
+
+export interface Order {
+  /** What it hands to a shell. */
+  readonly texts: ReadonlyArray<string>
+  readonly programs: ReadonlyArray<Ran>
+  /** It may run something else too. */
+  readonly dark: boolean
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+export const nothing: Order = { texts: [], programs: [], dark: false }
+
+export const dark: Order = { texts: [], programs: [], dark: true }
+
+export const text = (...texts: ReadonlyArray<string>): Order => ({ texts, programs: [], dark: false })
+
+export const program = (ran: Ran): Order => ({ texts: [], programs: [ran], dark: false })
+
+export const both = (one: Order, other: Order): Order => ({
+  texts: [...one.texts, ...other.texts],
+  programs: [...one.programs, ...other.programs],
+  dark: one.dark || other.dark
+})
+
+export const ranBy = ({ assignments, fed, unknown, words }: SimpleCommand): Ran => ({
+  words,
+  unknown,
+  fed,
+  assignments
+})
+
+// -----------------------------------------------------------------------------------------------------------------
+// combinators
+// -----------------------------------------------------------------------------------------------------------------
+
+export const isUnknown = ({ unknown }: Ran, at: number): boolean => unknown.includes(at)
+
+export const isKnown = (ran: Ran, at: number): boolean => !isUnknown(ran, at)
+
+/** `NAME=value`, and its value is seen. */
+export const isAssignment = (ran: Ran, at: number): boolean => assignment.test(ran.words[at] ?? "") && isKnown(ran, at)
+
+/** Its value is nothing but an expansion to begin with, so it may become an option. */
+export const mayBeOption = (ran: Ran, at: number): boolean =>
+  isUnknown(ran, at) && /^(?:-|[$`*?[{])/.test(ran.words[at] ?? "")
+
+/** The words from one place to another, as a program of their own. Assignments in front are its assignments. */
+export const part = (ran: Ran, from: number, to = ran.words.length): Ran | undefined => {
+  let start = from
+  while (start < to && isAssignment(ran, start)) start++
+  if (start >= to) return undefined
+  return {
+    words: ran.words.slice(start, to),
+    unknown: ran.unknown.filter((at) => at >= start && at < to).map((at) => at - start),
+    fed: ran.fed,
+    assignments: ran.words.slice(from, start)
+  }
+}
+
+/** Options, as far as they are understood. */
+export interface Shape {
+  /** Without a value, or with the value in the same word. */
+  readonly flags?: RegExp
+  /** With a value in the next word. */
+  readonly values?: RegExp
+  /** With a text for a shell in the next word. */
+  readonly texts?: RegExp
+  /** With such a text in the same word; its first group that is there. */
+  readonly joined?: RegExp
+}
+
+export interface Scanned {
+  readonly texts: ReadonlyArray<string>
+  /** The places of the words that are no options. */
+  readonly operands: ReadonlyArray<number>
+}
+
+/**
+ * Reads options, up to the first operand or, for a program that takes them anywhere, to the end. Nothing where one is not
+ * understood.
+ */
+export const scan = (ran: Ran, shape: Shape, where: "first" | "anywhere"): Scanned | undefined => {
+  const { flags = never, joined = never, texts: orders = never, values = never } = shape
+  const { words } = ran
+  const texts: Array<string> = []
+  const operands: Array<number> = []
+  let ended = false
+  for (let at = 1; at < words.length; at++) {
+    const word = words[at] ?? ""
+    if (!ended && mayBeOption(ran, at)) return undefined
+    if (ended || word === "-" || !word.startsWith("-")) {
+      operands.push(at)
+      if (where === "first") ended = true
+    } else if (word === "--") ended = true
+    else {
+      const found = joined.exec(word)
+      if (found !== null) {
+        if (isUnknown(ran, at)) return undefined
+        texts.push(found.slice(1).find((group) => group !== undefined) ?? "")
+      } else if (orders.test(word)) {
+        const next = words[++at]
+        if (next === undefined || isUnknown(ran, at)) return undefined
+        texts.push(next)
+      } else if (values.test(word)) at++
+      else if (!flags.test(word)) return undefined
+    }
+  }
+  return { texts, operands }
+}
+
+/** By a program's name, and by what that is without a version. */
+export const known = <A>(table: ReadonlyMap<string, A>, program: string): A | undefined =>
+  table.get(Program.basename(program).toLowerCase()) ?? table.get(Program.nameOf(program))
+
+/** It names the program's own input. */
+export const isInput = (word: string): boolean => /^(?:-|\/dev\/(?:stdin|fd\/.*)|\/proc\/.*\/fd\/.*)$/.test(word)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const assignment = /^[A-Za-z_][A-Za-z0-9_]*\+?=/
+const never = /^(?!)/

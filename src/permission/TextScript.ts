@@ -1,0 +1,169 @@
+/**
+ * Scripts of `sed` and `awk`: whether they run something. Both are read as allow lists: a script that is not understood does.
+ */
+
+/** The script only edits and prints: no `e`, no `s///e`, and no `w`, which writes to a file of any name. */
+export const sedOnlyEdits = (script: string): boolean => new Sed(script).isPlain()
+
+/**
+ * The program neither runs nor loads anything. The language has few ways to: `system`, a pipe, and in one dialect `@` for
+ * what is loaded and for functions that are called by a name which is computed.
+ */
+export const awkOnlyPrints = (program: string): boolean => {
+  let at = 0
+  // A slash begins a regular expression here, and divides behind a value.
+  let wantsValue = true
+  while (at < program.length) {
+    const char = program[at] ?? ""
+    const two = program.slice(at, at + 2)
+    if (char === "#") at = endOfLine(program, at)
+    else if (char === '"') {
+      at = endOfQuote(program, at)
+      wantsValue = false
+    } else if (char === "/" && wantsValue) {
+      const end = endOfQuote(program, at)
+      // Versions differ about a slash in brackets.
+      if (/\[[^\]]*$/.test(program.slice(at + 1, end - 1))) return false
+      at = end
+      wantsValue = false
+    } else if (two === "||" || two === "&&") {
+      at += 2
+      wantsValue = true
+    } else if (char === "|" || char === "@") return false
+    else if (/[A-Za-z_]/.test(char)) {
+      const [name = char] = /^\w+/.exec(program.slice(at, at + 64)) ?? []
+      if (name === "system") return false
+      at += name.length
+      wantsValue = false
+    } else {
+      if (!/\s/.test(char) || char === "\n") wantsValue = "(,{};!~\n".includes(char)
+      at++
+    }
+  }
+  return true
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const endOfLine = (text: string, at: number): number => {
+  const end = text.indexOf("\n", at)
+  return end < 0 ? text.length : end
+}
+
+/** Behind the same character that stands here. */
+const endOfQuote = (text: string, from: number): number => {
+  for (let at = from + 1; at < text.length; at++) {
+    if (text[at] === "\\") at++
+    else if (text[at] === text[from]) return at + 1
+  }
+  return text.length
+}
+
+class Sed {
+  private at = 0
+
+  constructor(private readonly text: string) {}
+
+  isPlain(): boolean {
+    while (this.at < this.text.length) if (!this.command()) return false
+    return true
+  }
+
+  private command(): boolean {
+    this.skip(/[\s;{}]*/y)
+    if (this.at >= this.text.length) return true
+    if (this.text[this.at] === "#") return this.toLineEnd()
+    if (!this.addresses()) return false
+    const letter = this.text[this.at++] ?? ""
+    switch (letter) {
+      case "{":
+        return true
+      case "s":
+        return this.delimited(2) && /^[gpimIM0-9]*$/.test(this.skip(/[A-Za-z0-9]*/y)) && this.ends()
+      case "y":
+        return this.delimited(2) && this.ends()
+      case "a":
+      case "i":
+      case "c":
+        this.skip(/[^\\\n]*(?:\\[^][^\\\n]*)*/y)
+        return true
+      case "b":
+      case "t":
+      case "T":
+      case ":":
+        this.skip(/[ \t]*[A-Za-z0-9_.-]*[ \t]*/y)
+        return this.ends()
+      case "r":
+      case "R":
+        return this.toLineEnd()
+      case "=":
+        return this.ends()
+      default:
+        if (!"dDpPhHgGnNxlqQzF".includes(letter) || letter === "") return false
+        this.skip(/[ \t]*\d*/y)
+        return this.ends()
+    }
+  }
+
+  private addresses(): boolean {
+    for (let i = 0; i < 2; i++) {
+      if (this.text[this.at] === "/" || this.text[this.at] === "\\") {
+        if (this.text[this.at] === "\\") this.at++
+        if (!this.delimited(1)) return false
+        this.skip(/[IM]*/y)
+      } else this.skip(/(?:[+~]?\d+(?:~\d+)?|\$)?/y)
+      this.skip(/[ \t]*/y)
+      if (i === 0) {
+        if (this.text[this.at] !== ",") break
+        this.at++
+        this.skip(/[ \t]*/y)
+      }
+    }
+    this.skip(/[! \t]*/y)
+    return true
+  }
+
+  /** Parts between delimiters; the first character is the delimiter. */
+  private delimited(parts: number): boolean {
+    const delimiter = this.text[this.at]
+    if (delimiter === undefined || delimiter === "\n" || delimiter === "\\") return false
+    this.at++
+    for (let i = 0; i < parts; i++) {
+      let inClass = false
+      for (; ; this.at++) {
+        const char = this.text[this.at]
+        if (char === undefined) return false
+        if (char === "\\") this.at++
+        // Versions differ about a delimiter in brackets: such a script is not understood.
+        else if (char === "[" && i === 0) inClass = true
+        else if (char === "]") inClass = false
+        else if (char === delimiter) {
+          if (inClass) return false
+          break
+        }
+      }
+      this.at++
+    }
+    return true
+  }
+
+  private ends(): boolean {
+    this.skip(/[ \t]*/y)
+    const char = this.text[this.at] ?? "\n"
+    return "\n;}#".includes(char)
+  }
+
+  private toLineEnd(): boolean {
+    this.skip(/[^\n]*/y)
+    return true
+  }
+
+  private skip(shape: RegExp): string {
+    shape.lastIndex = this.at
+    const found = shape.exec(this.text)?.[0] ?? ""
+    this.at += found.length
+    return found
+  }
+}

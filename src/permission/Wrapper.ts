@@ -1,0 +1,243 @@
+/**
+ * Programs and words of the shell that run the program behind their options, or a text behind them: what they are told to
+ * run, for rules that deny. {@link Runner} says the same for rules that allow, of fewer of them and more strictly.
+ */
+import * as Order from "./Order.js"
+
+/** Nothing for what is no such program. */
+export const orderOf = (ran: Order.Ran): Order.Order | undefined => Order.known(wrappers, ran.words[0] ?? "")?.(ran)
+
+export const isWrapper = (program: string): boolean => Order.known(wrappers, program) !== undefined
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+type Wrapper = (ran: Order.Ran) => Order.Order
+
+interface Prefix extends Order.Shape {
+  /** Words between the options and the program. */
+  readonly skipped?: number
+}
+
+/** Options, then a program. */
+const prefix =
+  (shape: Prefix): Wrapper =>
+  (ran) => {
+    const { skipped = 0 } = shape
+    const scanned = Order.scan(ran, shape, "first")
+    if (scanned === undefined) return Order.dark
+    const [first] = scanned.operands
+    const told = Order.text(...scanned.texts)
+    if (first === undefined) return told
+    const at = first + skipped
+    if (at >= ran.words.length) return told
+    if (ran.unknown.some((place) => place < at)) return Order.dark
+    const part = Order.part(ran, at)
+    return part === undefined ? told : Order.both(told, Order.program(part))
+  }
+
+/** Its words, put together, are a text. */
+const joined =
+  (shape: Order.Shape): Wrapper =>
+  (ran) => {
+    const scanned = Order.scan(ran, shape, "first")
+    if (scanned === undefined) return Order.dark
+    const [first] = scanned.operands
+    if (first === undefined) return Order.nothing
+    if (ran.unknown.some((at) => at >= first)) return Order.dark
+    return Order.text(ran.words.slice(first).join(" "))
+  }
+
+/** Every operand is a text. */
+const each =
+  (shape: Order.Shape): Wrapper =>
+  (ran) => {
+    const scanned = Order.scan(ran, shape, "anywhere")
+    if (scanned === undefined || scanned.operands.some((at) => Order.isUnknown(ran, at))) return Order.dark
+    return Order.text(...scanned.texts, ...scanned.operands.map((at) => ran.words[at] ?? ""))
+  }
+
+/** The program is known with its first word; what else it is given is not. */
+const fedWith = (ran: Order.Ran, replaced: string | undefined): Order.Ran =>
+  replaced === undefined
+    ? { ...ran, words: [...ran.words, "$@"], unknown: [...ran.unknown, ran.words.length], fed: false }
+    : {
+        ...ran,
+        unknown: [
+          ...new Set([...ran.unknown, ...ran.words.flatMap((word, at) => (word.includes(replaced) ? [at] : []))])
+        ]
+      }
+
+const xargsShape: Order.Shape = {
+  flags:
+    /^(?:-[0rtxop]+|--null|--no-run-if-empty|--verbose|--exit|--interactive|--open-tty|-[nLPsEdJRS].+|-[eli].*|--(?:max-args|max-lines|max-procs|max-chars|delimiter|eof|arg-file|replace|process-slot-var)(?:=.*)?|-a.+|-I.+)$/s,
+  values: /^-[nLPsEdaIJRS]$/
+}
+
+const xargs: Wrapper = (ran) => {
+  const scanned = Order.scan(ran, xargsShape, "first")
+  if (scanned === undefined) return Order.dark
+  const [first] = scanned.operands
+  if (first === undefined) return Order.nothing
+  const options = ran.words.slice(1, first)
+  let replaced: string | undefined
+  for (const [at, word] of options.entries()) {
+    const [, glued] = /^(?:-[Ii]|--replace=)(.+)$/s.exec(word) ?? []
+    if (glued !== undefined) replaced = glued
+    else if (word === "-i" || word === "--replace") replaced = "{}"
+    else if (word === "-I" || word === "-J") replaced = options[at + 1] ?? "{}"
+  }
+  const part = Order.part(ran, first)
+  return part === undefined ? Order.dark : Order.program(fedWith(part, replaced))
+}
+
+const find: Wrapper = (ran) => {
+  let order = Order.nothing
+  for (let at = 1; at < ran.words.length; at++) {
+    if (!/^-(?:exec|ok)(?:dir)?$/.test(ran.words[at] ?? "")) continue
+    let end = at + 1
+    while (end < ran.words.length && ran.words[end] !== ";" && !(ran.words[end] === "+" && ran.words[end - 1] === "{}"))
+      end++
+    const part = end < ran.words.length && end > at + 1 ? Order.part(ran, at + 1, end) : undefined
+    if (part === undefined) return Order.dark
+    order = Order.both(order, Order.program(fedWith(part, "{}")))
+    at = end
+  }
+  return order
+}
+
+const fd: Wrapper = (ran) => {
+  const at = ran.words.findIndex((word) => /^(?:-[A-Za-z]*[xX]|--exec(?:-batch)?)$/.test(word))
+  if (ran.words.some((word) => /^(?:-[xX].|--exec[^=]*=)/.test(word))) return Order.dark
+  if (at < 0) return Order.nothing
+  const part = Order.part(ran, at + 1)
+  if (part === undefined) return Order.dark
+  return Order.program(fedWith(part, part.words.some((word) => word.includes("{")) ? "{" : undefined))
+}
+
+/** The text stands where the program would, behind the file. */
+const flock: Wrapper = (ran) => {
+  const at = ran.words.findIndex((word) => /^(?:-[nxseouF]*c|--command)$/.test(word))
+  if (at > 0) return Order.isUnknown(ran, at + 1) ? Order.dark : Order.text(ran.words[at + 1] ?? "")
+  return prefix({
+    flags: /^(?:-[nxseouF]+|--(?:nonblock|exclusive|shared|unlock|close|no-fork|verbose))$/,
+    values: /^(?:-[wE]|--timeout|--wait)$/,
+    skipped: 1
+  })(ran)
+}
+
+const split: Wrapper = (ran) => {
+  const at = ran.words.findIndex((word) => /^-(?:S|vS)|^--split-string/.test(word))
+  if (at < 0) {
+    // It takes names that no shell would.
+    if (ran.words.some((word) => /^[^=/-]*[^\w=/-][^=/]*=/.test(word))) return Order.dark
+    return prefix({
+      flags: /^(?:-[i0v]+|--ignore-environment|--null|--debug|--unset=.+|-u.+|-C.+|--chdir=.+)$/,
+      values: /^-[uC]$|^--(?:unset|chdir)$/
+    })(ran)
+  }
+  const word = ran.words[at] ?? ""
+  const glued = word.replace(/^(?:-v?S|--split-string=?)/, "")
+  const given = glued === "" ? at + 1 : at
+  if (ran.unknown.length > 0 || /[$\\]/.test(ran.words[given] ?? "")) return Order.dark
+  return Order.text([glued === "" ? "" : glued, ...ran.words.slice(at + 1)].join(" "))
+}
+
+/** They compute what stands in brackets, and run what stands in there. */
+const computing: Wrapper = (ran) =>
+  ran.words.some((word, at) => at > 0 && !Order.isUnknown(ran, at) && /\$\(|`/.test(word)) ? Order.dark : Order.nothing
+
+const trap: Wrapper = (ran) => {
+  const at = ran.words[1] === "--" ? 2 : 1
+  const text = ran.words[at]
+  if (text === undefined || ran.words.length === at + 1 || /^-[lp]?$/.test(text)) return Order.nothing
+  return Order.isUnknown(ran, at) ? Order.dark : text.trim() === "" ? Order.nothing : Order.text(text)
+}
+
+const alias: Wrapper = (ran) => {
+  const given = ran.words.slice(1).filter((word) => word.includes("="))
+  if (ran.unknown.length > 0) return Order.dark
+  return Order.text(...given.map((word) => word.slice(word.indexOf("=") + 1)).filter((text) => text.trim() !== ""))
+}
+
+const source: Wrapper = (ran) => {
+  const file = ran.words[1]
+  if (file === undefined) return Order.nothing
+  return Order.isUnknown(ran, 1) || Order.isInput(file) ? Order.dark : Order.nothing
+}
+
+const told =
+  (pattern: RegExp): Wrapper =>
+  (ran) =>
+    ran.words.some((word, at) => at > 0 && pattern.test(word)) ? Order.dark : Order.nothing
+
+/** With words behind it, nobody says what it runs. */
+const opaque: Wrapper = (ran) =>
+  ran.words.length === 1 || (ran.words.length === 2 && /^--?(?:version|help|[vhV])$/.test(ran.words[1] ?? ""))
+    ? ran.fed
+      ? Order.dark
+      : Order.nothing
+    : Order.dark
+
+const many = (names: string, wrapper: Wrapper): ReadonlyArray<readonly [string, Wrapper]> =>
+  names.split(" ").map((name) => [name, wrapper] as const)
+
+const anyFlag = /^-/
+
+const wrappers: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
+  ["env", split],
+  ["xargs", xargs],
+  ...many("find gfind", find),
+  ...many("fd fdfind", fd),
+  ["nice", prefix({ flags: /^(?:-n?-?\d+|--adjustment=-?\d+)$/, values: /^(?:-n|--adjustment)$/ })],
+  ...many(
+    "nohup exec builtin busybox toybox unbuffer chronic fakeroot dbus-run-session cross-env noglob nocorrect",
+    prefix({})
+  ),
+  ["command", (ran) => (/^-[vV]/.test(ran.words[1] ?? "") ? Order.nothing : prefix({ flags: /^-p$/ })(ran))],
+  [
+    "timeout",
+    prefix({
+      flags: /^(?:-[ks].+|-[vfp]+|--preserve-status|--foreground|--verbose|--signal=.+|--kill-after=.+)$/,
+      values: /^(?:-[ks]|--signal|--kill-after)$/,
+      skipped: 1
+    })
+  ],
+  [
+    "time",
+    prefix({ flags: /^(?:-[pvaql]+|--verbose|--portability|--format=.*)$/, values: /^(?:-[fo]|--format|--output)$/ })
+  ],
+  ["stdbuf", prefix({ flags: /^(?:-[ioe].+|--(?:input|output|error)=.+)$/, values: /^-[ioe]$/ })],
+  ["setsid", prefix({ flags: /^(?:-[cfw]+|--ctty|--fork|--wait)$/ })],
+  ["ionice", prefix({ flags: /^(?:-[cn]\d+|-t|-[cn]=?\d+)$/, values: /^-[cn]$/ })],
+  ["taskset", prefix({ flags: /^(?:-a|--all-tasks|--cpu-list|-a?c)$/, skipped: 1 })],
+  ["caffeinate", prefix({ flags: /^-[dimsu]+$/, values: /^-t$/ })],
+  ["strace", prefix({ flags: /^-[fqtTvcCyi]+$/, values: /^-[eosP]$/ })],
+  ["xvfb-run", prefix({ flags: /^(?:-a|--auto-servernum)$/, values: /^-[sn]$/ })],
+  ["sudo", prefix({ flags: /^-[nEHkbSP]+$/, values: /^-[ug]$/ })],
+  ["doas", prefix({ flags: /^-n$/, values: /^-u$/ })],
+  ["flock", flock],
+  ["eval", joined({})],
+  [
+    "watch",
+    joined({
+      flags: /^-(?:[tdegcbpx]+|n[\d.]+|-interval=[\d.]+|-no-title|-differences|-color|-exec)$/,
+      values: /^(?:-n|--interval)$/
+    })
+  ],
+  ...many("hyperfine concurrently", each({ flags: anyFlag })),
+  ["trap", trap],
+  ["alias", alias],
+  ...many(". source", source),
+  ...many("let test [ printf declare typeset local export readonly unset read getopts", computing),
+  ...many("hash enable", told(/^-[A-Za-z]*[pf]/)),
+  ...many("mapfile readarray", told(/^-[A-Za-z]*C/)),
+  ...many("bind complete compgen fc coproc", opaque),
+  ...many(
+    "parallel sem chrt setpriv runuser gosu su pkexec ltrace gdb lldb valgrind script chroot unshare nsenter run-parts " +
+      "systemd-run direnv ifne mispipe prlimit numactl cgexec firejail bwrap proot torsocks proxychains watchexec entr nodemon " +
+      "arch rlwrap ld.so start-stop-daemon chpst dotenv tmux screen at batch crontab",
+    opaque
+  )
+])
