@@ -57,7 +57,7 @@ export const hint = (goOn: Options["goOn"]): Effect.Effect<void> =>
     command === undefined ? Effect.void : Output.write("stderr", `assent: go on with: ${command}\n`)
   )
 
-/** Halts the agent on the first request that nobody can answer; yields the record of it, if there was one. */
+/** Halts the agent on the first request that nobody can answer, once the tools that run have ended; yields the record of it, if there was one. */
 export const haltWith = (
   agent: Agent.Agent,
   halted: Effect.Effect<Halted>
@@ -67,7 +67,7 @@ export const haltWith = (
     yield* Effect.forkScoped(
       Effect.flatMap(halted, (halt) => {
         record = Option.some(halt)
-        return agent.halt(`${halt.kind} needs an answer. ${halt.hint}`)
+        return Effect.zipRight(agent.awaitTools, agent.halt(`${halt.kind} needs an answer. ${halt.hint}`))
       })
     )
     return Effect.sync(() => record)

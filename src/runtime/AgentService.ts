@@ -71,6 +71,11 @@ export interface Agent {
   readonly turn: (text: string, options?: Session.TurnOptions) => Effect.Effect<TurnEnd, AgentStopped | MessageBlank>
   /** Cancels the running turn and waits for its end; nothing when idle. The agent stays usable. */
   readonly cancel: (reason?: CancelReason) => Effect.Effect<Option.Option<TurnEnd>>
+  /**
+   * Waits until the tools that run now have ended, here and in subagents; not for those that ask somebody or wait for a
+   * subagent. Whoever is about to halt waits for them, so that what was allowed is done.
+   */
+  readonly awaitTools: Effect.Effect<void>
   /** Ends the running turn as halted: nobody is there who could answer. One that is kept takes nothing more. */
   readonly halt: (detail: string) => Effect.Effect<void>
   /** Makes the history as short as the configuration allows: at once when idle, else before the next model call. */

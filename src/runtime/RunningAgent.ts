@@ -25,6 +25,7 @@ import type { AgentTree } from "../subagent/AgentTree.js"
 import * as Steering from "../subagent/Steering.js"
 import type { Agent, SendOptions } from "./AgentService.js"
 import type { AgentStopped, Intake, NotTaken } from "./Intake.js"
+import * as ToolsAtWork from "./ToolsAtWork.js"
 
 /** What a running agent is made of. */
 export interface Parts {
@@ -125,6 +126,10 @@ export class RunningAgent implements Agent {
 
   cancel(reason: CancelReason = "user") {
     return this.parts.session.cancel(reason)
+  }
+
+  get awaitTools() {
+    return ToolsAtWork.awaitEnd(this.parts.tree, this.parts.broker)
   }
 
   // What is kept is gone on with as it stands, its question open and what is queued still queued.

@@ -97,6 +97,11 @@ export class RunningCalls {
     return [...(this.running?.keys() ?? [])]
   }
 
+  /** Those whose tools run. */
+  get atWork(): ReadonlyArray<RunningCall> {
+    return [...(this.running?.values() ?? [])].filter(({ waits }) => !waits)
+  }
+
   /** Whether its tool runs. */
   has(id: ToolCallId): boolean {
     return this.running?.get(id)?.waits === false
