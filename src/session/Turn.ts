@@ -232,23 +232,12 @@ export class Turn {
     const { steps: step } = this
     TokenBudget.spend(session, { model, usage, kind: "call" })
     const { correlationId } = session.state
-    if (correlationId !== undefined) {
-      session.journal?.used({ correlationId, model, step, finishReason, usage, ...(remark && { remark }) })
-    }
-    // Named one by one: fields behind a spread give every event a shape of its own, which outlives many collections.
-    if (remark === undefined && finishReason !== interrupted) {
-      return emit(session, { _tag: "ModelCallEnded", model, step, finishReason, usage })
-    }
-    const interruption = finishReason === interrupted ? { interrupted: true } : {}
-    return emit(session, {
-      _tag: "ModelCallEnded",
-      model,
-      step,
-      finishReason,
-      usage,
-      ...(remark && { remark }),
-      ...interruption
-    })
+    const told = () => ({ model, step, finishReason, usage, ...(remark && { remark }) })
+    if (correlationId !== undefined) session.journal?.used({ correlationId, ...told() })
+    if (finishReason === interrupted) return emit(session, { _tag: "ModelCallEnded", ...told(), interrupted: true })
+    return remark === undefined
+      ? emit(session, { _tag: "ModelCallEnded", model, step, finishReason, usage })
+      : emit(session, { _tag: "ModelCallEnded", ...told() })
   }
 
   private answered(exit: Exit.Exit<Generated, ModelError>): Work {
