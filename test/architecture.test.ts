@@ -5,12 +5,16 @@ import { dirname, join, relative, resolve } from "node:path"
 /** Folders by floor; a file imports from its own folder and from lower floors. */
 const floors: ReadonlyArray<ReadonlyArray<string>> = [
   ["core"],
-  ["event", "tool", "sandbox"],
-  ["interaction", "model"],
-  ["inbox", "channel", "permission"],
-  ["bridge"],
+  ["shell", "sandbox"],
+  ["event", "tool", "internal"],
+  ["interaction", "audit", "model", "terminal"],
+  ["broker", "xml", "channel", "permission"],
+  ["inbox"],
+  ["conversation", "bridge"],
+  ["journal"],
+  ["turn", "store"],
   ["session"],
-  ["subagent", "store"],
+  ["subagent"],
   ["builtin"],
   ["runtime"],
   ["cli", "testing"]
@@ -25,7 +29,7 @@ const folderOf = (file: string): string => relative(src, file).split("/")[0] ?? 
 const floorOf = (file: string): number => floors.findIndex((folders) => folders.includes(folderOf(file)))
 
 const importsOf = (file: string): ReadonlyArray<string> =>
-  Array.from(readFileSync(file, "utf8").matchAll(/(?:from|import)\s+"([^"]+)"/g), (match) => match[1] ?? "")
+  Array.from(readFileSync(file, "utf8").matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g), (match) => match[1] ?? "")
 
 const sourcesOf = (file: string): ReadonlyArray<string> =>
   importsOf(file)
@@ -69,7 +73,7 @@ describe("the house", () => {
   it("keeps its files short", () => {
     const long = files
       .map((file) => [shown(file), readFileSync(file, "utf8").split("\n").length] as const)
-      .filter(([, lines]) => lines > 400)
+      .filter(([, lines]) => lines > 500)
     assert.deepStrictEqual(long, [])
   })
 
@@ -143,15 +147,15 @@ describe("the house", () => {
     /** Doors, what reads only files of the system, its own or by a handle, and the start of the program. */
     const readers = new Set([
       "core/RegularFile.ts",
-      "cli/OwnFile.ts",
+      "cli/config/OwnFile.ts",
       "builtin/WorkspaceFile.ts",
       "builtin/ShellRun.ts",
       "builtin/StrayProcesses.ts",
       "sandbox/BubblewrapSandbox.ts",
       "sandbox/Layout.ts",
-      "event/AuditArchive.ts",
-      "cli/HiddenVariables.ts",
-      "cli/StorePlace.ts",
+      "audit/AuditArchive.ts",
+      "cli/config/HiddenVariables.ts",
+      "cli/config/StoreLocation.ts",
       "cli/start.ts"
     ])
     /** They make only what lies in a directory that was made before. */

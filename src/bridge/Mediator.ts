@@ -18,16 +18,16 @@ import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
-import * as Fork from "../core/Fork.js"
+import * as DetachedFiber from "../internal/DetachedFiber.js"
 import type * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
 import * as AgentEvent from "../event/AgentEvent.js"
-import type * as AuditTrail from "../event/AuditTrail.js"
+import type * as AuditTrail from "../audit/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
-import type { Settlement } from "../inbox/Door.js"
-import type { Entry, Raised, RequestLane } from "../inbox/RequestLane.js"
+import type { Settlement } from "../inbox/PendingReplies.js"
+import type { Entry, ChildRequest, ChildRequestQueue } from "../inbox/ChildRequestQueue.js"
 import * as Interaction from "../interaction/Interaction.js"
-import * as InteractionAudit from "../interaction/InteractionAudit.js"
+import * as InteractionAudit from "../broker/InteractionAudit.js"
 import { InteractorUnavailable, type InteractionError } from "../interaction/InteractionError.js"
 import * as InteractionEvent from "../interaction/InteractionEvent.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
@@ -50,7 +50,7 @@ export interface Strategy {
 }
 
 export interface Options {
-  readonly lane: RequestLane
+  readonly lane: ChildRequestQueue
   /** Whom the parent itself asks. */
   readonly interactor: Interactor.Service
   /** Default: {@link forward}. */
@@ -89,7 +89,7 @@ export const start = (options: Options): Effect.Effect<void, never, Scope.Scope>
   Effect.flatMap(Effect.scope, (scope) => {
     const mediator = new Mediator(options)
     return Effect.uninterruptible(
-      Effect.flatMap(Fork.detached(Effect.interruptible(mediator.run)), (fiber) =>
+      Effect.flatMap(DetachedFiber.fork(Effect.interruptible(mediator.run)), (fiber) =>
         Scope.addFinalizer(
           scope,
           Effect.suspend(() => Effect.zipRight(Fiber.interrupt(fiber), mediator.end))
@@ -104,7 +104,7 @@ export const start = (options: Options): Effect.Effect<void, never, Scope.Scope>
 
 /** A question in the mediator's hands. */
 interface Held {
-  readonly raised: Raised
+  readonly raised: ChildRequest
   fiber: Fiber.RuntimeFiber<void> | undefined
   /** Set when the child does not wait any more. */
   why: InteractionError | undefined
@@ -135,7 +135,7 @@ class Mediator {
     )
   }
 
-  private take(raised: Raised): Effect.Effect<void> {
+  private take(raised: ChildRequest): Effect.Effect<void> {
     const held: Held = { raised, fiber: undefined, why: undefined }
     this.held.set(raised.request.requestId, held)
     const mediate = Effect.matchCause(Effect.interruptible(this.ask(held)), {

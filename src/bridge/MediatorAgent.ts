@@ -18,15 +18,15 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import * as Codec from "../core/Codec.js"
+import * as Lazy from "../internal/Lazy.js"
 import { IdGenerator } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
 import type { Usage } from "../event/AgentEvent.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
-import * as InteractionXml from "../interaction/InteractionXml.js"
-import * as ModelAnswer from "../interaction/ModelAnswer.js"
-import * as XmlElement from "../interaction/XmlElement.js"
+import * as InteractionXml from "../xml/InteractionXml.js"
+import * as ModelAnswer from "../xml/ModelAnswer.js"
+import * as XmlElement from "../xml/XmlElement.js"
 import type * as Model from "../model/Model.js"
 import type { Strategy } from "./Mediator.js"
 
@@ -243,7 +243,7 @@ const Params = Schema.Struct({
   answers: Schema.optional(Answers)
 })
 
-const decode = Codec.lazy(() => Schema.decodeUnknownEither(Params, { onExcessProperty: "error" }))
+const decode = Lazy.make(() => Schema.decodeUnknownEither(Params, { onExcessProperty: "error" }))
 
 const textsOf = (answers: typeof Answers.Type): ReadonlyMap<string, string> => {
   const written = (answer: typeof Several.Type): string =>

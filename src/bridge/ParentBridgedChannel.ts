@@ -18,7 +18,7 @@ import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Duration from "effect/Duration"
-import type { Door, Settlement } from "../inbox/Door.js"
+import type { PendingReplies, Settlement } from "../inbox/PendingReplies.js"
 import type { ChildPort } from "../inbox/Inbox.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import { InteractionCancelled, InteractionTimedOut, type InteractionError } from "../interaction/InteractionError.js"
@@ -29,7 +29,7 @@ export interface Options {
   /** Agent path of the parent: names it in events, audit and messages. */
   readonly parent: string
   /** The child's own door. */
-  readonly door: Door
+  readonly door: PendingReplies
   /** The child's end of the parent's inbox. */
   readonly port: ChildPort
   /** Counted from when the question is raised. Default: {@link defaultTimeouts}. Zero or negative: for ever. */

@@ -9,7 +9,7 @@ import * as Toolkit from "@effect/ai/Toolkit"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import * as SubagentOrder from "../subagent/SubagentOrder.js"
+import * as DelegationRequest from "../subagent/DelegationRequest.js"
 import * as Subagents from "../subagent/Subagents.js"
 import { SubagentResult } from "../subagent/SubagentResult.js"
 import * as ToolTrait from "../tool/ToolTrait.js"
@@ -27,13 +27,15 @@ export const Delegate = Tool.make("delegate", {
   description:
     "Gives a task to a subagent and waits for its result. Name a profile, or describe the subagent. Several calls in one " +
     "step work at the same time.",
-  parameters: SubagentOrder.parameters,
+  parameters: DelegationRequest.parameters,
   ...waiting
 })
   .pipe(
     ToolTrait.validate((order) => Effect.flatMap(Subagents.Subagents, (subagents) => subagents.validate(order))),
     ToolTrait.preview((order) =>
-      Effect.flatMap(Subagents.Subagents, (subagents) => subagents.describe(order, SubagentOrder.instruction(order)))
+      Effect.flatMap(Subagents.Subagents, (subagents) =>
+        subagents.describe(order, DelegationRequest.instruction(order))
+      )
     )
   )
   .annotate(ToolTrait.Groups, ["subagent"])
@@ -44,14 +46,16 @@ export const SpawnSubagent = Tool.make("spawn_subagent", {
   description:
     "Gives a task to a subagent and does not wait: you get its id at once and its result as a message when it is done. " +
     "Otherwise like delegate.",
-  parameters: SubagentOrder.parameters,
+  parameters: DelegationRequest.parameters,
   success: Schema.Struct({ subagent_id: Schema.String, status: Schema.Literal("spawned") }),
   ...ending
 })
   .pipe(
     ToolTrait.validate((order) => Effect.flatMap(Subagents.Subagents, (subagents) => subagents.validate(order))),
     ToolTrait.preview((order) =>
-      Effect.flatMap(Subagents.Subagents, (subagents) => subagents.describe(order, SubagentOrder.instruction(order)))
+      Effect.flatMap(Subagents.Subagents, (subagents) =>
+        subagents.describe(order, DelegationRequest.instruction(order))
+      )
     )
   )
   .annotate(ToolTrait.Groups, ["subagent"])
@@ -69,11 +73,11 @@ const shorthand = <Name extends "agent" | "explore" | "plan">(name: Name, descri
   })
     .pipe(
       ToolTrait.validate(({ task }) =>
-        Effect.flatMap(Subagents.Subagents, (subagents) => subagents.validate(SubagentOrder.shorthand(name, task)))
+        Effect.flatMap(Subagents.Subagents, (subagents) => subagents.validate(DelegationRequest.shorthand(name, task)))
       ),
       ToolTrait.preview(({ task }) =>
         Effect.flatMap(Subagents.Subagents, (subagents) =>
-          subagents.describe(SubagentOrder.shorthand(name, task), task)
+          subagents.describe(DelegationRequest.shorthand(name, task), task)
         )
       )
     )
@@ -95,22 +99,22 @@ export const toolkit = Toolkit.make(Delegate, SpawnSubagent, Explore, Plan, Agen
 
 /** The handlers. Whoever calls them provides the session's `Subagents`, call by call. */
 export const layer: Layer.Layer<Tool.HandlersFor<typeof toolkit.tools>> = toolkit.toLayer({
-  delegate: (order) => delegate(order, SubagentOrder.instruction(order), precedence.delegate),
+  delegate: (order) => delegate(order, DelegationRequest.instruction(order), precedence.delegate),
   spawn_subagent: (order) =>
     Effect.flatMap(Subagents.Subagents, (subagents) =>
-      Effect.map(subagents.spawn(order, SubagentOrder.instruction(order)), ({ subagent_id }) => ({
+      Effect.map(subagents.spawn(order, DelegationRequest.instruction(order)), ({ subagent_id }) => ({
         subagent_id,
         status: "spawned" as const
       }))
     ),
-  explore: ({ task }) => delegate(SubagentOrder.shorthand("explore", task), task, precedence.explore),
-  plan: ({ task }) => delegate(SubagentOrder.shorthand("plan", task), task, precedence.plan),
-  agent: ({ task }) => delegate(SubagentOrder.shorthand("agent", task), task, precedence.agent)
+  explore: ({ task }) => delegate(DelegationRequest.shorthand("explore", task), task, precedence.explore),
+  plan: ({ task }) => delegate(DelegationRequest.shorthand("plan", task), task, precedence.plan),
+  agent: ({ task }) => delegate(DelegationRequest.shorthand("agent", task), task, precedence.agent)
 })
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const delegate = (order: SubagentOrder.Wanted, task: string, rank: number) =>
+const delegate = (order: DelegationRequest.Wanted, task: string, rank: number) =>
   Effect.flatMap(Subagents.Subagents, (subagents) => subagents.delegate(order, task, rank))

@@ -17,7 +17,7 @@ import type { Clarify } from "../interaction/Interaction.js"
 import * as Question from "../interaction/Question.js"
 import * as ConsolePrompt from "./ConsolePrompt.js"
 import * as ConsoleScreen from "./ConsoleScreen.js"
-import * as Display from "./Display.js"
+import * as Display from "../terminal/Display.js"
 
 export interface Options {
   /** Default: a person may take as long as they like. */

@@ -11,8 +11,8 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as ConsoleScreen from "./ConsoleScreen.js"
-import * as DialogQueue from "../interaction/DialogQueue.js"
-import * as Display from "./Display.js"
+import * as FairLock from "../internal/FairLock.js"
+import * as Display from "../terminal/Display.js"
 
 export interface Options {
   readonly color: boolean
@@ -32,7 +32,7 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
   Effect.gen(function* () {
     const terminal = yield* Terminal.Terminal
     const style = Display.style(options.color)
-    const queue = DialogQueue.make()
+    const queue = FairLock.make()
     const lock = Effect.unsafeMakeSemaphore(1)
     const inbox = makeLines()
     const keys = yield* terminal.readInput

@@ -17,7 +17,7 @@ import type { Question } from "../interaction/Question.js"
 import * as TypedAnswer from "../interaction/TypedAnswer.js"
 import * as Shortened from "../core/Shortened.js"
 import type { ToolDisplay } from "../tool/ToolCall.js"
-import * as Display from "./Display.js"
+import * as Display from "../terminal/Display.js"
 
 /** A dialog ready to be drawn. */
 export interface Prompt {

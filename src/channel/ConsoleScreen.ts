@@ -27,9 +27,9 @@ import * as Layer from "effect/Layer"
 import * as Mailbox from "effect/Mailbox"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import * as DialogQueue from "../interaction/DialogQueue.js"
-import * as ScreenLayout from "./ScreenLayout.js"
-import * as ScreenState from "./ScreenState.js"
+import * as FairLock from "../internal/FairLock.js"
+import * as ScreenLayout from "../terminal/ScreenLayout.js"
+import * as ScreenState from "../terminal/ScreenState.js"
 
 type Question = ScreenLayout.Question
 type Status = ScreenLayout.Status
@@ -125,7 +125,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
       onInterrupt: () => submitted.unsafeOffer(Interrupt()),
       onEndOfInput: () => submitted.unsafeOffer(EndOfInput())
     })
-    const queue = DialogQueue.make()
+    const queue = FairLock.make()
     const lock = Effect.unsafeMakeSemaphore(1)
 
     const end = Effect.zipRight(

@@ -28,7 +28,7 @@ import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as TypedAnswer from "../interaction/TypedAnswer.js"
 import * as FileExchange from "./FileExchange.js"
-import * as ProgramChannel from "./ProgramChannel.js"
+import * as RemoteInteractor from "./RemoteInteractor.js"
 
 export interface Options {
   /** Created when it is not there. Keep it out of reach of the agent's tools. */
@@ -84,7 +84,7 @@ export const make = (
     }
     yield* Effect.addFinalizer(() => Effect.forEach([...channel.shown.keys()], exchange.clear, { discard: true }))
     yield* Effect.forkScoped(tellLate(channel))
-    return yield* ProgramChannel.make({
+    return yield* RemoteInteractor.make({
       id,
       dialogs: options.dialogs,
       timeouts: options.timeouts,
@@ -276,7 +276,7 @@ const tellLate = ({ changes, ends, exchange, fs, id, pause }: Channel): Effect.E
 const awaitAnswer = <I extends Interaction>(
   channel: Channel,
   request: InteractionRequest.InteractionRequest<I>
-): Effect.Effect<ProgramChannel.Reply<I>, InteractionError> =>
+): Effect.Effect<RemoteInteractor.Reply<I>, InteractionError> =>
   Effect.gen(function* () {
     const { changes, pause } = channel
     let half: { readonly text: string; readonly since: number } | undefined
@@ -311,7 +311,7 @@ type Found<I extends Interaction> = Data.TaggedEnum<{
   Half: { readonly text: string }
   Rejected: { readonly reason: string }
   Cancelled: { readonly by: string | undefined }
-  Answered: ProgramChannel.Reply<I>
+  Answered: RemoteInteractor.Reply<I>
 }>
 
 const look = <I extends Interaction>(
@@ -337,7 +337,7 @@ const look = <I extends Interaction>(
   )
 }
 
-const decodeResponse = ParseResult.decodeUnknownEither(ProgramChannel.Response)
+const decodeResponse = ParseResult.decodeUnknownEither(RemoteInteractor.Response)
 
 const understand = <I extends Interaction>(interaction: I, requestId: string, json: unknown): Found<I> => {
   const response = decodeResponse(json, { onExcessProperty: "error" })

@@ -31,16 +31,16 @@ import {
   type UnknownRequest
 } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
-import * as DialogQueue from "../interaction/DialogQueue.js"
+import * as FairLock from "../internal/FairLock.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as TypedAnswer from "../interaction/TypedAnswer.js"
 import * as Deadlines from "./Deadlines.js"
-import * as DialogDesk from "./DialogDesk.js"
-import * as ProgramChannel from "./ProgramChannel.js"
+import * as DialogTable from "./DialogTable.js"
+import * as RemoteInteractor from "./RemoteInteractor.js"
 
 /** What the reader is told, in order. */
-export type Dialog = DialogDesk.Dialog
-export const { Opened, Closed, is, match } = DialogDesk
+export type Dialog = DialogTable.Dialog
+export const { Opened, Closed, is, match } = DialogTable
 
 export interface Service {
   /** Asks here. Waits while the queue is full; interrupting it closes the dialog. */
@@ -89,16 +89,16 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Scope
   return Effect.map(
     Effect.acquireRelease(
       Effect.map(Effect.scope, (scope) => {
-        const timeouts = Interactor.timeoutsOf(options.timeouts, ProgramChannel.defaultTimeouts)
+        const timeouts = Interactor.timeoutsOf(options.timeouts, RemoteInteractor.defaultTimeouts)
         const limits = new Limits(id, timeouts, Deadlines.make<InteractionRequest>(scope))
-        const desk = DialogDesk.make(id, options.capacity ?? 16, limits)
+        const desk = DialogTable.make(id, options.capacity ?? 16, limits)
         limits.desk = desk
         return desk
       }),
       (desk) => Effect.sync(desk.close)
     ),
     (desk): Service => {
-      const line = options.dialogs === "unbounded" ? undefined : DialogQueue.make()
+      const line = options.dialogs === "unbounded" ? undefined : FairLock.make()
       return {
         interactor: new QueueInteractor(desk, id, line),
         take: desk.take,
@@ -137,8 +137,8 @@ export const layer = (options?: Options): Layer.Layer<QueueChannel | Interactor.
 // -----------------------------------------------------------------------------------------------------------------
 
 /** Ends dialogs that nobody answers in time. The clock starts when a reader has taken one: not before it can be seen. */
-class Limits implements DialogDesk.Watch {
-  desk: DialogDesk.DialogDesk | undefined
+class Limits implements DialogTable.Watch {
+  desk: DialogTable.DialogTable | undefined
 
   constructor(
     private readonly id: string,
@@ -183,10 +183,10 @@ class QueueInteractor implements Interactor.Service {
   readonly relay = false
 
   constructor(
-    private readonly desk: DialogDesk.DialogDesk,
+    private readonly desk: DialogTable.DialogTable,
     readonly id: string,
     /** Where requests wait for each other when one dialog is shown at a time. */
-    private readonly line: DialogQueue.DialogQueue | undefined
+    private readonly line: FairLock.FairLock | undefined
   ) {}
 
   readonly request = <I extends Interaction>(
@@ -213,7 +213,7 @@ class QueueInteractor implements Interactor.Service {
 
   /** Leaves the line in the step in which the request ends. */
   private inTurn(
-    line: DialogQueue.DialogQueue,
+    line: FairLock.FairLock,
     request: InteractionRequest,
     settle: Interactor.Settle
   ): (ended?: Interactor.Ended) => void {
@@ -235,10 +235,10 @@ class QueueInteractor implements Interactor.Service {
 
 /** A request that waits for room in the lane has not been shown to anybody, so it cannot be answered yet. */
 const withOpen = <E>(
-  desk: DialogDesk.DialogDesk,
+  desk: DialogTable.DialogTable,
   requestId: string,
   by: string,
-  use: (entry: DialogDesk.Entry) => Effect.Effect<void, E>
+  use: (entry: DialogTable.Entry) => Effect.Effect<void, E>
 ): Effect.Effect<void, E | InteractionAlreadyAnswered | UnknownRequest> =>
   Effect.suspend((): Effect.Effect<void, E | InteractionAlreadyAnswered | UnknownRequest> => {
     const entry = desk.find(requestId)
@@ -246,9 +246,9 @@ const withOpen = <E>(
   })
 
 const settle = (
-  desk: DialogDesk.DialogDesk,
+  desk: DialogTable.DialogTable,
   by: string,
-  entry: DialogDesk.Entry,
+  entry: DialogTable.Entry,
   parsed: Either.Either<Answer<Interaction>, string>
 ): Effect.Effect<void, MalformedAnswer> => {
   const { interaction, requestId } = entry.request
@@ -257,7 +257,7 @@ const settle = (
   return Effect.void
 }
 
-const withdraw = (desk: DialogDesk.DialogDesk, by: string, entry: DialogDesk.Entry): Effect.Effect<void> => {
+const withdraw = (desk: DialogTable.DialogTable, by: string, entry: DialogTable.Entry): Effect.Effect<void> => {
   desk.settle(entry, "cancelled", by, Exit.fail(new InteractionCancelled({ requestId: entry.request.requestId, by })))
   return Effect.void
 }

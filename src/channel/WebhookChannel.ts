@@ -37,7 +37,7 @@ import { InteractionCancelled, type InteractionError, InteractorUnavailable } fr
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as TypedAnswer from "../interaction/TypedAnswer.js"
-import * as ProgramChannel from "./ProgramChannel.js"
+import * as RemoteInteractor from "./RemoteInteractor.js"
 
 export interface Options {
   /** Of http or https, without a user name or a password. A redirect from there is not followed, but a failure. */
@@ -72,10 +72,10 @@ export const make = (
     const id = options.id ?? "webhook"
     // The client's own spans would record the address and the headers, which may hold secrets.
     const silent = HttpClient.withTracerDisabledWhen(client, () => true)
-    const timeouts = Interactor.timeoutsOf(options.timeouts, ProgramChannel.defaultTimeouts)
+    const timeouts = Interactor.timeoutsOf(options.timeouts, RemoteInteractor.defaultTimeouts)
     const redactor = options.redactor ?? Redaction.shapesOnly
     const failures = new WeakMap<InteractionRequest.InteractionRequest, InteractorUnavailable>()
-    return yield* ProgramChannel.make({
+    return yield* RemoteInteractor.make({
       id,
       dialogs: options.dialogs,
       timeouts,
@@ -192,13 +192,13 @@ const bodyOf = (
     Stream.mkString
   )
 
-const decodeResponse = ParseResult.decodeUnknownEither(ProgramChannel.Response)
+const decodeResponse = ParseResult.decodeUnknownEither(RemoteInteractor.Response)
 
 const understand = <I extends Interaction>(
   id: string,
   { interaction, requestId }: InteractionRequest.InteractionRequest<I>,
   text: string
-): Effect.Effect<ProgramChannel.Reply<I>, InteractionError> => {
+): Effect.Effect<RemoteInteractor.Reply<I>, InteractionError> => {
   const unavailable = (reason: string) => new InteractorUnavailable({ requestId, by: id, reason })
   const json = ForeignJson.parse(text, { size: maxBytes })
   if (Either.isLeft(json) && json.left.reason !== "syntax") {

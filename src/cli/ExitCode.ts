@@ -1,5 +1,5 @@
 /** What the process says to whoever started it. */
-import type { TurnEnd } from "../session/Turn.js"
+import type { TurnEnd } from "../turn/Turn.js"
 
 export const completed = 0
 export const failed = 1

@@ -9,7 +9,7 @@ import type * as Scope from "effect/Scope"
 import * as Struct from "effect/Struct"
 import * as ParentBridgedChannel from "../bridge/ParentBridgedChannel.js"
 import * as Redaction from "../core/Redaction.js"
-import * as AuditFile from "../event/AuditFile.js"
+import * as AuditFile from "../audit/AuditFile.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as Model from "../model/Model.js"
 import * as PermissionFile from "../permission/PermissionFile.js"
@@ -17,15 +17,15 @@ import * as Agent from "../runtime/Agent.js"
 import * as AgentRuntime from "../runtime/AgentRuntime.js"
 import type * as ProfileLoader from "../subagent/ProfileLoader.js"
 import * as SubagentProfile from "../subagent/SubagentProfile.js"
-import type * as Channels from "./Channels.js"
-import * as AuditPlace from "./AuditPlace.js"
-import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
-import * as OwnFile from "./OwnFile.js"
-import * as ProfilePlace from "./ProfilePlace.js"
-import * as Settings from "./Settings.js"
-import * as Tools from "./Tools.js"
-import * as Traces from "./Traces.js"
-import * as UserPlace from "./UserPlace.js"
+import type * as Channels from "./config/Channels.js"
+import * as AuditLocation from "./config/AuditLocation.js"
+import * as ConfigurationInvalid from "./config/ConfigurationInvalid.js"
+import * as OwnFile from "./config/OwnFile.js"
+import * as ProfileLocation from "./config/ProfileLocation.js"
+import * as Settings from "./config/Settings.js"
+import * as Tools from "./config/Tools.js"
+import * as Traces from "./config/Traces.js"
+import * as UserLocation from "./config/UserLocation.js"
 
 export type Platform = FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor
 
@@ -74,7 +74,7 @@ export const profiles = (
   Effect.gen(function* () {
     const unknown = yield* unknownTools(settings)
     const tools = Tools.registry(settings.workspace)
-    const { problems, profiles: all, warnings } = yield* ProfilePlace.load(settings, tools)
+    const { problems, profiles: all, warnings } = yield* ProfileLocation.load(settings, tools)
     const chosen = settings.profile === undefined ? undefined : all.get(settings.profile)
     if (settings.profile !== undefined && chosen === undefined) {
       return yield* ConfigurationInvalid.make(
@@ -172,8 +172,8 @@ export const startAgent = (
         )
       )
     )
-    yield* UserPlace.prepare(settings)
-    const audit = AuditFile.layer({ ...AuditPlace.archive(settings), key: settings.auditKey, redactor })
+    yield* UserLocation.prepare(settings)
+    const audit = AuditFile.layer({ ...AuditLocation.archive(settings), key: settings.auditKey, redactor })
     const context = yield* Effect.mapError(Layer.build(Layer.merge(runtime, audit)), (error) =>
       ConfigurationInvalid.make(error.message)
     )
@@ -195,7 +195,7 @@ const remarks = (found: ReadonlyArray<ProfileLoader.Remark>): Effect.Effect<Read
   found.length === 0
     ? Effect.succeed([])
     : Effect.map(
-        Effect.promise(() => import("../channel/Display.js")),
+        Effect.promise(() => import("../terminal/Display.js")),
         (Display) => found.map(({ file, message, path }) => Display.oneLine(`${file}: ${path}: ${message}`))
       )
 

@@ -4,7 +4,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Cli from "./Cli.js"
 import * as ExitCode from "./ExitCode.js"
-import * as Output from "./Output.js"
+import * as Output from "./terminal/Output.js"
 
 const fiber = Effect.runFork(Cli.main(process.argv.slice(2)))
 

@@ -9,9 +9,9 @@ import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { IdGenerator, type Generator, type MessageId } from "../core/Id.js"
 import type { InteractionError } from "../interaction/InteractionError.js"
-import * as Door from "./Door.js"
+import * as PendingReplies from "./PendingReplies.js"
 import type { Delivery, Message, Source } from "./Message.js"
-import * as RequestLane from "./RequestLane.js"
+import * as ChildRequestQueue from "./ChildRequestQueue.js"
 
 /** A sender's end of an inbox, bound to one source. */
 export interface Port {
@@ -33,7 +33,7 @@ export interface SendOptions {
 export interface ChildPort {
   /** What the child has to tell: its completion, an error. Read when the parent is idle. */
   readonly tell: (text: string) => Message
-  readonly ask: (raised: RequestLane.Raised) => void
+  readonly ask: (raised: ChildRequestQueue.ChildRequest) => void
   readonly withdraw: (requestId: string, why: InteractionError) => void
 }
 
@@ -41,9 +41,9 @@ export interface Service {
   readonly port: (source: Source) => Port
   readonly childPort: ChildPort
   /** What this session's children ask; read by its mediator. */
-  readonly requests: RequestLane.RequestLane
+  readonly requests: ChildRequestQueue.ChildRequestQueue
   /** Where this session's own questions to its parent wait; of no use to a root. */
-  readonly door: Door.Door
+  readonly door: PendingReplies.PendingReplies
   /** Waits until a message is there. */
   readonly awaitWork: Effect.Effect<void>
   /** Takes what steers the running turn, oldest first. */
@@ -68,7 +68,7 @@ export const defaultDelivery = (source: Source): Delivery => (source === "child"
 
 export interface Options {
   /** Told of replies that name no open question. Default: they are dropped without a word. */
-  readonly late?: ((reply: Door.Late) => void) | undefined
+  readonly late?: ((reply: PendingReplies.Late) => void) | undefined
   /** Told of every message as it is filed, in the same step. */
   readonly filed?: ((message: Message) => void) | undefined
   /** Told of every message that is taken back unread. */
@@ -92,8 +92,8 @@ class SessionInbox implements Service {
   private queue: Array<Message> = []
   private reader: ((effect: Effect.Effect<void>) => void) | undefined
   // Most sessions have neither children nor a parent.
-  private lane: RequestLane.RequestLane | undefined
-  private ownDoor: Door.Door | undefined
+  private lane: ChildRequestQueue.ChildRequestQueue | undefined
+  private ownDoor: PendingReplies.PendingReplies | undefined
   private ownChildPort: ChildPort | undefined
 
   constructor(
@@ -112,12 +112,12 @@ class SessionInbox implements Service {
     return (this.ownChildPort ??= new InboxChildPort(this))
   }
 
-  get requests(): RequestLane.RequestLane {
-    return (this.lane ??= RequestLane.make())
+  get requests(): ChildRequestQueue.ChildRequestQueue {
+    return (this.lane ??= ChildRequestQueue.make())
   }
 
-  get door(): Door.Door {
-    return (this.ownDoor ??= Door.make(this.options.late ?? unheard))
+  get door(): PendingReplies.PendingReplies {
+    return (this.ownDoor ??= PendingReplies.make(this.options.late ?? unheard))
   }
 
   get awaitWork(): Effect.Effect<void> {
@@ -225,11 +225,11 @@ class InboxChildPort implements ChildPort {
     return this.inbox.say("child", text)
   }
 
-  ask(raised: RequestLane.Raised): void {
-    this.inbox.requests.post(RequestLane.Ask({ raised }))
+  ask(raised: ChildRequestQueue.ChildRequest): void {
+    this.inbox.requests.post(ChildRequestQueue.Ask({ raised }))
   }
 
   withdraw(requestId: string, why: InteractionError): void {
-    this.inbox.requests.post(RequestLane.Withdraw({ requestId, why }))
+    this.inbox.requests.post(ChildRequestQueue.Withdraw({ requestId, why }))
   }
 }

@@ -4,11 +4,11 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
-import * as Codec from "../core/Codec.js"
+import * as Lazy from "../internal/Lazy.js"
 import { CorrelationId, IdGenerator, RequestId, SessionId, type ToolCallId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import { Interaction } from "./Interaction.js"
-import { Reopened } from "./Reopened.js"
+import { ResumedRequests } from "./ResumedRequests.js"
 
 export interface InteractionRequest<I extends Interaction = Interaction> {
   /** Unique; the only key for correlation. */
@@ -51,7 +51,7 @@ export const unsafeMake = <I extends Interaction>(
 ): InteractionRequest<I> => {
   const context = fiber.currentContext
   const { agent, correlationId = noTurn, parentSessionId, sessionId, subagentId, toolCallId } = origin
-  const open = Context.get(context, Reopened)?.take(interaction, toolCallId)
+  const open = Context.get(context, ResumedRequests)?.take(interaction, toolCallId)
   // It stands for the question that it goes on with: under its id, and since when that was asked.
   const { issuedAt, requestId } = open ?? {
     requestId: Context.get(context, IdGenerator).unsafeNext("req") as RequestId,
@@ -89,7 +89,7 @@ const namedBy = (interaction: Interaction): ToolCallId | undefined =>
 
 const calls = new WeakMap<InteractionRequest, ToolCallId>()
 
-const encodeRequest = Codec.lazy(() => Schema.encodeSync(InteractionRequest))
+const encodeRequest = Lazy.make(() => Schema.encodeSync(InteractionRequest))
 
 /** The request as JSON-like data, for queues to other processes, files and webhooks. */
 export const encode = (request: InteractionRequest): typeof InteractionRequest.Encoded => encodeRequest(request)

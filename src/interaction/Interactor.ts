@@ -29,7 +29,7 @@ import {
   InteractorUnavailable,
   type InteractionError
 } from "./InteractionError.js"
-import * as DialogQueue from "./DialogQueue.js"
+import * as FairLock from "../internal/FairLock.js"
 import * as InteractionRequest from "./InteractionRequest.js"
 
 /** How an answer came about: somebody gave it, a model did in their place, or a rule because nobody would. */
@@ -236,7 +236,7 @@ export const layer = (service: Service): Layer.Layer<Interactor> => Layer.succee
  * earlier answer has decided by the time it is at the head.
  */
 export const serialized = (service: Service): Service => {
-  const line = DialogQueue.make()
+  const line = FairLock.make()
   const { id, relay } = service
   return {
     id,

@@ -5,7 +5,7 @@ import * as Option from "effect/Option"
 import type * as Interactor from "../interaction/Interactor.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
-import type * as Check from "./Check.js"
+import type * as PermissionCheck from "./PermissionCheck.js"
 import type { Resolution } from "./Verdict.js"
 
 /** One proposed call with everything the gate looks at. */
@@ -24,7 +24,7 @@ export interface Proposal {
  */
 export type Authority = (
   proposal: Proposal,
-  gate: Pick<Check.Options, "bus" | "redactor">
+  gate: Pick<PermissionCheck.Options, "bus" | "redactor">
 ) => Effect.Effect<Option.Option<Resolution>, never, Interactor.Interactor>
 
 /** Asks one authority, then the other. */

@@ -1,7 +1,7 @@
 /** One call on its way through the gate: what is known of it so far, and what it comes to. */
 import * as Option from "effect/Option"
 import type { Authority, Proposal } from "./Authority.js"
-import type * as Check from "./Check.js"
+import type * as PermissionCheck from "./PermissionCheck.js"
 import type * as Guard from "./Guard.js"
 import type { Decision } from "./PermissionState.js"
 import { denied, type Allowed, type Resolution, type Verdict } from "./Verdict.js"
@@ -18,7 +18,7 @@ export interface Case extends Proposal {
   /** The call has to wait before it runs, and the guards look at it once more after that. */
   readonly held: boolean
   /** Shared by all rounds of a call. */
-  readonly check: Check.Check
+  readonly check: PermissionCheck.PermissionCheck
 }
 
 export const noWarnings: ReadonlyArray<string> = []

@@ -2,7 +2,7 @@
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
-import * as Glob from "./Glob.js"
+import * as Glob from "../core/Glob.js"
 
 export interface Found {
   /** As the shell would write them: the parts of the pattern with their wildcards replaced. */

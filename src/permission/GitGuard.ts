@@ -14,14 +14,14 @@
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
-import type { CommandLine, SimpleCommand } from "./CommandLine.js"
+import type { CommandLine, SimpleCommand } from "../shell/CommandLine.js"
 import * as FileGlob from "./FileGlob.js"
-import * as GitSetting from "./GitSetting.js"
+import * as GitSetting from "../shell/GitSetting.js"
 import * as Guard from "./Guard.js"
-import * as Program from "./Program.js"
+import * as Program from "../shell/Program.js"
 import * as RealPath from "./RealPath.js"
 import * as Sanitizer from "./Sanitizer.js"
-import * as ShellPath from "./ShellPath.js"
+import * as ShellPath from "../shell/ShellPath.js"
 
 export interface Surroundings {
   readonly fileSystem: FileSystem.FileSystem

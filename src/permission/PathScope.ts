@@ -11,12 +11,12 @@
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
-import type { CommandLine, Reading } from "./CommandLine.js"
+import type { CommandLine, Reading } from "../shell/CommandLine.js"
 import * as FileGlob from "./FileGlob.js"
-import * as Program from "./Program.js"
+import * as Program from "../shell/Program.js"
 import * as RealPath from "./RealPath.js"
-import * as ShellPath from "./ShellPath.js"
-import * as ShellVariables from "./ShellVariables.js"
+import * as ShellPath from "../shell/ShellPath.js"
+import * as ShellVariables from "../shell/ShellVariables.js"
 import * as WorkingDirectory from "./WorkingDirectory.js"
 
 export interface Options {

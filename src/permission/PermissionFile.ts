@@ -18,11 +18,11 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import * as Codec from "../core/Codec.js"
+import * as Lazy from "../internal/Lazy.js"
 import * as ForeignJson from "../core/ForeignJson.js"
 import * as RegularFile from "../core/RegularFile.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
-import * as CommandPattern from "./CommandPattern.js"
+import * as CommandPattern from "../shell/CommandPattern.js"
 import * as PermissionRule from "./PermissionRule.js"
 import * as PolicySource from "./PolicySource.js"
 import * as Sanitizer from "./Sanitizer.js"
@@ -238,7 +238,7 @@ const parseJson = (text: string): Either.Either<unknown, ReadonlyArray<Problem>>
     { path: "$", message: detail === undefined ? `it ${message}` : `not JSON: ${detail}` }
   ])
 
-const decodeFile = Codec.lazy(() =>
+const decodeFile = Lazy.make(() =>
   Schema.decodeUnknownEither(PolicySource.PolicySource, { errors: "all", onExcessProperty: "error" })
 )
 

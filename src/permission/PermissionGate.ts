@@ -15,7 +15,7 @@ import * as Either from "effect/Either"
 import type * as Fiber from "effect/Fiber"
 import type * as FiberStatus from "effect/FiberStatus"
 import * as Option from "effect/Option"
-import { isKnown } from "../core/Known.js"
+import { isImmediate } from "../internal/Immediate.js"
 import * as Spans from "../core/Spans.js"
 import type { ApproveAnswer } from "../interaction/Interaction.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
@@ -25,7 +25,7 @@ import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ApprovalForm from "./ApprovalForm.js"
 import type { Authority, Proposal } from "./Authority.js"
 import { askAgain, decides, noWarnings, ownQuestion, allowedOf, verdictOf, type Case } from "./Case.js"
-import * as Check from "./Check.js"
+import * as PermissionCheck from "./PermissionCheck.js"
 import * as Guard from "./Guard.js"
 import * as PermissionFile from "./PermissionFile.js"
 import * as PermissionRule from "./PermissionRule.js"
@@ -37,7 +37,7 @@ export { isRefusal, unanswered } from "./Verdict.js"
 export type { Authority, Proposal } from "./Authority.js"
 export { orElse } from "./Authority.js"
 
-export interface Options extends Check.Options {
+export interface Options extends PermissionCheck.Options {
   readonly policy: PermissionFile.Policy
   /** Shared by the tree. */
   readonly state: PermissionState
@@ -64,13 +64,13 @@ export interface Service {
     call: ToolCall,
     fiber: Fiber.RuntimeFiber<unknown, unknown>,
     status: FiberStatus.Running
-  ) => Check.Check
+  ) => PermissionCheck.PermissionCheck
   /**
    * As {@link check}, as the one that was opened: an exit where nothing has to be waited for, as for most calls. A call that
    * is `held` has to wait before it runs, and is settled after that.
    */
   readonly checkIn: (
-    check: Check.Check,
+    check: PermissionCheck.PermissionCheck,
     proposal: Proposal,
     authority?: Authority | undefined,
     held?: boolean
@@ -111,11 +111,20 @@ class Gate implements Service {
     )
   }
 
-  open(call: ToolCall, fiber: Fiber.RuntimeFiber<unknown, unknown>, status: FiberStatus.Running): Check.Check {
-    return new Check.Check(this.options, call, fiber, status)
+  open(
+    call: ToolCall,
+    fiber: Fiber.RuntimeFiber<unknown, unknown>,
+    status: FiberStatus.Running
+  ): PermissionCheck.PermissionCheck {
+    return new PermissionCheck.PermissionCheck(this.options, call, fiber, status)
   }
 
-  checkIn(check: Check.Check, proposal: Proposal, authority = this.options.authority, held = false): Deciding {
+  checkIn(
+    check: PermissionCheck.PermissionCheck,
+    proposal: Proposal,
+    authority = this.options.authority,
+    held = false
+  ): Deciding {
     const { call } = proposal
     const { spans = Spans.off } = this.options
     if (spans === Spans.off) return this.begin(check, proposal, authority, held)
@@ -150,7 +159,7 @@ class Gate implements Service {
   }
 
   private begin(
-    check: Check.Check,
+    check: PermissionCheck.PermissionCheck,
     { call, context, entry, params }: Proposal,
     authority: Authority | undefined,
     held: boolean
@@ -296,7 +305,7 @@ class Gate implements Service {
   private answered(
     now: Case,
     subject: PermissionRule.Subject,
-    asked: Required<Check.Asked>,
+    asked: Required<PermissionCheck.Asked>,
     answer: ApproveAnswer
   ): Deciding {
     now.check.asked = asked
@@ -323,7 +332,7 @@ class Gate implements Service {
   }
 
   /** Edited arguments start from the top; those that do not decode are shown again with what is wrong. */
-  private withEdits(now: Case, changes: { readonly [name: string]: unknown }, asked: Check.Asked): Deciding {
+  private withEdits(now: Case, changes: { readonly [name: string]: unknown }, asked: PermissionCheck.Asked): Deciding {
     const { call, entry } = now
     const edits = now.edits + 1
     if (edits > maxEdits) {
@@ -373,7 +382,7 @@ class Gate implements Service {
       return Effect.uninterruptible(check.step(() => this.allow({ ...now, held: false }, resolution)))
     })
     const breakOff = Effect.suspend(() =>
-      check.resolved === undefined ? Effect.asVoid(check.breakOff(Check.cancelled)) : Effect.void
+      check.resolved === undefined ? Effect.asVoid(check.breakOff(PermissionCheck.cancelled)) : Effect.void
     )
     return { ...allowedOf(now), pending: { settle, breakOff, leave: () => check.leave() } }
   }
@@ -383,13 +392,13 @@ class Gate implements Service {
     const runs = now.entry.runs?.(now.call.params)
     const resolution = runs === undefined ? given : { ...given, sandbox: runs }
     const settled = now.check.settle(now, resolution)
-    return isKnown(settled)
+    return isImmediate(settled)
       ? Effect.succeed(verdictOf(now, settled.value))
       : Effect.map(settled, (settled) => verdictOf(now, settled))
   }
 
   private deny(now: Case, resolution: Resolution): Effect.Effect<Verdict> {
     const settled = now.check.settle(now, resolution)
-    return isKnown(settled) ? Effect.succeed(denied(settled.value)) : Effect.map(settled, denied)
+    return isImmediate(settled) ? Effect.succeed(denied(settled.value)) : Effect.map(settled, denied)
   }
 }

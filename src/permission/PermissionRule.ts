@@ -10,12 +10,12 @@
  * - To allow, everything must be meant: every program that would run needs a rule, where it would run; expansions and
  *   redirections to files need a person; an argument rule must start the command, or every string argument of another tool.
  */
-import * as CommandLine from "./CommandLine.js"
-import * as CommandPattern from "./CommandPattern.js"
-import * as Glob from "./Glob.js"
-import * as Haystack from "./Haystack.js"
-import * as Place from "./Place.js"
-import * as Program from "./Program.js"
+import * as CommandLine from "../shell/CommandLine.js"
+import * as CommandPattern from "../shell/CommandPattern.js"
+import * as Glob from "../core/Glob.js"
+import * as Haystack from "../shell/Haystack.js"
+import * as Location from "../shell/Location.js"
+import * as Program from "../shell/Program.js"
 import * as Signature from "./Signature.js"
 import type { Subject } from "./Subject.js"
 
@@ -103,7 +103,7 @@ export const allows = (compiled: Compiled, self: Subject): string | undefined =>
   const name = named(compiled, self.tool)
   if (name !== undefined || compiled.namesOnly) return name
   if (self.command !== undefined) {
-    if (!Place.isWorkspace(self.cwd)) return undefined
+    if (!Location.isWorkspace(self.cwd)) return undefined
     const { command } = self
     // What cannot be taken apart is itself and nothing else.
     if (self.line === undefined) return spelling(compiled, command)
@@ -123,11 +123,11 @@ export const allows = (compiled: Compiled, self: Subject): string | undefined =>
 
 /** A pattern is this very command. */
 export const spellsExactly = (compiled: Compiled, self: Subject): boolean =>
-  self.command !== undefined && Place.isWorkspace(self.cwd) && spelling(compiled, self.command) !== undefined
+  self.command !== undefined && Location.isWorkspace(self.cwd) && spelling(compiled, self.command) !== undefined
 
 /** The call is a command whose every program only reads and prints, in the workspace. */
 export const reads = (self: Subject): boolean =>
-  self.command !== undefined && Place.isWorkspace(self.cwd) && self.evidence.allowed(readers) !== undefined
+  self.command !== undefined && Location.isWorkspace(self.cwd) && self.evidence.allowed(readers) !== undefined
 
 /** Why rules that deny cannot tell whether they mean the command; nothing where they can, or none is about commands. */
 export const doubt = (compiled: Compiled, self: Subject): string | undefined => {
@@ -202,7 +202,7 @@ export const entriesAllow = (entries: Iterable<string>, self: Subject): string |
     }
     const { remembered } = known
     if (remembered === undefined) {
-      if (Place.isWorkspace(cwd)) patterns.push((known.command ??= CommandPattern.pattern(entry)))
+      if (Location.isWorkspace(cwd)) patterns.push((known.command ??= CommandPattern.pattern(entry)))
       continue
     }
     if (CommandLine.coversText(remembered, command, cwd.path)) return entry

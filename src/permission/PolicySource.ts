@@ -5,7 +5,7 @@
  */
 import * as Schema from "effect/Schema"
 import * as Nearest from "../core/Nearest.js"
-import * as CommandPattern from "./CommandPattern.js"
+import * as CommandPattern from "../shell/CommandPattern.js"
 import * as PermissionRule from "./PermissionRule.js"
 
 const oneOf = <const L extends readonly [string | number, ...ReadonlyArray<string | number>]>(...literals: L) =>

@@ -15,7 +15,7 @@ import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as PathScope from "./PathScope.js"
 import type * as PermissionRule from "./PermissionRule.js"
-import * as Program from "./Program.js"
+import * as Program from "../shell/Program.js"
 
 export interface Options {
   /** Refuse `; | & $ ( ) { } < >`, backquotes and line ends anywhere in a command, quoted or not. */

@@ -1,7 +1,7 @@
 /** A call in one line, as patterns see it: `name(k=v, k2=v2)` with sorted keys. */
 import { canonicalJson } from "../core/Digest.js"
-import * as Glob from "./Glob.js"
-import * as Place from "./Place.js"
+import * as Glob from "../core/Glob.js"
+import * as Location from "../shell/Location.js"
 
 export const ofCall = (tool: string, params: unknown): string => signature(tool, params, false)
 
@@ -31,7 +31,11 @@ export const globs = (pattern: string): ReadonlyArray<Glob.Glob> => {
 export const withPlaces = (params: unknown, fields: ReadonlyArray<string>, workspace: string | undefined): unknown => {
   if (!isRecord(params)) return params
   const short = (value: unknown): unknown =>
-    typeof value === "string" ? Place.normal(value, workspace) || "." : Array.isArray(value) ? value.map(short) : value
+    typeof value === "string"
+      ? Location.normal(value, workspace) || "."
+      : Array.isArray(value)
+        ? value.map(short)
+        : value
   const changed = fields.filter((field) => Object.hasOwn(params, field))
   return changed.length === 0
     ? params

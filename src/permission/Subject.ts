@@ -2,13 +2,13 @@
 import type * as Tool from "@effect/ai/Tool"
 import * as Either from "effect/Either"
 import { canonicalJson } from "../core/Digest.js"
-import * as CommandLine from "./CommandLine.js"
-import type * as CommandPattern from "./CommandPattern.js"
-import type * as Glob from "./Glob.js"
-import * as Haystack from "./Haystack.js"
-import * as Place from "./Place.js"
-import * as Program from "./Program.js"
-import * as ProgramRun from "./ProgramRun.js"
+import * as CommandLine from "../shell/CommandLine.js"
+import type * as CommandPattern from "../shell/CommandPattern.js"
+import type * as Glob from "../core/Glob.js"
+import * as Haystack from "../shell/Haystack.js"
+import * as Location from "../shell/Location.js"
+import * as Program from "../shell/Program.js"
+import * as ProgramRun from "../shell/ProgramRun.js"
 import * as Signature from "./Signature.js"
 
 export interface Call {
@@ -32,7 +32,7 @@ export interface Subject {
   /** The shell command, for a command tool. */
   readonly command: string | undefined
   /** Where the command runs. */
-  readonly cwd: Place.Directory
+  readonly cwd: Location.Directory
   /** The command taken apart; nothing for other tools and for a command that cannot be taken apart. */
   readonly line: CommandLine.CommandLine | undefined
   readonly signature: string
@@ -58,7 +58,7 @@ class LazySubject implements Subject {
   readonly command: string | undefined
   private readonly isText: boolean
   private parsedMemo: ReturnType<typeof CommandLine.parse> | undefined
-  private cwdMemo: Place.Directory | undefined
+  private cwdMemo: Location.Directory | undefined
   private signatureMemo: string | undefined
   private readingsMemo: ReadonlyArray<CommandLine.Reading> | undefined
   private stringsMemo: ReadonlyArray<string> | undefined
@@ -87,14 +87,14 @@ class LazySubject implements Subject {
     return this.command === undefined ? undefined : CommandLine.doubt(this.command, this.parsed)
   }
 
-  get cwd(): Place.Directory {
+  get cwd(): Location.Directory {
     if (this.cwdMemo !== undefined) return this.cwdMemo
     const { params, pathFields = [], workspace } = this.call
     const value = Signature.isRecord(params) ? params[pathFields[0] ?? ""] : undefined
     // What is no path is not the workspace either.
     const path =
       value === undefined || value === null ? undefined : typeof value === "string" ? value : canonicalJson(value)
-    return (this.cwdMemo = Place.directory(path, workspace))
+    return (this.cwdMemo = Location.directory(path, workspace))
   }
 
   get signature(): string {

@@ -1,6 +1,6 @@
 /** The directories that a command changes to, or tells a program to work in: its later words may be read from there. */
-import type { Reading } from "./CommandLine.js"
-import * as ShellVariables from "./ShellVariables.js"
+import type { Reading } from "../shell/CommandLine.js"
+import * as ShellVariables from "../shell/ShellVariables.js"
 
 /** As written, known variables put in. */
 export const targets = (reading: Reading, variables: ShellVariables.Variables): ReadonlyArray<string> => {

@@ -14,24 +14,24 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import * as Fork from "../core/Fork.js"
+import * as DetachedFiber from "../internal/DetachedFiber.js"
 import { IdGenerator, type SessionId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
-import * as AuditTrail from "../event/AuditTrail.js"
+import * as AuditTrail from "../audit/AuditTrail.js"
 import * as EventBus from "../event/EventBus.js"
-import * as InteractionBroker from "../interaction/InteractionBroker.js"
+import * as InteractionBroker from "../broker/InteractionBroker.js"
 import * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
 import * as TokenLedger from "../model/TokenLedger.js"
 import { PermissionState } from "../permission/PermissionState.js"
-import * as Journal from "../session/Journal.js"
-import * as Limits from "../session/Limits.js"
-import type { LimitsInvalid } from "../session/Limits.js"
-import * as Restored from "../session/Restored.js"
+import * as JournalWriter from "../journal/JournalWriter.js"
+import * as Limits from "../turn/Limits.js"
+import type { LimitsInvalid } from "../turn/Limits.js"
+import * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import * as Session from "../session/Session.js"
-import * as SessionJournal from "../session/SessionJournal.js"
+import * as SessionRecorder from "../journal/SessionRecorder.js"
 import { AgentTree, type Shared } from "../subagent/AgentTree.js"
-import * as Steering from "../subagent/Steering.js"
+import * as AgentTreeControl from "../subagent/AgentTreeControl.js"
 import type * as Subagent from "../subagent/Subagent.js"
 import * as Subagents from "../subagent/Subagents.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
@@ -46,7 +46,7 @@ export { PersistenceInUse } from "./Persistence.js"
 export { AgentStopped, MessageAlreadyTaken } from "./Intake.js"
 export { MessageBlank } from "../inbox/Message.js"
 export type { NotTaken } from "./Intake.js"
-export { LimitsInvalid } from "../session/Limits.js"
+export { LimitsInvalid } from "../turn/Limits.js"
 export type { Agent, Options, SendOptions } from "./AgentService.js"
 
 /** Options with which starting does not fail: nothing is kept, and the limits are the runtime's. */
@@ -128,7 +128,7 @@ const startedWith = (
       const node = { origin, session, profile: options.profile }
       tree.add(node)
       yield* Effect.onError(restore(goOn), () => Scope.close(scope, Exit.void))
-      const loop = yield* Fork.detached(session.run)
+      const loop = yield* DetachedFiber.fork(session.run)
       const agent = new RunningAgent({
         tree,
         session,
@@ -137,7 +137,7 @@ const startedWith = (
         loop,
         scope,
         trail,
-        steering: Steering.make(tree, node),
+        steering: AgentTreeControl.make(tree, node),
         intake: new Intake(origin.agent, tree.journal, persistence?.taken),
         shutdownWithin: options.shutdownWithin ?? "10 seconds"
       })
@@ -168,7 +168,7 @@ const treeOf = (
     ledger,
     spans: runtime.spans
   }
-  const journal = persistence?.journal ?? Journal.noop
+  const journal = persistence?.journal ?? JournalWriter.noop
   return new AgentTree(runtime.subagents, shared, journal, Persistence.lastSubagent(persistence?.restored))
 }
 
@@ -189,8 +189,8 @@ const wired = ({ interactors, model, options, origin, runtime, scope, tree }: Ma
     const { audit, bus, permissions, redactor, spans } = shared
     const { persistence, whenNobody } = options
     const all = persistence?.restored
-    const restored = all && Restored.get(all, origin.sessionId)
-    const questions = journal.enabled ? SessionJournal.interactions(journal, redactor, persistence?.kept) : undefined
+    const restored = all && SessionSnapshot.get(all, origin.sessionId)
+    const questions = journal.enabled ? SessionRecorder.interactions(journal, redactor, persistence?.kept) : undefined
     const broker = yield* InteractionBroker.make({
       bus,
       redactor,
@@ -206,7 +206,7 @@ const wired = ({ interactors, model, options, origin, runtime, scope, tree }: Ma
       .filter((text) => text !== "")
       .join("\n\n")
     const own = journal.enabled
-      ? new SessionJournal.SessionJournal(
+      ? new SessionRecorder.SessionRecorder(
           journal,
           redactor,
           restored === undefined
@@ -241,15 +241,15 @@ const wired = ({ interactors, model, options, origin, runtime, scope, tree }: Ma
   })
 
 // Out of `wired`: functions that are made there would hold all that is made with the session, or was restored.
-const keep = (permissions: PermissionState, own: SessionJournal.SessionJournal): void => {
+const keep = (permissions: PermissionState, own: SessionRecorder.SessionRecorder): void => {
   permissions.changed = () => own.permissions(permissions.snapshot())
 }
 
 const goingOn = (
-  all: Restored.Restored,
+  all: SessionSnapshot.TreeSnapshot,
   bus: EventBus.Service,
   wiring: Subagent.Wiring,
-  own: SessionJournal.SessionJournal | undefined
+  own: SessionRecorder.SessionRecorder | undefined
 ): Effect.Effect<void> =>
   Effect.suspend(() => {
     own?.resumed()

@@ -22,7 +22,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as EventBus from "../event/EventBus.js"
 import type * as Interactor from "../interaction/Interactor.js"
-import type { TurnEnd } from "../session/Turn.js"
+import type { TurnEnd } from "../turn/Turn.js"
 import * as Agent from "./Agent.js"
 import type { AgentRuntime } from "./AgentRuntime.js"
 

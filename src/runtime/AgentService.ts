@@ -9,18 +9,18 @@ import type { CancelReason } from "../core/Interruption.js"
 import type * as Origin from "../core/Origin.js"
 import type * as EventBus from "../event/EventBus.js"
 import type { Message, MessageBlank } from "../inbox/Message.js"
-import type * as InteractionBroker from "../interaction/InteractionBroker.js"
+import type * as InteractionBroker from "../broker/InteractionBroker.js"
 import type * as Model from "../model/Model.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
 import type * as PermissionCommand from "../permission/PermissionCommand.js"
-import type { CompactionConfig } from "../session/CompactionConfig.js"
-import type * as History from "../session/History.js"
+import type { CompactionConfig } from "../conversation/CompactionConfig.js"
+import type * as History from "../conversation/History.js"
 import type * as Interjection from "../session/Interjection.js"
 import type * as Session from "../session/Session.js"
-import type { Limits } from "../session/Limits.js"
-import type { TurnEnd } from "../session/Turn.js"
+import type { Limits } from "../turn/Limits.js"
+import type { TurnEnd } from "../turn/Turn.js"
 import type * as AgentTree from "../subagent/AgentTree.js"
-import type * as Steering from "../subagent/Steering.js"
+import type * as AgentTreeControl from "../subagent/AgentTreeControl.js"
 import type { SubagentProfile } from "../subagent/SubagentProfile.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { AgentStopped, NotTaken } from "./Intake.js"
@@ -54,12 +54,12 @@ export interface Agent {
    * Cancels an agent's turn, or one running call alone: its processes end, its result is `cancelled`, and the turn goes on.
    * Waits for the end; how long that may take is `Limits.stopWithin`. The agent stays usable.
    */
-  readonly interrupt: Steering.Service["interrupt"]
+  readonly interrupt: AgentTreeControl.Service["interrupt"]
   /**
    * Takes the user's words that no turn has read yet out of all inboxes, or one agent's, oldest first: to hand them back as
    * a draft. Without this, what a cancelled turn has not read begins the next one. Words of {@link enqueue} stay.
    */
-  readonly takeBack: Steering.Service["takeBack"]
+  readonly takeBack: AgentTreeControl.Service["takeBack"]
   /** Hands in words for a turn of their own, after the running one. */
   readonly enqueue: (text: string, options?: Pick<SendOptions, "id">) => Effect.Effect<Message, NotTaken>
   /** Sends words, waits until the agent is idle, and yields how its last turn ended. */

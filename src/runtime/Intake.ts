@@ -13,7 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { MessageId } from "../core/Id.js"
 import { isBlank, MessageBlank } from "../inbox/Message.js"
-import type * as Journal from "../session/Journal.js"
+import type * as JournalWriter from "../journal/JournalWriter.js"
 
 /** The agent was shut down and takes nothing more. */
 export class AgentStopped extends Schema.TaggedError<AgentStopped>("assent/runtime/AgentStopped")("AgentStopped", {
@@ -38,7 +38,7 @@ export class MessageAlreadyTaken extends Schema.TaggedError<MessageAlreadyTaken>
  * Why words were not taken: the agent is stopped, they are blank, they could not be written down where they are kept, or
  * others were taken under their id.
  */
-export type NotTaken = AgentStopped | MessageAlreadyTaken | MessageBlank | Journal.JournalFailure
+export type NotTaken = AgentStopped | MessageAlreadyTaken | MessageBlank | JournalWriter.JournalFailure
 
 export class Intake {
   /** Ids that senders gave; as many as there are. */
@@ -48,7 +48,7 @@ export class Intake {
   /** `before` are the ids that another process took. */
   constructor(
     private readonly agent: string,
-    private readonly journal: Journal.Service,
+    private readonly journal: JournalWriter.Service,
     private readonly before?: ReadonlySet<string>
   ) {}
 
@@ -102,10 +102,10 @@ export class Intake {
     return new AgentStopped({ agent: this.agent })
   }
 
-  private kept<A, E>(file: Effect.Effect<A, E>): Effect.Effect<A, E | AgentStopped | Journal.JournalFailure> {
+  private kept<A, E>(file: Effect.Effect<A, E>): Effect.Effect<A, E | AgentStopped | JournalWriter.JournalFailure> {
     const { journal } = this
     if (!journal.enabled) return file
-    return Effect.flatMap(file, (filed): Effect.Effect<A, AgentStopped | Journal.JournalFailure> =>
+    return Effect.flatMap(file, (filed): Effect.Effect<A, AgentStopped | JournalWriter.JournalFailure> =>
       // What was filed after the journal was frozen is not in it.
       journal.isFrozen() ? this.stopped() : Effect.as(journal.flush, filed)
     )

@@ -14,15 +14,15 @@ import type * as Scope from "effect/Scope"
 import { IdGenerator, SessionId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
 import type * as EventBus from "../event/EventBus.js"
-import type { Kept } from "../interaction/InteractionJournal.js"
+import type { Kept } from "../broker/InteractionJournal.js"
 import type * as Model from "../model/Model.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
 import type { PermissionState } from "../permission/PermissionState.js"
-import * as Journal from "../session/Journal.js"
-import * as JournalEntry from "../session/JournalEntry.js"
-import * as Restored from "../session/Restored.js"
-import type * as SessionStore from "../session/SessionStore.js"
-import * as StoreError from "../session/StoreError.js"
+import * as JournalWriter from "../journal/JournalWriter.js"
+import * as JournalEntry from "../journal/JournalEntry.js"
+import * as SessionSnapshot from "../journal/SessionSnapshot.js"
+import type * as SessionStore from "../journal/SessionStore.js"
+import * as StoreError from "../journal/StoreError.js"
 
 export interface Options {
   /** Real path of the workspace that the session works in. One that works in another is not gone on with. */
@@ -31,9 +31,9 @@ export interface Options {
 
 export interface Persistence extends Options {
   readonly rootSessionId: SessionId
-  readonly journal: Journal.Service
+  readonly journal: JournalWriter.Service
   /** How far another process had come; absent for a new session. */
-  readonly restored: Restored.Restored | undefined
+  readonly restored: SessionSnapshot.TreeSnapshot | undefined
   /** Ends that count as soon as their question is asked again. */
   readonly kept: (requestId: string) => Kept | undefined
   /** What its model calls used so far. */
@@ -66,7 +66,7 @@ export const begin = (
     return {
       rootSessionId,
       workspace,
-      journal: yield* Journal.make(lease),
+      journal: yield* JournalWriter.make(lease),
       restored: undefined,
       kept: () => undefined,
       spent: [],
@@ -87,8 +87,8 @@ export const resume = (
   Effect.gen(function* () {
     const lease = yield* store.lock(rootSessionId)
     const { answers, entries } = yield* store.load(rootSessionId)
-    const restored = Restored.fold(entries)
-    const bound = Restored.get(restored, rootSessionId)?.opened.workspace
+    const restored = SessionSnapshot.fold(entries)
+    const bound = SessionSnapshot.get(restored, rootSessionId)?.opened.workspace
     if (workspace !== undefined && bound !== undefined && bound !== workspace) {
       return yield* new StoreError.SessionElsewhere({ rootSessionId, workspace: bound })
     }
@@ -100,7 +100,7 @@ export const resume = (
     return {
       rootSessionId,
       workspace,
-      journal: yield* Journal.make(lease),
+      journal: yield* JournalWriter.make(lease),
       restored,
       kept: (id) => kept.get(id),
       spent: spentIn(entries),
@@ -126,17 +126,17 @@ export const restore = (
   permissions: PermissionState,
   ledger: TokenLedger.Service
 ): void => {
-  const told = restored && Restored.permissionsOf(restored)
+  const told = restored && SessionSnapshot.permissionsOf(restored)
   if (told !== undefined) permissions.restore(told)
   for (const entry of spent) ledger.record(entry)
 }
 
 /** The number of the last subagent that the tree made, so that ids stay unique over its whole life. */
-export const lastSubagent = (tree: Restored.Restored | undefined): number => {
+export const lastSubagent = (tree: SessionSnapshot.TreeSnapshot | undefined): number => {
   const ids = (tree?.sessions ?? []).flatMap((session) => [
     session.opened.subagentId ?? "",
     // Asked for, and not made yet.
-    ...Restored.requestsOf(session).map(({ interaction }) =>
+    ...SessionSnapshot.requestsOf(session).map(({ interaction }) =>
       interaction._tag === "approveSubagentEnvelope" ? interaction.subagentId : ""
     )
   ])
@@ -159,7 +159,7 @@ export const opening = (
 /** What a UI has to know of a session that goes on: that it does, and what the user had said in between. */
 export const retell =
   (bus: EventBus.Service) =>
-  ({ closed, history, interjections, opened }: Restored.RestoredSession): Effect.Effect<void> =>
+  ({ closed, history, interjections, opened }: SessionSnapshot.SessionSnapshot): Effect.Effect<void> =>
     Effect.map(Effect.clock, (clock) => {
       if (closed) return
       const { agent, sessionId } = opened
@@ -185,7 +185,7 @@ export const retell =
 const nothing: ReadonlySet<string> = new Set()
 
 /** By what they write to: a copy of a persistence is the same one. */
-const taken = new WeakSet<Journal.Service>()
+const taken = new WeakSet<JournalWriter.Service>()
 
 /** Words that were withdrawn were taken all the same. */
 const takenIn = (entries: ReadonlyArray<JournalEntry.Written>): ReadonlySet<string> =>

@@ -10,19 +10,19 @@ import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import type { CancelReason } from "../core/Interruption.js"
 import * as Defect from "../core/Defect.js"
-import * as Patience from "../core/Patience.js"
+import * as GracePeriod from "../internal/GracePeriod.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
-import * as AuditTrail from "../event/AuditTrail.js"
+import * as AuditTrail from "../audit/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
 import type { Message, MessageBlank } from "../inbox/Message.js"
-import type * as InteractionBroker from "../interaction/InteractionBroker.js"
+import type * as InteractionBroker from "../broker/InteractionBroker.js"
 import type * as Model from "../model/Model.js"
 import * as PermissionCommand from "../permission/PermissionCommand.js"
-import { Once } from "../session/Once.js"
+import { OneShot } from "../internal/OneShot.js"
 import type * as Session from "../session/Session.js"
-import { Cancelled, is, neverBegun, type TurnEnd } from "../session/Turn.js"
+import { Cancelled, is, neverBegun, type TurnEnd } from "../turn/Turn.js"
 import type { AgentTree } from "../subagent/AgentTree.js"
-import * as Steering from "../subagent/Steering.js"
+import * as AgentTreeControl from "../subagent/AgentTreeControl.js"
 import type { Agent, SendOptions } from "./AgentService.js"
 import type { AgentStopped, Intake, NotTaken } from "./Intake.js"
 import * as ToolsAtWork from "./ToolsAtWork.js"
@@ -36,14 +36,14 @@ export interface Parts {
   readonly loop: Fiber.RuntimeFiber<never>
   readonly scope: Scope.CloseableScope
   readonly trail: AuditTrail.Service
-  readonly steering: Steering.Service
+  readonly steering: AgentTreeControl.Service
   readonly intake: Intake
   readonly shutdownWithin: Duration.DurationInput
 }
 
 export class RunningAgent implements Agent {
   /** Settled at its end; see `Agent.done`. */
-  private readonly over = new Once<Option.Option<TurnEnd>>()
+  private readonly over = new OneShot<Option.Option<TurnEnd>>()
 
   constructor(private readonly parts: Parts) {}
 
@@ -116,7 +116,7 @@ export class RunningAgent implements Agent {
     return this.parts.steering.select(target)
   }
 
-  interrupt(options?: Steering.InterruptOptions) {
+  interrupt(options?: AgentTreeControl.InterruptOptions) {
     return this.parts.steering.interrupt(options)
   }
 
@@ -225,10 +225,10 @@ export class RunningAgent implements Agent {
       const began = yield* Clock.currentTimeMillis
       // In a fiber of its own: what does not let itself be interrupted is left behind, and the end is told all the same.
       const closing = yield* Effect.forkDaemon(this.close)
-      yield* Patience.wait((done) => closing.addObserver(done), shutdownWithin)
+      yield* GracePeriod.wait((done) => closing.addObserver(done), shutdownWithin)
       const closed = Option.fromNullable(closing.unsafePoll())
       if (Option.isNone(closed)) {
-        const message = Steering.leftBehind(tree, this.origin.agent, shutdownWithin)
+        const message = AgentTreeControl.leftBehind(tree, this.origin.agent, shutdownWithin)
         yield* this.publish({ _tag: "AgentError", message })
       }
       const last = Option.isSome(closed) ? yield* session.awaitIdle : Option.some(neverBegun)
@@ -240,7 +240,7 @@ export class RunningAgent implements Agent {
       yield* tree.shared.bus.close
       const taken = (yield* Clock.currentTimeMillis) - began
       yield* this.release(Math.max(0, Duration.toMillis(shutdownWithin) - taken))
-      this.over.settle(last)
+      this.over.complete(last)
       yield* Option.getOrElse(closed, () => Exit.void)
     })
   }
@@ -255,7 +255,7 @@ export class RunningAgent implements Agent {
       (cause) => Defect.log("The audit", cause, tree.shared.redactor, place)
     )
     return Effect.flatMap(Effect.forkDaemon(released), (fiber) =>
-      Effect.asVoid(Patience.wait((done) => fiber.addObserver(done), within))
+      Effect.asVoid(GracePeriod.wait((done) => fiber.addObserver(done), within))
     )
   }
 

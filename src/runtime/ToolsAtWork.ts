@@ -7,8 +7,8 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
-import type * as InteractionBroker from "../interaction/InteractionBroker.js"
-import type { RunningCall } from "../session/RunningCalls.js"
+import type * as InteractionBroker from "../broker/InteractionBroker.js"
+import type { RunningCall } from "../turn/RunningCalls.js"
 import type { AgentTree } from "../subagent/AgentTree.js"
 
 export const awaitEnd = (tree: AgentTree, broker: InteractionBroker.Service): Effect.Effect<void> =>

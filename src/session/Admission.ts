@@ -13,12 +13,12 @@ import * as Option from "effect/Option"
 import type { MessageId } from "../core/Id.js"
 import type * as Inbox from "../inbox/Inbox.js"
 import type { Message } from "../inbox/Message.js"
-import { emit, type SessionContext } from "./SessionContext.js"
-import type { StopSignal } from "./Turn.js"
+import { emit, type TurnContext } from "../turn/TurnContext.js"
+import type { StopSignal } from "../turn/Turn.js"
 
 /** What of a session this needs. */
 export interface Host {
-  readonly session: SessionContext
+  readonly session: TurnContext
   /** From the moment a message is filed until nothing is left to do, or the session has ended. */
   readonly isBusy: () => boolean
   /** Called before words are filed that find no turn. */

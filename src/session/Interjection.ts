@@ -19,7 +19,7 @@ import * as Schema from "effect/Schema"
 import type { MessageId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
 import type { Message } from "../inbox/Message.js"
-import type { Delegations } from "./Delegation.js"
+import type { Delegations } from "../turn/Delegation.js"
 import type { Service as Session } from "./Session.js"
 
 /** One agent that words may be meant for. */

@@ -12,11 +12,11 @@ import type { CancelReason } from "../core/Interruption.js"
 import * as Inbox from "../inbox/Inbox.js"
 import type { Message } from "../inbox/Message.js"
 import type * as Model from "../model/Model.js"
-import { Delegations } from "./Delegation.js"
-import * as Reopening from "./Reopening.js"
+import { Delegations } from "../turn/Delegation.js"
+import * as ResumedQuestions from "../journal/ResumedQuestions.js"
 import * as SessionParts from "./SessionParts.js"
 import type { Options, Order, Service, TurnOptions } from "./SessionService.js"
-import { neverBegun, type TurnEnd } from "./TurnEnd.js"
+import { neverBegun, type TurnEnd } from "../event/TurnEnd.js"
 import { TurnLoop, type Given } from "./TurnLoop.js"
 
 export type { Options, Order, Service, TurnOptions } from "./SessionService.js"
@@ -27,7 +27,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
       Effect.clockWith((clock) => {
         const { journal, restored } = options
         const filed = { filed: journal?.received, withdrawn: journal?.withdrawn, messages: restored?.waiting }
-        const reopening = restored === undefined ? undefined : Reopening.make(restored)
+        const reopening = restored === undefined ? undefined : ResumedQuestions.make(restored)
         return Effect.map(
           options.inbox === undefined ? Inbox.make(filed) : Effect.succeed(options.inbox),
           (inbox) => new Session(options, { clock, inbox, ids, scope, reopening })

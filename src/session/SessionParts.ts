@@ -1,39 +1,39 @@
 /** The parts of one session, put together. */
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import * as Breath from "../core/Breath.js"
+import * as EventLoop from "../internal/EventLoop.js"
 import * as Spans from "../core/Spans.js"
 import type * as Inbox from "../inbox/Inbox.js"
-import * as Reopened from "../interaction/Reopened.js"
+import * as ResumedRequests from "../interaction/ResumedRequests.js"
 import * as PermissionGate from "../permission/PermissionGate.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
-import * as Compaction from "./Compaction.js"
-import * as History from "./History.js"
-import type { Reopening } from "./Reopening.js"
-import { RunningCalls } from "./RunningCalls.js"
-import * as Limits from "./Limits.js"
-import { emit, idle, printed, type SessionContext } from "./SessionContext.js"
+import * as Compaction from "../turn/Compaction.js"
+import * as History from "../conversation/History.js"
+import type { ResumedQuestions } from "../journal/ResumedQuestions.js"
+import { RunningCalls } from "../turn/RunningCalls.js"
+import * as Limits from "../turn/Limits.js"
+import { emit, idle, printed, type TurnContext } from "../turn/TurnContext.js"
 import type { Options } from "./SessionService.js"
-import * as Tidying from "./Tidying.js"
-import { ToolContexts } from "./ToolContexts.js"
+import * as IdleCompaction from "./IdleCompaction.js"
+import { ToolContexts } from "../turn/ToolContexts.js"
 
 /** What a session is given besides its options. */
 export interface Given {
   readonly clock: Clock.Clock
   readonly inbox: Inbox.Service
   /** Present for a session that another process began. */
-  readonly reopening: Reopening | undefined
+  readonly reopening: ResumedQuestions | undefined
   /** What its tools run with besides; asked once, when the first tool runs. */
   readonly ambient: () => Context.Context<never>
 }
 
-export const make = (options: Options, given: Given): SessionContext => new SessionParts(options, given)
+export const make = (options: Options, given: Given): TurnContext => new SessionParts(options, given)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-class SessionParts implements SessionContext {
+class SessionParts implements TurnContext {
   readonly origin
   readonly inbox
   readonly tools
@@ -69,7 +69,7 @@ class SessionParts implements SessionContext {
     this.state = idle(options.model)
     this.history = History.make(restored?.history ?? [], redactor, () => journal?.replaced("cleared", []))
     this.history.setSystem(options.instructions)
-    this.compaction = Compaction.make(Tidying.hostOf(this), options.compaction)
+    this.compaction = Compaction.make(IdleCompaction.hostOf(this), options.compaction)
     this.calls = new RunningCalls(this.limits.stopWithin, (message) => {
       emit(this, { _tag: "AgentError", message })
     })
@@ -96,7 +96,7 @@ class SessionParts implements SessionContext {
   }
 
   isBreathless(): boolean {
-    return Breath.isDue(this.state, this.given.clock)
+    return EventLoop.isDue(this.state, this.given.clock)
   }
 
   contextOf(entry: ToolRegistry.Entry): Context.Context<never> {
@@ -105,7 +105,7 @@ class SessionParts implements SessionContext {
       sink: (chunk) => printed(this, chunk),
       ambient: () => {
         const { ambient, reopening } = this.given
-        return reopening === undefined ? ambient() : Context.add(ambient(), Reopened.Reopened, reopening)
+        return reopening === undefined ? ambient() : Context.add(ambient(), ResumedRequests.ResumedRequests, reopening)
       }
     })
     return this.contexts.of(entry)

@@ -8,7 +8,7 @@ import type { CancelReason } from "../core/Interruption.js"
 import type * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
 import type * as Spans from "../core/Spans.js"
-import type * as AuditTrail from "../event/AuditTrail.js"
+import type * as AuditTrail from "../audit/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
 import type * as Inbox from "../inbox/Inbox.js"
 import type { Message, Source } from "../inbox/Message.js"
@@ -20,17 +20,17 @@ import type * as Guard from "../permission/Guard.js"
 import type * as PermissionGate from "../permission/PermissionGate.js"
 import type { PermissionState } from "../permission/PermissionState.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
-import type * as Compaction from "./Compaction.js"
-import type { CompactionConfig } from "./CompactionConfig.js"
-import type { CompactionFailed } from "./CompactionStrategy.js"
-import type { Delegations } from "./Delegation.js"
-import type * as History from "./History.js"
-import type { RunningCalls } from "./RunningCalls.js"
-import type * as Restored from "./Restored.js"
-import type { Limits } from "./Limits.js"
-import type { Once } from "./Once.js"
-import type { SessionJournal } from "./SessionJournal.js"
-import type * as Turn from "./Turn.js"
+import type * as Compaction from "../turn/Compaction.js"
+import type { CompactionConfig } from "../conversation/CompactionConfig.js"
+import type { CompactionFailed } from "../conversation/CompactionStrategy.js"
+import type { Delegations } from "../turn/Delegation.js"
+import type * as History from "../conversation/History.js"
+import type { RunningCalls } from "../turn/RunningCalls.js"
+import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
+import type { Limits } from "../turn/Limits.js"
+import type { OneShot } from "../internal/OneShot.js"
+import type { SessionRecorder } from "../journal/SessionRecorder.js"
+import type * as Turn from "../turn/Turn.js"
 
 export interface Options {
   readonly origin: Origin.Origin
@@ -61,9 +61,9 @@ export interface Options {
   /** Takes the words of a user that a turn ended without reading. Default: they stay, and begin the next turn. */
   readonly unread?: ((message: Message) => void) | undefined
   /** Where it notes what must outlive the process, as its {@link inbox} does already. */
-  readonly journal?: SessionJournal | undefined
+  readonly journal?: SessionRecorder | undefined
   /** How far another process had come with it. */
-  readonly restored?: Restored.RestoredSession | undefined
+  readonly restored?: SessionSnapshot.SessionSnapshot | undefined
   /** What its tools run with besides; asked once, when the first tool runs. */
   readonly ambient?: ((session: Service) => Context.Context<never>) | undefined
 }
@@ -85,7 +85,7 @@ export interface TurnOptions {
 export interface Order {
   readonly message: Message
   /** The turn's end. */
-  readonly end: Once<Turn.TurnEnd>
+  readonly end: OneShot<Turn.TurnEnd>
   /** Withdraws the words, or cancels the turn when that has begun. */
   readonly giveUp: Effect.Effect<void>
 }

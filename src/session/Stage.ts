@@ -42,7 +42,7 @@ import * as PermissionGate from "../permission/PermissionGate.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { TurnOptions } from "./Session.js"
-import type { TurnEnd } from "./Turn.js"
+import type { TurnEnd } from "../turn/Turn.js"
 
 // -----------------------------------------------------------------------------------------------------------------
 // models

@@ -16,20 +16,20 @@ import type { CancelReason, Restore } from "../core/Interruption.js"
 import * as Origin from "../core/Origin.js"
 import type { Message } from "../inbox/Message.js"
 import * as Interactor from "../interaction/Interactor.js"
-import * as Reopened from "../interaction/Reopened.js"
+import * as ResumedRequests from "../interaction/ResumedRequests.js"
 import { Admission, type Host } from "./Admission.js"
-import * as Bound from "./Bound.js"
-import { Legs, type Work } from "./Legs.js"
-import type * as Reopening from "./Reopening.js"
-import * as Restored from "./Restored.js"
-import { emit, setStatus, type SessionContext } from "./SessionContext.js"
+import * as TurnAuthority from "./TurnAuthority.js"
+import { TurnFiber, type Work } from "../turn/TurnFiber.js"
+import type * as ResumedQuestions from "../journal/ResumedQuestions.js"
+import * as SessionSnapshot from "../journal/SessionSnapshot.js"
+import { emit, setStatus, type TurnContext } from "../turn/TurnContext.js"
 import type { Options, Order, Service } from "./SessionService.js"
-import * as SessionSpan from "./SessionSpan.js"
-import * as Tidying from "./Tidying.js"
-import * as TokenBudget from "./TokenBudget.js"
-import * as Turn from "./Turn.js"
-import * as TurnOrder from "./TurnOrder.js"
-import { Waiters } from "./Waiters.js"
+import * as SessionSpan from "../turn/SessionSpan.js"
+import * as IdleCompaction from "./IdleCompaction.js"
+import * as TokenBudget from "../turn/TokenBudget.js"
+import * as Turn from "../turn/Turn.js"
+import * as TurnRequest from "./TurnRequest.js"
+import { Notify } from "../internal/Notify.js"
 
 /** What the loop is given besides its session. */
 export interface Given {
@@ -37,11 +37,11 @@ export interface Given {
   /** Of the session: what runs beside the turns ends with it. */
   readonly scope: Scope.Scope
   /** Present for a session that another process began. */
-  readonly reopening: Reopening.Reopening | undefined
+  readonly reopening: ResumedQuestions.ResumedQuestions | undefined
 }
 
 // A class, and little made before it is needed: thousands of sessions may wait side by side.
-export class TurnLoop implements Host, Tidying.Loop {
+export class TurnLoop implements Host, IdleCompaction.Loop {
   readonly admission: Admission
   // Busy from the moment a message is filed, not from the moment its turn begins: admission must not race the loop.
   private busy: boolean
@@ -55,16 +55,16 @@ export class TurnLoop implements Host, Tidying.Loop {
   private lastEnd: Option.Option<Turn.TurnEnd>
   /** Works beside the turns, such as a child in the background. */
   private retained = 0
-  private readonly turnWaiters = new Waiters()
-  private readonly idleWaiters = new Waiters()
-  private readonly orders = TurnOrder.make()
+  private readonly turnWaiters = new Notify<Option.Option<Turn.TurnEnd>>()
+  private readonly idleWaiters = new Notify<Option.Option<Turn.TurnEnd>>()
+  private readonly orders = TurnRequest.make()
   /** Of the running turn, when somebody waits for it. */
-  private current: TurnOrder.TurnOrder | undefined
-  private readonly tidying: Tidying.Tidying
+  private current: TurnRequest.TurnRequest | undefined
+  private readonly tidying: IdleCompaction.IdleCompaction
 
   constructor(
     private readonly options: Options,
-    readonly session: SessionContext,
+    readonly session: TurnContext,
     private readonly given: Given
   ) {
     const { restored } = options
@@ -72,7 +72,7 @@ export class TurnLoop implements Host, Tidying.Loop {
     this.count = restored?.turns ?? 0
     this.lastEnd = Option.fromNullable(restored?.lastEnd)
     this.admission = new Admission(this)
-    this.tidying = Tidying.make(session.compaction, this)
+    this.tidying = IdleCompaction.make(session.compaction, this)
   }
 
   get run(): Effect.Effect<never> {
@@ -132,7 +132,7 @@ export class TurnLoop implements Host, Tidying.Loop {
     })
   }
 
-  // What its parts ask of it: see `Admission.Host` and `Tidying.Loop`.
+  // What its parts ask of it: see `Admission.Host` and `IdleCompaction.Loop`.
 
   isBusy(): boolean {
     return this.busy && !this.hasEnded
@@ -158,7 +158,7 @@ export class TurnLoop implements Host, Tidying.Loop {
   cancellable(work: Work, restore: Restore): Effect.Effect<void> {
     const { interactor, limits, origin } = this.session
     // A compaction tells by itself what went wrong in it.
-    const legs = new Legs({ fork: forkAs(origin), patience: limits.stopWithin, failed: () => {} })
+    const legs = new TurnFiber({ fork: forkAs(origin), patience: limits.stopWithin, failed: () => {} })
     this.begins(legs)
     return Interactor.withInteractor(interactor)(legs.run(work, restore))
   }
@@ -218,11 +218,11 @@ export class TurnLoop implements Host, Tidying.Loop {
       const { correlationId, input, step } = restored.turn
       this.session.state.correlationId = correlationId
       this.current = this.orders.of(input.map((id) => ({ id })))
-      Bound.begin(this.session, this.current, input[0], this.options)
-      emit(this.session, { _tag: "TurnStarted", input: Restored.inputOf(restored) })
+      TurnAuthority.begin(this.session, this.current, input[0], this.options)
+      emit(this.session, { _tag: "TurnStarted", input: SessionSnapshot.inputOf(restored) })
       const begun = { step, batch: restored.batch, caughtUp: () => this.reopeningOver() }
       const work = this.work([], correlationId, restore, begun)
-      return Effect.map(Effect.provideService(work, Reopened.Reopened, this.given.reopening), () =>
+      return Effect.map(Effect.provideService(work, ResumedRequests.ResumedRequests, this.given.reopening), () =>
         this.reopeningOver()
       )
     })
@@ -240,7 +240,7 @@ export class TurnLoop implements Host, Tidying.Loop {
     const correlationId = this.given.ids.unsafeNext("turn") as CorrelationId
     session.state.correlationId = correlationId
     this.current = this.orders.of(input)
-    Bound.begin(session, this.current, input[0]?.id, this.options)
+    TurnAuthority.begin(session, this.current, input[0]?.id, this.options)
     session.history.appendInput(input, { beginsTurn: true })
     session.journal?.taken(input, correlationId, 1)
     TokenBudget.begin(session, input)
@@ -362,7 +362,7 @@ export class TurnLoop implements Host, Tidying.Loop {
     if (unread !== undefined) this.admission.takeBack().forEach(unread)
   }
 
-  placed(wanted: Omit<TurnOrder.TurnOrder, "end">, reason: CancelReason): Pick<Order, "end" | "giveUp"> {
+  placed(wanted: Omit<TurnRequest.TurnRequest, "end">, reason: CancelReason): Pick<Order, "end" | "giveUp"> {
     const stop = Effect.suspend(() => this.stopTurn({ cancel: reason }))
     return this.orders.handle(this.orders.place(wanted), (id) => this.session.inbox.withdraw(id), stop)
   }

@@ -2,8 +2,8 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { SessionId } from "../core/Id.js"
-import * as JournalEntry from "../session/JournalEntry.js"
-import * as StoreError from "../session/StoreError.js"
+import * as JournalEntry from "../journal/JournalEntry.js"
+import * as StoreError from "../journal/StoreError.js"
 
 /** A row before its place in the journal is known. A type, not an interface: statements take records. */
 export type Unnumbered = {

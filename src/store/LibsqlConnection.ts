@@ -19,7 +19,7 @@ import * as Exit from "effect/Exit"
 import { globalValue } from "effect/GlobalValue"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { StoreUnusable } from "../session/StoreError.js"
+import type { StoreUnusable } from "../journal/StoreError.js"
 import * as SqlFailure from "./SqlFailure.js"
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -17,9 +17,9 @@ import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { statSync } from "node:fs"
-import type * as SessionLock from "../session/SessionLock.js"
-import * as SessionStore from "../session/SessionStore.js"
-import { StoreUnusable, StoreUnwritable } from "../session/StoreError.js"
+import type * as SessionLease from "../journal/SessionLease.js"
+import * as SessionStore from "../journal/SessionStore.js"
+import { StoreUnusable, StoreUnwritable } from "../journal/StoreError.js"
 import * as LibsqlConnection from "./LibsqlConnection.js"
 import * as Migrations from "./Migrations.js"
 import * as SqlFailure from "./SqlFailure.js"
@@ -29,7 +29,7 @@ export interface Options {
   /** Created, with its directory, when it is not there; readable by its owner only. */
   readonly file: string
   /** Who locks sessions here. */
-  readonly process: SessionLock.Process
+  readonly process: SessionLease.Process
 }
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import { SqlError } from "@effect/sql/SqlError"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { StoreUnusable, StoreUnwritable } from "../session/StoreError.js"
+import { StoreUnusable, StoreUnwritable } from "../journal/StoreError.js"
 
 /** The failures of one store. */
 export interface SqlFailure {

@@ -16,13 +16,13 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import * as Codec from "../core/Codec.js"
+import * as Lazy from "../internal/Lazy.js"
 import { IdGenerator, type RequestId, type SessionId } from "../core/Id.js"
-import * as JournalEntry from "../session/JournalEntry.js"
-import * as SessionLock from "../session/SessionLock.js"
-import * as SessionStore from "../session/SessionStore.js"
-import * as SessionSummary from "../session/SessionSummary.js"
-import * as StoreError from "../session/StoreError.js"
+import * as JournalEntry from "../journal/JournalEntry.js"
+import * as SessionLease from "../journal/SessionLease.js"
+import * as SessionStore from "../journal/SessionStore.js"
+import * as SessionSummary from "../journal/SessionSummary.js"
+import * as StoreError from "../journal/StoreError.js"
 import * as EntryRow from "./EntryRow.js"
 import * as Migrations from "./Migrations.js"
 import * as SqlFailure from "./SqlFailure.js"
@@ -30,7 +30,7 @@ import * as WriteQueue from "./WriteQueue.js"
 
 export interface Options {
   /** Who locks sessions here. */
-  readonly process: SessionLock.Process
+  readonly process: SessionLease.Process
   /** What messages call the store. Default: `the database`. */
   readonly name?: string | undefined
   /** Whether what was just committed is where it will be looked for; asked after each commit. Default: it always is. */
@@ -69,13 +69,13 @@ export const make = (
 
     const lockOf = (root: SessionId) =>
       Effect.map(
-        sql<SessionLock.Row>`SELECT token, pid, host, heartbeat FROM assent_lock WHERE root = ${root}`,
+        sql<SessionLease.Row>`SELECT token, pid, host, heartbeat FROM assent_lock WHERE root = ${root}`,
         ([row]) => row && { ...row, pid: Number(row.pid), heartbeat: Number(row.heartbeat) }
       )
 
     const requireUnlocked = (root: SessionId, now: number) =>
       Effect.flatMap(lockOf(root), (row) => {
-        const holder = SessionLock.holderOf(row, locker, now)
+        const holder = SessionLease.holderOf(row, locker, now)
         return row === undefined || holder === undefined
           ? Effect.succeed(row)
           : Effect.fail(new StoreError.SessionLocked({ rootSessionId: root, holder, heartbeat: row.heartbeat }))
@@ -194,8 +194,8 @@ export const make = (
       name,
       lock: (root) =>
         Effect.suspend(() => {
-          const token = SessionLock.tokenOf(ids.unsafeNext("ses"), locker)
-          const held = SessionLock.hold(token, {
+          const token = SessionLease.tokenOf(ids.unsafeNext("ses"), locker)
+          const held = SessionLease.hold(token, {
             acquire: acquire(root, token),
             // A beat that does not get through is made up for by the next, or by a write.
             beat: (held) =>
@@ -227,9 +227,11 @@ export const make = (
         const now = yield* Clock.currentTimeMillis
         const rows = yield* failure.reading(sql<SummaryRow>`SELECT root, summary FROM assent_session`)
         const locks = yield* failure.reading(
-          sql<SessionLock.Row & { readonly root: SessionId }>`SELECT root, token, pid, host, heartbeat FROM assent_lock`
+          sql<
+            SessionLease.Row & { readonly root: SessionId }
+          >`SELECT root, token, pid, host, heartbeat FROM assent_lock`
         )
-        const holders = new Map(locks.map((lock) => [lock.root, SessionLock.holderOf(lock, locker, now)]))
+        const holders = new Map(locks.map((lock) => [lock.root, SessionLease.holderOf(lock, locker, now)]))
         const summaries = yield* Effect.forEach(rows, (row) => decodeSummary(failure, row))
         return summaries
           .map((summary) => SessionSummary.listed(summary, holders.get(summary.rootSessionId)))
@@ -309,7 +311,7 @@ interface AnswerRow {
   readonly at: number
 }
 
-const decodeSummaryText = Codec.lazy(() => Schema.decodeUnknownEither(Schema.parseJson(SessionSummary.SessionSummary)))
+const decodeSummaryText = Lazy.make(() => Schema.decodeUnknownEither(Schema.parseJson(SessionSummary.SessionSummary)))
 
 const decodeSummary = (failure: SqlFailure.SqlFailure, { root, summary }: SummaryRow) =>
   Either.mapLeft(decodeSummaryText(summary), () => failure.damaged(`the summary of session ${root} is damaged`))

@@ -11,7 +11,7 @@ import type * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
 import type * as Interjection from "../session/Interjection.js"
-import type * as Journal from "../session/Journal.js"
+import type * as JournalWriter from "../journal/JournalWriter.js"
 import type * as Session from "../session/Session.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { SubagentProfile } from "./SubagentProfile.js"
@@ -83,7 +83,7 @@ export class AgentTree {
     readonly settings: Settings,
     readonly shared: Shared,
     /** Where all sessions of the tree are kept. */
-    readonly journal: Journal.Service,
+    readonly journal: JournalWriter.Service,
     private lastSubagent: number
   ) {}
 

@@ -15,7 +15,7 @@ import * as Digest from "../core/Digest.js"
 import type { ToolCallId } from "../core/Id.js"
 import * as Grant from "../permission/Grant.js"
 import type { Authority } from "../permission/PermissionGate.js"
-import * as SubagentOrder from "./SubagentOrder.js"
+import * as DelegationRequest from "./DelegationRequest.js"
 
 /** What somebody allowed a subagent for its life. */
 export interface Envelope {
@@ -34,12 +34,12 @@ export class Confines {
   /** `recipeOf` is what an order of the subagent's comes to. */
   constructor(
     envelope: Envelope,
-    recipeOf: (order: SubagentOrder.Wanted) => Effect.Effect<SubagentOrder.Recipe, string>
+    recipeOf: (order: DelegationRequest.Wanted) => Effect.Effect<DelegationRequest.Recipe, string>
   ) {
     this.tools = new Set(envelope.tools)
     const within = Grant.envelope(envelope)
     this.authority = (proposal, gate) => {
-      const order = SubagentOrder.wanted(proposal.call)
+      const order = DelegationRequest.wanted(proposal.call)
       if (Option.isNone(order)) return within(proposal, gate)
       return Effect.matchEffect(recipeOf(order.value), {
         // The tool's own validation tells the model.
@@ -54,7 +54,7 @@ export class Confines {
   }
 
   /** What of a recipe was not approved with the envelope, in sentences for whoever decides. */
-  beyond({ autoApproved, model, tools }: SubagentOrder.Recipe): ReadonlyArray<string> {
+  beyond({ autoApproved, model, tools }: DelegationRequest.Recipe): ReadonlyArray<string> {
     const more = tools.entries.flatMap(({ name }) => (this.tools.has(name) ? [] : [name]))
     return [
       ...(autoApproved
@@ -66,12 +66,12 @@ export class Confines {
   }
 
   /** The call is decided by the rules, or was. */
-  letPass(order: SubagentOrder.Wanted, callId: ToolCallId): void {
+  letPass(order: DelegationRequest.Wanted, callId: ToolCallId): void {
     this.left.set(callId, Digest.digest(order))
   }
 
   /** Whether exactly this order of this call was for the rules to decide. Once. */
-  passed(order: SubagentOrder.Wanted, callId: ToolCallId | undefined): boolean {
+  passed(order: DelegationRequest.Wanted, callId: ToolCallId | undefined): boolean {
     const digest = callId === undefined ? undefined : this.left.get(callId)
     if (callId === undefined || digest === undefined) return false
     this.left.delete(callId)

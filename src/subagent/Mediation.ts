@@ -4,7 +4,7 @@ import * as Scope from "effect/Scope"
 import * as Mediator from "../bridge/Mediator.js"
 import * as MediatorAgent from "../bridge/MediatorAgent.js"
 import type * as Interactor from "../interaction/Interactor.js"
-import * as History from "../session/History.js"
+import * as History from "../conversation/History.js"
 import type * as Session from "../session/Session.js"
 import type { AgentTree } from "./AgentTree.js"
 

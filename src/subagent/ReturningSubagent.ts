@@ -2,10 +2,10 @@
  * A subagent that another process left, ready to be made again: never with more than it had, nor with more than its
  * parent and its profile's author give it now.
  */
-import type { SessionOpened } from "../session/JournalEntry.js"
+import type { SessionOpened } from "../journal/JournalEntry.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { Settings } from "./AgentTree.js"
-import type { Recipe } from "./SubagentOrder.js"
+import type { Recipe } from "./DelegationRequest.js"
 import * as SubagentProfile from "./SubagentProfile.js"
 
 export interface ReturningSubagent {

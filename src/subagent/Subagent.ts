@@ -18,32 +18,32 @@ import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as ParentBridgedChannel from "../bridge/ParentBridgedChannel.js"
-import * as Fork from "../core/Fork.js"
+import * as DetachedFiber from "../internal/DetachedFiber.js"
 import { IdGenerator, type SessionId, type ToolCallId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
 import * as AgentEvent from "../event/AgentEvent.js"
 import type * as EventBus from "../event/EventBus.js"
-import type * as Door from "../inbox/Door.js"
+import type * as PendingReplies from "../inbox/PendingReplies.js"
 import * as Inbox from "../inbox/Inbox.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
 import type { Authority } from "../permission/PermissionGate.js"
-import * as JournalEntry from "../session/JournalEntry.js"
-import type * as Restored from "../session/Restored.js"
+import * as JournalEntry from "../journal/JournalEntry.js"
+import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import * as Session from "../session/Session.js"
-import * as SessionLimits from "../session/Limits.js"
-import type { Limits } from "../session/Limits.js"
-import { SessionJournal } from "../session/SessionJournal.js"
+import * as SessionLimits from "../turn/Limits.js"
+import type { Limits } from "../turn/Limits.js"
+import { SessionRecorder } from "../journal/SessionRecorder.js"
 import type { AgentTree, Node } from "./AgentTree.js"
 import type { Envelope } from "./Confines.js"
-import type * as SubagentOrder from "./SubagentOrder.js"
-import { Tasks, type Tell } from "./Tasks.js"
+import type * as DelegationRequest from "./DelegationRequest.js"
+import { ChildTasks, type Tell } from "./ChildTasks.js"
 
 export interface Options {
   readonly tree: AgentTree
   readonly family: Family
   readonly id: string
-  readonly recipe: SubagentOrder.Recipe
+  readonly recipe: DelegationRequest.Recipe
   readonly model: Model.Service
   readonly parent: Session.Service
   /** Of the child; told apart from its siblings of the same name. */
@@ -53,16 +53,16 @@ export interface Options {
   /** Names of the tools it may use without asking, for its life. */
   readonly allowed: ReadonlyArray<string> | undefined
   /** How far another process had come with it. */
-  readonly restored?: Restored.RestoredSession | undefined
+  readonly restored?: SessionSnapshot.SessionSnapshot | undefined
   /** The tree it is restored with: its own children are in it. */
-  readonly all?: Restored.Restored | undefined
+  readonly all?: SessionSnapshot.TreeSnapshot | undefined
 }
 
 /** The children that this one is made beside. */
 export interface Family {
   /** Wires a child, whose session is there by the time it is asked for. */
   readonly wire: (
-    recipe: SubagentOrder.Recipe,
+    recipe: DelegationRequest.Recipe,
     child: {
       readonly session: () => Session.Service
       readonly interactor: Interactor.Service
@@ -83,14 +83,14 @@ export interface Wiring {
   readonly authority: Authority | undefined
   readonly insteadOfAsking: Authority
   /** Makes the session's children again that another process left. */
-  readonly restore: (tree: Restored.Restored) => Effect.Effect<void>
+  readonly restore: (tree: SessionSnapshot.TreeSnapshot) => Effect.Effect<void>
 }
 
 export interface Subagent {
   readonly id: string
-  readonly recipe: SubagentOrder.Recipe
+  readonly recipe: DelegationRequest.Recipe
   readonly session: Session.Service
-  readonly tasks: Tasks
+  readonly tasks: ChildTasks
   /** Cancels what it does and ends it. */
   readonly close: Effect.Effect<void>
 }
@@ -115,7 +115,7 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
     const tell = telling(shared.bus, clock, origin)
     const instructions = [tree.settings.instructions, recipe.instructions].filter((text) => text !== "").join("\n\n")
     const own = tree.journal.of(sessionId)
-    const journal = own.enabled ? new SessionJournal(own, shared.redactor) : undefined
+    const journal = own.enabled ? new SessionRecorder(own, shared.redactor) : undefined
     if (own.enabled && restored === undefined) own.note(openedAs(options, origin, instructions))
     const inbox = yield* Inbox.make({
       filed: journal?.received,
@@ -173,15 +173,15 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
 
 interface Parts {
   readonly session: Session.Service
-  readonly journal: SessionJournal | undefined
+  readonly journal: SessionRecorder | undefined
   readonly scope: Scope.CloseableScope
   readonly tell: Tell
 }
 
 class Child implements Subagent {
   readonly id: string
-  readonly recipe: SubagentOrder.Recipe
-  readonly tasks: Tasks
+  readonly recipe: DelegationRequest.Recipe
+  readonly tasks: ChildTasks
   private readonly tree: AgentTree
   private readonly family: Family
   private loop: Fiber.RuntimeFiber<never> | undefined
@@ -195,7 +195,7 @@ class Child implements Subagent {
     this.recipe = recipe
     this.tree = tree
     this.family = family
-    this.tasks = new Tasks({ id, parent, tree, session, journal, tell }, restored?.tasks)
+    this.tasks = new ChildTasks({ id, parent, tree, session, journal, tell }, restored?.tasks)
   }
 
   get session() {
@@ -212,7 +212,7 @@ class Child implements Subagent {
 
   /** Takes tasks from now on, until its scope is closed. */
   get start(): Effect.Effect<void> {
-    return Effect.flatMap(Fork.detached(this.session.run), (loop) => {
+    return Effect.flatMap(DetachedFiber.fork(this.session.run), (loop) => {
       this.loop = loop
       return Scope.addFinalizerExit(this.parts.scope, () => this.end)
     })
@@ -254,7 +254,7 @@ const telling =
 
 const lateTo =
   (tell: Tell) =>
-  ({ by, requestId, winner }: Door.Late): void =>
+  ({ by, requestId, winner }: PendingReplies.Late): void =>
     tell({ _tag: "LateAnswer", requestId, by, ...(winner === undefined ? {} : { winner }) })
 
 /** The deeper, the sooner it gives up on a call that does not stop: so the innermost is the one that is named. */

@@ -18,8 +18,8 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import * as Codec from "../core/Codec.js"
-import * as CompactionConfig from "../session/CompactionConfig.js"
+import * as Lazy from "../internal/Lazy.js"
+import * as CompactionConfig from "../conversation/CompactionConfig.js"
 
 // -----------------------------------------------------------------------------------------------------------------
 // models
@@ -192,7 +192,7 @@ function isSpecial(ref: string): boolean {
 const providerIn = (ref: string): string | undefined =>
   isSpecial(ref) || !ref.includes("/") ? undefined : ref.slice(0, ref.indexOf("/"))
 
-const decodeFile = Codec.lazy(() =>
+const decodeFile = Lazy.make(() =>
   Schema.decodeUnknownEither(ProfileFile, { errors: "all", onExcessProperty: "error" })
 )
 

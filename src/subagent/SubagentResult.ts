@@ -1,6 +1,6 @@
 /** How a subagent's task ended, for the agent that gave it. */
 import * as Schema from "effect/Schema"
-import type * as Turn from "../session/Turn.js"
+import type * as Turn from "../turn/Turn.js"
 
 export const SubagentResult = Schema.Struct({
   success: Schema.Boolean,

@@ -13,22 +13,22 @@ import * as Origin from "../core/Origin.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
 import type { Authority } from "../permission/PermissionGate.js"
-import type { Delegation } from "../session/Delegation.js"
-import * as Restored from "../session/Restored.js"
+import type { Delegation } from "../turn/Delegation.js"
+import * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import type * as Session from "../session/Session.js"
 import type { ToolDisplay } from "../tool/ToolCall.js"
 import { ToolSettings } from "../tool/ToolSettings.js"
 import type { AgentTree } from "./AgentTree.js"
 import { Confines, type Envelope } from "./Confines.js"
-import { Envelopes } from "./Envelopes.js"
+import { EnvelopeApprovals } from "./EnvelopeApprovals.js"
 import * as Mediation from "./Mediation.js"
-import { Paths } from "./Paths.js"
+import { AgentPaths } from "./AgentPaths.js"
 import * as ReturningSubagent from "./ReturningSubagent.js"
 import * as Subagent from "./Subagent.js"
-import * as SubagentOrder from "./SubagentOrder.js"
+import * as DelegationRequest from "./DelegationRequest.js"
 import type * as SubagentProfile from "./SubagentProfile.js"
 import type * as SubagentResult from "./SubagentResult.js"
-import type { Done } from "./Tasks.js"
+import type { Done } from "./ChildTasks.js"
 
 /** One child as its parent may see it. */
 export interface Listed {
@@ -42,17 +42,20 @@ export interface Listed {
 export interface Service {
   readonly profiles: ReadonlyArray<SubagentProfile.SubagentProfile>
   /** Whether the order can be carried out, before anybody is asked. */
-  readonly validate: (order: SubagentOrder.Wanted) => Effect.Effect<void, string>
+  readonly validate: (order: DelegationRequest.Wanted) => Effect.Effect<void, string>
   /** What approving the order means. */
-  readonly describe: (order: SubagentOrder.Wanted, task: string) => Effect.Effect<ToolDisplay, string>
+  readonly describe: (order: DelegationRequest.Wanted, task: string) => Effect.Effect<ToolDisplay, string>
   /** Makes a child, gives it its task and waits. With a `precedence` it may receive the user's words meanwhile. */
   readonly delegate: (
-    order: SubagentOrder.Wanted,
+    order: DelegationRequest.Wanted,
     task: string,
     precedence?: number
   ) => Effect.Effect<SubagentResult.SubagentResult, string>
   /** Makes a child, gives it its task and does not wait. Its end comes as a message. */
-  readonly spawn: (order: SubagentOrder.Wanted, task: string) => Effect.Effect<{ readonly subagent_id: string }, string>
+  readonly spawn: (
+    order: DelegationRequest.Wanted,
+    task: string
+  ) => Effect.Effect<{ readonly subagent_id: string }, string>
   /** Asks a living child something and waits for the answer. */
   readonly ask: (id: string, question: string) => Effect.Effect<SubagentResult.SubagentResult, string>
   /** Words for a living child: read at its next step, or begun as a task whose end comes as a message. */
@@ -89,8 +92,8 @@ export const wired = (options: Options): Subagent.Wiring => new Children(options
 // Every session has one, and most never have a child: what is not needed for that is made with the first.
 class Children implements Service, Subagent.Wiring, Subagent.Family {
   private children: Map<string, Subagent.Subagent> | undefined
-  private names: Paths | undefined
-  private granted: Envelopes | undefined
+  private names: AgentPaths | undefined
+  private granted: EnvelopeApprovals | undefined
   /** Left by another process, by the call that was under way with them. */
   private left: Map<ToolCallId, Subagent.Subagent> | undefined
   private mediating: Effect.Effect<void> | undefined
@@ -109,12 +112,12 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
     return this.options.session()
   }
 
-  private get paths(): Paths {
-    return (this.names ??= new Paths(this.session.origin.agent))
+  private get paths(): AgentPaths {
+    return (this.names ??= new AgentPaths(this.session.origin.agent))
   }
 
-  private get envelopes(): Envelopes {
-    return (this.granted ??= new Envelopes({ tree: this.options.tree, session: this.session }))
+  private get envelopes(): EnvelopeApprovals {
+    return (this.granted ??= new EnvelopeApprovals({ tree: this.options.tree, session: this.session }))
   }
 
   private get mediation(): Effect.Effect<void> {
@@ -129,21 +132,21 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
   readonly ambient = (): Context.Context<never> =>
     Context.make(Subagents, this as Service).pipe(Context.add(ToolSettings, this.options.settings ?? noSettings))
 
-  validate(order: SubagentOrder.Wanted): Effect.Effect<void, string> {
+  validate(order: DelegationRequest.Wanted): Effect.Effect<void, string> {
     return Effect.flatMap(this.recipe(order), (recipe) =>
       Effect.flatMap(this.model(recipe), () => (this.crowded === undefined ? Effect.void : Effect.fail(this.crowded)))
     )
   }
 
-  describe(order: SubagentOrder.Wanted, task: string): Effect.Effect<ToolDisplay, string> {
+  describe(order: DelegationRequest.Wanted, task: string): Effect.Effect<ToolDisplay, string> {
     const { confines } = this
     return Effect.map(this.recipe(order), (recipe) =>
-      SubagentOrder.display(recipe, task, confines === undefined ? [] : confines.beyond(recipe))
+      DelegationRequest.display(recipe, task, confines === undefined ? [] : confines.beyond(recipe))
     )
   }
 
   delegate(
-    order: SubagentOrder.Wanted,
+    order: DelegationRequest.Wanted,
     task: string,
     precedence?: number
   ): Effect.Effect<SubagentResult.SubagentResult, string> {
@@ -154,7 +157,7 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
     )
   }
 
-  spawn(order: SubagentOrder.Wanted, task: string): Effect.Effect<{ readonly subagent_id: string }, string> {
+  spawn(order: DelegationRequest.Wanted, task: string): Effect.Effect<{ readonly subagent_id: string }, string> {
     return Effect.flatMap(this.leftBy, (child) =>
       child === undefined
         ? Effect.flatMap(this.create(order), (made) => Effect.as(made.tasks.begin(task), { subagent_id: made.id }))
@@ -206,7 +209,7 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
   }
 
   readonly insteadOfAsking: Authority = ({ call }) =>
-    Option.match(SubagentOrder.written(call), {
+    Option.match(DelegationRequest.written(call), {
       onNone: () => Effect.succeedNone,
       onSome: (order) =>
         Effect.matchEffect(this.recipe(order), {
@@ -217,19 +220,19 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
     })
 
   /** Calls that are still to have their results find the children they were under way with; the others go on alone. */
-  restore(all: Restored.Restored): Effect.Effect<void> {
+  restore(all: SessionSnapshot.TreeSnapshot): Effect.Effect<void> {
     return Effect.gen(this, function* () {
       const { session } = this
       const { settings } = this.options.tree
-      const own = Restored.get(all, session.origin.sessionId)
+      const own = SessionSnapshot.get(all, session.origin.sessionId)
       const waiting = (own?.batch?.calls ?? []).filter(({ ended }) => ended === undefined)
       const isWaiting = (id: ToolCallId | undefined) => waiting.some(({ call }) => call.id === id)
-      for (const request of Restored.requestsOf(own)) this.envelopes.remember(request)
+      for (const request of SessionSnapshot.requestsOf(own)) this.envelopes.remember(request)
       yield* this.envelopes.regrant(waiting, (order) => this.recipe(order))
       for (const { call, decided } of waiting) {
         // What its envelope did not cover was for the rules to decide, and they did.
         if (decided?.granted !== true || decided.method === "envelope") continue
-        Option.map(SubagentOrder.wanted(call), (order) => this.confines?.letPass(order, call.id))
+        Option.map(DelegationRequest.wanted(call), (order) => this.confines?.letPass(order, call.id))
       }
       for (const restored of all.sessions) {
         const { closed, opened } = restored
@@ -261,12 +264,12 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
     })
   }
 
-  private recipe(order: SubagentOrder.Wanted): Effect.Effect<SubagentOrder.Recipe, string> {
+  private recipe(order: DelegationRequest.Wanted): Effect.Effect<DelegationRequest.Recipe, string> {
     const { session } = this
     const { tree } = this.options
     return Effect.flatMap(session.model, ({ id }) => {
       const parent = { tree, tools: session.tools, depth: session.origin.depth, modelId: id }
-      return order === "agent" ? SubagentOrder.general(parent) : SubagentOrder.recipe(order, parent)
+      return order === "agent" ? DelegationRequest.general(parent) : DelegationRequest.recipe(order, parent)
     })
   }
 
@@ -279,7 +282,7 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
     )
   }
 
-  private create(order: SubagentOrder.Wanted): Effect.Effect<Subagent.Subagent, string> {
+  private create(order: DelegationRequest.Wanted): Effect.Effect<Subagent.Subagent, string> {
     return Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(Origin.current, ({ toolCallId }) => {
         const { confines, session } = this
@@ -339,7 +342,7 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
     })
   }
 
-  wire({ settings }: SubagentOrder.Recipe, own: Omit<Options, "tree" | "settings">): Subagent.Wiring {
+  wire({ settings }: DelegationRequest.Recipe, own: Omit<Options, "tree" | "settings">): Subagent.Wiring {
     const { envelope, interactor, scope, session } = own
     return wired({ tree: this.options.tree, session, interactor, scope, settings, envelope })
   }
@@ -356,7 +359,7 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
     )
   }
 
-  private model(recipe: SubagentOrder.Recipe): Effect.Effect<Model.Service, string> {
+  private model(recipe: DelegationRequest.Recipe): Effect.Effect<Model.Service, string> {
     return recipe.model === undefined ? this.session.model : this.options.tree.settings.resolveModel(recipe.model)
   }
 

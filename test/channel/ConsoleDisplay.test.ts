@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
 import * as Option from "effect/Option"
-import * as Display from "../../src/channel/Display.js"
-import * as LineEditor from "../../src/channel/LineEditor.js"
+import * as Display from "../../src/terminal/Display.js"
+import * as LineEditor from "../../src/terminal/LineEditor.js"
 import { key, keysOf } from "../kit/TestTerminal.js"
 
 const unicode = FastCheck.string({ unit: "binary", maxLength: 60 })

@@ -5,18 +5,18 @@ import { afterEach, assert, describe, it, vi } from "@effect/vitest"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import * as AuditPlace from "../../src/cli/AuditPlace.js"
+import * as AuditLocation from "../../src/cli/config/AuditLocation.js"
 import * as Audit from "../../src/cli/command/Audit.js"
-import * as UserPlace from "../../src/cli/UserPlace.js"
+import * as UserLocation from "../../src/cli/config/UserLocation.js"
 import { execFileSync, spawnSync } from "node:child_process"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { resolve } from "node:path"
 import type { SessionId } from "../../src/core/Id.js"
 import * as Redaction from "../../src/core/Redaction.js"
-import * as AuditArchive from "../../src/event/AuditArchive.js"
-import * as AuditChain from "../../src/event/AuditChain.js"
-import * as AuditRecord from "../../src/event/AuditRecord.js"
-import * as AuditFile from "../../src/event/AuditFile.js"
+import * as AuditArchive from "../../src/audit/AuditArchive.js"
+import * as AuditChain from "../../src/audit/AuditChain.js"
+import * as AuditRecord from "../../src/audit/AuditRecord.js"
+import * as AuditFile from "../../src/audit/AuditFile.js"
 
 afterEach(() => {
   vi.restoreAllMocks()
@@ -30,13 +30,13 @@ const place = Effect.gen(function* () {
   const workspace = path.join(base, "workspace")
   const configDirectory = path.join(base, "config")
   yield* fs.makeDirectory(workspace)
-  const folder = UserPlace.folderOf(path.join(base, "state"), workspace)
-  const archive = AuditPlace.archive({ workspace, folder, configDirectory })
+  const folder = UserLocation.folderOf(path.join(base, "state"), workspace)
+  const archive = AuditLocation.archive({ workspace, folder, configDirectory })
   /** Lets sessions decide something. */
   const decide = (sessions: ReadonlyArray<string>, keyFile?: string) =>
     Effect.scoped(
       Effect.gen(function* () {
-        const trail = yield* AuditFile.make({ ...archive, key: yield* AuditPlace.readKey(keyFile) })
+        const trail = yield* AuditFile.make({ ...archive, key: yield* AuditLocation.readKey(keyFile) })
         for (const name of sessions) {
           const sessionId = name as SessionId
           yield* trail.record({

@@ -3,7 +3,7 @@ import { afterEach, assert, describe, it, vi } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
-import * as JsonExecutor from "../../src/cli/JsonExecutor.js"
+import * as JsonExecutor from "../../src/cli/executor/JsonExecutor.js"
 import * as Agent from "../../src/runtime/Agent.js"
 import * as Agents from "../kit/agents.js"
 

@@ -6,16 +6,16 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import type * as Arguments from "../../src/cli/Arguments.js"
+import type * as Arguments from "../../src/cli/config/Arguments.js"
 import * as Sessions from "../../src/cli/command/Sessions.js"
-import * as StorePlace from "../../src/cli/StorePlace.js"
-import * as UserPlace from "../../src/cli/UserPlace.js"
+import * as StoreLocation from "../../src/cli/config/StoreLocation.js"
+import * as UserLocation from "../../src/cli/config/UserLocation.js"
 import type { SessionId, ToolCallId } from "../../src/core/Id.js"
 import * as AgentEvent from "../../src/event/AgentEvent.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
 import * as ScriptFile from "../../src/model/ScriptFile.js"
-import type * as SessionStore from "../../src/session/SessionStore.js"
-import type { Draft } from "../../src/session/JournalEntry.js"
+import type * as SessionStore from "../../src/journal/SessionStore.js"
+import type { Draft } from "../../src/journal/JournalEntry.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
 import * as JournalSample from "../kit/JournalSample.js"
 import { userInfo } from "node:os"
@@ -50,13 +50,13 @@ const place = Effect.gen(function* () {
   const workspace = `${base}/workspace`
   yield* fs.makeDirectory(workspace)
   const stateDirectory = `${base}/state`
-  const folder = UserPlace.folderOf(stateDirectory, workspace)
-  const file = StorePlace.inFolder({ folder })
+  const folder = UserLocation.folderOf(stateDirectory, workspace)
+  const file = StoreLocation.inFolder({ folder })
   /** Runs sessions, one after the other, as far as they came. */
   const seed = (sessions: { readonly [id: string]: ReadonlyArray<Draft> }, at = file) =>
     Effect.scoped(
       Effect.gen(function* () {
-        const store = yield* StorePlace.open(at)
+        const store = yield* StoreLocation.open(at)
         for (const [id, drafts] of Object.entries(sessions)) {
           yield* Effect.scoped(Effect.flatMap(store.lock(id as SessionId), (lease) => lease.append(drafts)))
         }
@@ -275,7 +275,7 @@ describe("assent sessions", () => {
       yield* at.seed({ [root]: story, ses_b: [draft(opened("ses_b" as SessionId), "ses_b" as SessionId)] })
       yield* Effect.scoped(
         Effect.gen(function* () {
-          const store = yield* StorePlace.open(at.file)
+          const store = yield* StoreLocation.open(at.file)
           yield* store.lock(root)
           const { code } = yield* sessions(at, ["delete", root])
           assert.include(String(code), `is run by process ${process.pid}`)
@@ -337,7 +337,7 @@ describe("assent sessions answer", () => {
 
   const stored = (file: string): Effect.Effect<SessionStore.Loaded["answers"], unknown, NodeContext.NodeContext> =>
     Effect.scoped(
-      Effect.flatMap(StorePlace.open(file), (store) => Effect.map(store.load(root), ({ answers }) => answers))
+      Effect.flatMap(StoreLocation.open(file), (store) => Effect.map(store.load(root), ({ answers }) => answers))
     )
 
   live(
@@ -432,7 +432,7 @@ describe("assent sessions answer", () => {
         yield* at.seed({ [id]: drafts })
         const { code } = yield* sessions(at, ["answer", id, `req_${kind}`, line])
         const answers = yield* Effect.scoped(
-          Effect.flatMap(StorePlace.open(at.file), (store) => Effect.map(store.load(id), (loaded) => loaded.answers))
+          Effect.flatMap(StoreLocation.open(at.file), (store) => Effect.map(store.load(id), (loaded) => loaded.answers))
         )
         if (Interaction.isSecret(kind)) {
           assert.include(String(code), "is answered with a secret, and those are not kept. Answer it there: assent run")
@@ -524,7 +524,7 @@ describe("assent sessions answer", () => {
       yield* at.seed({ [root]: waiting({ req_1: choice }) })
       yield* Effect.scoped(
         Effect.gen(function* () {
-          const store = yield* StorePlace.open(at.file)
+          const store = yield* StoreLocation.open(at.file)
           yield* store.lock(root)
           const shown = yield* sessions(at, ["answer", root])
           assert.include(shown.stdout, "req_1")

@@ -7,7 +7,7 @@ import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as QueueChannel from "../../src/channel/QueueChannel.js"
 import type { Interaction } from "../../src/interaction/Interaction.js"
-import * as InteractionBroker from "../../src/interaction/InteractionBroker.js"
+import * as InteractionBroker from "../../src/broker/InteractionBroker.js"
 import {
   InteractionCancelled,
   InteractionTimedOut,

@@ -18,7 +18,7 @@ import type { AgentEvent } from "../../src/event/AgentEvent.js"
 import type * as EventBus from "../../src/event/EventBus.js"
 import * as Inbox from "../../src/inbox/Inbox.js"
 import type * as Interaction from "../../src/interaction/Interaction.js"
-import * as InteractionBroker from "../../src/interaction/InteractionBroker.js"
+import * as InteractionBroker from "../../src/broker/InteractionBroker.js"
 import {
   InteractionCancelled,
   InteractorUnavailable,

@@ -4,8 +4,8 @@ import * as FastCheck from "fast-check"
 import type { CorrelationId, MessageId, RequestId, SessionId, ToolCallId } from "../../src/core/Id.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
 import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
-import * as History from "../../src/session/History.js"
-import * as JournalEntry from "../../src/session/JournalEntry.js"
+import * as History from "../../src/conversation/History.js"
+import * as JournalEntry from "../../src/journal/JournalEntry.js"
 
 export const root = "ses_root" as SessionId
 

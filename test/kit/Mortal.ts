@@ -15,7 +15,7 @@ import type * as Agent from "../../src/runtime/Agent.js"
 import type * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
 import * as Persistence from "../../src/runtime/Persistence.js"
 import type { AgentUnknown } from "../../src/session/Interjection.js"
-import * as SessionStore from "../../src/session/SessionStore.js"
+import * as SessionStore from "../../src/journal/SessionStore.js"
 import * as TestAgent from "../../src/testing/TestAgent.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "effect/FastCheck"
-import * as Glob from "../../src/permission/Glob.js"
+import * as Glob from "../../src/core/Glob.js"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
 
 const command = (text: unknown) =>

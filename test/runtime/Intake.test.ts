@@ -4,8 +4,8 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
 import * as Intake from "../../src/runtime/Intake.js"
-import * as Journal from "../../src/session/Journal.js"
-import { StoreUnwritable } from "../../src/session/StoreError.js"
+import * as JournalWriter from "../../src/journal/JournalWriter.js"
+import { StoreUnwritable } from "../../src/journal/StoreError.js"
 
 /** An intake whose words are on the disk when the test says so. */
 const make = (before?: ReadonlySet<string>) =>
@@ -13,8 +13,8 @@ const make = (before?: ReadonlySet<string>) =>
     const filed: Array<string> = []
     const disk = { kept: 0, frozen: false, full: false, gate: yield* Deferred.make<void>() }
     yield* Deferred.succeed(disk.gate, undefined)
-    const journal: Journal.Service = {
-      ...Journal.noop,
+    const journal: JournalWriter.Service = {
+      ...JournalWriter.noop,
       enabled: true,
       isFrozen: () => disk.frozen,
       flush: Effect.suspend(() => {
@@ -150,7 +150,7 @@ describe("the intake of an agent", () => {
 
   it.effect("does without a disk where nothing is kept", () =>
     Effect.gen(function* () {
-      const intake = new Intake.Intake("main", Journal.noop)
+      const intake = new Intake.Intake("main", JournalWriter.noop)
       assert.strictEqual(yield* tag(intake.take("words", (id) => Effect.succeed(id), "a")), "a")
       assert.strictEqual(yield* tag(intake.take("words", (id) => Effect.succeed(id), "a")), "MessageAlreadyTaken")
     })

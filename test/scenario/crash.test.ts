@@ -21,8 +21,8 @@ import * as ScriptedModel from "../../src/model/ScriptedModel.js"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
 import type * as Agent from "../../src/runtime/Agent.js"
 import * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
-import * as History from "../../src/session/History.js"
-import * as Restored from "../../src/session/Restored.js"
+import * as History from "../../src/conversation/History.js"
+import * as SessionSnapshot from "../../src/journal/SessionSnapshot.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as Family from "../kit/Family.js"
 import { violations } from "../kit/historyRules.js"
@@ -157,14 +157,14 @@ const run = (deaths: ReadonlyArray<Mortal.Death>) =>
       const id = world.id
       assert.isDefined(id)
       return yield* Effect.map(Effect.either(world.open(0).load(id)), (loaded) =>
-        loaded._tag === "Right" ? Restored.fold(loaded.right.entries) : Restored.empty
+        loaded._tag === "Right" ? SessionSnapshot.fold(loaded.right.entries) : SessionSnapshot.empty
       )
     })
     for (let life = 0; ; life++) {
-      const known = world.id === undefined ? Restored.empty : yield* journal
+      const known = world.id === undefined ? SessionSnapshot.empty : yield* journal
       // What was never written down leaves nothing to go on with.
       if (known.seq === 0) world.id = undefined
-      const drive = (mine: Agent.Agent, restored: Restored.Restored | undefined) =>
+      const drive = (mine: Agent.Agent, restored: SessionSnapshot.TreeSnapshot | undefined) =>
         Effect.gen(function* () {
           agent = mine
           const texts = (restored?.sessions[0]?.history ?? []).map(History.textOf)

@@ -8,8 +8,8 @@ import * as Scope from "effect/Scope"
 import * as fs from "node:fs"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import type { SessionId } from "../../src/core/Id.js"
-import * as History from "../../src/session/History.js"
-import * as Restored from "../../src/session/Restored.js"
+import * as History from "../../src/conversation/History.js"
+import * as SessionSnapshot from "../../src/journal/SessionSnapshot.js"
 import * as LibsqlStore from "../../src/store/LibsqlStore.js"
 import * as HistoryRules from "../kit/historyRules.js"
 import * as Program from "../kit/Program.js"
@@ -114,7 +114,7 @@ const words = ["first", "second"]
 
 /** What a test sees of a session's tree while nobody runs it. */
 interface Kept {
-  readonly sessions: ReadonlyArray<Restored.RestoredSession>
+  readonly sessions: ReadonlyArray<SessionSnapshot.SessionSnapshot>
   readonly open: ReadonlyArray<string>
   readonly texts: ReadonlyArray<string>
   readonly isQuiet: boolean
@@ -310,7 +310,7 @@ class Saga {
           this.session = undefined
           return nothing
         }
-        const { sessions } = Restored.fold(loaded.right.entries)
+        const { sessions } = SessionSnapshot.fold(loaded.right.entries)
         const [root] = sessions
         return {
           sessions,
@@ -367,7 +367,7 @@ class Saga {
   }
 }
 
-const HistoryResults = (history: Restored.RestoredSession["history"]) =>
+const HistoryResults = (history: SessionSnapshot.SessionSnapshot["history"]) =>
   history.flatMap((message) => (message.role === "tool" ? message.content : []))
 
 const isInterrupted = (result: unknown): boolean => typeof result === "string" && result.startsWith("The program ended")

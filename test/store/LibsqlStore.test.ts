@@ -11,10 +11,10 @@ import { createHash } from "node:crypto"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import type { RequestId } from "../../src/core/Id.js"
-import * as Restored from "../../src/session/Restored.js"
-import type { Draft } from "../../src/session/JournalEntry.js"
-import type { Process } from "../../src/session/SessionLock.js"
-import type * as SessionStore from "../../src/session/SessionStore.js"
+import * as SessionSnapshot from "../../src/journal/SessionSnapshot.js"
+import type { Draft } from "../../src/journal/JournalEntry.js"
+import type { Process } from "../../src/journal/SessionLease.js"
+import type * as SessionStore from "../../src/journal/SessionStore.js"
 import * as LibsqlConnection from "../../src/store/LibsqlConnection.js"
 import * as LibsqlStore from "../../src/store/LibsqlStore.js"
 import * as Migrations from "../../src/store/Migrations.js"
@@ -445,10 +445,10 @@ describe("a SQLite file", () => {
       yield* lease.append(drafts)
       const full = yield* one(lease)
       const began = performance.now()
-      const restored = Restored.fold((yield* store.load(root)).entries)
+      const restored = SessionSnapshot.fold((yield* store.load(root)).entries)
       // Generous: the machine may be busy with other tests.
       assert.isBelow(performance.now() - began, 2_000)
-      assert.isAbove(Restored.get(restored, root)?.history.length ?? 0, 10_000)
+      assert.isAbove(SessionSnapshot.get(restored, root)?.history.length ?? 0, 10_000)
       assert.isBelow(full, Math.max(empty * 4, 10))
     })
   )

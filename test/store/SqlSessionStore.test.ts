@@ -1,7 +1,7 @@
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as Effect from "effect/Effect"
-import type { Process } from "../../src/session/SessionLock.js"
+import type { Process } from "../../src/journal/SessionLease.js"
 import * as LibsqlStore from "../../src/store/LibsqlStore.js"
 import { sessionStoreSuite } from "../suite/sessionStoreSuite.js"
 

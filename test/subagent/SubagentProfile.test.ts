@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
-import * as CompactionConfig from "../../src/session/CompactionConfig.js"
+import * as CompactionConfig from "../../src/conversation/CompactionConfig.js"
 import * as DefaultProfiles from "../../src/subagent/DefaultProfiles.js"
 import * as ProfileVariables from "../../src/subagent/ProfileVariables.js"
 import * as SubagentProfile from "../../src/subagent/SubagentProfile.js"

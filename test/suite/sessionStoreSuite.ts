@@ -9,9 +9,9 @@ import * as TestClock from "effect/TestClock"
 import * as FastCheck from "fast-check"
 import type { RequestId, SessionId } from "../../src/core/Id.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
-import * as JournalEntry from "../../src/session/JournalEntry.js"
-import type { Process } from "../../src/session/SessionLock.js"
-import type * as SessionStore from "../../src/session/SessionStore.js"
+import * as JournalEntry from "../../src/journal/JournalEntry.js"
+import type { Process } from "../../src/journal/SessionLease.js"
+import type * as SessionStore from "../../src/journal/SessionStore.js"
 import * as JournalSample from "../kit/JournalSample.js"
 
 const { draft, opened, raised, received, root, settled, taken, turnEnded } = JournalSample

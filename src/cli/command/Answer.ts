@@ -5,12 +5,12 @@ import * as Effect from "effect/Effect"
 import * as FileExchange from "../../channel/FileExchange.js"
 import { ConsoleScreen } from "../../channel/ConsoleScreen.js"
 import * as TypedAnswer from "../../interaction/TypedAnswer.js"
-import * as AnswerExecutor from "../AnswerExecutor.js"
-import * as Arguments from "../Arguments.js"
-import * as Input from "../Input.js"
-import * as Output from "../Output.js"
-import * as Person from "../Person.js"
-import * as Screen from "../Screen.js"
+import * as AnswerExecutor from "../executor/AnswerExecutor.js"
+import * as Arguments from "../config/Arguments.js"
+import * as Input from "../terminal/Input.js"
+import * as Output from "../terminal/Output.js"
+import * as Person from "../config/Person.js"
+import * as Screen from "../terminal/Screen.js"
 
 /** What the command reads of a command line. */
 export type Invocation = Omit<Arguments.Invocation, "command">

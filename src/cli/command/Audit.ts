@@ -4,15 +4,15 @@ import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { SessionId } from "../../core/Id.js"
-import * as AuditArchive from "../../event/AuditArchive.js"
-import type { AuditBroken } from "../../event/AuditBroken.js"
-import type * as AuditChain from "../../event/AuditChain.js"
-import * as AuditReport from "../../event/AuditReport.js"
-import * as Arguments from "../Arguments.js"
-import * as AuditPlace from "../AuditPlace.js"
+import * as AuditArchive from "../../audit/AuditArchive.js"
+import type { AuditBroken } from "../../audit/AuditBroken.js"
+import type * as AuditChain from "../../audit/AuditChain.js"
+import * as AuditReport from "../../audit/AuditReport.js"
+import * as Arguments from "../config/Arguments.js"
+import * as AuditLocation from "../config/AuditLocation.js"
 import * as ExitCode from "../ExitCode.js"
-import * as Output from "../Output.js"
-import * as Settings from "../Settings.js"
+import * as Output from "../terminal/Output.js"
+import * as Settings from "../config/Settings.js"
 
 /** Exit code 0 when what was asked for is good, 1 when a trail is broken or cannot be read. */
 export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "words">) =>
@@ -23,7 +23,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     }
     const settings = yield* Settings.load(flags)
     const key = settings.auditKey
-    const archive = AuditPlace.archive(settings)
+    const archive = AuditLocation.archive(settings)
     const known = yield* AuditArchive.sessions(archive)
     const sessionId = id === undefined ? undefined : SessionId.make(id)
     if (sessionId !== undefined && !known.includes(sessionId)) {

@@ -9,15 +9,15 @@ import { ConsoleScreen } from "../../channel/ConsoleScreen.js"
 import * as Interaction from "../../interaction/Interaction.js"
 import * as InteractionRequest from "../../interaction/InteractionRequest.js"
 import * as Interactor from "../../interaction/Interactor.js"
-import type * as Arguments from "../Arguments.js"
-import * as Channels from "../Channels.js"
-import * as ChatExecutor from "../ChatExecutor.js"
-import * as Keeping from "../Keeping.js"
+import type * as Arguments from "../config/Arguments.js"
+import * as Channels from "../config/Channels.js"
+import * as ChatExecutor from "../executor/ChatExecutor.js"
+import * as SessionSelection from "../config/SessionSelection.js"
 import * as Launch from "../Launch.js"
-import * as Screen from "../Screen.js"
-import * as Settings from "../Settings.js"
-import * as StorePlace from "../StorePlace.js"
-import * as Trust from "../Trust.js"
+import * as Screen from "../terminal/Screen.js"
+import * as Settings from "../config/Settings.js"
+import * as StoreLocation from "../config/StoreLocation.js"
+import * as Trust from "../config/Trust.js"
 
 export const run = (invocation: Arguments.Invocation) =>
   Effect.gen(function* () {
@@ -25,7 +25,7 @@ export const run = (invocation: Arguments.Invocation) =>
     const loaded = yield* Settings.load(flags)
     const plans = yield* Channels.plan(flags, loaded, [{ _tag: "Console" }])
     const interactive = Screen.isInteractive("stdout")
-    const { files, persistence, sessions, settings } = yield* Keeping.open(flags, loaded)
+    const { files, persistence, sessions, settings } = yield* SessionSelection.open(flags, loaded)
     // The model is resolved before the terminal is taken over, so that a mistake is told on a plain line.
     yield* Launch.resolveModel(settings, settings.model)
     const known = yield* Launch.profiles(settings)
@@ -34,9 +34,9 @@ export const run = (invocation: Arguments.Invocation) =>
       const console = yield* ConsoleChannel.make()
       const wantsTrust = settings.wantsTrust || known.wantTrust
       const trusted = wantsTrust && interactive ? yield* askForTrust(settings, screen, console) : false
-      const current = trusted ? Keeping.asBefore(flags, settings, yield* Settings.load(flags)) : settings
+      const current = trusted ? SessionSelection.asBefore(flags, settings, yield* Settings.load(flags)) : settings
       const profiles = trusted ? yield* Launch.profiles(current) : known
-      const old = yield* StorePlace.oldNotice(flags, current)
+      const old = yield* StoreLocation.oldNotice(flags, current)
       for (const warning of [...current.warnings, ...profiles.remarks, ...(old === undefined ? [] : [old])]) {
         yield* screen.printLine(warning)
       }
@@ -65,7 +65,7 @@ export const run = (invocation: Arguments.Invocation) =>
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const loadTrustQuestion = Effect.promise(() => import("../TrustQuestion.js"))
+const loadTrustQuestion = Effect.promise(() => import("../config/TrustQuestion.js"))
 
 /** Asked with all that it is about; a yes is remembered outside the workspace, anything else is asked again next time. */
 const askForTrust = (settings: Settings.Settings, screen: ConsoleScreen["Type"], console: Interactor.Service) =>

@@ -7,17 +7,17 @@ import type { SessionId } from "../../core/Id.js"
 import * as PermissionCommand from "../../permission/PermissionCommand.js"
 import { PermissionState } from "../../permission/PermissionState.js"
 import * as AgentRuntime from "../../runtime/AgentRuntime.js"
-import * as Arguments from "../Arguments.js"
+import * as Arguments from "../config/Arguments.js"
 import * as ExitCode from "../ExitCode.js"
 import * as Launch from "../Launch.js"
-import * as Output from "../Output.js"
-import * as Settings from "../Settings.js"
-import * as Tools from "../Tools.js"
-import * as TrustQuestion from "../TrustQuestion.js"
+import * as Output from "../terminal/Output.js"
+import * as Settings from "../config/Settings.js"
+import * as Tools from "../config/Tools.js"
+import * as TrustQuestion from "../config/TrustQuestion.js"
 
 const describe = ({ sandbox, workspace }: Settings.Settings) =>
   Effect.flatMap(
-    Effect.promise(() => import("../SandboxSettings.js")),
+    Effect.promise(() => import("../config/SandboxSettings.js")),
     ({ describe }) => describe(workspace, sandbox)
   )
 

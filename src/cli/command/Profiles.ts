@@ -1,17 +1,17 @@
 /** `assent profiles`: the recipes of subagents, and what is wrong with their files. */
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
-import * as Display from "../../channel/Display.js"
+import * as Display from "../../terminal/Display.js"
 import * as ProfileLoader from "../../subagent/ProfileLoader.js"
 import * as SubagentProfile from "../../subagent/SubagentProfile.js"
 import * as ToolRegistry from "../../tool/ToolRegistry.js"
-import * as Arguments from "../Arguments.js"
+import * as Arguments from "../config/Arguments.js"
 import * as ExitCode from "../ExitCode.js"
-import * as Output from "../Output.js"
-import * as ProfilePlace from "../ProfilePlace.js"
-import * as Screen from "../Screen.js"
-import * as Settings from "../Settings.js"
-import * as Tools from "../Tools.js"
+import * as Output from "../terminal/Output.js"
+import * as ProfileLocation from "../config/ProfileLocation.js"
+import * as Screen from "../terminal/Screen.js"
+import * as Settings from "../config/Settings.js"
+import * as Tools from "../config/Tools.js"
 
 /** Exit code 2 when a checked file has a problem, or when there is no such profile. */
 export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "words">) =>
@@ -23,7 +23,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     const tools = yield* Tools.registry(settings.workspace)
     const style = Display.style(yield* Screen.wantsColor("stdout"))
     if (verb === "check" && rest.length > 0) return yield* checkFiles(rest, settings, tools)
-    const loaded = yield* ProfilePlace.load(settings, Effect.succeed(tools))
+    const loaded = yield* ProfileLocation.load(settings, Effect.succeed(tools))
     switch (verb) {
       case "check":
         return yield* told(loaded, `${loaded.profiles.size} profiles, no problem`)
@@ -109,13 +109,13 @@ const show = (name: string, { problems, profiles, warnings }: ProfileLoader.Load
 const checkFiles = (files: ReadonlyArray<string>, settings: Settings.Settings, tools: ToolRegistry.Service) =>
   Effect.gen(function* () {
     const path = yield* Path.Path
-    const directories = yield* ProfilePlace.directories(settings)
+    const directories = yield* ProfileLocation.directories(settings)
     const read = yield* Effect.forEach(files, (name) => {
       const file = path.resolve(name)
       // A file elsewhere is checked as it would be read where its author puts it.
       const place = directories.find((directory) => directory.path === path.dirname(file))
       const trusted = place === undefined || place.trusted
-      return ProfileLoader.loadFile(file, { ...ProfilePlace.context(settings, tools), trusted })
+      return ProfileLoader.loadFile(file, { ...ProfileLocation.context(settings, tools), trusted })
     })
     const problems = read.flatMap((one) => one.problems)
     const warnings = read.flatMap((one) => one.warnings)

@@ -4,15 +4,15 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { Service as Screen } from "../../channel/ConsoleScreen.js"
 import type * as Interactor from "../../interaction/Interactor.js"
-import * as Arguments from "../Arguments.js"
-import { isInteractive } from "../Attendance.js"
-import * as Channels from "../Channels.js"
-import * as Keeping from "../Keeping.js"
+import * as Arguments from "../config/Arguments.js"
+import { isInteractive } from "../terminal/Tty.js"
+import * as Channels from "../config/Channels.js"
+import * as SessionSelection from "../config/SessionSelection.js"
 import * as Launch from "../Launch.js"
-import * as Output from "../Output.js"
-import * as RunExecutor from "../RunExecutor.js"
-import * as Settings from "../Settings.js"
-import * as StorePlace from "../StorePlace.js"
+import * as Output from "../terminal/Output.js"
+import * as RunExecutor from "../executor/RunExecutor.js"
+import * as Settings from "../config/Settings.js"
+import * as StoreLocation from "../config/StoreLocation.js"
 
 export const run = (invocation: Arguments.Invocation) =>
   Effect.gen(function* () {
@@ -24,11 +24,11 @@ export const run = (invocation: Arguments.Invocation) =>
     const fallback: ReadonlyArray<Channels.Plan> = attended ? [{ _tag: "Console" }] : jsonl ? [] : [{ _tag: "Halt" }]
     const plans = yield* Channels.plan(flags, loaded, fallback)
     const wantsConsole = plans.some((plan) => plan._tag === "Console")
-    const task = yield* taskOf(words, jsonl || Keeping.isResuming(flags), wantsConsole)
-    const { files, goOn, persistence, settings } = yield* Keeping.open(flags, loaded)
+    const task = yield* taskOf(words, jsonl || SessionSelection.isResuming(flags), wantsConsole)
+    const { files, goOn, persistence, settings } = yield* SessionSelection.open(flags, loaded)
     yield* Launch.resolveModel(settings, settings.model)
     const profiles = yield* Launch.profiles(settings)
-    const old = yield* StorePlace.oldNotice(flags, settings)
+    const old = yield* StoreLocation.oldNotice(flags, settings)
     for (const warning of [...settings.warnings, ...profiles.remarks, ...(old === undefined ? [] : [old])])
       yield* Output.write("stderr", `assent: ${warning}\n`)
     if (settings.wantsTrust || profiles.wantTrust) {
@@ -91,13 +91,13 @@ export const run = (invocation: Arguments.Invocation) =>
 // -----------------------------------------------------------------------------------------------------------------
 
 // On demand: most runs are watched by nobody, and what knows how wide every character is takes long to load.
-const loadScreen = Effect.promise(() => import("../Screen.js"))
-const loadTrustQuestion = Effect.promise(() => import("../TrustQuestion.js"))
-const loadInput = Effect.promise(() => import("../Input.js"))
+const loadScreen = Effect.promise(() => import("../terminal/Screen.js"))
+const loadTrustQuestion = Effect.promise(() => import("../config/TrustQuestion.js"))
+const loadInput = Effect.promise(() => import("../terminal/Input.js"))
 const loadLines = Effect.promise(async () => ({
-  Input: await import("../Input.js"),
-  JsonCommand: await import("../JsonCommand.js"),
-  JsonExecutor: await import("../JsonExecutor.js")
+  Input: await import("../terminal/Input.js"),
+  JsonCommand: await import("../executor/JsonCommand.js"),
+  JsonExecutor: await import("../executor/JsonExecutor.js")
 }))
 
 /** The words, else standard input; a peer may send its task later, and a session that goes on may have one. */

@@ -3,23 +3,23 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
 import type { SessionId } from "../../core/Id.js"
-import { visible } from "../../event/AuditReport.js"
-import * as RecordedScript from "../../session/RecordedScript.js"
-import * as Replay from "../../session/Replay.js"
-import * as SessionStore from "../../session/SessionStore.js"
-import type { Listed } from "../../session/SessionSummary.js"
-import * as Arguments from "../Arguments.js"
-import * as ConfigurationInvalid from "../ConfigurationInvalid.js"
+import { visible } from "../../audit/AuditReport.js"
+import * as RecordedScript from "../../journal/RecordedScript.js"
+import * as Replay from "../../journal/Replay.js"
+import * as SessionStore from "../../journal/SessionStore.js"
+import type { Listed } from "../../journal/SessionSummary.js"
+import * as Arguments from "../config/Arguments.js"
+import * as ConfigurationInvalid from "../config/ConfigurationInvalid.js"
 import * as ExitCode from "../ExitCode.js"
-import * as Output from "../Output.js"
-import * as Person from "../Person.js"
-import * as Screen from "../Screen.js"
-import * as SessionAnswer from "../SessionAnswer.js"
-import * as SessionReport from "../SessionReport.js"
-import * as SessionTransfer from "../SessionTransfer.js"
-import * as Settings from "../Settings.js"
-import * as StorePlace from "../StorePlace.js"
-import * as Transcript from "../Transcript.js"
+import * as Output from "../terminal/Output.js"
+import * as Person from "../config/Person.js"
+import * as Screen from "../terminal/Screen.js"
+import * as SessionAnswer from "../executor/SessionAnswer.js"
+import * as SessionReport from "../view/SessionReport.js"
+import * as SessionTransfer from "../config/SessionTransfer.js"
+import * as Settings from "../config/Settings.js"
+import * as StoreLocation from "../config/StoreLocation.js"
+import * as Transcript from "../view/Transcript.js"
 
 export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "words">) =>
   Effect.gen(function* () {
@@ -38,8 +38,8 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
       return ExitCode.completed
     }
     if (verb === "import") return yield* takeOver(flags, settings, id)
-    const place = yield* StorePlace.of(flags, settings)
-    const store = yield* StorePlace.openExisting(place)
+    const place = yield* StoreLocation.of(flags, settings)
+    const store = yield* StoreLocation.openExisting(place)
     const sessions = store === undefined ? [] : yield* store.list
     if (verb === "list") return yield* list(sessions, place, flags.json === true)
     const session = sessions.find(({ rootSessionId }) => rootSessionId === id)
@@ -59,8 +59,8 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
         answer: typed.length === 0 ? undefined : typed.join(" "),
         by: yield* Person.name,
         json: flags.json === true,
-        goOn: StorePlace.command(flags, "run", `--resume ${rootSessionId}`),
-        howTo: StorePlace.command(flags, "sessions", `answer ${rootSessionId} REQUEST ANSWER`)
+        goOn: StoreLocation.command(flags, "run", `--resume ${rootSessionId}`),
+        howTo: StoreLocation.command(flags, "sessions", `answer ${rootSessionId} REQUEST ANSWER`)
       })
     } else if (verb === "delete") yield* forget(store, rootSessionId)
     else if (verb === "show") yield* show(store, session)
@@ -68,7 +68,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     else if (verb === "script") yield* script(yield* store.load(rootSessionId))
     else yield* exportAll(store, rootSessionId)
     return ExitCode.completed
-  }).pipe(Effect.scoped, Effect.catchTags({ ...StorePlace.refusals, SessionTakenOver: StorePlace.refuse }))
+  }).pipe(Effect.scoped, Effect.catchTags({ ...StoreLocation.refusals, SessionTakenOver: StoreLocation.refuse }))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -16,10 +16,10 @@ import type { RequestId, SessionId } from "../../../src/core/Id.js"
 import type { AgentEvent } from "../../../src/event/AgentEvent.js"
 import * as EventBus from "../../../src/event/EventBus.js"
 import { Confirm } from "../../../src/interaction/Interaction.js"
-import * as InteractionBroker from "../../../src/interaction/InteractionBroker.js"
+import * as InteractionBroker from "../../../src/broker/InteractionBroker.js"
 import * as InteractionRequest from "../../../src/interaction/InteractionRequest.js"
 import * as Interactor from "../../../src/interaction/Interactor.js"
-import * as Pending from "../../../src/interaction/Pending.js"
+import * as PendingRequests from "../../../src/interaction/PendingRequests.js"
 import * as Model from "../../../src/model/Model.js"
 import * as PermissionFile from "../../../src/permission/PermissionFile.js"
 import * as Agent from "../../../src/runtime/Agent.js"
@@ -297,7 +297,7 @@ const match = Effect.sync(() => {
     return Workload.timedPart(
       size,
       Effect.gen(function* () {
-        const pending = Pending.make<InteractionRequest.InteractionRequest, number, never>()
+        const pending = PendingRequests.make<InteractionRequest.InteractionRequest, number, never>()
         const finished = yield* Deferred.make<void>()
         let sum = 0
         let left = size

@@ -1,0 +1,189 @@
+/**
+ * What the audit says of a decision: who decided what, when, and by which rule. Never what the arguments or answers were:
+ * of a call's arguments it keeps the digest, of an answer that there was one.
+ *
+ * An {@link AuditEntry} is what whoever decides hands in; an {@link AuditRecord} is what stands in the trail.
+ */
+import * as Schema from "effect/Schema"
+import { CorrelationId, RequestId, SessionId, ToolCallId } from "../core/Id.js"
+import * as Digest from "../core/Digest.js"
+import type { Origin } from "../core/Origin.js"
+import type { Redactor } from "../core/Redaction.js"
+import type { PermissionMethod } from "../event/AgentEvent.js"
+
+/** What kind of decision: a tool call, a question, authority for a stage or a subagent, trust in a directory. */
+export const AuditClass = Schema.Literal("permission", "interaction", "grant", "envelope", "trust")
+export type AuditClass = typeof AuditClass.Type
+
+/** "Somebody said no", "it was withdrawn", "nobody answered in time" and "nobody could be asked" stay different. */
+export const AuditOutcome = Schema.Literal("granted", "denied", "answered", "cancelled", "timed_out", "unavailable")
+export type AuditOutcome = typeof AuditOutcome.Type
+
+const described = {
+  class: AuditClass,
+  /** Kind of the interaction that decides such things, also when a rule decided and nobody was asked. */
+  kind: Schema.String,
+  outcome: AuditOutcome,
+  sessionId: SessionId,
+  /** Agent path such as `main/code_reviewer`. */
+  agent: Schema.String,
+  correlationId: Schema.optional(CorrelationId),
+  /** Present when somebody was asked. */
+  requestId: Schema.optional(RequestId),
+  /** How it was decided; a `PermissionMethod` for permissions. */
+  method: Schema.optional(Schema.String),
+  /** The rule or sentence that decided. */
+  reason: Schema.optional(Schema.String),
+  /** Id of the interactor, or path of the agent, that answered. */
+  by: Schema.optional(Schema.String),
+  /** Whether `by` answered, or a rule did in its place: `Interactor.How`. */
+  how: Schema.optional(Schema.String),
+  /** Milliseconds since the epoch; present when somebody was asked. */
+  askedAt: Schema.optional(Schema.Number),
+  /** Milliseconds since the epoch. */
+  answeredAt: Schema.Number,
+  tool: Schema.optional(Schema.String),
+  /** How a command that was allowed runs: `confined`, `left` or `open`. */
+  sandbox: Schema.optional(Schema.String),
+  toolCallId: Schema.optional(ToolCallId)
+}
+
+const Description = Schema.Struct(described)
+
+/** One decision, as whoever made it hands it in. */
+export interface AuditEntry extends Schema.Schema.Type<typeof Description> {
+  /** Whose tree decided: there is one trail for each root session. */
+  readonly rootSessionId: SessionId
+  /** Encoded arguments of the tool call. Only their digest is kept. */
+  readonly args?: unknown
+}
+
+/** The first record of a trail. */
+export const Opened = Schema.TaggedStruct("Opened", {
+  /** Of this format. */
+  version: Schema.Number,
+  /** The root session. */
+  sessionId: SessionId,
+  at: Schema.Number,
+  /** Tells keys apart; absent when the trail is chained without one. */
+  key: Schema.optional(Schema.String)
+})
+
+/** A later process went on with the trail. */
+export const Reopened = Schema.TaggedStruct("Reopened", {
+  at: Schema.Number,
+  /** Records just before this one that stood in the trail without having been counted outside it. */
+  unsealed: Schema.Number,
+  /** Bytes of a half-written record that were cut off. */
+  torn: Schema.Number
+})
+
+/** One decision. */
+export const Decided = Schema.TaggedStruct("Decided", {
+  ...described,
+  /** SHA-256 of the arguments' canonical JSON. */
+  argsDigest: Schema.optional(Schema.String)
+})
+export type Decided = typeof Decided.Type
+
+/** What a record says. */
+export const Content = Schema.Union(Opened, Reopened, Decided)
+export type Content = typeof Content.Type
+
+const chained = {
+  /** 1-based; the same as its line. */
+  seq: Schema.Number,
+  /** `hash` of the record before. */
+  prev: Schema.String,
+  hash: Schema.String
+}
+
+/** What a record says, and its place in the chain. */
+export const AuditRecord = Schema.Union(
+  Schema.Struct({ ...Opened.fields, ...chained }),
+  Schema.Struct({ ...Reopened.fields, ...chained }),
+  Schema.Struct({ ...Decided.fields, ...chained })
+)
+export type AuditRecord = typeof AuditRecord.Type
+
+/** Version of the records' format. */
+export const version = 1
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The entry for a tool call that was allowed or refused, as `origin`. */
+export const permission = (
+  origin: Origin,
+  decision: {
+    readonly tool: string
+    readonly toolCallId: ToolCallId
+    readonly args: unknown
+    readonly granted: boolean
+    readonly method: PermissionMethod
+    readonly reason: string
+    readonly requestId?: RequestId | undefined
+    readonly by?: string | undefined
+    readonly how?: string | undefined
+    readonly askedAt?: number | undefined
+    readonly sandbox?: string | undefined
+    readonly answeredAt: number
+  }
+): AuditEntry => {
+  const { granted, ...rest } = decision
+  return {
+    class: "permission",
+    kind: "Approve",
+    outcome: granted ? "granted" : (refusals[decision.method] ?? "denied"),
+    rootSessionId: origin.rootSessionId,
+    sessionId: origin.sessionId,
+    agent: origin.agent,
+    correlationId: origin.correlationId,
+    ...rest
+  }
+}
+
+/** What the trail keeps of an entry: texts masked and cut, the arguments as their digest. */
+export const decided = (entry: AuditEntry, redactor: Redactor): Decided => {
+  // A masked id names nothing any more, but it still stands where an id stands.
+  const told = <Text extends string>(text: Text): Text => clip(redactor.text(text)) as Text
+  const toldOf = <Text extends string>(text: Text | undefined): Text | undefined =>
+    text === undefined ? undefined : told(text)
+  return {
+    _tag: "Decided",
+    class: entry.class,
+    kind: told(entry.kind),
+    outcome: entry.outcome,
+    sessionId: told(entry.sessionId),
+    agent: told(entry.agent),
+    correlationId: toldOf(entry.correlationId),
+    requestId: toldOf(entry.requestId),
+    method: toldOf(entry.method),
+    reason: toldOf(entry.reason),
+    by: toldOf(entry.by),
+    how: toldOf(entry.how),
+    askedAt: entry.askedAt,
+    answeredAt: entry.answeredAt,
+    tool: toldOf(entry.tool),
+    sandbox: toldOf(entry.sandbox),
+    toolCallId: toldOf(entry.toolCallId),
+    argsDigest: entry.args === undefined ? undefined : Digest.digest(entry.args)
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const refusals: { readonly [Method in PermissionMethod]?: AuditOutcome } = {
+  cancelled: "cancelled",
+  timeout: "timed_out",
+  unavailable: "unavailable",
+  no_channel: "unavailable"
+}
+
+/** Longest text in a record, in characters. Cut after masking, so that no part of a secret is left at the cut. */
+const longest = 4_000
+
+const clip = (text: string): string => (text.length <= longest ? text : `${text.slice(0, longest - 1)}…`)

@@ -1,0 +1,101 @@
+/**
+ * Where decisions are written down: one trail for each root session, one record for each decision, in the order in which
+ * they were made.
+ *
+ * An ambient value whose default keeps nothing, so a program need not provide it. `AuditFile.layer` writes trails that
+ * cannot be changed unnoticed; {@link layerMemory} keeps them for tests.
+ *
+ * ```ts
+ * program.pipe(Effect.provide(AuditFile.layer({ directory, headDirectory, redactor })))
+ * ```
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { SessionId } from "../core/Id.js"
+import * as Redaction from "../core/Redaction.js"
+import * as AuditRecord from "./AuditRecord.js"
+
+/** A decision could not be written down. What it would have allowed must not happen. */
+export class AuditUnwritable extends Schema.TaggedError<AuditUnwritable>("assent/audit/AuditUnwritable")(
+  "AuditUnwritable",
+  { directory: Schema.String, sessionId: Schema.optional(SessionId), reason: Schema.String }
+) {
+  override get message(): string {
+    const whose = this.sessionId === undefined ? "" : ` of session ${this.sessionId}`
+    return `The audit${whose} in ${this.directory} cannot be written: ${this.reason}. Nothing is allowed unrecorded; put that right, then try again.`
+  }
+}
+
+export interface Service {
+  /**
+   * Writes a decision down and returns when it is kept. Decisions of one root session are kept in the order of these
+   * calls. Whoever grants something records it first, and does not grant it when this fails. Interrupting the wait does
+   * not take the record back.
+   */
+  readonly record: (entry: AuditRecord.AuditEntry) => Effect.Effect<void, AuditUnwritable>
+  /** Forgets a root session that has ended; its trail stays, and goes on if the session comes back. */
+  readonly release: (rootSessionId: SessionId) => Effect.Effect<void>
+}
+
+/** The running program's audit. */
+export class AuditTrail extends Context.Reference<AuditTrail>()("assent/audit/AuditTrail", {
+  defaultValue: (): Service => noop
+}) {}
+
+/** Reads what {@link layerMemory} keeps. */
+export class AuditMemory extends Context.Tag("assent/audit/AuditMemory")<
+  AuditMemory,
+  {
+    /** Every decision so far, in order. */
+    readonly decisions: Effect.Effect<ReadonlyArray<AuditRecord.Decided>>
+  }
+>() {}
+
+/** As `record` of the running program's audit. */
+export const record = (entry: AuditRecord.AuditEntry): Effect.Effect<void, AuditUnwritable> =>
+  Effect.flatMap(AuditTrail, (trail) => trail.record(entry))
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Keeps nothing. */
+export const noop: Service = { record: () => Effect.void, release: () => Effect.void }
+
+/**
+ * Keeps every decision in memory until the program ends. What a file would say is worked out when it is looked at, so
+ * that keeping costs next to nothing.
+ */
+export const makeMemory = (
+  redactor: Redaction.Redactor = Redaction.shapesOnly
+): Effect.Effect<{ readonly trail: Service; readonly memory: AuditMemory["Type"] }> =>
+  Effect.sync(() => {
+    const entries: Array<AuditRecord.AuditEntry> = []
+    return {
+      trail: {
+        record: (entry) =>
+          Effect.sync(() => {
+            entries.push(entry)
+          }),
+        release: () => Effect.void
+      },
+      memory: { decisions: Effect.sync(() => entries.map((entry) => AuditRecord.decided(entry, redactor))) }
+    }
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// layers
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Keeps nothing: what a program has that provides no audit. */
+export const layerNoop: Layer.Layer<AuditTrail> = Layer.succeed(AuditTrail, noop)
+
+/** Keeps everything in memory, for tests. */
+export const layerMemory = (redactor?: Redaction.Redactor): Layer.Layer<AuditTrail | AuditMemory> =>
+  Layer.effectContext(
+    Effect.map(makeMemory(redactor), ({ trail, memory }) =>
+      Context.make(AuditMemory, memory).pipe(Context.add(AuditTrail, trail))
+    )
+  )

@@ -1,0 +1,80 @@
+/**
+ * What the audit is told about an interaction that has ended: that it was answered, and by whom; never the answer.
+ *
+ * `Approve` is left out: the gate that asked records the decision, which is more than the answer. Of grants and envelopes
+ * the answer is the decision.
+ */
+import * as Cause from "effect/Cause"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import type { SessionId } from "../core/Id.js"
+import type { AuditClass, AuditEntry, AuditOutcome } from "../audit/AuditRecord.js"
+import type * as Interaction from "../interaction/Interaction.js"
+import type { InteractionError } from "../interaction/InteractionError.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import type { Answered } from "../interaction/Interactor.js"
+
+/** The entry for a request that was settled with `exit`; nothing when somebody else records the decision. */
+export const settled = (
+  request: InteractionRequest,
+  exit: Exit.Exit<Answered<Interaction.Interaction>, InteractionError>,
+  options: {
+    /** Of the tree whose broker settled it. */
+    readonly rootSessionId: SessionId
+    /** Milliseconds since the epoch. */
+    readonly answeredAt: number
+  }
+): Option.Option<AuditEntry> => {
+  const { interaction } = request
+  return interaction._tag === "Approve"
+    ? Option.none()
+    : Option.some({
+        class: classes[interaction._tag] ?? "interaction",
+        kind: interaction._tag,
+        rootSessionId: options.rootSessionId,
+        sessionId: request.sessionId,
+        agent: request.agentPath,
+        correlationId: request.correlationId === "none" ? undefined : request.correlationId,
+        requestId: request.requestId,
+        askedAt: request.issuedAt,
+        answeredAt: options.answeredAt,
+        tool: interaction._tag === "grantStageTool" ? interaction.tool : undefined,
+        ...(Exit.isSuccess(exit) ? answered(interaction._tag, exit.value) : unanswered(exit.cause))
+      })
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const classes: { readonly [K in Interaction.Kind]?: AuditClass } = {
+  grantStageTool: "grant",
+  approveSubagentEnvelope: "envelope"
+}
+
+type Ending = Pick<AuditEntry, "outcome" | "reason" | "by" | "how">
+
+const answered = (kind: Interaction.Kind, { answer, by, how }: Answered<Interaction.Interaction>): Ending => {
+  if (classes[kind] === undefined) return { outcome: "answered", by, how }
+  // The answer fits its request's kind, which the type of `Answered` has forgotten.
+  const { note, outcome } = answer as Interaction.Answer<Interaction.GrantStageTool>
+  return { outcome: outcome === "approve" ? "granted" : "denied", reason: note, by, how }
+}
+
+const unanswered = (cause: Cause.Cause<InteractionError>): Ending => {
+  const error = Option.getOrUndefined(Cause.failureOption(cause))
+  if (error === undefined) {
+    return Cause.isInterrupted(cause)
+      ? { outcome: "cancelled", reason: "the work that asked was cancelled" }
+      : { outcome: "unavailable", reason: "asking failed" }
+  }
+  const by = "by" in error ? error.by : undefined
+  return { outcome: outcomes[error._tag], reason: error.message, by }
+}
+
+const outcomes: { readonly [Tag in InteractionError["_tag"]]: AuditOutcome } = {
+  InteractionCancelled: "cancelled",
+  InteractionTimedOut: "timed_out",
+  InteractorUnavailable: "unavailable",
+  NoInteractor: "unavailable"
+}

@@ -1,0 +1,361 @@
+/**
+ * The interactor that fans out to all attached interactors. The first answer wins.
+ *
+ * ```
+ *  request ─► prompt slot ─► recheck ─► InteractionRequested ─┬─► interactor 1 (asked in a fiber of its own)
+ *  (kinds that grant authority wait here, one at a time)      ├─► interactor 2 (posted to, where it takes that)
+ *                                                             └─► answer(id) from outside
+ *  first to settle ─► settling event ─► the others are interrupted and close their dialogs ─► return
+ * ```
+ *
+ * An interactor that fails, times out or closes leaves the race; when all have left, the request ends. Nobody holds the
+ * slot but a request that is being shown here.
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
+import type { RequestId } from "../core/Id.js"
+import type { Restore } from "../core/Interruption.js"
+import * as Origin from "../core/Origin.js"
+import * as Redaction from "../core/Redaction.js"
+import * as Spans from "../core/Spans.js"
+import * as AgentEvent from "../event/AgentEvent.js"
+import type * as AuditTrail from "../audit/AuditTrail.js"
+import * as EventBus from "../event/EventBus.js"
+import * as Participants from "./Participants.js"
+import * as FairLock from "../internal/FairLock.js"
+import * as Interaction from "../interaction/Interaction.js"
+import {
+  InteractionAlreadyAnswered,
+  InteractionCancelled,
+  MalformedAnswer,
+  UnknownRequest,
+  type AnswerRejected,
+  type InteractionError
+} from "../interaction/InteractionError.js"
+import * as InteractionEvent from "../interaction/InteractionEvent.js"
+import type { InteractionJournal } from "./InteractionJournal.js"
+import * as RequestDurability from "./RequestDurability.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as Interactor from "../interaction/Interactor.js"
+import { RecentSettlements } from "../interaction/PendingRequests.js"
+import { OpenRequest } from "./OpenRequest.js"
+
+export interface Service {
+  /** The broker as the interactor it is. */
+  readonly interactor: Interactor.Service
+  /**
+   * Lets an interactor take part until the scope closes; it is asked at once what is open. Closing the scope closes its
+   * dialogs and leaves open requests to the others.
+   */
+  readonly attach: (interactor: Interactor.Service) => Effect.Effect<void, never, Scope.Scope>
+  /** Answers an open request with an encoded answer from outside, through the same door as everybody else. */
+  readonly answer: (requestId: string, by: string, answer: unknown) => Effect.Effect<void, AnswerRejected>
+  /** Withdraws an open request. False when it is not open. */
+  readonly cancel: (requestId: string, by: string) => Effect.Effect<boolean>
+  /** What is being asked right now, oldest first. */
+  readonly open: Effect.Effect<ReadonlyArray<InteractionRequest>>
+}
+
+export class InteractionBroker extends Context.Tag("assent/broker/InteractionBroker")<InteractionBroker, Service>() {}
+
+export interface Options {
+  /** Where the settling events go. */
+  readonly bus: EventBus.Service
+  /** The root session the broker belongs to. */
+  readonly origin?: Origin.Origin | undefined
+  /** With nobody attached: fail at once, or wait for the next one to attach. Default: `fail`. */
+  readonly whenNobody?: "fail" | "wait" | undefined
+  readonly redactor?: Redaction.Redactor | undefined
+  /** Where every settled interaction is written down before its answer counts. Default: nowhere. */
+  readonly audit?: AuditTrail.Service | undefined
+  /** Where requests are kept, so that another process can go on with them. Default: nowhere. */
+  readonly journal?: InteractionJournal | undefined
+  /** Default: none. */
+  readonly spans?: Spans.Service | undefined
+}
+
+/** Closing the scope cancels what is open, what waits in line, and what comes later. */
+export const make = (options: Options): Effect.Effect<Service, never, Scope.Scope> =>
+  Effect.flatMap(Effect.scope, (scope) => {
+    const broker = new Broker(options, scope)
+    return Effect.as(
+      Scope.addFinalizerExit(scope, () => broker.close),
+      broker
+    )
+  })
+
+/** A broker as the program's interactor. */
+export const layer = (
+  options: Omit<Options, "bus"> = {}
+): Layer.Layer<InteractionBroker | Interactor.Interactor, never, EventBus.EventBus> =>
+  Layer.scopedContext(
+    Effect.map(
+      Effect.flatMap(EventBus.EventBus, (bus) => make({ ...options, bus })),
+      (broker) => Context.make(InteractionBroker, broker).pipe(Context.add(Interactor.Interactor, broker.interactor))
+    )
+  )
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+type AnyAnswered = Interactor.Answered<Interaction.Interaction>
+
+const none: ReadonlyMap<string, OpenRequest> = new Map()
+type Ending = Effect.Effect<AnyAnswered, InteractionError>
+
+/**
+ * From the first step on only waiting is interruptible. Many may wait for long, so nothing is left on the stack of one that
+ * waits but what goes on with its answer: every step that can fail tidies up after itself.
+ */
+class BrokerInteractor implements Interactor.Service {
+  readonly id = "broker"
+  readonly relay = false
+
+  constructor(private readonly broker: Broker) {}
+
+  // A field, so that a copy of this has it; the other is none, so that a copy which asks in another way has not.
+  readonly request: Interactor.Service["request"] = (request, options) =>
+    Effect.uninterruptibleMask((restore) => this.requestMasked(request, options, restore))
+
+  requestMasked<I extends Interaction.Interaction>(
+    request: InteractionRequest<I>,
+    options: Interactor.Options<I> | undefined,
+    restore: Restore
+  ): Effect.Effect<Interactor.Answered<I>, InteractionError> {
+    return Effect.withFiberRuntime((fiber) => {
+      // Whatever settles it has an answer of the request's own kind, which the entries of all kinds cannot say.
+      const raised = new OpenRequest(this.broker, request, options as OpenRequest["options"], fiber, restore)
+      return this.broker.ask(raised) as Effect.Effect<Interactor.Answered<I>, InteractionError>
+    })
+  }
+}
+
+class Broker implements Service, Participants.Host {
+  readonly interactor: Interactor.Service = new BrokerInteractor(this)
+  /** Made with the first question: thousands of brokers may have none. */
+  private questions: Map<string, OpenRequest> | undefined
+  private readonly winners = new RecentSettlements()
+  private readonly attachments: Participants.Participants
+  private readonly slot = FairLock.make()
+  private closed = false
+
+  constructor(
+    readonly options: Options,
+    scope: Scope.Scope
+  ) {
+    this.attachments = new Participants.Participants(this, scope)
+  }
+
+  get raised(): ReadonlyMap<string, OpenRequest> {
+    return this.questions ?? none
+  }
+
+  get redactor(): Redaction.Redactor {
+    return this.options.redactor ?? Redaction.shapesOnly
+  }
+
+  attach(interactor: Interactor.Service): Effect.Effect<void, never, Scope.Scope> {
+    return this.attachments.attach(interactor)
+  }
+
+  answer(requestId: string, by: string, input: unknown): Effect.Effect<void, AnswerRejected> {
+    return Effect.suspend(() => {
+      const raised = this.openOf(requestId)
+      if (raised === undefined) return this.reject(requestId, by)
+      const { interaction } = raised.request
+      const decoded = Interaction.decodeAnswer(interaction, input)
+      if (Either.isLeft(decoded)) {
+        return new MalformedAnswer({ requestId, kind: interaction._tag, reason: decoded.left })
+      }
+      this.settle(raised, Exit.succeed({ answer: decoded.right, by, how: "answered" }), by)
+      return Effect.void
+    })
+  }
+
+  cancel(requestId: string, by: string): Effect.Effect<boolean> {
+    return Effect.sync(() => {
+      const raised = this.openOf(requestId)
+      if (raised === undefined) return false
+      return this.settle(raised, Exit.fail(new InteractionCancelled({ requestId: raised.request.requestId, by })), by)
+    })
+  }
+
+  get open(): Effect.Effect<ReadonlyArray<InteractionRequest>> {
+    return Effect.sync(() =>
+      Array.from(this.raised.values()).flatMap(({ request, settled }) => (settled === undefined ? [request] : []))
+    )
+  }
+
+  get close(): Effect.Effect<void> {
+    return Effect.sync(() => {
+      this.closed = true
+      for (const raised of [...this.raised.values()]) {
+        const { requestId } = raised.request
+        this.settle(raised, Exit.fail(new InteractionCancelled({ requestId })), "the end of the broker")
+      }
+    })
+  }
+
+  settle(raised: OpenRequest, exit: Exit.Exit<AnyAnswered, InteractionError>, by: string): boolean {
+    if (raised.settled !== undefined) return false
+    this.winners.add(raised.request.requestId, by)
+    raised.settle(exit)
+    return true
+  }
+
+  /** Nothing is left of it. */
+  drop(raised: OpenRequest): void {
+    this.forget(raised)
+    if (raised.hasShowing()) raised.dismissAll(() => this.endOf(raised))
+    this.release(raised)
+  }
+
+  endOf(raised: OpenRequest): Interactor.Ended | undefined {
+    const { clock, request, settled } = raised
+    if (settled === undefined) return undefined
+    const { requestId } = request
+    const { by, status } = InteractionEvent.endOf(settled)
+    return { status, by, late: (late) => this.tellLate(clock, requestId, late) }
+  }
+
+  tellLate(clock: Clock.Clock, requestId: string, by: string): void {
+    const winner = this.winners.settledBy(requestId)
+    if (winner === undefined) return
+    const { sessionId, agent } = this.options.origin ?? Origin.outside
+    const at = clock.unsafeCurrentTimeMillis()
+    this.options.bus.unsafePublish({ _tag: "LateAnswer", at, sessionId, agent, requestId, by, winner })
+  }
+
+  tell({ clock, request }: OpenRequest, body: AgentEvent.Body): void {
+    const { agentPath, correlationId, sessionId } = request
+    const at = clock.unsafeCurrentTimeMillis()
+    const stamp = {
+      at,
+      sessionId,
+      agent: agentPath,
+      correlationId: correlationId === "none" ? undefined : correlationId
+    }
+    this.options.bus.unsafePublish(AgentEvent.make(stamp, body))
+  }
+
+  private openOf(requestId: string): OpenRequest | undefined {
+    const raised = this.raised.get(requestId)
+    return raised?.settled === undefined ? raised : undefined
+  }
+
+  private reject(requestId: string, by: string): Effect.Effect<never, AnswerRejected> {
+    const winner = this.winners.settledBy(requestId)
+    return winner === undefined
+      ? new UnknownRequest({ requestId })
+      : Effect.clockWith((clock) => {
+          this.tellLate(clock, requestId, by)
+          return new InteractionAlreadyAnswered({ requestId: requestId as RequestId, winner })
+        })
+  }
+
+  ask(raised: OpenRequest): Ending {
+    const { interaction } = raised.request
+    // Types say that there is no other; whoever has no types is told so before anybody is shown what nobody can answer.
+    if (!Interaction.isKind(interaction._tag)) {
+      return Effect.fail(Interactor.declined(this.interactor.id, raised.request))
+    }
+    if (!Interaction.takesPromptSlot(interaction._tag)) return raised.step(() => this.raise(raised))
+    const atHead = () => {
+      raised.holdsSlot = true
+      return raised.step(() => this.recheck(raised))
+    }
+    return this.slot.tryEnter() ? atHead() : Effect.flatMap(this.slot.lineUp(raised.restore), atHead)
+  }
+
+  private recheck(raised: OpenRequest): Ending {
+    const { options, restore } = raised
+    if (options?.recheck === undefined) return this.raise(raised)
+    const rechecked = (known: Option.Option<AnyAnswered["answer"]>): Ending => {
+      if (Option.isNone(known)) return this.raise(raised)
+      this.release(raised)
+      return Effect.succeed({ answer: known.value, by: "policy", how: "recheck" })
+    }
+    return options.recheckNow === undefined
+      ? raised.after(restore(options.recheck), rechecked)
+      : rechecked(options.recheckNow())
+  }
+
+  private raise(raised: OpenRequest): Ending {
+    const { spans = Spans.off } = this.options
+    if (spans === Spans.off) return this.put(raised)
+    const opening = () => InteractionEvent.spanOf(raised.request, spans)
+    const put = Effect.suspend(() => this.put(raised))
+    return raised.after(spans.within(opening, put), Effect.succeed)
+  }
+
+  private put(raised: OpenRequest): Ending {
+    const { request } = raised
+    if (this.closed) {
+      this.release(raised)
+      return new InteractionCancelled({ requestId: request.requestId })
+    }
+    const everybody = this.attachments.join(raised)
+    this.questions ??= new Map()
+    this.questions.set(request.requestId, raised)
+    if (this.options.journal !== undefined) {
+      return raised.after(RequestDurability.raised(this.options, request), (end) => {
+        this.tell(raised, InteractionEvent.requested(request, this.redactor))
+        // It had its end already, or has it by now: nobody is asked.
+        if (end !== undefined) this.settle(raised, end, Exit.isSuccess(end) ? end.value.by : "the journal")
+        return end === undefined
+          ? this.attachments.showAll(raised, everybody, () => this.wait(raised))
+          : this.wait(raised)
+      })
+    }
+    this.tell(raised, InteractionEvent.requested(request, this.redactor))
+    return this.attachments.showAll(raised, everybody, () => this.wait(raised))
+  }
+
+  private wait(raised: OpenRequest): Ending {
+    const { restore, settled } = raised
+    if (settled !== undefined) return this.ended(raised, settled)
+    return Effect.matchCauseEffect(restore(raised.await), {
+      onFailure: (cause) => raised.step(() => this.ended(raised, Exit.failCause(cause))),
+      onSuccess: (answered) => raised.step(() => this.ended(raised, Exit.succeed(answered)))
+    })
+  }
+
+  /** Settled, or the asker does not wait any more: writes it down, tells it, and closes the dialogs that are left. */
+  private ended(raised: OpenRequest, awaited: Exit.Exit<AnyAnswered, InteractionError>): Ending {
+    const { options, request } = raised
+    let exit = awaited
+    // Interrupted while waiting: whoever asked does not want the answer any more.
+    if (Exit.isFailure(awaited) && Cause.isInterrupted(awaited.cause)) {
+      const why = options?.withdrawn?.()
+      if (why !== undefined) exit = Exit.fail(why)
+      this.settle(raised, exit, "the asker")
+    }
+    const over = (exit: Exit.Exit<AnyAnswered, InteractionError>) => {
+      this.tell(raised, InteractionEvent.settled(request, exit, this.redactor))
+      this.drop(raised)
+      return exit
+    }
+    const { audit, journal } = this.options
+    if (audit === undefined && journal === undefined) return over(exit)
+    this.forget(raised)
+    return raised.after(RequestDurability.settled(this.options, request, exit), over)
+  }
+
+  private forget(raised: OpenRequest): void {
+    const { requestId } = raised.request
+    if (this.questions?.get(requestId) === raised) this.questions.delete(requestId)
+  }
+
+  private release(raised: OpenRequest): void {
+    if (raised.holdsSlot) this.slot.leave()
+    raised.holdsSlot = false
+  }
+}

@@ -1,0 +1,234 @@
+/**
+ * Those who take part in a broker's questions, and what comes of showing them one.
+ *
+ * ```
+ *  raised ─► shown to each who is attached ─┬─ answered ────────────► settled, whoever is first
+ *                                           ├─ withdrawn by somebody ► settled
+ *                                           └─ failed, detached ─────► leaves; settled when nobody is left
+ * ```
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import type * as Clock from "effect/Clock"
+import * as Scope from "effect/Scope"
+import type { RequestId } from "../core/Id.js"
+import { isImmediate } from "../internal/Immediate.js"
+import type * as Redaction from "../core/Redaction.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
+import { FormProgress } from "../interaction/FormProgress.js"
+import * as Interaction from "../interaction/Interaction.js"
+import { InteractorUnavailable, NoInteractor, type InteractionError } from "../interaction/InteractionError.js"
+import * as InteractionEvent from "../interaction/InteractionEvent.js"
+import type * as Interactor from "../interaction/Interactor.js"
+import { checked, dismiss, failureOf, type Attachment, type By, type OpenRequest } from "./OpenRequest.js"
+
+/** What of a broker this needs. */
+export interface Host {
+  readonly options: { readonly whenNobody?: "fail" | "wait" | undefined }
+  readonly redactor: Redaction.Redactor
+  /** What is being asked, by its id, until its end is told. */
+  readonly raised: ReadonlyMap<string, OpenRequest>
+  /** False when somebody has settled it before. */
+  readonly settle: (raised: OpenRequest, exit: Answer, by: string) => boolean
+  readonly tell: (raised: OpenRequest, body: AgentEvent.Body) => void
+  readonly tellLate: (clock: Clock.Clock, requestId: string, by: string) => void
+  /** How it ended, once it has. */
+  readonly endOf: (raised: OpenRequest) => Interactor.Ended | undefined
+}
+
+type Answer = Exit.Exit<Interactor.Answered<Interaction.Interaction>, InteractionError>
+
+export class Participants {
+  private attached: ReadonlyArray<Attachment> = nobody
+  /** Whether there ever was somebody. */
+  private hadSomebody = false
+
+  constructor(
+    private readonly host: Host,
+    /** Of the fibers that ask. */
+    private readonly scope: Scope.Scope
+  ) {}
+
+  /** Lets an interactor take part until the scope closes; it is asked at once what is open. */
+  attach(interactor: Interactor.Service): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.uninterruptible(
+      Effect.flatMap(Effect.scope, (scope) => {
+        const attachment: Attachment = { interactor }
+        this.attached = [...this.attached, attachment]
+        this.hadSomebody = true
+        const raised = [...this.host.raised.values()]
+        return Effect.zipRight(
+          Scope.addFinalizerExit(scope, () => Effect.uninterruptible(this.detach(attachment))),
+          raised.length === 0
+            ? Effect.void
+            : Effect.forEach(raised, (raised) => this.show(attachment, raised), { discard: true })
+        )
+      })
+    )
+  }
+
+  /** Counts in all who are about to be asked. */
+  join(raised: OpenRequest): ReadonlyArray<Attachment> {
+    raised.joinAll(this.attached)
+    return this.attached
+  }
+
+  /** Shows a request that was just raised, then goes on. */
+  showAll<A>(
+    raised: OpenRequest,
+    everybody: ReadonlyArray<Attachment>,
+    next: () => Effect.Effect<A, InteractionError>
+  ): Effect.Effect<A, InteractionError> {
+    const shown = () => {
+      this.endIfNobodyIsLeft(raised)
+      return next()
+    }
+    const [first] = everybody
+    if (first !== undefined && everybody.length === 1) return this.post(first, raised, shown)
+    const nothing = () => Effect.void
+    const all = Effect.forEach(everybody, (attachment) => this.post(attachment, raised, nothing), { discard: true })
+    return raised.after(all, shown)
+  }
+
+  /** Shows it to one: without a fiber to an interactor that needs none. */
+  private post<A>(
+    attachment: Attachment,
+    raised: OpenRequest,
+    next: () => Effect.Effect<A, InteractionError>
+  ): Effect.Effect<A, InteractionError> {
+    const { interactor } = attachment
+    const { fiber, options, request } = raised
+    // Whoever comes for the prompt slot was rechecked as it got it.
+    const isRechecked = options?.recheck === undefined || Interaction.takesPromptSlot(request.interaction._tag)
+    if (interactor.post === undefined || !isRechecked) return raised.after(this.show(attachment, raised), next)
+    if (!this.isToShow(attachment, raised)) return next()
+    const came = (exit: Answer) => this.came(attachment, raised, checked(request, interactor.id, exit))
+    const posted = (withdraw: ((ended?: Interactor.Ended) => void) | undefined) => {
+      if (withdraw === undefined) return raised.after(this.show(attachment, raised), next)
+      this.shows(attachment, raised, withdraw)
+      return next()
+    }
+    const posting = attempted(() => interactor.post?.(request, came, fiber) ?? Effect.succeed(undefined))
+    if (isImmediate(posting)) return posted(posting.value)
+    return Effect.matchCauseEffect(posting, {
+      onFailure: (cause) =>
+        raised.step(() => {
+          came(Exit.failCause(cause))
+          return next()
+        }),
+      onSuccess: (withdraw) => raised.step(() => posted(withdraw))
+    })
+  }
+
+  private detach(attachment: Attachment): Effect.Effect<void> {
+    const { raised } = this.host
+    this.attached = this.attached.filter((other) => other !== attachment)
+    const fibers: Array<Fiber.RuntimeFiber<void>> = []
+    for (const one of raised.values()) {
+      const by = one.shownBy(attachment)
+      if (typeof by === "function") by()
+      else if (by !== undefined) fibers.push(by)
+    }
+    return Effect.zipRight(
+      Fiber.interruptAll(fibers),
+      Effect.sync(() => {
+        for (const one of raised.values()) this.leave(attachment, one)
+      })
+    )
+  }
+
+  /** Starts one interactor on one request, in a fiber that ends with the request, the attachment or the broker. */
+  private show(attachment: Attachment, raised: OpenRequest): Effect.Effect<void> {
+    if (!this.isToShow(attachment, raised)) return Effect.void
+    const { request, options } = raised
+    const by = attachment.interactor.id
+    // An interactor is foreign code: it may throw before it is an effect, or hand back what is no answer.
+    const asking = Effect.flatMap(
+      Effect.suspend(() =>
+        attachment.interactor.request(request, { ...options, ended: () => this.host.endOf(raised) })
+      ),
+      (answered) => checked(request, by, Exit.succeed(answered))
+    )
+    const watched =
+      request.interaction._tag === "Clarify"
+        ? Effect.provideService(asking, FormProgress, (progress) =>
+            Effect.sync(() =>
+              this.host.tell(raised, InteractionEvent.progressed(request, progress, this.host.redactor))
+            )
+          )
+        : asking
+    const run = Effect.map(Effect.exit(watched), (exit) => this.came(attachment, raised, exit))
+    raised.join(attachment)
+    return Effect.map(Effect.forkIn(Effect.interruptible(run), this.scope), (fiber) =>
+      this.shows(attachment, raised, fiber)
+    )
+  }
+
+  /** Between any two steps the attachment may have left, or the request may have ended. */
+  private isToShow(attachment: Attachment, raised: OpenRequest): boolean {
+    return this.attached.includes(attachment) && this.host.raised.get(raised.request.requestId) === raised
+  }
+
+  private shows(attachment: Attachment, raised: OpenRequest, by: By): void {
+    // Nobody who ended the request or detached meanwhile could know of this.
+    if (this.isToShow(attachment, raised) && raised.showBy(attachment, by)) return
+    dismiss(by, () => this.host.endOf(raised))
+  }
+
+  /** What one interactor says. */
+  private came(attachment: Attachment, raised: OpenRequest, exit: Answer): void {
+    const { host } = this
+    const { clock, request } = raised
+    const { requestId } = request
+    const by = attachment.interactor.id
+    if (Exit.isSuccess(exit)) {
+      if (!host.settle(raised, exit, exit.value.by)) host.tellLate(clock, requestId, by)
+      return
+    }
+    const error = failureOf(request, by, exit.cause)
+    // Somebody's decision to withdraw the question ends it for all.
+    if (error._tag === "InteractionCancelled" && error.by !== undefined) {
+      host.settle(raised, Exit.fail(error), error.by)
+      return
+    }
+    raised.fail(error)
+    const reason = host.redactor.text(error.message)
+    host.tell(raised, { _tag: "InteractorFailed", requestId, interactor: by, reason })
+    this.leave(attachment, raised)
+  }
+
+  private leave(attachment: Attachment, raised: OpenRequest): void {
+    raised.leave(attachment)
+    this.endIfNobodyIsLeft(raised)
+  }
+
+  /** That nobody was ever there is another thing than that all have gone. */
+  private nobody(requestId: RequestId): InteractionError {
+    return this.hadSomebody
+      ? new InteractorUnavailable({ requestId, by: "broker", reason: "everybody who could have answered has gone" })
+      : new NoInteractor({ requestId })
+  }
+
+  private endIfNobodyIsLeft(raised: OpenRequest): void {
+    if (raised.hasShowing()) return
+    const { lastError, request } = raised
+    if (lastError === undefined && this.host.options.whenNobody === "wait") return
+    this.host.settle(raised, Exit.fail(lastError ?? this.nobody(request.requestId)), "nobody")
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const nobody: ReadonlyArray<Attachment> = []
+
+/** An interactor is foreign code, and one that throws must not take the question from the others. */
+const attempted = <A>(posting: () => Effect.Effect<A>): Effect.Effect<A> => {
+  try {
+    return posting()
+  } catch (defect) {
+    return Effect.die(defect)
+  }
+}

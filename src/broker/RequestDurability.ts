@@ -1,0 +1,82 @@
+/**
+ * What must be written down of a request before it goes on: that it was raised, before anybody sees it, and how it ended,
+ * before that counts. An answer that could not be written down is none.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import type * as Origin from "../core/Origin.js"
+import type * as AuditTrail from "../audit/AuditTrail.js"
+import * as Interaction from "../interaction/Interaction.js"
+import * as InteractionAudit from "./InteractionAudit.js"
+import { InteractionCancelled, InteractorUnavailable, type InteractionError } from "../interaction/InteractionError.js"
+import type { InteractionJournal, Kept } from "./InteractionJournal.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import type { Answered } from "../interaction/Interactor.js"
+
+type End = Exit.Exit<Answered<Interaction.Interaction>, InteractionError>
+
+export interface Options {
+  readonly audit?: AuditTrail.Service | undefined
+  readonly journal?: InteractionJournal | undefined
+  /** Of the broker. */
+  readonly origin?: Origin.Origin | undefined
+}
+
+/** The end that the request has already: it ended while no process ran, or it could not be written down. */
+export const raised = ({ journal }: Options, request: InteractionRequest): Effect.Effect<End | undefined> => {
+  if (journal === undefined) return Effect.succeed(undefined)
+  const { requestId } = request
+  const known = before(request, journal.kept(requestId))
+  // It stands in the journal already, and nobody is asked again.
+  if (known !== undefined) return Effect.succeed(known)
+  return Effect.match(journal.raised(request), {
+    onFailure: (reason): End => Exit.fail(new InteractorUnavailable({ requestId, by: "journal", reason })),
+    onSuccess: () => undefined
+  })
+}
+
+/** The end as it counts once it is in the journal and in the audit. */
+export const settled = (options: Options, request: InteractionRequest, end: End): Effect.Effect<End> => {
+  const { audit, journal } = options
+  if (journal === undefined) return audit === undefined ? Effect.succeed(end) : audited(audit, options, request, end)
+  const kept = Effect.match(journal.settled(request, end), {
+    onSuccess: () => end,
+    onFailure: (reason) => uncounted(end, request, "journal", reason)
+  })
+  return audit === undefined ? kept : Effect.flatMap(kept, (known) => audited(audit, options, request, known))
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** What does not fit was kept for another question; this one is asked. */
+const before = ({ interaction, requestId }: InteractionRequest, kept: Kept | undefined): End | undefined => {
+  if (kept === undefined) return undefined
+  const { answer, by, how = "answered" } = kept
+  if (answer === undefined) return Exit.fail(new InteractionCancelled({ requestId, by }))
+  const decoded = Interaction.decodeAnswer(interaction, answer)
+  return Either.isLeft(decoded) ? undefined : Exit.succeed({ answer: decoded.right, by, how })
+}
+
+const audited = (
+  audit: AuditTrail.Service,
+  { origin }: Options,
+  request: InteractionRequest,
+  end: End
+): Effect.Effect<End> =>
+  Effect.flatMap(Clock.currentTimeMillis, (answeredAt) => {
+    const rootSessionId = origin?.rootSessionId ?? request.sessionId
+    const entry = InteractionAudit.settled(request, end, { rootSessionId, answeredAt })
+    if (Option.isNone(entry)) return Effect.succeed(end)
+    return Effect.match(audit.record(entry.value), {
+      onSuccess: () => end,
+      onFailure: ({ message }) => uncounted(end, request, "audit", message)
+    })
+  })
+
+const uncounted = (end: End, { requestId }: InteractionRequest, by: string, reason: string): End =>
+  Exit.isFailure(end) ? end : Exit.fail(new InteractorUnavailable({ requestId, by, reason }))

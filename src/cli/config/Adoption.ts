@@ -1,0 +1,126 @@
+/**
+ * Sessions that come from elsewhere.
+ *
+ * | | from | brings | id |
+ * |---|---|---|---|
+ * | {@link adopt} | the state of a workspace that was moved, which is the person's own | everything | the same |
+ * | {@link takeOver} | a store that may be anybody's | what was said and done, and nothing that was allowed or is under way | a new one |
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import { IdGenerator, type SessionId } from "../../core/Id.js"
+import * as JournalEntry from "../../journal/JournalEntry.js"
+import type * as SessionStore from "../../journal/SessionStore.js"
+
+export interface Target {
+  readonly store: SessionStore.Service
+  /** Real path of the workspace that they go on in. */
+  readonly workspace: string
+}
+
+/** Moves a session with all that belongs to it. In the same store it only changes its workspace. */
+export const adopt = (from: SessionStore.Service, { store, workspace }: Target, id: SessionId) =>
+  Effect.gen(function* () {
+    const moved: JournalEntry.Draft = { sessionId: id, entry: { _tag: "SessionResumed", workspace } }
+    if (from === store) {
+      return yield* Effect.scoped(Effect.flatMap(store.lock(id), (lease) => lease.append([moved])))
+    }
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        // Both: nobody goes on with the one while the other is written.
+        yield* from.lock(id)
+        const { answers, entries } = yield* from.load(id)
+        const lease = yield* store.lock(id)
+        // One that is there already was moved before, by a process that did not get to the next step.
+        if (!(yield* holds(store, id))) yield* lease.append([...entries, moved])
+        return answers
+      })
+    ).pipe(
+      Effect.flatMap((answers) =>
+        Effect.forEach(answers, ({ answer, by, requestId }) => Effect.ignore(store.answer(requestId, answer, by)))
+      )
+    )
+    yield* from.delete(id)
+  })
+
+/**
+ * Copies what a session's own model and user said, up to the end of its last whole turn. Nothing of it decides anything:
+ * no permissions, grants, envelopes, decisions, open questions, subagents, and no model or profile. Yields the new id.
+ */
+export const takeOver = (
+  from: SessionStore.Service,
+  { model, store, workspace }: Target & { readonly model: string },
+  id: SessionId
+) =>
+  Effect.gen(function* () {
+    const { entries } = yield* from.load(id)
+    const ids = yield* IdGenerator
+    const rootSessionId = ids.unsafeNext("ses") as SessionId
+    const now = yield* Clock.currentTimeMillis
+    const drafts = said(entries, id).map(({ at, entry }) => ({
+      sessionId: rootSessionId,
+      // No later than now, and a time at all: who made the store may have written anything.
+      at: at >= 0 && at <= now ? at : now,
+      entry: withoutAuthority(entry, { rootSessionId, workspace, model })
+    }))
+    yield* Effect.scoped(Effect.flatMap(store.lock(rootSessionId), (lease) => lease.append(drafts)))
+    return rootSessionId
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const holds = (store: SessionStore.Service, id: SessionId) =>
+  Effect.map(store.list, (all) => all.some(({ rootSessionId }) => rootSessionId === id))
+
+/** An allow list: what a later version writes is not taken over before somebody has thought about it. */
+const telling: ReadonlySet<JournalEntry.JournalEntry["_tag"]> = new Set([
+  "SessionOpened",
+  "MessageReceived",
+  "MessageTaken",
+  "AssistantAppended",
+  "UsageRecorded",
+  "TurnEnded",
+  "CallsProposed",
+  "ToolEnded",
+  "ResultsAppended",
+  "HistoryReplaced"
+])
+
+/** Messages that no whole turn took would begin one; calls without the end of their batch would be looked at again. */
+const said = (entries: ReadonlyArray<JournalEntry.Written>, id: SessionId): ReadonlyArray<JournalEntry.Written> => {
+  const own = entries.filter(({ sessionId }) => sessionId === id)
+  let end = -1
+  let isOpen = false
+  for (const [index, { entry }] of own.entries()) {
+    if (entry._tag === "CallsProposed") isOpen = true
+    if (entry._tag === "ResultsAppended") isOpen = false
+    if (entry._tag === "TurnEnded" && !isOpen) end = index
+  }
+  const whole = own.filter(({ entry }, index) => entry._tag === "SessionOpened" || index <= end)
+  const taken = new Set(
+    whole.flatMap(({ entry }): ReadonlyArray<string> => (entry._tag === "MessageTaken" ? entry.messageIds : []))
+  )
+  return whole.filter(
+    ({ entry }) => telling.has(entry._tag) && (entry._tag !== "MessageReceived" || taken.has(entry.message.id))
+  )
+}
+
+interface Identity {
+  readonly rootSessionId: SessionId
+  readonly workspace: string
+  readonly model: string
+}
+
+const withoutAuthority = (entry: JournalEntry.JournalEntry, identity: Identity): JournalEntry.JournalEntry => {
+  if (entry._tag === "SessionOpened") {
+    const { model, rootSessionId, workspace } = identity
+    const origin = { agent: "main", depth: 0, rootSessionId, sessionId: rootSessionId }
+    return { ...JournalEntry.opening(origin, model, ""), instructions: entry.instructions, workspace }
+  }
+  // A history has no system message of its own: what stands in one would speak for us.
+  return entry._tag === "HistoryReplaced"
+    ? { ...entry, messages: entry.messages.filter(({ role }) => role !== "system") }
+    : entry
+}

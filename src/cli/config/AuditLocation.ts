@@ -1,0 +1,54 @@
+/** Where the command line keeps its audit, and the key that it is written and verified with. */
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import type * as AuditArchive from "../../audit/AuditArchive.js"
+import type * as AuditChain from "../../audit/AuditChain.js"
+import * as Arguments from "./Arguments.js"
+import * as OwnFile from "./OwnFile.js"
+import type * as UserLocation from "./UserLocation.js"
+
+/** Trails with the workspace's state, heads beside the user's own settings: whoever can change the one need not reach the other. */
+export const archive = (
+  settings: UserLocation.Folder & { readonly configDirectory: string }
+): AuditArchive.Archive => ({
+  directory: path.join(settings.folder, "audit"),
+  headDirectory: path.join(settings.configDirectory, "audit-heads")
+})
+
+/** The key in a file that only its owner reads, without the white space around it; none when no file is named. */
+export const readKey = (file: string | undefined): Effect.Effect<AuditChain.Key | undefined, Arguments.UsageError> =>
+  Effect.gen(function* () {
+    if (file === undefined) return undefined
+    const content = OwnFile.read(file, longest)
+    if (content._tag === "Absent") return yield* misuse(`There is no key file ${file}. ${remedy(file)}`)
+    if (content._tag === "Refused") return yield* misuse(`The key ${file} ${content.reason}.`)
+    if (isShared(file)) {
+      return yield* misuse(`The key ${file} is not yours alone to read or write. Run: chmod 600 ${file}`)
+    }
+    const key = content.text.trim()
+    return key.length >= shortest
+      ? Redacted.make(key)
+      : yield* misuse(`The key in ${file} is too short. Make one of at least ${shortest} characters. ${remedy(file)}`)
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Whoever has a trail can try out shorter keys at leisure. */
+const shortest = 16
+/** Bytes. */
+const longest = 10_000
+
+const misuse = (message: string) => new Arguments.UsageError({ message })
+
+const remedy = (file: string): string => `To make one: (umask 077; openssl rand -hex 32 > ${file})`
+
+/** Somebody else's, or open to somebody else. Where the system has no such thing as a mode, nothing is known of it. */
+const isShared = (file: string): boolean => {
+  if (process.getuid === undefined) return false
+  const { mode, uid } = fs.statSync(file)
+  return uid !== process.getuid() || (mode & 0o077) !== 0
+}

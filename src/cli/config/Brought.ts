@@ -1,0 +1,99 @@
+/**
+ * What a workspace brings: the files of its own that say how agents are to work there. Read once, through one door, so
+ * that what somebody trusts is, byte by byte, what counts.
+ *
+ * A `.assent` that is a symbolic link is not the workspace's own: wherever it leads, that directory was trusted for another
+ * place or for none. Of such a one only what denies is read.
+ */
+import * as Effect from "effect/Effect"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import * as Digest from "../../core/Digest.js"
+import * as OwnFile from "./OwnFile.js"
+
+export interface Brought {
+  /** The workspace's real path. */
+  readonly workspace: string
+  /** By path below the workspace, such as `.assent/permissions.json`; what is absent is left out. In order of their names. */
+  readonly files: ReadonlyMap<string, OwnFile.Content>
+  /** Changes with every byte of any of them. */
+  readonly digest: string
+  /** The directories of ours that are symbolic links. */
+  readonly links: ReadonlyArray<string>
+  /** Sentences: what was not read at all. */
+  readonly remarks: ReadonlyArray<string>
+}
+
+/** Of the directory of this workspace whose names are these. */
+export const permissions = ".assent/permissions.json"
+export const config = ".assent/config.json"
+export const instructions = ".assent/instructions.md"
+export const profileDirectories: ReadonlyArray<string> = [".assent/profiles", ".jaato/profiles"]
+
+/** Bytes of instructions that count, all files together. */
+export const maxInstructions = 64_000
+
+/** Reads all of it; `workspace` is its real path. */
+export const load = (workspace: string): Effect.Effect<Brought> =>
+  Effect.sync(() => {
+    const files = new Map<string, OwnFile.Content>()
+    const remarks: Array<string> = []
+    const links = [".assent", ".jaato"].filter((name) => OwnFile.isLink(path.join(workspace, name)))
+    const read = (name: string, limit: number) => {
+      const content = OwnFile.readIn(workspace, name, limit)
+      if (content._tag !== "Absent") files.set(name, content)
+    }
+    for (const name of links) {
+      remarks.push(
+        `${path.join(workspace, name)} is a symbolic link: of what it leads to only what denies counts. Put the directory itself there.`
+      )
+    }
+    if (links.includes(".assent")) {
+      const content = readDenials(workspace)
+      if (content._tag !== "Absent") files.set(permissions, content)
+    } else {
+      read(permissions, OwnFile.maxSettings)
+      read(config, OwnFile.maxSettings)
+      read(instructions, OwnFile.maxSettings)
+    }
+    for (const directory of profileDirectories) {
+      if (links.some((link) => directory.startsWith(`${link}/`))) continue
+      const names = OwnFile.namesIn(workspace, directory, maxProfiles)
+      if (typeof names === "string") files.set(directory, OwnFile.refused(names))
+      else for (const name of names.filter(isProfile)) read(`${directory}/${name}`, OwnFile.maxSettings)
+    }
+    const sorted = new Map([...files].sort(([left], [right]) => (left < right ? -1 : 1)))
+    return { workspace, files: sorted, digest: digestOf(sorted, links), links, remarks }
+  })
+
+/** Names of files that hold profiles. */
+export const isProfile = (name: string): boolean => /^[^.].*\.(json|ya?ml)$/i.test(name)
+
+/** What a file is as a text; absent and refused ones are nothing. */
+export const textOf = ({ files }: Brought, name: string): string | undefined => {
+  const content = files.get(name)
+  return content?._tag === "Text" ? content.text : undefined
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Files in one directory. */
+const maxProfiles = 1_000
+
+/** Behind a link, in the directory that it leads to: no further link is followed out of that. */
+const readDenials = (workspace: string): OwnFile.Content => {
+  const directory = path.join(workspace, ".assent")
+  try {
+    return OwnFile.readIn(fs.realpathSync(directory), "permissions.json", OwnFile.maxSettings)
+  } catch {
+    return OwnFile.absent
+  }
+}
+
+const digestOf = (files: Brought["files"], links: ReadonlyArray<string>): string =>
+  Digest.digest({
+    links,
+    files: [...files].map(([name, content]) => [name, content._tag === "Text" ? { text: content.text } : content._tag])
+  })

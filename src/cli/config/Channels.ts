@@ -1,0 +1,241 @@
+/** The `--channel` flags made into interactors. */
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import * as Config from "effect/Config"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import * as AutoChannel from "../../channel/AutoChannel.js"
+import * as HaltChannel from "../../channel/HaltChannel.js"
+import * as WebAddress from "../../core/WebAddress.js"
+import * as Interactor from "../../interaction/Interactor.js"
+import type * as PermissionFile from "../../permission/PermissionFile.js"
+import * as Arguments from "./Arguments.js"
+import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
+import type { Settings } from "./Settings.js"
+
+/** Whom to ask, before anything of it is opened. */
+export type Plan =
+  | { readonly _tag: "Console" }
+  | { readonly _tag: "Auto" }
+  | { readonly _tag: "Halt" }
+  | { readonly _tag: "Yolo" }
+  | { readonly _tag: "File"; readonly directory: string }
+  | { readonly _tag: "Webhook"; readonly url: string }
+
+/** Reads the flags; without any, takes what the policy file names, else the fallback. */
+export const plan = (
+  flags: Arguments.Flags,
+  settings: Settings,
+  fallback: ReadonlyArray<Plan>
+): Effect.Effect<ReadonlyArray<Plan>, Arguments.UsageError, FileSystem.FileSystem | Path.Path> =>
+  Effect.tap(chosen(flags, settings, fallback), (plans) =>
+    Effect.forEach(plans, (one) => checked(one, settings), { discard: true })
+  )
+
+const chosen = (
+  flags: Arguments.Flags,
+  { policy }: Settings,
+  fallback: ReadonlyArray<Plan>
+): Effect.Effect<ReadonlyArray<Plan>, Arguments.UsageError> =>
+  Effect.gen(function* () {
+    const given = flags.channel ?? []
+    if (flags.yolo === true) {
+      if (given.length > 0) return yield* misuse("--yolo asks nobody; leave out --channel.")
+      return [{ _tag: "Yolo" }]
+    }
+    const peer = flags.jsonl === true
+    if (given.length === 0) {
+      const plans = policy.channel === undefined ? fallback : ofPolicy(policy.channel, fallback)
+      return plans.some((one) => peer && excludesPeer(one)) ? fallback : plans
+    }
+    const plans = yield* Effect.forEach(given, parse)
+    const excluded = peer ? plans.find(excludesPeer) : undefined
+    if (excluded !== undefined) {
+      return yield* misuse(
+        excluded._tag === "Console"
+          ? "--jsonl reads commands where --channel console would read answers; leave one of them out."
+          : "--jsonl means that a program answers, --channel halt that nobody does; leave one of them out."
+      )
+    }
+    if (plans.length > 1 && plans.some((one) => one._tag === "Halt")) {
+      return yield* misuse("--channel halt means that nobody is there; it cannot stand beside another channel.")
+    }
+    return plans
+  })
+
+/** The interactors to attach, and what tells a program that nobody watches that it had to halt. */
+export interface Opened {
+  readonly interactors: ReadonlyArray<Interactor.Service>
+  /** Never completes when somebody is there. */
+  readonly halted: Effect.Effect<HaltChannel.Halted>
+  /** Where answers are read from files; the agent must not write there. */
+  readonly directories: ReadonlyArray<string>
+  /** Whether a person at a terminal is among them. */
+  readonly attended: boolean
+}
+
+/** Opens what was planned. `console` is asked for only when a console is among it. */
+export const open = <R>(
+  plans: ReadonlyArray<Plan>,
+  settings: Settings,
+  console: Effect.Effect<Interactor.Service, never, R>
+): Effect.Effect<
+  Opened,
+  ConfigurationInvalid.ConfigurationInvalid | Arguments.UsageError,
+  FileSystem.FileSystem | Path.Path | Scope.Scope | R
+> =>
+  Effect.gen(function* () {
+    const { timeouts } = settings
+    const path = yield* Path.Path
+    const interactors: Array<Interactor.Service> = []
+    const directories: Array<string> = []
+    let halted: Opened["halted"] = Effect.never
+    for (const one of plans) {
+      switch (one._tag) {
+        case "Console":
+          interactors.push(withGiven(yield* console, timeouts))
+          break
+        case "Auto":
+          interactors.push(AutoChannel.make())
+          break
+        case "Yolo":
+          interactors.push(HaltChannel.yolo)
+          break
+        case "Halt": {
+          const halt = yield* HaltChannel.make
+          interactors.push(halt.interactor)
+          halted = Deferred.await(halt.halted)
+          break
+        }
+        case "File":
+          interactors.push(yield* openFile(one.directory, settings))
+          directories.push(path.resolve(one.directory))
+          break
+        case "Webhook":
+          interactors.push(yield* openWebhook(one.url, timeouts))
+      }
+    }
+    return { interactors, halted, directories, attended: plans.some(({ _tag }) => _tag === "Console") }
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A person at a console has all the time there is, unless the environment says otherwise. */
+const withGiven = (interactor: Interactor.Service, timeouts: Interactor.Timeouts): Interactor.Service =>
+  timeouts.permission === undefined && timeouts.clarification === undefined
+    ? interactor
+    : Interactor.withTimeout(interactor, timeouts)
+
+/** What is wrong with a plan is said before anything is opened. */
+const checked = (
+  one: Plan,
+  { workspace }: Settings
+): Effect.Effect<void, Arguments.UsageError, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function* () {
+    if (one._tag === "Webhook") {
+      const address = WebAddress.parse(one.url)
+      if (Either.isLeft(address)) {
+        return yield* misuse(`The address of --channel webhook ${address.left.message}`)
+      }
+    }
+    if (one._tag === "File") {
+      const path = yield* Path.Path
+      // Whoever may write in the workspace could write answers there, whatever links lead there.
+      const inside = path.relative(workspace, yield* realPathOf(path.resolve(one.directory)))
+      if (!/^\.\.(?:[/\\]|$)/.test(inside) && !path.isAbsolute(inside)) {
+        return yield* misuse(
+          `--channel file:${one.directory} is inside the workspace, where the agent could answer itself.`
+        )
+      }
+    }
+  })
+
+/** Of what is not there yet: where it would be. */
+const realPathOf = (file: string): Effect.Effect<string, never, FileSystem.FileSystem | Path.Path> =>
+  Effect.flatMap(Effect.all([FileSystem.FileSystem, Path.Path]), ([fs, path]) =>
+    Effect.catchAll(fs.realPath(file), () =>
+      path.dirname(file) === file
+        ? Effect.succeed(file)
+        : Effect.map(realPathOf(path.dirname(file)), (above) => path.join(above, path.basename(file)))
+    )
+  )
+
+const openFile = (directory: string, { timeouts }: Settings) =>
+  Effect.gen(function* () {
+    const path = yield* Path.Path
+    const FileChannel = yield* Effect.promise(() => import("../../channel/FileChannel.js"))
+    return yield* Effect.mapError(FileChannel.make({ directory: path.resolve(directory), timeouts }), (error) =>
+      ConfigurationInvalid.make(error.message)
+    )
+  })
+
+/** A bearer token comes from `ASSENT_WEBHOOK_TOKEN`. */
+const openWebhook = (url: string, timeouts: Interactor.Timeouts) =>
+  Effect.gen(function* () {
+    const token = yield* Effect.option(Config.redacted(Config.nonEmptyString("ASSENT_WEBHOOK_TOKEN")))
+    const WebhookChannel = yield* Effect.promise(() => import("../../channel/WebhookChannel.js"))
+    const FetchHttpClient = yield* Effect.promise(() => import("@effect/platform/FetchHttpClient"))
+    return yield* Effect.provide(
+      Effect.mapError(WebhookChannel.make({ url, token: Option.getOrUndefined(token), timeouts }), ({ message }) =>
+        ConfigurationInvalid.make(`The address of the webhook ${message}`)
+      ),
+      FetchHttpClient.layer
+    )
+  })
+
+/** A console would read the peer's lines; halting means that nobody is there, and the peer is. */
+const excludesPeer = ({ _tag }: Plan): boolean => _tag === "Console" || _tag === "Halt"
+
+/** A queue is what the command line itself offers with `--jsonl`, so it adds nothing to the fallback. */
+const ofPolicy = (
+  channel: NonNullable<PermissionFile.Policy["channel"]>,
+  fallback: ReadonlyArray<Plan>
+): ReadonlyArray<Plan> => {
+  switch (channel.type) {
+    case "console":
+      return [{ _tag: "Console" }]
+    case "auto":
+      return [{ _tag: "Auto" }]
+    case "halt":
+      return [{ _tag: "Halt" }]
+    case "file":
+      return [{ _tag: "File", directory: channel.directory ?? "" }]
+    case "webhook":
+      return [{ _tag: "Webhook", url: channel.endpoint ?? "" }]
+    case undefined:
+    case "queue":
+      return fallback
+  }
+}
+
+const parse = (flag: string): Effect.Effect<Plan, Arguments.UsageError> => {
+  const [type = "", ...rest] = flag.split(":")
+  const argument = rest.join(":")
+  switch (type) {
+    case "console":
+      return Effect.succeed({ _tag: "Console" })
+    case "auto":
+      return Effect.succeed({ _tag: "Auto" })
+    case "halt":
+      return Effect.succeed({ _tag: "Halt" })
+    case "file":
+      return argument === ""
+        ? misuse("--channel file needs a directory: file:DIR.")
+        : Effect.succeed({ _tag: "File", directory: argument })
+    case "webhook":
+      return argument === ""
+        ? misuse("--channel webhook needs an address: webhook:URL.")
+        : Effect.succeed({ _tag: "Webhook", url: argument })
+    default:
+      return misuse(
+        `There is no channel ${JSON.stringify(flag)}. Channels: console, auto, halt, file:DIR, webhook:URL.`
+      )
+  }
+}
+
+const misuse = (message: string) => Effect.fail(new Arguments.UsageError({ message }))

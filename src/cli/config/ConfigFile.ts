@@ -1,0 +1,131 @@
+/**
+ * `config.json`, in the user's directory and in the workspace's `.assent`.
+ *
+ * ```json
+ * { "model": "anthropic/claude-sonnet-4-5",
+ *   "limits": { "max_steps": 50, "max_depth": 2, "max_tree_tokens": 500000 },
+ *   "price_table": { "anthropic/claude-sonnet-4-5": { "input": 3, "output": 15, "cached": 0.3 } },
+ *   "currency": "USD",
+ *   "mediator": "forward",
+ *   "allow_inline": true,
+ *   "inline_allowed_plugins": ["files", "grep"] }
+ * ```
+ */
+import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+import * as Lazy from "../../internal/Lazy.js"
+import * as Sandbox from "../../sandbox/Sandbox.js"
+import * as ForeignJson from "../../core/ForeignJson.js"
+import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
+
+/** Who answers what a subagent asks first: the person, or the parent's model. */
+export const mediators = ["forward", "agent"] as const
+export type Mediator = (typeof mediators)[number]
+
+// Exact, so that a wrong value is one problem and not also "expected undefined".
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+const Count = Schema.Int.pipe(Schema.positive())
+
+const Amount = Schema.Number.pipe(Schema.finite(), Schema.nonNegative())
+
+/** What a million tokens of a model cost. */
+const Price = Schema.Struct({ input: Amount, output: Amount, cached: optional(Amount) })
+export type Price = typeof Price.Type
+
+const SandboxMode = Schema.Literal(...Sandbox.modes)
+const Paths = Schema.Array(Schema.NonEmptyString)
+const SandboxSettings = Schema.Struct({
+  mode: optional(SandboxMode),
+  /** Commands reach the network, and what listens on this machine. */
+  network: optional(Schema.Boolean),
+  /** Files and directories that they see as well, and directories in which they may write as well; absolute or `~/…`. */
+  readable: optional(Paths),
+  writable: optional(Paths)
+}).annotations({ identifier: "auto, require, off, or { mode?, network?, readable?, writable? }" })
+
+/** Its content. Every field may be left out; one that is not listed is a problem. */
+export const ConfigFile = Schema.Struct({
+  model: optional(Schema.String),
+  base_urls: optional(Schema.Record({ key: Schema.String, value: Schema.String })),
+  limits: optional(
+    Schema.Struct({
+      max_steps: optional(Count),
+      parallel_tools: optional(Count),
+      calls_per_step: optional(Count),
+      identical_errors: optional(Count),
+      /** Seconds; zero is for ever. */
+      model_silence: optional(Amount),
+      max_depth: optional(Count),
+      max_children: optional(Count),
+      max_tokens: optional(Count),
+      max_tree_tokens: optional(Count)
+    })
+  ),
+  mediator: optional(
+    Schema.Literal(...mediators).annotations({
+      message: (issue) => ({
+        message: `one of ${mediators.join(", ")} is expected, not ${JSON.stringify(issue.actual)}`,
+        override: true
+      })
+    })
+  ),
+  price_table: optional(Schema.Record({ key: Schema.NonEmptyString, value: Price })),
+  currency: optional(Schema.NonEmptyTrimmedString),
+  allow_inline: optional(Schema.Boolean),
+  /** Names of variables that commands get beside the usual ones. */
+  command_environment: optional(Schema.Array(Schema.NonEmptyTrimmedString)),
+  inline_allowed_plugins: optional(Schema.Array(Schema.NonEmptyString)),
+  /** How commands are confined: the mode alone, or with what they may reach beside the workspace. */
+  sandbox: optional(Schema.Union(SandboxMode, SandboxSettings))
+})
+export type ConfigFile = typeof ConfigFile.Type
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Reads a file's text; `file` names it. The message of a left lists every problem with its path. */
+export const decode = (text: string, file: string): Either.Either<ConfigFile, ConfigurationInvalid> =>
+  Either.mapLeft(Either.flatMap(ForeignJson.parse(text), decodeValue), (error) => {
+    const problems =
+      error._tag === "ForeignJsonRefused"
+        ? [`  (file): it ${error.message}${error.detail === undefined ? "" : ` (${error.detail})`}`]
+        : ParseResult.ArrayFormatter.formatErrorSync(error).map(
+            ({ path, message }) => `  ${path.join(".") || "(file)"}: ${message}`
+          )
+    return invalid([`${file} cannot be used:`, ...problems].join("\n"))
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// combinators
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Several files as one. What a later one says counts; limits and prices count one by one. */
+export const merge = (files: ReadonlyArray<ConfigFile>): ConfigFile =>
+  files.reduce<ConfigFile>(
+    (before, file) => ({
+      ...before,
+      ...file,
+      base_urls: { ...before.base_urls, ...file.base_urls },
+      limits: { ...before.limits, ...file.limits },
+      ...(before.sandbox === undefined && file.sandbox === undefined
+        ? {}
+        : { sandbox: { ...sandboxOf(before), ...sandboxOf(file) } }),
+      price_table: { ...before.price_table, ...file.price_table }
+    }),
+    {}
+  )
+
+/** What a file says of the sandbox, whichever way it says it. */
+export const sandboxOf = ({ sandbox = {} }: ConfigFile): typeof SandboxSettings.Type =>
+  typeof sandbox === "string" ? { mode: sandbox } : sandbox
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const decodeValue = Lazy.make(() =>
+  Schema.decodeUnknownEither(ConfigFile, { errors: "all", onExcessProperty: "error" })
+)

@@ -1,0 +1,73 @@
+/** What flags, environment and files say of the sandbox for commands. */
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { statSync } from "node:fs"
+import * as path from "node:path"
+import * as HostSandbox from "../../sandbox/HostSandbox.js"
+import * as Sandbox from "../../sandbox/Sandbox.js"
+import * as Arguments from "./Arguments.js"
+import type * as ConfigFile from "./ConfigFile.js"
+import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
+
+/** All that is needed to make one, but for the workspace and what it must not see. */
+export interface SandboxSettings {
+  readonly mode: Sandbox.Mode
+  readonly network: boolean
+  readonly readable: ReadonlyArray<string>
+  readonly writable: ReadonlyArray<string>
+  readonly directory: string
+}
+
+/** What holds on this machine, in one line. */
+export const describe = (root: string, settings: SandboxSettings) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      // Nothing is kept of it.
+      const { state } = yield* HostSandbox.make({ ...settings, directory: undefined, root })
+      const found = yield* state
+      if (found._tag === "Unconfined") {
+        const consequence = settings.mode === "require" ? "no command runs" : "commands run without one"
+        return `sandbox: ${settings.mode}, ${consequence}: ${found.reason}`
+      }
+      const network = found.network ? "with the network" : "without the network"
+      return `sandbox: ${settings.mode}, by ${found.by}: commands write in ${found.writable.join(", ")} only, ${network}`
+    })
+  )
+
+/** `folder` is the workspace's own of the person's state. */
+export const of = (
+  flags: Pick<Arguments.Flags, "sandbox" | "add-dir">,
+  file: ReturnType<typeof ConfigFile.sandboxOf>,
+  home: string | undefined,
+  folder: string
+): Effect.Effect<SandboxSettings, Arguments.UsageError | ConfigurationInvalid> =>
+  Effect.gen(function* () {
+    const named = yield* Effect.option(Config.nonEmptyString("ASSENT_SANDBOX"))
+    const text = flags.sandbox ?? Option.getOrUndefined(named)
+    const mode = text === undefined ? (file.mode ?? "auto") : Sandbox.modes.find((known) => known === text)
+    if (mode === undefined) {
+      const message = `takes ${Sandbox.modes.join(", ")}, not ${JSON.stringify(text)}.`
+      return yield* flags.sandbox === undefined
+        ? invalid(`ASSENT_SANDBOX ${message}`)
+        : new Arguments.UsageError({ message: `--sandbox ${message}` })
+    }
+    const added = (flags["add-dir"] ?? []).map((directory) => path.resolve(directory))
+    for (const directory of added) {
+      if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) {
+        return yield* new Arguments.UsageError({ message: `--add-dir ${directory} is not a directory.` })
+      }
+    }
+    const absolute = (files: ReadonlyArray<string> = []) =>
+      files.flatMap((file) => {
+        const place = file.startsWith("~/") && home !== undefined ? path.join(home, file.slice(2)) : file
+        return path.isAbsolute(place) ? [place] : []
+      })
+    return {
+      mode,
+      network: file.network ?? false,
+      readable: absolute(file.readable),
+      writable: [...absolute(file.writable), ...added],
+      directory: path.join(folder, "sandbox")
+    }
+  })

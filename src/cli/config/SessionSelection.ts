@@ -1,0 +1,119 @@
+/** Which session the command line runs: a new one, the one that was named, or the one that was used last. */
+import type * as FileSystem from "@effect/platform/FileSystem"
+import type * as Path from "@effect/platform/Path"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { SessionId } from "../../core/Id.js"
+import { visible } from "../../audit/AuditReport.js"
+import * as Persistence from "../../runtime/Persistence.js"
+import * as SessionSnapshot from "../../journal/SessionSnapshot.js"
+import type * as SessionStore from "../../journal/SessionStore.js"
+import type { Listed } from "../../journal/SessionSummary.js"
+import * as Arguments from "./Arguments.js"
+import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
+import type * as Settings from "./Settings.js"
+import * as StoreLocation from "./StoreLocation.js"
+
+export interface Kept {
+  readonly persistence: Persistence.Persistence
+  /** Where it is kept: out of the agent's reach. */
+  readonly files: ReadonlyArray<string>
+  /** With what the session had before, where no flag says otherwise. */
+  readonly settings: Settings.Settings
+  /** What the store holds, last used first; nothing where nothing is kept. */
+  readonly sessions: Effect.Effect<ReadonlyArray<Listed>, { readonly message: string }>
+  /** The command that goes on with this session; none while there is nothing to go on with. */
+  readonly goOn: Effect.Effect<string | undefined>
+}
+
+/** Whether the flags name a session to go on with. */
+export const isResuming = (flags: Arguments.Flags): boolean => flags.resume !== undefined || flags.continue === true
+
+/** Opens the store and locks the session in it for as long as the scope. */
+export const open = (
+  flags: Arguments.Flags,
+  settings: Settings.Settings
+): Effect.Effect<
+  Kept,
+  Arguments.UsageError | ConfigurationInvalid.ConfigurationInvalid,
+  FileSystem.FileSystem | Path.Path | Scope.Scope
+> =>
+  Effect.gen(function* () {
+    const place = yield* StoreLocation.of(flags, settings)
+    if (isResuming(flags) && place === StoreLocation.memory)
+      return yield* misuse("Nothing is kept in memory to go on with.")
+    if (flags.resume !== undefined && flags.continue === true) {
+      return yield* misuse("--resume names a session and --continue takes the last one; leave one of them out.")
+    }
+    if (!isResuming(flags)) {
+      yield* StoreLocation.prepare(place, settings)
+      const store = yield* StoreLocation.open(place)
+      const persistence = yield* Persistence.begin(store, { workspace: settings.workspace })
+      return { settings, files: filesOf(place), persistence, ...afterwards(flags, store, persistence) }
+    }
+    const store = yield* StoreLocation.openExisting(place)
+    if (store === undefined) return yield* misuse(`There are no sessions in ${place}.`)
+    const { workspace } = settings
+    const persistence = yield* Persistence.resume(store, yield* chosen(store, flags.resume, place, workspace), {
+      workspace
+    })
+    const opened = persistence.restored && SessionSnapshot.get(persistence.restored, persistence.rootSessionId)?.opened
+    return {
+      persistence,
+      files: filesOf(place),
+      ...afterwards(flags, store, persistence),
+      settings: {
+        ...settings,
+        model: flags.model ?? opened?.model ?? settings.model,
+        profile: flags.profile ?? opened?.profile
+      }
+    }
+  }).pipe(Effect.catchTags({ ...StoreLocation.refusals, SessionElsewhere: StoreLocation.refuse }))
+
+/** Settings that were read again, with what the session had before, where it had something. */
+export const asBefore = (
+  flags: Arguments.Flags,
+  { model, profile }: Settings.Settings,
+  settings: Settings.Settings
+): Settings.Settings => (isResuming(flags) ? { ...settings, model, profile } : settings)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const misuse = (message: string) => new Arguments.UsageError({ message })
+
+const afterwards = (
+  flags: Arguments.Flags,
+  store: SessionStore.Service,
+  { rootSessionId }: Persistence.Persistence
+): Pick<Kept, "sessions" | "goOn"> => {
+  const sessions = flags.store === StoreLocation.memory ? Effect.succeed([]) : store.list
+  const command = StoreLocation.command(flags, "run", `--resume ${rootSessionId}`)
+  return {
+    sessions,
+    goOn: Effect.orElseSucceed(
+      Effect.map(sessions, (all) => (all.some((one) => one.rootSessionId === rootSessionId) ? command : undefined)),
+      () => undefined
+    )
+  }
+}
+
+/** The database with what SQLite keeps beside it. */
+const filesOf = (place: string): ReadonlyArray<string> =>
+  place === StoreLocation.memory ? [] : ["", "-wal", "-shm", "-journal"].map((suffix) => `${place}${suffix}`)
+
+const chosen = (store: SessionStore.Service, id: string | undefined, place: string, here: string) =>
+  Effect.gen(function* () {
+    const sessions = yield* store.list
+    const found =
+      id === undefined
+        ? sessions.find(({ workspace }) => workspace === undefined || workspace === here)
+        : sessions.find(({ rootSessionId }) => rootSessionId === id)
+    if (found !== undefined) return found.rootSessionId as SessionId
+    if (id === undefined) return yield* misuse(`There are no sessions in ${place}.`)
+    const known = sessions.slice(0, 5).map(({ rootSessionId }) => rootSessionId)
+    return yield* misuse(
+      `There is no session ${visible(id)} in ${place}. ${known.length === 0 ? "It holds none." : `The last ones: ${known.join(", ")}.`}`
+    )
+  })

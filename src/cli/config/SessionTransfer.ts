@@ -1,0 +1,180 @@
+/** `assent sessions list --all`, `adopt` and `import`: sessions of other workspaces and of other stores. */
+import * as Path from "@effect/platform/Path"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import type { SessionId } from "../../core/Id.js"
+import * as AuditArchive from "../../audit/AuditArchive.js"
+import { visible } from "../../audit/AuditReport.js"
+import type { Listed } from "../../journal/SessionSummary.js"
+import * as Adoption from "./Adoption.js"
+import * as Arguments from "./Arguments.js"
+import * as AuditLocation from "./AuditLocation.js"
+import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
+import type * as Settings from "./Settings.js"
+import * as StoreLocation from "./StoreLocation.js"
+import * as UserLocation from "./UserLocation.js"
+
+/** The sessions of one workspace. */
+export interface OfWorkspace extends UserLocation.Folder {
+  readonly sessions: ReadonlyArray<Listed>
+}
+
+/** Of all workspaces that have any. A store that cannot be read is a remark. */
+export const all = ({ stateDirectory }: Pick<Settings.Settings, "stateDirectory">) =>
+  Effect.gen(function* () {
+    const remarks: Array<string> = []
+    const found: Array<OfWorkspace> = []
+    for (const folder of yield* UserLocation.folders(stateDirectory)) {
+      const sessions = yield* Effect.either(
+        Effect.scoped(
+          Effect.flatMap(StoreLocation.openExisting(StoreLocation.inFolder(folder)), (store) =>
+            store === undefined ? Effect.succeed([]) : store.list
+          )
+        )
+      )
+      if (sessions._tag === "Left") remarks.push(sessions.left.message)
+      else if (sessions.right.length > 0) found.push({ ...folder, sessions: sessions.right })
+    }
+    return { found, remarks }
+  })
+
+/** Takes over the sessions of a workspace that was moved here, or one of them. Yields a sentence. */
+export const adopt = (flags: Arguments.Flags, settings: Settings.Settings, word: string | undefined) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const place = yield* StoreLocation.of(flags, settings)
+      const here = yield* StoreLocation.openExisting(place)
+      const bound =
+        here === undefined ? undefined : (yield* here.list).find(({ rootSessionId }) => rootSessionId === word)
+      if (here !== undefined && bound !== undefined) {
+        const { rootSessionId, workspace } = bound
+        if (workspace === settings.workspace) return `session ${rootSessionId} works here already.`
+        if (workspace !== undefined) yield* requireGone(workspace)
+        yield* Adoption.adopt(here, { store: here, workspace: settings.workspace }, rootSessionId)
+        return `session ${rootSessionId} works in ${visible(settings.workspace)} from now on.`
+      }
+      const others = (yield* all(settings)).found.filter(({ folder }) => folder !== settings.folder)
+      const directory = word === undefined ? undefined : path.resolve(word)
+      const chosen = others.flatMap((other) => {
+        const sessions =
+          other.workspace === directory
+            ? other.sessions
+            : other.sessions.filter(({ rootSessionId }) => rootSessionId === word)
+        return sessions.length === 0 ? [] : [{ ...other, sessions }]
+      })[0]
+      if (chosen === undefined) {
+        const gone = others.filter(({ workspace }) => !fs.existsSync(workspace)).map(({ workspace }) => workspace)
+        return yield* misuse(
+          `${word === undefined ? "assent sessions adopt needs the workspace as it was called before, or a session." : `No session is kept of ${visible(word)}.`} ${
+            gone.length === 0
+              ? "All workspaces that sessions are kept of are still there."
+              : `Sessions are kept of these, which are gone: ${visible(gone.join(", "))}.`
+          }`
+        )
+      }
+      yield* requireGone(chosen.workspace)
+      yield* StoreLocation.prepare(place, settings)
+      const store = yield* StoreLocation.open(place)
+      const from = yield* StoreLocation.open(StoreLocation.inFolder(chosen))
+      for (const { rootSessionId } of chosen.sessions) {
+        // First: a session whose trail is elsewhere could have nothing decided.
+        yield* moveTrail(chosen, settings, rootSessionId)
+        yield* Adoption.adopt(from, { store, workspace: settings.workspace }, rootSessionId)
+      }
+      return `${count(chosen.sessions.length)} of ${visible(chosen.workspace)} ${chosen.sessions.length === 1 ? "works" : "work"} in ${visible(settings.workspace)} from now on.`
+    })
+  )
+
+/** Copies what was said in the sessions of another store. Yields the new ids beside the old ones. */
+export const takeOver = (flags: Arguments.Flags, settings: Settings.Settings, file: string) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const copy = yield* copyOf(path.resolve(file))
+      const from = yield* Effect.mapError(StoreLocation.openExisting(copy), ({ message }) =>
+        // The person knows the original.
+        ConfigurationInvalid.make(message.replaceAll(copy, path.resolve(file)))
+      )
+      if (from === undefined) return yield* misuse(`There is no store ${visible(file)}.`)
+      const place = yield* StoreLocation.of(flags, settings)
+      yield* StoreLocation.prepare(place, settings)
+      const store = yield* StoreLocation.open(place)
+      const { model, workspace } = settings
+      return yield* Effect.forEach(yield* from.list, ({ rootSessionId }) =>
+        Effect.map(Adoption.takeOver(from, { store, workspace, model }, rootSessionId), (id) => ({
+          id,
+          before: rootSessionId
+        }))
+      )
+    })
+  )
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const misuse = (message: string) => new Arguments.UsageError({ message })
+
+const count = (sessions: number): string => `${sessions} ${sessions === 1 ? "session" : "sessions"}`
+
+/** What still works there is not taken away from there. */
+const requireGone = (workspace: string): Effect.Effect<void, Arguments.UsageError> =>
+  fs.existsSync(workspace)
+    ? misuse(
+        `${visible(workspace)} is still there, and its sessions go on there; only those of a workspace that was moved are taken over.`
+      )
+    : Effect.void
+
+const moveTrail = (from: UserLocation.Folder, settings: Settings.Settings, id: SessionId) =>
+  Effect.flatMap(Path.Path, (paths) =>
+    Effect.try({
+      try: () => {
+        const { configDirectory } = settings
+        const trailIn = ({ folder, workspace }: UserLocation.Folder) =>
+          AuditArchive.files(paths, AuditLocation.archive({ folder, workspace, configDirectory }), id).trail
+        const [before, after] = [trailIn(from), trailIn(settings)]
+        if (!fs.existsSync(before)) return
+        UserLocation.makeAll(path.dirname(after))
+        if (!fs.existsSync(after)) fs.renameSync(before, after)
+      },
+      catch: (error) =>
+        ConfigurationInvalid.make(
+          `The audit of session ${id} cannot be moved: ${error instanceof Error ? error.message : String(error)}`
+        )
+    })
+  )
+
+/** The original is not even opened: SQLite would write beside it. Removed with the scope. */
+const copyOf = (
+  file: string
+): Effect.Effect<string, ConfigurationInvalid.ConfigurationInvalid | Arguments.UsageError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const directory = yield* Effect.acquireRelease(
+      Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "assent-import-"))),
+      (made) => Effect.sync(() => fs.rmSync(made, { recursive: true, force: true }))
+    )
+    const copy = path.join(directory, "sessions.db")
+    for (const suffix of ["", "-wal"]) {
+      const info = fs.lstatSync(`${file}${suffix}`, { throwIfNoEntry: false })
+      if (info === undefined && suffix !== "") continue
+      if (info === undefined) return yield* misuse(`There is no store ${visible(file)}.`)
+      if (!info.isFile()) return yield* misuse(`${visible(file)}${suffix} is not a regular file, and is not read.`)
+      if (info.size > largest) return yield* misuse(`${visible(file)}${suffix} is too large to be a store.`)
+      yield* Effect.try({
+        try: () => {
+          fs.copyFileSync(`${file}${suffix}`, `${copy}${suffix}`)
+          fs.chmodSync(`${copy}${suffix}`, 0o600)
+        },
+        catch: (error) =>
+          ConfigurationInvalid.make(
+            `${visible(file)} cannot be copied: ${error instanceof Error ? error.message : String(error)}`
+          )
+      })
+    }
+    return copy
+  })
+
+/** Bytes. */
+const largest = 4_000_000_000

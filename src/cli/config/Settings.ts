@@ -1,0 +1,370 @@
+/**
+ * Flags, environment and files, read once and made into one value. What a workspace's own files allow counts only after
+ * the person trusted that directory.
+ */
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as LogLevel from "effect/LogLevel"
+import * as Option from "effect/Option"
+import type * as Redacted from "effect/Redacted"
+import * as Struct from "effect/Struct"
+import type * as AuditChain from "../../audit/AuditChain.js"
+import type * as Interactor from "../../interaction/Interactor.js"
+import * as ProviderName from "../../model/ProviderName.js"
+import * as PermissionFile from "../../permission/PermissionFile.js"
+import * as RealPath from "../../permission/RealPath.js"
+import * as Arguments from "./Arguments.js"
+import * as AuditLocation from "./AuditLocation.js"
+import * as Brought from "./Brought.js"
+import * as ConfigFile from "./ConfigFile.js"
+import * as HiddenVariables from "./HiddenVariables.js"
+import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
+import * as Instructions from "./Instructions.js"
+import * as OwnFile from "./OwnFile.js"
+import * as SandboxSettings from "./SandboxSettings.js"
+import * as Trust from "./Trust.js"
+import * as UserLocation from "./UserLocation.js"
+
+/** How much is allowed; what is not set has the runtime's default, or no limit. */
+export interface Limits {
+  readonly maxSteps?: number
+  readonly parallelTools?: number
+  readonly callsPerStep?: number
+  readonly identicalErrors?: number
+  /** Milliseconds; zero is for ever. */
+  readonly modelSilence?: number
+  /** How deep subagents may nest; the root is at depth 0. */
+  readonly maxDepth?: number
+  /** Subagents alive in one tree. */
+  readonly maxChildren?: number
+  /** Of one session. */
+  readonly maxTokens?: number
+  /** Of a session and all below it. */
+  readonly maxTreeTokens?: number
+}
+
+export interface Settings extends UserLocation.Folder {
+  /** Where all state of the person's is kept, this workspace's folder included. */
+  readonly stateDirectory: string
+  /** What the workspace brings, as it was read. */
+  readonly brought: Brought.Brought
+  readonly home: string | undefined
+  /** Where the user's own files are. */
+  readonly configDirectory: string
+  readonly model: string
+  readonly keys: { readonly [Name in ProviderName.ProviderName]?: Redacted.Redacted }
+  readonly baseUrls: { readonly [Name in ProviderName.ProviderName]?: string }
+  readonly policy: PermissionFile.Policy
+  /** The person said that this workspace's own files may allow things. */
+  readonly trusted: boolean
+  /** True when the workspace's files would allow something and nobody trusted them yet. */
+  readonly wantsTrust: boolean
+  readonly timeouts: Interactor.Timeouts
+  readonly instructions: string
+  readonly limits: Limits
+  /** The profile the agent itself has; nothing when none was asked for. */
+  readonly profile: string | undefined
+  readonly mediator: ConfigFile.Mediator
+  /** What a million tokens of a model cost, by reference. */
+  readonly prices: { readonly [model: string]: ConfigFile.Price }
+  /** What prices are in, when a file says so. */
+  readonly currency: string | undefined
+  /** A model may make up subagents of its own, with no more than these tools and groups. */
+  readonly inline: { readonly allowed: boolean; readonly plugins: ReadonlyArray<string> }
+  /** How commands are confined, and what they may reach beside the workspace. */
+  readonly sandbox: SandboxSettings.SandboxSettings
+  /** Names of variables that commands get beside the usual ones. */
+  readonly commandVariables: ReadonlyArray<string>
+  /** Makes the audit's hashes unforgeable for whoever lacks it. */
+  readonly auditKey: AuditChain.Key | undefined
+  readonly auditKeyFile: string | undefined
+  readonly logLevel: LogLevel.LogLevel
+  /** Milliseconds after which the work is cancelled. */
+  readonly timeout: number | undefined
+  readonly warnings: ReadonlyArray<string>
+}
+
+type Failure = Arguments.UsageError | ConfigurationInvalid
+
+export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function* () {
+    const path = yield* Path.Path
+    const workspace = yield* workspaceOf(flags.workspace)
+    const configDirectory = yield* UserLocation.configDirectory
+    const stateDirectory = yield* stateDirectoryFor(workspace)
+    const folder = UserLocation.folderOf(stateDirectory, workspace)
+    const place: Trust.Place = { workspace, folder, configDirectory, auditKey: yield* AuditLocation.readKey(flags.key) }
+    const brought = yield* Brought.load(workspace)
+    if (flags.trust === true) yield* Trust.decide(place, brought, Trust.byFlag)
+    const trusted = yield* Trust.isTrusted(place, brought)
+
+    const home = yield* variable("HOME")
+    const instructions = yield* Instructions.load({ home, configDirectory, brought })
+    const userConfig = yield* readConfig(ofUser(configDirectory, "config.json"))
+    const workspaceConfig = yield* readConfig(ofWorkspace(brought, Brought.config))
+    const configs = trusted ? [userConfig, workspaceConfig] : [userConfig]
+    const config = ConfigFile.merge(configs)
+
+    const { policy, widens } =
+      flags.policy === undefined
+        ? yield* mergedPolicy(
+            ofUser(configDirectory, "permissions.json"),
+            ofWorkspace(brought, Brought.permissions),
+            trusted
+          )
+        : { policy: yield* requirePolicy(path.resolve(flags.policy)), widens: false }
+
+    const model = flags.model ?? (yield* variable("ASSENT_MODEL")) ?? configs.findLast((file) => file.model)?.model
+    const ref = model ?? "offline"
+    return {
+      ...place,
+      stateDirectory,
+      brought,
+      home,
+      model: ref,
+      keys: yield* keys,
+      baseUrls: yield* baseUrls(config, ref, flags["base-url"]),
+      policy,
+      trusted,
+      wantsTrust: !trusted && Trust.isTrustable(brought) && (widens || Object.keys(workspaceConfig).length > 0),
+      timeouts: {
+        permission: (yield* seconds("PERMISSION_TIMEOUT")) ?? fileTimeout(policy),
+        clarification: yield* seconds("CLARIFICATION_TIMEOUT")
+      },
+      instructions: instructions.text,
+      limits: limitsOf(config),
+      profile: flags.profile,
+      mediator: yield* mediatorOf(flags.mediator, config.mediator),
+      prices: config.price_table ?? {},
+      currency: config.currency,
+      inline: { allowed: config.allow_inline ?? false, plugins: config.inline_allowed_plugins ?? [] },
+      commandVariables: config.command_environment ?? [],
+      sandbox: yield* SandboxSettings.of(flags, ConfigFile.sandboxOf(config), home, folder),
+      auditKeyFile: flags.key,
+      logLevel: yield* logLevelOf(flags["log-level"]),
+      timeout: flags.timeout === undefined ? undefined : yield* Arguments.parseLimit(flags.timeout),
+      warnings: [...brought.remarks, ...instructions.remarks, ...policy.warnings]
+    }
+  })
+
+/** The variables that hold our own keys. */
+export const secretNames = (): ReadonlyArray<string> => [...Object.values(keyNames).flat(), "ASSENT_WEBHOOK_TOKEN"]
+
+/** Takes the keys out of the process's environment, so that no command an agent runs can read them there. */
+export const hideKeys: Effect.Effect<void> = Effect.suspend(() => HiddenVariables.hide(secretNames()))
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A variable that is set and not empty. */
+const variable = (name: string): Effect.Effect<string | undefined> =>
+  Effect.map(Effect.option(Config.nonEmptyString(name)), Option.getOrUndefined)
+
+const secret = (name: string): Effect.Effect<Redacted.Redacted | undefined> =>
+  Effect.map(Effect.option(Config.redacted(Config.nonEmptyString(name))), Option.getOrUndefined)
+
+const keyNames = {
+  anthropic: ["ANTHROPIC_API_KEY"],
+  openai: ["OPENAI_API_KEY"],
+  google: ["GOOGLE_API_KEY", "GEMINI_API_KEY"],
+  openrouter: ["OPENROUTER_API_KEY"],
+  "openai-compatible": ["OPENAI_COMPATIBLE_API_KEY"]
+} as const
+
+const keys = Effect.gen(function* () {
+  const found: { [Name in ProviderName.ProviderName]?: Redacted.Redacted } = {}
+  for (const [provider, names] of Object.entries(keyNames)) {
+    for (const name of names) {
+      const key = yield* secret(name)
+      if (key !== undefined) found[provider as keyof typeof keyNames] ??= key
+    }
+  }
+  return found
+})
+
+const baseUrlNames: { readonly [Name in ProviderName.ProviderName]: string } = {
+  anthropic: "ANTHROPIC_BASE_URL",
+  openai: "OPENAI_BASE_URL",
+  google: "GOOGLE_BASE_URL",
+  openrouter: "OPENROUTER_BASE_URL",
+  ollama: "OLLAMA_BASE_URL",
+  "openai-compatible": "OPENAI_COMPATIBLE_BASE_URL"
+}
+
+/** The flag for the chosen model's provider, else the variable, else the files. */
+const baseUrls = (config: ConfigFile.ConfigFile, model: string, flag: string | undefined) =>
+  Effect.gen(function* () {
+    const found: { [Name in ProviderName.ProviderName]?: string } = {}
+    for (const provider of ProviderName.providers) {
+      const url = (yield* variable(baseUrlNames[provider])) ?? (config.base_urls?.[provider] || undefined)
+      const chosen = flag !== undefined && model.startsWith(`${provider}/`) ? flag : url
+      if (chosen !== undefined) found[provider] = chosen
+    }
+    return found
+  })
+
+const workspaceOf = (flag: string | undefined) =>
+  Effect.gen(function* () {
+    const path = yield* Path.Path
+    const fileSystem = yield* FileSystem.FileSystem
+    const wanted = path.resolve(flag ?? ".")
+    const isDirectory = yield* Effect.orElseSucceed(
+      Effect.map(fileSystem.stat(wanted), (info) => info.type === "Directory"),
+      () => false
+    )
+    if (!isDirectory) {
+      return yield* new Arguments.UsageError({ message: `The workspace ${wanted} is not a directory.` })
+    }
+    return yield* Effect.orElseSucceed(fileSystem.realPath(wanted), () => wanted)
+  })
+
+/** The real path of where state is kept; an agent that works inside of it could decide for itself. */
+const stateDirectoryFor = (workspace: string) =>
+  Effect.gen(function* () {
+    const path = yield* Path.Path
+    const fileSystem = yield* FileSystem.FileSystem
+    const directory = yield* UserLocation.stateDirectory
+    const real = yield* RealPath.make(fileSystem, path).real(directory)
+    if (OwnFile.isWithin(real, workspace)) {
+      const message = `The workspace ${workspace} lies in ${real}, where state is kept and no agent may work.`
+      return yield* new Arguments.UsageError({ message })
+    }
+    return real
+  })
+
+/** A file, and what was found there. */
+interface Found {
+  readonly file: string
+  readonly content: OwnFile.Content
+}
+
+const ofUser = (directory: string, name: string): Found => {
+  const file = `${directory}/${name}`
+  return { file, content: OwnFile.read(file, OwnFile.maxSettings) }
+}
+
+const ofWorkspace = ({ files, workspace }: Brought.Brought, name: string): Found => ({
+  file: `${workspace}/${name}`,
+  content: files.get(name) ?? OwnFile.absent
+})
+
+/** Nothing when there is no such file; one that is not read is an error, never the same as none. */
+const textOf = ({ content, file }: Found) =>
+  content._tag === "Refused"
+    ? Either.left(invalid(`${file} ${content.reason}.`))
+    : Either.right(content._tag === "Text" ? Option.some(content.text) : Option.none<string>())
+
+const readConfig = (from: Found) =>
+  Effect.gen(function* () {
+    const text = yield* textOf(from)
+    return Option.isNone(text) ? {} : yield* ConfigFile.decode(text.value, from.file)
+  })
+
+const limitNames = {
+  max_steps: "maxSteps",
+  parallel_tools: "parallelTools",
+  calls_per_step: "callsPerStep",
+  identical_errors: "identicalErrors",
+  model_silence: "modelSilence",
+  max_depth: "maxDepth",
+  max_children: "maxChildren",
+  max_tokens: "maxTokens",
+  max_tree_tokens: "maxTreeTokens"
+} as const satisfies { readonly [Name in keyof NonNullable<ConfigFile.ConfigFile["limits"]>]: keyof Limits }
+
+const limitsOf = ({ limits = {} }: ConfigFile.ConfigFile): Limits =>
+  Object.fromEntries(
+    Struct.entries(limitNames).flatMap(([name, ours]) => {
+      const value = limits[name]
+      return value === undefined ? [] : [[ours, name === "model_silence" ? value * 1_000 : value]]
+    })
+  )
+
+/** The flag, else the variable, else the files. */
+const mediatorOf = (flag: string | undefined, file: ConfigFile.Mediator | undefined) =>
+  Effect.gen(function* () {
+    const text = flag ?? (yield* variable("ASSENT_MEDIATOR"))
+    if (text === undefined) return file ?? "forward"
+    const mediator = ConfigFile.mediators.find((known) => known === text)
+    if (mediator !== undefined) return mediator
+    const message = `takes ${ConfigFile.mediators.join(" or ")}, not ${JSON.stringify(text)}.`
+    return yield* flag === undefined
+      ? invalid(`ASSENT_MEDIATOR ${message}`)
+      : new Arguments.UsageError({ message: `--mediator ${message}` })
+  })
+
+/** What the user and the workspace say as one, and whether the workspace's part says what counts only with trust. */
+const mergedPolicy = (userFile: Found, workspaceFile: Found, trusted: boolean) =>
+  Effect.gen(function* () {
+    const user = yield* readPolicy(userFile)
+    const workspace = yield* readPolicy(workspaceFile)
+    const policy = PermissionFile.merge(
+      Option.getOrElse(user, () => PermissionFile.defaults),
+      Option.getOrElse(workspace, () => PermissionFile.defaults),
+      { trusted }
+    )
+    return { policy, widens: Option.exists(workspace, PermissionFile.widens) }
+  })
+
+const readPolicy = (from: Found) =>
+  Effect.gen(function* () {
+    const text = yield* textOf(from)
+    if (Option.isNone(text)) return Option.none<PermissionFile.Policy>()
+    return Option.some(yield* decodePolicy(text.value, from.file))
+  })
+
+const requirePolicy = (file: string) =>
+  Effect.gen(function* () {
+    const content = OwnFile.readGiven(file, OwnFile.maxSettings)
+    switch (content._tag) {
+      case "Absent":
+        return yield* new Arguments.UsageError({ message: `There is no policy file ${file}.` })
+      case "Refused":
+        return yield* invalid(`${file} ${content.reason}.`)
+      case "Text":
+        return yield* decodePolicy(content.text, file)
+    }
+  })
+
+const decodePolicy = (text: string, file: string) =>
+  Either.mapLeft(PermissionFile.decode(text, file), (error) => invalid(error.message))
+
+/** `ASSENT_…`, else `JAATO_…`; seconds. Zero or less is for ever. */
+const seconds = (name: string) =>
+  Effect.gen(function* () {
+    for (const full of [`ASSENT_${name}`, `JAATO_${name}`]) {
+      const text = yield* variable(full)
+      if (text === undefined) continue
+      const value = Number(text)
+      if (Number.isFinite(value)) return value <= 0 ? 0 : value * 1_000
+      return yield* invalid(`${full} must be a number of seconds, not ${JSON.stringify(text)}.`)
+    }
+    return undefined
+  })
+
+/** The policy file's own limit, in milliseconds. */
+const fileTimeout = ({ channel }: PermissionFile.Policy): number | undefined =>
+  channel?.timeout === undefined ? undefined : Math.max(0, channel.timeout) * 1_000
+
+const levels = {
+  debug: LogLevel.Debug,
+  info: LogLevel.Info,
+  warning: LogLevel.Warning,
+  error: LogLevel.Error,
+  none: LogLevel.None
+}
+
+/** The level a flag names; warnings and worse when it names none. */
+export const logLevelOf = (name: string | undefined) => {
+  if (name === undefined) return Either.right(LogLevel.Warning)
+  const level = Object.entries(levels).find(([known]) => known === name.toLowerCase())
+  return level === undefined
+    ? Either.left(
+        new Arguments.UsageError({ message: `--log-level takes ${Object.keys(levels).join(", ")}, not ${name}.` })
+      )
+    : Either.right(level[1])
+}

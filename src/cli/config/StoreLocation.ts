@@ -1,0 +1,185 @@
+/** Where the command line keeps its sessions, and how it opens that. */
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { readFileSync } from "node:fs"
+import { hostname } from "node:os"
+import * as path from "node:path"
+import { visible } from "../../audit/AuditReport.js"
+import type { Process } from "../../journal/SessionLease.js"
+import * as RealPath from "../../permission/RealPath.js"
+import * as SessionStore from "../../journal/SessionStore.js"
+import type * as Arguments from "./Arguments.js"
+import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
+import * as OwnFile from "./OwnFile.js"
+import * as UserLocation from "./UserLocation.js"
+
+/** What `--store` is when nothing is to be kept. */
+export const memory = ":memory:"
+
+type Settings = UserLocation.Folder & { readonly stateDirectory: string; readonly trusted: boolean }
+
+/**
+ * An absolute path, or {@link memory}: what `--store` says, else a file of the workspace's state. A store that lies in a
+ * workspace came with it as likely as not, and would say what was allowed; it is refused, unless the person trusts that one.
+ */
+export const of = (
+  flags: Pick<Arguments.Flags, "store" | "workspace">,
+  settings: Settings
+): Effect.Effect<string, ConfigurationInvalid.ConfigurationInvalid, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function* () {
+    if (flags.store === memory) return memory
+    if (flags.store === undefined) return inFolder(settings)
+    const file = path.resolve(flags.store)
+    const fileSystem = yield* FileSystem.FileSystem
+    const real = yield* RealPath.make(fileSystem, yield* Path.Path).real(file)
+    if (!OwnFile.isThere(real) || OwnFile.isWithin(settings.stateDirectory, real)) return file
+    const isHere = OwnFile.isWithin(settings.workspace, file) || OwnFile.isWithin(settings.workspace, real)
+    if (isHere && settings.trusted) return file
+    if (!isHere && path.basename(path.dirname(real)) !== ".assent") return file
+    return yield* ConfigurationInvalid.make(
+      `The session store ${file} lies in a workspace, which may have brought it, and is not opened. ` +
+        `To take its sessions over, without anything that they were allowed: ${importing(flags, file)}` +
+        (isHere ? ". To open it all the same, trust the workspace: --trust." : ".")
+    )
+  })
+
+/** Where the sessions of a workspace are kept when no flag says otherwise. */
+export const inFolder = ({ folder }: Pick<UserLocation.Folder, "folder">): string => path.join(folder, "sessions.db")
+
+/** Where sessions were kept once. Never opened by itself: whoever made the workspace may have made it. */
+export const oldPlace = ({ workspace }: Pick<Settings, "workspace">): string =>
+  path.join(workspace, ".assent", "assent.db")
+
+/** The sentence about a store at the old place, where there is one and nobody was told yet. */
+export const oldNotice = (
+  flags: Pick<Arguments.Flags, "store" | "workspace">,
+  settings: Settings
+): Effect.Effect<string | undefined, ConfigurationInvalid.ConfigurationInvalid> =>
+  Effect.gen(function* () {
+    const old = oldPlace(settings)
+    const told = path.join(settings.folder, "old-store-told")
+    if (!OwnFile.isThere(old) || OwnFile.isThere(told)) return undefined
+    yield* UserLocation.prepare(settings)
+    yield* Effect.ignore(Effect.try(() => UserLocation.replace(told, "")))
+    return `${visible(old)} holds sessions of an older version, or of whoever made this directory, and is not opened. To take them over: ${importing(flags, old)}`
+  })
+
+const importing = (flags: Pick<Arguments.Flags, "workspace">, file: string): string =>
+  command({ workspace: flags.workspace }, "sessions", `import ${quoted(file)}`)
+
+/** Makes the directory in which a new store is to lie. */
+export const prepare = (
+  store: string,
+  settings: Settings
+): Effect.Effect<void, ConfigurationInvalid.ConfigurationInvalid> =>
+  store === memory
+    ? Effect.void
+    : OwnFile.isWithin(settings.folder, store)
+      ? UserLocation.prepare(settings)
+      : Effect.try({
+          try: () => UserLocation.makeAll(path.dirname(store)),
+          catch: (error) =>
+            ConfigurationInvalid.make(`The session store ${store} cannot be made: ${UserLocation.reasonOf(error)}.`)
+        })
+
+/** Opens the store, and makes it when it is not there. Nothing else than a store is touched. */
+export const open = (
+  store: string
+): Effect.Effect<
+  SessionStore.Service,
+  ConfigurationInvalid.ConfigurationInvalid,
+  FileSystem.FileSystem | Path.Path | Scope.Scope
+> =>
+  Effect.gen(function* () {
+    if (store === memory) return (yield* SessionStore.makeMemory)(self)
+    const LibsqlStore = yield* load
+    return yield* LibsqlStore.make({ file: store, process: self })
+  }).pipe(
+    Effect.catchTags({
+      StoreUnusable: (error) => ConfigurationInvalid.make(error.message),
+      StoreUnwritable: (error) => ConfigurationInvalid.make(error.message)
+    })
+  )
+
+/** As {@link open}, for a store that is there; nothing when none is, which leaves no trace. */
+export const openExisting = (
+  store: string
+): Effect.Effect<
+  SessionStore.Service | undefined,
+  ConfigurationInvalid.ConfigurationInvalid,
+  FileSystem.FileSystem | Path.Path | Scope.Scope
+> =>
+  Effect.gen(function* () {
+    if (store === memory) return undefined
+    const LibsqlStore = yield* load
+    const found = yield* Effect.mapError(LibsqlStore.inspect(store), (error) =>
+      ConfigurationInvalid.make(error.message)
+    )
+    return found === "absent" ? undefined : yield* open(store)
+  })
+
+/** A command with the flags that lead to the same store, such as `assent run --store FILE --resume SESSION`. */
+export const command = (flags: Pick<Arguments.Flags, "store" | "workspace">, name: string, words: string): string => {
+  const places = (["workspace", "store"] as const).flatMap((flag) => {
+    const value = flags[flag]
+    return value === undefined ? [] : [`--${flag} ${quoted(value)}`]
+  })
+  return ["assent", name, ...places, words].join(" ")
+}
+
+/** What is wrong, as a mistake to tell. */
+export const refuse = (error: { readonly message: string }) => ConfigurationInvalid.make(error.message)
+
+/** For `Effect.catchTags`: what is wrong with a store, or with a session in it, as a mistake to tell. */
+export const refusals = {
+  SessionLocked: refuse,
+  SessionUnknown: refuse,
+  StoreUnusable: refuse,
+  StoreUnwritable: refuse,
+  JournalUnreadable: refuse
+}
+
+/** This process, as locks name it. */
+export const self: Process = {
+  pid: process.pid,
+  host: hostname(),
+  isAlive: (pid) => {
+    try {
+      return process.kill(pid, 0)
+    } catch (error) {
+      // It is there, and somebody else's.
+      return error instanceof Error && "code" in error && error.code === "EPERM"
+    }
+  },
+  markOf: (pid) => {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
+      // The name before may hold anything; the 20th field after it is when the process began, in ticks since the start.
+      const began = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]
+      return began === undefined
+        ? undefined
+        : `${began}.${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()}`
+    } catch {
+      return undefined
+    }
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** As a shell takes it for one word. */
+const quoted = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${visible(text).replaceAll("'", `'\\''`)}'`
+
+/** On demand: who keeps no sessions need not have the packages. */
+const load = Effect.tryPromise({
+  try: () => import("../../store/LibsqlStore.js"),
+  catch: (error) =>
+    ConfigurationInvalid.make(
+      `Sessions cannot be kept: ${error instanceof Error ? error.message : String(error)}. Run npm install @effect/sql @libsql/client, or start with --store ${memory}.`
+    )
+})

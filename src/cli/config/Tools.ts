@@ -1,0 +1,24 @@
+/** The tools of the command line. */
+import * as Toolkit from "@effect/ai/Toolkit"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Clarification from "../../builtin/Clarification.js"
+import * as Delegate from "../../builtin/Delegate.js"
+import * as SubagentControl from "../../builtin/SubagentControl.js"
+import * as Workspace from "../../builtin/Workspace.js"
+import * as AgentRuntime from "../../runtime/AgentRuntime.js"
+
+export const toolkit = Toolkit.merge(
+  Workspace.toolkit,
+  Clarification.toolkit,
+  Delegate.toolkit,
+  SubagentControl.toolkit
+)
+
+/** Their handlers. */
+export const layer = (workspace: Workspace.Options) =>
+  Layer.mergeAll(Workspace.layer(workspace), Clarification.layer, Delegate.layer, SubagentControl.layer)
+
+/** What they are called and belong to, for whoever runs none of them. */
+export const registry = (workspace: string) =>
+  Effect.provide(AgentRuntime.registry(toolkit), layer({ root: workspace }))

@@ -1,0 +1,147 @@
+/**
+ * What a person is told before they trust a directory: each rule that would count, and what changed since they did so
+ * last. Loaded where there is such a question.
+ */
+import { diffLines } from "diff"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Display from "../../terminal/Display.js"
+import * as PermissionFile from "../../permission/PermissionFile.js"
+import * as PolicySource from "../../permission/PolicySource.js"
+import * as Brought from "./Brought.js"
+import * as ConfigFile from "./ConfigFile.js"
+import type { ConfigurationInvalid } from "./ConfigurationInvalid.js"
+import type { Platform } from "../Launch.js"
+import * as ProfileLocation from "./ProfileLocation.js"
+import type * as Settings from "./Settings.js"
+import * as Tools from "./Tools.js"
+import * as Trust from "./Trust.js"
+
+/** What the files of a workspace that is not trusted say. Lines are whole, whatever their length. */
+export interface Wanted {
+  /** What would be allowed, one thing a line. */
+  readonly allowances: ReadonlyArray<string>
+  /** A diff of what was trusted before; nothing where nothing ever was. */
+  readonly changes: ReadonlyArray<string> | undefined
+}
+
+export const wanted = (settings: Settings.Settings): Effect.Effect<Wanted, ConfigurationInvalid, Platform> =>
+  Effect.gen(function* () {
+    const before = yield* Trust.remembered(settings)
+    return {
+      allowances: [...ofPolicy(settings), ...ofConfig(settings), ...(yield* ofProfiles(settings))],
+      changes: before === undefined ? undefined : changesSince(before, settings.brought)
+    }
+  })
+
+/**
+ * What to print before the question is put; a left says that it is too much, and what to do instead. What nobody saw whole
+ * nobody said yes to.
+ */
+export const preface = (
+  { workspace }: Settings.Settings,
+  { allowances, changes }: Wanted
+): Either.Either<ReadonlyArray<string>, string> => {
+  const lines = [
+    changes === undefined
+      ? `${workspace} brings settings that allow this without asking:`
+      : `The settings of ${workspace} are not what you trusted. They allow this without asking:`,
+    ...(allowances.length === 0 ? ["  nothing"] : allowances.map((line) => `  ${line}`)),
+    ...(changes === undefined ? [] : ["What changed:", ...changes.map((line) => `  ${line}`)])
+  ]
+  return lines.length > maxLines || lines.some((line) => line.length > maxLength)
+    ? Either.left(
+        `What ${workspace} allows is too much to show here. Read its .assent, and start with --trust if you agree with all of it.`
+      )
+    : Either.right(lines.map((line) => Display.oneLine(line)))
+}
+
+/** Why something in the workspace has no effect, and what to do: for whoever is not asked. */
+export const notice = (
+  settings: Settings.Settings
+): Effect.Effect<ReadonlyArray<string>, ConfigurationInvalid, Platform> =>
+  Effect.map(wanted(settings), (known) => noticeOf(settings, known))
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const noticeOf = ({ workspace }: Settings.Settings, { allowances, changes }: Wanted): ReadonlyArray<string> => [
+  changes === undefined
+    ? `what ${workspace}/.assent allows is ignored until you trust the directory: start with --trust.`
+    : `${workspace}/.assent has changed since you trusted it. What it allows is ignored until you trust it again: start with --trust.`,
+  ...some("It would allow:", allowances),
+  ...(changes === undefined ? [] : some("What changed:", changes))
+]
+
+const maxLines = 200
+const maxLength = 2_000
+/** Of a notice, which stands beside other work. */
+const maxNoticed = 12
+
+const some = (title: string, lines: ReadonlyArray<string>): ReadonlyArray<string> => {
+  if (lines.length === 0) return []
+  const rest = lines.length - maxNoticed
+  return [
+    title,
+    ...lines.slice(0, maxNoticed).map((line) => `  ${Display.oneLine(line, 200)}`),
+    ...(rest > 0 ? [`  … and ${rest} more`] : [])
+  ]
+}
+
+const ofPolicy = ({ brought }: Settings.Settings): ReadonlyArray<string> => {
+  const text = Brought.textOf(brought, Brought.permissions)
+  const policy = text === undefined ? undefined : Either.getOrUndefined(PermissionFile.decode(text, ""))
+  return policy === undefined ? [] : PolicySource.allowances(policy.source)
+}
+
+const ofConfig = ({ brought }: Settings.Settings): ReadonlyArray<string> => {
+  const text = Brought.textOf(brought, Brought.config)
+  const config = text === undefined ? undefined : Either.getOrUndefined(ConfigFile.decode(text, ""))
+  return Object.entries(config ?? {}).map(([name, value]) => `the setting ${name} = ${JSON.stringify(value)}`)
+}
+
+/** As they would be with trust. */
+const ofProfiles = (settings: Settings.Settings) =>
+  Effect.map(
+    ProfileLocation.load({ ...settings, trusted: true }, Tools.registry(settings.workspace)),
+    ({ profiles }): ReadonlyArray<string> =>
+      [...profiles.values()]
+        .filter(({ source }) => source.startsWith(`${settings.workspace}/.`))
+        .map(({ autoApproved, model, name, plugins, provider }) =>
+          [
+            `the profile ${name}`,
+            ...(model === undefined ? [] : [`with the model ${[provider, model].filter(Boolean).join("/")}`]),
+            ...(autoApproved ? [`which asks nobody for ${plugins === null ? "any tool" : plugins.join(", ")}`] : [])
+          ].join(", ")
+        )
+  )
+
+/** Characters that are compared line by line; longer texts are only said to differ. */
+const maxCompared = 100_000
+/** Milliseconds. */
+const patience = 200
+
+const changesSince = ({ files }: Trust.Remembered, brought: Brought.Brought): ReadonlyArray<string> =>
+  [...new Set([...Object.keys(files), ...brought.files.keys()])].sort().flatMap((name) => {
+    const before = Object.hasOwn(files, name) ? files[name] : undefined
+    const after = Brought.textOf(brought, name)
+    if (before === after) return []
+    if (after === undefined) return [`${name} is gone, or cannot be read.`]
+    if (before !== undefined && before.length + after.length > maxCompared) {
+      return [`${name} is another text of ${after.length} characters.`]
+    }
+    const parts = diffLines(before ?? "", after, { timeout: patience })
+    if (parts === undefined) return [`${name} is another text of ${after.length} characters.`]
+    return [
+      before === undefined ? `${name} is new:` : `${name}:`,
+      ...parts.flatMap(({ added, removed, value }) =>
+        added || removed
+          ? value
+              .replace(/\n$/, "")
+              .split("\n")
+              .map((line) => `  ${added ? "+" : "-"} ${line}`)
+          : []
+      )
+    ]
+  })

@@ -1,0 +1,177 @@
+/**
+ * Where what belongs to the person lies, never in a workspace: settings in one directory, state in another.
+ *
+ * | | variable | else | macOS | Windows |
+ * |---|---|---|---|---|
+ * | settings | `ASSENT_CONFIG_DIR` | `$XDG_CONFIG_HOME/assent`, `~/.config/assent` | the same | the same |
+ * | state | `ASSENT_STATE_DIR` | `$XDG_STATE_HOME/assent`, `~/.local/state/assent` | `~/Library/Application Support/assent` | `%LOCALAPPDATA%\assent` |
+ *
+ * ```
+ * STATE/workspaces/shop-3f6c0b1d9a2e4c57/workspace.json   whose folder it is
+ *                                        sessions.db      sessions
+ *                                        audit/           decisions
+ *                                        trust.json       what of the workspace's own files the person trusts
+ * ```
+ *
+ * A workspace's folder is found by the workspace's real path, so that nothing in the workspace says where that is.
+ */
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import * as Digest from "../../core/Digest.js"
+import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
+import * as OwnFile from "./OwnFile.js"
+
+/** The state of one workspace. */
+export interface Folder {
+  /** Absolute, links resolved. */
+  readonly workspace: string
+  /** Absolute; need not exist. */
+  readonly folder: string
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The directory of the person's settings. */
+export const configDirectory: Effect.Effect<string, ConfigurationInvalid> = Effect.gen(function* () {
+  const own = yield* variable("ASSENT_CONFIG_DIR")
+  if (own !== undefined) return path.resolve(own)
+  const xdg = yield* absolute("XDG_CONFIG_HOME")
+  return path.join(xdg ?? path.join(yield* home("settings", "ASSENT_CONFIG_DIR"), ".config"), "assent")
+})
+
+/** The directory of all state. */
+export const stateDirectory: Effect.Effect<string, ConfigurationInvalid> = Effect.gen(function* () {
+  const own = yield* variable("ASSENT_STATE_DIR")
+  if (own !== undefined) return path.resolve(own)
+  const xdg = yield* absolute("XDG_STATE_HOME")
+  if (xdg !== undefined) return path.join(xdg, "assent")
+  const local = process.platform === "win32" ? yield* absolute("LOCALAPPDATA") : undefined
+  if (local !== undefined) return path.join(local, "assent")
+  const convention = process.platform === "darwin" ? ["Library", "Application Support"] : [".local", "state"]
+  return path.join(yield* home("state", "ASSENT_STATE_DIR"), ...convention, "assent")
+})
+
+/** Where the state of a workspace is, whether or not there is any. `workspace` is its real path. */
+export const folderOf = (stateDirectory: string, workspace: string): string => {
+  const readable = path
+    .basename(workspace)
+    .replace(/[^\w.-]+/g, "_")
+    .replace(/^\.+/, "")
+    .slice(0, 40)
+  return path.join(stateDirectory, "workspaces", `${readable || "root"}-${Digest.sha256(workspace).slice(0, 16)}`)
+}
+
+/** Makes the folder, for nobody but its owner, and writes down whose it is. Fails in one sentence where that cannot be done. */
+export const prepare = ({ folder, workspace }: Folder): Effect.Effect<void, ConfigurationInvalid> =>
+  Effect.try({
+    try: () => {
+      makePrivate(path.dirname(path.dirname(folder)))
+      makePrivate(path.dirname(folder))
+      makePrivate(folder)
+      const file = path.join(folder, nameOfFolder)
+      if (!fs.existsSync(file)) replace(file, `${JSON.stringify({ version: 1, workspace })}\n`)
+    },
+    catch: (error) =>
+      invalid(
+        `State cannot be kept in ${folder}: ${reasonOf(error)}. Make that directory yours and writable, or set ASSENT_STATE_DIR to another one.`
+      )
+  })
+
+/** The folders there are, with the workspaces whose they are. */
+export const folders = (stateDirectory: string): Effect.Effect<ReadonlyArray<Folder>> =>
+  Effect.sync(() => {
+    const root = path.join(stateDirectory, "workspaces")
+    return namesIn(root).flatMap((name) => {
+      const folder = path.join(root, name)
+      const workspace = workspaceIn(OwnFile.read(path.join(folder, nameOfFolder), 100_000))
+      return workspace === undefined ? [] : [{ folder, workspace }]
+    })
+  })
+
+/** Writes a file whole or not at all, for nobody but its owner. */
+export const replace = (file: string, text: string): void => {
+  const half = `${file}.${process.pid}.new`
+  try {
+    fs.writeFileSync(half, text, { mode: 0o600, flag: "wx" })
+    fs.renameSync(half, file)
+  } catch (error) {
+    fs.rmSync(half, { force: true })
+    throw error
+  }
+}
+
+/** Makes a directory and those above it, for nobody else. One by one: where the system lets nobody make any, such as in `/proc`, Node's own way of making all tries for ever. */
+export const makeAll = (directory: string): void => {
+  if (fs.statSync(directory, { throwIfNoEntry: false }) !== undefined) return
+  if (path.dirname(directory) !== directory) makeAll(path.dirname(directory))
+  fs.mkdirSync(directory, { mode: 0o700 })
+}
+
+/** Node's own words begin with a code and end with the call and its path. */
+export const reasonOf = (error: unknown): string => {
+  const message = error instanceof Error ? error.message : String(error)
+  return message.replace(/^[A-Z]+: /, "").replace(/, \w+ '/, " '")
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const nameOfFolder = "workspace.json"
+
+const variable = (name: string): Effect.Effect<string | undefined> =>
+  Effect.map(Effect.option(Config.nonEmptyString(name)), Option.getOrUndefined)
+
+/** As the XDG specification has it: what is relative is as if it were not set. It would lie in whatever directory we are in. */
+const absolute = (name: string): Effect.Effect<string | undefined> =>
+  Effect.map(variable(name), (text) => (text !== undefined && path.isAbsolute(text) ? text : undefined))
+
+/** Never the current directory: that is the workspace. */
+const home = (what: string, instead: string): Effect.Effect<string, ConfigurationInvalid> =>
+  Effect.gen(function* () {
+    const set = (yield* absolute("HOME")) ?? (yield* absolute("USERPROFILE"))
+    if (set !== undefined) return set
+    const known = yield* Effect.option(Effect.try(() => os.userInfo().homedir))
+    if (Option.isSome(known) && path.isAbsolute(known.value)) return known.value
+    return yield* invalid(`There is no home directory to keep ${what} in. Set HOME, or ${instead}.`)
+  })
+
+const makePrivate = (directory: string): void => {
+  try {
+    makeAll(directory)
+  } catch (error) {
+    // Another process may have been faster.
+    if (fs.statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) throw error
+  }
+  const { mode, uid } = fs.statSync(directory)
+  if (process.getuid !== undefined && uid !== process.getuid()) throw new Error(`${directory} belongs to another user`)
+  // It may have been made by somebody in a hurry. What is in it is nobody else's to read, nor to put there.
+  if (process.platform !== "win32" && (mode & 0o077) !== 0) fs.chmodSync(directory, 0o700)
+  fs.accessSync(directory, fs.constants.W_OK | fs.constants.X_OK)
+}
+
+const namesIn = (directory: string): ReadonlyArray<string> => {
+  try {
+    return fs.readdirSync(directory).sort()
+  } catch {
+    return []
+  }
+}
+
+const workspaceIn = (read: OwnFile.Content): string | undefined => {
+  if (read._tag !== "Text") return undefined
+  try {
+    const value: unknown = JSON.parse(read.text)
+    return typeof value === "object" && value !== null && "workspace" in value && typeof value.workspace === "string"
+      ? value.workspace
+      : undefined
+  } catch {
+    return undefined
+  }
+}

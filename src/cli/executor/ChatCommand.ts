@@ -1,0 +1,184 @@
+/** What a person at the prompt can say to the program itself: `/help` and its kin. */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import type { Service as Screen } from "../../channel/ConsoleScreen.js"
+import * as Display from "../../terminal/Display.js"
+import type { Origin } from "../../core/Origin.js"
+import type * as Model from "../../model/Model.js"
+import type * as Agent from "../../runtime/Agent.js"
+import type { Listed } from "../../journal/SessionSummary.js"
+import type { ConfigurationInvalid } from "../config/ConfigurationInvalid.js"
+import type * as AgentOutline from "../view/AgentOutline.js"
+import * as SessionReport from "../view/SessionReport.js"
+import * as TreeReport from "../view/TreeReport.js"
+
+export interface Options {
+  readonly agent: Agent.Agent
+  readonly screen: Screen
+  readonly outline: AgentOutline.AgentOutline
+  /** Whether the screen has a width. */
+  readonly interactive: boolean
+  /** Resolves `/model PROVIDER/MODEL`. */
+  readonly resolveModel: (ref: string) => Effect.Effect<Model.Service, ConfigurationInvalid>
+  /** The sessions that are kept, last used first. Default: none are. */
+  readonly sessions?: Effect.Effect<ReadonlyArray<Listed>, { readonly message: string }> | undefined
+}
+
+/** Runs a command, without its slash. */
+export const run = (line: string, options: Options): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const { agent, outline, screen } = options
+    const [name = ""] = line.split(/\s+/)
+    const argument = line.slice(name.length).trim()
+    const columns = options.interactive ? yield* screen.columns : undefined
+    switch (name) {
+      case "help":
+        return yield* screen.printLine(help(columns).join("\n"))
+      case "permissions": {
+        const outcome = yield* agent.permissions(argument)
+        return yield* screen.printLine(
+          Either.match(outcome, { onLeft: (reason) => reason, onRight: ({ lines }) => lines.join("\n") })
+        )
+      }
+      case "agents": {
+        const agents = yield* agent.agents
+        const receiver = agents.length === 1 ? undefined : labelOf(outline, (yield* agent.receiver).agent.origin)
+        const lines = TreeReport.agents({ agents, outline, ledger: agent.ledger, columns, receiver })
+        return yield* screen.printLine(lines.join("\n"))
+      }
+      case "select":
+        return yield* select(argument, options)
+      case "cancel":
+        return yield* cancel(argument, options)
+      case "model": {
+        if (argument === "") return yield* screen.printLine((yield* agent.model).id)
+        const resolved = yield* Effect.either(options.resolveModel(argument))
+        if (Either.isLeft(resolved)) return yield* screen.printLine(resolved.left.message)
+        yield* agent.setModel(resolved.right)
+        return yield* screen.printLine(`The model is now ${resolved.right.id}.`)
+      }
+      case "cost":
+        return yield* screen.printLine(TreeReport.cost({ ledger: agent.ledger, columns }).join("\n"))
+      case "sessions":
+        return yield* screen.printLine((yield* recent({ ...options, columns })).join("\n"))
+      case "clear":
+        if (!(yield* agent.isIdle))
+          return yield* screen.printLine("Wait until the agent is idle, or cancel with Ctrl-C.")
+        agent.history.clear()
+        return yield* screen.printLine("The conversation is forgotten.")
+      default:
+        return yield* screen.printLine(`There is no command /${name}. /help lists them.`)
+    }
+  })
+
+/** How tab completes: commands, agents after `/select`, `/cancel` and `@`, profiles after `delegate`. */
+export const completion =
+  (outline: AgentOutline.AgentOutline, profiles: ReadonlyArray<string>) =>
+  (line: string): ReadonlyArray<string> => {
+    const labels = outline.nodes().flatMap(({ label, status }) => (status === "done" ? [] : [label]))
+    const tools = new Set(outline.nodes().flatMap(({ calls }) => Array.from(calls.values(), ({ tool }) => tool)))
+    const all = [
+      ...commands.map(([usage]) => `/${usage.split(" ")[0] ?? ""}${usage.includes(" ") ? " " : ""}`),
+      ...permissionVerbs.map((verb) => `/permissions ${verb}`),
+      ...[...labels, "none"].map((label) => `/select ${label}`),
+      ...[...labels, ...tools].map((name) => `/cancel ${name}`),
+      ...labels.map((label) => `@${label} `),
+      ...profiles.map((profile) => `delegate ${profile}: `)
+    ]
+    return /^(?:[/@]|delegate )/.test(line) ? all.filter((candidate) => candidate.startsWith(line)) : []
+  }
+
+/** The session id of a living agent that a person means. */
+export const sessionOf = (outline: AgentOutline.AgentOutline, name: string): Option.Option<string> =>
+  Option.map(outline.find(name), ({ sessionId }) => sessionId)
+
+/** What an agent is called on the screen. */
+export const labelOf = (outline: AgentOutline.AgentOutline, { agent, sessionId }: Origin): string =>
+  Option.match(outline.of(sessionId), { onNone: () => agent, onSome: ({ label }) => label })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const commands: ReadonlyArray<readonly [usage: string, what: string]> = [
+  ["help", "this list"],
+  ["permissions [COMMAND]", "show, status, check, allow, deny, default, suspend, resume, clear"],
+  ["agents", "the agents there are, what they do and have used"],
+  ["select AGENT|none", "who gets what you type; @AGENT WORDS addresses one once"],
+  ["cancel [AGENT|TOOL|CALL]", "stop one agent, or one running call; the others go on"],
+  ["model [PROVIDER/MODEL]", "show or change the main agent's model"],
+  ["cost", "model calls, tokens and costs so far, by agent"],
+  ["sessions", "the last sessions, and how to go on with one"],
+  ["clear", "forget the conversation"],
+  ["quit", "leave; Ctrl-D and twice Ctrl-C do too"]
+]
+
+const permissionVerbs = ["show", "status", "check ", "allow ", "deny ", "default ", "suspend ", "resume", "clear"]
+
+const help = (columns: number | undefined): ReadonlyArray<string> =>
+  columns !== undefined && columns < 60
+    ? commands.flatMap(([usage, what]) => [`/${usage}`, `  ${what}`])
+    : commands.map(([usage, what]) => `${`/${usage}`.padEnd(26)} ${what}`)
+
+const recent = ({
+  agent,
+  columns,
+  sessions = Effect.succeed([])
+}: Pick<Options, "agent" | "sessions"> & { readonly columns?: number | undefined }) =>
+  Effect.match(sessions, {
+    onFailure: ({ message }) => [message],
+    onSuccess: (all) => {
+      const lines = all.slice(0, 10).map((one) => SessionReport.short(one, one.rootSessionId === agent.id))
+      const more = all.length > lines.length ? [`… and ${all.length - lines.length} more: assent sessions`] : []
+      return lines.length === 0
+        ? ["No sessions are kept."]
+        : [
+            ...lines.map((line) => Display.truncate(line, columns ?? Infinity)),
+            ...more,
+            "To go on with one: assent chat --resume ID"
+          ]
+    }
+  })
+
+const select = (argument: string, { agent, outline, screen }: Options) =>
+  Effect.gen(function* () {
+    if (argument === "") {
+      const selected = yield* agent.selected
+      const label = labelOf(outline, (yield* agent.receiver).agent.origin)
+      const how = Option.isSome(selected) ? "selected" : "nobody is selected"
+      return yield* screen.printLine(`What you type goes to ${label} (${how}).`)
+    }
+    const none = argument === "none"
+    const target = Option.getOrElse(sessionOf(outline, argument), () => argument)
+    const chosen = yield* Effect.either(agent.select(none ? undefined : target))
+    if (Either.isLeft(chosen)) return yield* screen.printLine(chosen.left.message)
+    return yield* screen.printLine(
+      none ? "Nobody is selected. Words go to who works on a task, else to main." : `What you type goes to ${argument}.`
+    )
+  })
+
+/** An agent's turn, or one call that runs: by its id, or by its tool where only one runs. */
+const cancel = (argument: string, { agent, outline, screen }: Options) =>
+  Effect.gen(function* () {
+    const target = argument === "" ? Option.some<string>(agent.id) : sessionOf(outline, argument)
+    const calls = outline
+      .nodes()
+      .flatMap((node) => [...node.calls.values()])
+      .filter(({ id, tool }) => id === argument || tool === argument)
+    const [call, ...others] = calls
+    if (Option.isNone(target) && call === undefined)
+      return yield* screen.printLine(`No agent and no running call is called ${argument}. /agents lists the agents.`)
+    if (Option.isNone(target) && others.length > 0) {
+      const lines = calls.map(({ id, summary }) => `${id}  ${Display.oneLine(summary, 60)}`)
+      return yield* screen.printLine([`Several calls of ${argument} run. Cancel one by its id:`, ...lines].join("\n"))
+    }
+    const whom = Option.match(target, { onNone: () => ({ toolCallId: call?.id }), onSome: (target) => ({ target }) })
+    return yield* Effect.matchEffect(agent.interrupt(whom), {
+      onFailure: ({ message }) => screen.printLine(message),
+      onSuccess: (end) =>
+        Option.isNone(target) || Option.isSome(end)
+          ? Effect.void
+          : screen.printLine(`${argument === "" ? "main" : argument} does nothing.`)
+    })
+  })

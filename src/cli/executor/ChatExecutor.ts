@@ -1,0 +1,190 @@
+/**
+ * A person at a terminal: lines go to the agents, events come back as a transcript.
+ *
+ * Enter while an agent works interjects; the prompt says who will hear it as soon as that is not obvious. Ctrl-C cancels
+ * the turn, gives back what was typed and not read, and quits when it comes twice or when nothing runs and it comes again.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
+import type * as Scope from "effect/Scope"
+import { ConsoleScreen, type Service as Screen } from "../../channel/ConsoleScreen.js"
+import * as Display from "../../terminal/Display.js"
+import type * as Model from "../../model/Model.js"
+import type * as Agent from "../../runtime/Agent.js"
+import * as ChatCommand from "./ChatCommand.js"
+import type { ConfigurationInvalid } from "../config/ConfigurationInvalid.js"
+import * as ExitCode from "../ExitCode.js"
+import type * as AgentOutline from "../view/AgentOutline.js"
+import * as Transcript from "../view/Transcript.js"
+
+export interface Options {
+  readonly agent: Agent.Agent
+  /** Resolves `/model PROVIDER/MODEL`. */
+  readonly resolveModel: (ref: string) => Effect.Effect<Model.Service, ConfigurationInvalid>
+  /** False for piped input: one line at a time, each after the turn before it. */
+  readonly interactive: boolean
+  /** The sessions that are kept, last used first. Default: none are. */
+  readonly sessions?: ChatCommand.Options["sessions"]
+  /** Names of profiles, for completion. */
+  readonly profiles?: ReadonlyArray<string> | undefined
+}
+
+/** Runs until the person quits; yields the exit code. */
+export const run = (options: Options): Effect.Effect<number, never, ConsoleScreen | Scope.Scope> =>
+  Effect.gen(function* () {
+    const { agent, interactive } = options
+    const screen = yield* ConsoleScreen
+    const transcript = Transcript.make({ color: screen.color })
+    const { outline } = transcript
+    const commands = { ...options, screen, outline }
+    const prompt = promptOf(agent, screen, outline)
+    // Written by the transcript, a word a turn; read by the loop at a pipe. Whoever types does not wait for turns.
+    const turnShown = yield* Queue.sliding<void>(1)
+    const shown = yield* Effect.forkScoped(
+      Transcript.follow(agent.events, screen, transcript, {
+        interactive,
+        afterTurn: Queue.offer(turnShown, undefined),
+        afterAll: prompt
+      })
+    )
+    yield* screen.setCompletion(ChatCommand.completion(outline, options.profiles ?? []))
+    yield* greet(screen, agent)
+
+    let exit: number = ExitCode.completed
+    let lastInterrupt = -Infinity
+    const quit = Effect.gen(function* () {
+      yield* agent.shutdown
+      yield* Fiber.await(shown)
+      return exit
+    })
+    for (;;) {
+      const submitted = yield* screen.next
+      switch (submitted._tag) {
+        case "EndOfInput":
+          if (!interactive) yield* agent.awaitIdle
+          return yield* quit
+        case "Interrupt": {
+          const now = yield* Clock.currentTimeMillis
+          const again = now - lastInterrupt < 1_500
+          lastInterrupt = now
+          if (again) return yield* quit
+          if (yield* agent.isIdle) {
+            yield* screen.printLine("Press Ctrl-C again to quit, or type /quit.")
+          } else {
+            // Not waited for: who does not stop must not keep the second Ctrl-C from being heard.
+            yield* Effect.forkScoped(cancel(agent, screen))
+          }
+          break
+        }
+        case "Line": {
+          const text = submitted.text.trim()
+          if (text === "/quit" || text === "/exit") return yield* quit
+          if (text.startsWith("/")) {
+            const running = ChatCommand.run(text.slice(1), commands)
+            yield* interactive && text.startsWith("/cancel") ? Effect.forkScoped(running) : running
+            yield* prompt
+            break
+          }
+          const sent = yield* send(submitted.text, agent, screen, outline)
+          yield* prompt
+          if (!interactive && sent) {
+            const end = yield* agent.awaitIdle
+            // The next line may ask for what this turn has come to.
+            yield* Effect.raceFirst(Queue.take(turnShown), Fiber.await(shown))
+            exit = Option.match(end, { onNone: () => exit, onSome: ExitCode.ofTurn })
+          }
+        }
+      }
+    }
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const greet = (screen: Screen, agent: Agent.Agent) =>
+  Effect.gen(function* () {
+    const style = Display.style(screen.color)
+    const model = yield* agent.model
+    yield* screen.printLine(
+      `${style.bold("assent")} ${style.dim(`model ${model.id} · /help for commands · Ctrl-D to quit`)}`
+    )
+    if (model.id.startsWith("offline")) {
+      yield* screen.printLine(
+        style.dim(
+          "The offline stand-in is not a language model. Try: read README.md and run ls, or choose one with /model."
+        )
+      )
+    }
+  })
+
+/** `@explore WORDS` is for that agent alone. Yields whether anybody got the words. */
+const send = (
+  line: string,
+  agent: Agent.Agent,
+  screen: Screen,
+  outline: AgentOutline.AgentOutline
+): Effect.Effect<boolean> =>
+  Effect.gen(function* () {
+    const [, name = "", words = ""] = /^@(\S+)\s*([^]*)$/.exec(line) ?? []
+    const target = ChatCommand.sessionOf(outline, name)
+    if (Option.isSome(target) && words === "") return yield* refuse(`What is ${name} to hear?`, line, screen)
+    // A slip in a name must not send the words to somebody else. `@types/node is missing` is no name.
+    if (Option.isNone(target) && /^[\w-]+$/.test(name))
+      return yield* refuse(`There is no agent ${name}. /agents lists them.`, line, screen)
+    const sending = Option.match(target, {
+      onNone: () => agent.send(line),
+      onSome: (target) => agent.send(words, { target })
+    })
+    return yield* Effect.matchEffect(sending, {
+      onFailure: ({ message }) => refuse(message, line, screen),
+      onSuccess: () => Effect.succeed(true)
+    })
+  })
+
+/** Nothing was sent, and nothing is lost. */
+const refuse = (why: string, line: string, screen: Screen): Effect.Effect<boolean> =>
+  screen.printLine(`${why} Nothing was sent.`).pipe(Effect.zipRight(giveBack([line], screen)), Effect.as(false))
+
+/** Puts lines before what is being typed. */
+const giveBack = (lines: ReadonlyArray<string>, screen: Screen): Effect.Effect<void> =>
+  lines.length === 0
+    ? Effect.void
+    : Effect.flatMap(screen.draft, (draft) =>
+        screen.setDraft([...lines, draft].filter((text) => text !== "").join("\n"))
+      )
+
+/**
+ * Cancels the main agent's turn, or when it has none what works in the background. What no agent has read is taken back
+ * first: a turn that is cancelled reads nothing any more, and its end would make a turn of it.
+ */
+const cancel = (agent: Agent.Agent, screen: Screen): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const agents = yield* agent.agents
+    const unread = yield* Effect.orElseSucceed(agent.takeBack(), () => [])
+    yield* giveBack(
+      [...unread].sort((a, b) => a.at - b.at).map(({ text }) => text),
+      screen
+    )
+    const end = yield* agent.cancel("user")
+    if (Option.isSome(end)) return
+    yield* Effect.forEach(agents, ({ session }) => session.cancel("user"), { discard: true })
+  })
+
+/** Says who will hear the next words, where there is more than one agent and somebody works or was selected. */
+const promptOf = (agent: Agent.Agent, screen: Screen, outline: AgentOutline.AgentOutline): Effect.Effect<void> => {
+  let shown: string | undefined
+  return Effect.gen(function* () {
+    const agents = yield* agent.agents
+    const isPlain = agents.length === 1 || ((yield* agent.isIdle) && Option.isNone(yield* agent.selected))
+    const { origin } = (yield* agent.receiver).agent
+    const label = ChatCommand.labelOf(outline, origin)
+    const next = isPlain ? undefined : `${Display.truncate(label, Math.floor((yield* screen.columns) / 3))} › `
+    if (next === shown) return
+    shown = next
+    yield* screen.setPrompt(next)
+  })
+}

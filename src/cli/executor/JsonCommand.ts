@@ -1,0 +1,108 @@
+/** What another process may tell a running agent: one JSON object a line. */
+import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import * as RemoteInteractor from "../../channel/RemoteInteractor.js"
+import * as ForeignJson from "../../core/ForeignJson.js"
+import { Words } from "../../inbox/Message.js"
+
+/** An agent: its path, its session's id or its subagent id. */
+const Target = Schema.NonEmptyString
+
+/** Names words for the whole life of a session; becomes the message's id. */
+const Name = Schema.NonEmptyString.pipe(Schema.maxLength(200))
+
+/**
+ * Words for an agent: now (a turn when idle, an interjection when busy), or as a turn of the root's when that is idle.
+ * Without a target, for whoever hears a user's words; several targets hear the same. What comes again under an `id` is not
+ * taken again.
+ */
+export const Send = Schema.TaggedStruct("Send", {
+  text: Words,
+  id: Schema.optional(Name),
+  target: Schema.optional(Schema.Union(Target, Schema.NonEmptyArray(Target))),
+  when: Schema.optional(Schema.Literal("now", "idle"))
+})
+
+/** An answer: the kind's object, or a string as a person would type it. `by` names the person; default: `json`. */
+export const Answer = Schema.TaggedStruct("Answer", {
+  requestId: Schema.String,
+  answer: Schema.Unknown,
+  by: Schema.optional(RemoteInteractor.Name)
+})
+
+/**
+ * Cancels the root's running turn, or the target's; with a call's id, that running call alone. Words that the turn had not
+ * read begin the next one.
+ */
+export const Interrupt = Schema.TaggedStruct("Interrupt", {
+  target: Schema.optional(Target),
+  toolCallId: Schema.optional(Schema.NonEmptyString)
+})
+
+/** A `permissions` command line. */
+export const Permissions = Schema.TaggedStruct("Permissions", { command: Schema.String })
+
+export const Shutdown = Schema.TaggedStruct("Shutdown", {})
+
+export const JsonCommand = Schema.Union(Send, Answer, Interrupt, Permissions, Shutdown)
+export type JsonCommand = typeof JsonCommand.Type
+
+const decoders: {
+  readonly [Tag in JsonCommand["_tag"]]: (
+    input: unknown,
+    options: { readonly onExcessProperty: "error" }
+  ) => Either.Either<JsonCommand, ParseResult.ParseIssue>
+} = {
+  Send: ParseResult.decodeUnknownEither(Send),
+  Answer: ParseResult.decodeUnknownEither(Answer),
+  Interrupt: ParseResult.decodeUnknownEither(Interrupt),
+  Permissions: ParseResult.decodeUnknownEither(Permissions),
+  Shutdown: ParseResult.decodeUnknownEither(Shutdown)
+}
+
+/** Only the root keeps words for later. */
+export class TargetNotQueued extends Schema.TaggedError<TargetNotQueued>("assent/cli/TargetNotQueued")(
+  "TargetNotQueued",
+  { root: Schema.String }
+) {
+  override get message(): string {
+    return `"when": "idle" is for ${this.root} alone; leave out the target, or "when".`
+  }
+}
+
+/** One message has one id. */
+export class IdForSeveral extends Schema.TaggedError<IdForSeveral>("assent/cli/IdForSeveral")("IdForSeveral", {
+  id: Schema.String
+}) {
+  override get message(): string {
+    return `The id ${JSON.stringify(this.id)} is for one message; send to each target alone, under an id of its own.`
+  }
+}
+
+/** The longest line that is read, in characters. */
+export const maxLine = 1_048_576
+
+/** Parses one line; a left says what is wrong with it, and quotes no more of it than a little. */
+export const parse = (line: string): Either.Either<JsonCommand, string> => {
+  // Seen at once, because there may be very many of them, and a parser's error is dear.
+  if (!isObject.test(line)) return Either.left("it is no JSON object.")
+  const json = ForeignJson.parse(line, { size: maxLine })
+  if (Either.isLeft(json)) return Either.left(`it ${json.left.message}.`)
+  const tag = Predicate.isRecord(json.right) ? json.right._tag : undefined
+  if (typeof tag !== "string" || !isTag(tag)) return Either.left(`its "_tag" is none of ${tags}.`)
+  return Either.mapLeft(decoders[tag](json.right, { onExcessProperty: "error" }), (issue) =>
+    ForeignJson.echo(ParseResult.TreeFormatter.formatIssueSync(issue))
+  )
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const isObject = /^\s*\{/
+
+const isTag = (tag: string): tag is JsonCommand["_tag"] => Object.hasOwn(decoders, tag)
+
+const tags = Object.keys(decoders).join(", ")

@@ -1,0 +1,147 @@
+/** One task for a program or a person who waits: the answer on standard output, everything else on standard error. */
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import type { Service as Screen } from "../../channel/ConsoleScreen.js"
+import type { Halted } from "../../channel/HaltChannel.js"
+import type * as Agent from "../../runtime/Agent.js"
+import { Cancelled, Failed, type TurnEnd } from "../../turn/Turn.js"
+import * as ExitCode from "../ExitCode.js"
+import * as Output from "../terminal/Output.js"
+
+export interface Options {
+  readonly agent: Agent.Agent
+  /** Absent when a session goes on with what it was doing. */
+  readonly task: string | undefined
+  /** Where a person follows and is asked; nothing when nobody watches. */
+  readonly screen: Screen | undefined
+  /** Whether the screen is drawn. On plain lines every line is an answer, so nothing else may read them. */
+  readonly interactive: boolean
+  readonly halted: Effect.Effect<Halted>
+  /** The command that goes on with the session, when it is kept. */
+  readonly goOn: Effect.Effect<string | undefined>
+}
+
+/**
+ * Runs the task until the agent is idle. Yields what is left to do once the screen has given the terminal back: telling
+ * the answer, and the exit code.
+ */
+export const run = ({
+  agent,
+  task,
+  screen,
+  interactive,
+  halted,
+  goOn
+}: Options): Effect.Effect<Effect.Effect<number>, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const shown = screen === undefined ? undefined : yield* Effect.forkScoped(follow(agent, screen, interactive))
+    if (screen !== undefined && interactive) yield* Effect.forkScoped(listen(screen, agent))
+    const halt = yield* haltWith(agent, halted)
+    const end = yield* ending(agent, task)
+    yield* agent.shutdown
+    if (shown !== undefined) yield* Fiber.await(shown)
+    const remarks = screen === undefined ? yield* remarksOf(agent) : []
+    const said = Effect.zipRight(
+      Effect.forEach(remarks, (remark) => Output.write("stderr", `assent: ${remark}\n`), { discard: true }),
+      report(end, yield* halt)
+    )
+    const isUndone = end._tag === "Halted" || end._tag === "Cancelled"
+    return isUndone ? Effect.zipLeft(said, hint(goOn)) : said
+  })
+
+/** Tells a person how to go on with what was not done. */
+export const hint = (goOn: Options["goOn"]): Effect.Effect<void> =>
+  Effect.flatMap(goOn, (command) =>
+    command === undefined ? Effect.void : Output.write("stderr", `assent: go on with: ${command}\n`)
+  )
+
+/** Halts the agent on the first request that nobody can answer, once the tools that run have ended; yields the record of it, if there was one. */
+export const haltWith = (
+  agent: Agent.Agent,
+  halted: Effect.Effect<Halted>
+): Effect.Effect<Effect.Effect<Option.Option<Halted>>, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    let record = Option.none<Halted>()
+    yield* Effect.forkScoped(
+      Effect.flatMap(halted, (halt) => {
+        record = Option.some(halt)
+        return Effect.zipRight(agent.awaitTools, agent.halt(`${halt.kind} needs an answer. ${halt.hint}`))
+      })
+    )
+    return Effect.sync(() => record)
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const stopped: TurnEnd = Cancelled({ reason: "shutdown", steps: 0 })
+
+const ending = (agent: Agent.Agent, task: string | undefined): Effect.Effect<TurnEnd> =>
+  task === undefined
+    ? Effect.map(
+        agent.awaitIdle,
+        Option.getOrElse(() => stopped)
+      )
+    : Effect.catchAll(agent.run(task), (error) =>
+        Effect.succeed(error._tag === "AgentStopped" ? stopped : Failed({ error: error.message, steps: 0 }))
+      )
+
+/** Tool calls, notices and what subagents say; the answer itself goes to standard output once, at the end. */
+const follow = (agent: Agent.Agent, screen: Screen, interactive: boolean): Effect.Effect<void> =>
+  Effect.flatMap(
+    // On demand, as the screen.
+    Effect.promise(() => import("../view/Transcript.js")),
+    (Transcript) =>
+      Transcript.follow(agent.events, screen, Transcript.make({ color: screen.color, quiet: true }), { interactive })
+  )
+
+/** What model calls left out or cut off, for who has seen none of it: of the last events, which nobody has read. */
+const remarksOf = (agent: Agent.Agent): Effect.Effect<ReadonlyArray<string>> =>
+  Effect.map(agent.events.takeAll, (events) => {
+    const remarks = Option.getOrElse(events, () => []).flatMap((event) =>
+      event._tag === "ModelCallEnded" && event.remark !== undefined ? [event.remark] : []
+    )
+    return [...new Set(remarks)]
+  })
+
+/** A person who watches may interject and cancel. */
+const listen = (screen: Screen, agent: Agent.Agent): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    for (;;) {
+      const submitted = yield* screen.next
+      if (submitted._tag === "EndOfInput") return
+      // What was typed and not read would begin another turn.
+      if (submitted._tag === "Interrupt") yield* Effect.zipRight(Effect.ignore(agent.takeBack()), agent.cancel("user"))
+      else yield* Effect.ignore(agent.send(submitted.text))
+    }
+  })
+
+const report = (end: TurnEnd, halted: Option.Option<Halted>): Effect.Effect<number> =>
+  Effect.gen(function* () {
+    const code = ExitCode.ofTurn(end)
+    switch (end._tag) {
+      case "Completed":
+        yield* Output.write("stdout", end.text === "" ? "" : `${end.text}\n`)
+        break
+      case "TurnLimit":
+        yield* Output.write("stdout", end.text === "" ? "" : `${end.text}\n`)
+        yield* Output.write("stderr", `assent: the limit of ${end.steps} model calls was reached.\n`)
+        break
+      case "Cancelled":
+        yield* Output.write("stderr", `assent: cancelled (${end.reason}).\n`)
+        break
+      case "Denied":
+        yield* Output.write("stderr", `assent: ${end.detail}\n`)
+        break
+      case "Failed":
+        yield* Output.write("stderr", `assent: ${end.error}\n`)
+        break
+      case "Halted":
+        if (Option.isSome(halted)) yield* Output.writeJson("stderr", halted.value)
+        else yield* Output.write("stderr", `assent: ${end.detail}\n`)
+    }
+    return code
+  })

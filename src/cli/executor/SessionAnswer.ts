@@ -1,0 +1,159 @@
+/**
+ * What a session waits for that nobody runs, and answers that count when it goes on.
+ *
+ * Whoever runs a session has its questions: there they are answered. Of a session that halted or was killed they are in
+ * the store, and so is what answers them until somebody goes on with it.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type { RequestId } from "../../core/Id.js"
+import { visible } from "../../audit/AuditReport.js"
+import * as Interaction from "../../interaction/Interaction.js"
+import * as InteractionRequest from "../../interaction/InteractionRequest.js"
+import * as TypedAnswer from "../../interaction/TypedAnswer.js"
+import * as SessionSnapshot from "../../journal/SessionSnapshot.js"
+import type * as SessionStore from "../../journal/SessionStore.js"
+import type { Listed } from "../../journal/SessionSummary.js"
+import type * as StoreError from "../../journal/StoreError.js"
+import * as Arguments from "../config/Arguments.js"
+import * as Output from "../terminal/Output.js"
+import * as PlainDialog from "../terminal/PlainDialog.js"
+
+export interface Options {
+  readonly store: SessionStore.Service
+  readonly session: Listed
+  /** Absent: all that are open are shown. */
+  readonly requestId: string | undefined
+  /** As typed. Absent: the request is shown. */
+  readonly answer: string | undefined
+  /** The person who answers, as audits and events name them. */
+  readonly by: string
+  /** What is shown is JSON, a request a line. */
+  readonly json: boolean
+  /** The command that goes on with the session. */
+  readonly goOn: string
+  /** The command that answers. */
+  readonly howTo: string
+}
+
+/** Shows what is open, or keeps an answer. */
+export const run = (
+  options: Options
+): Effect.Effect<
+  void,
+  | Arguments.UsageError
+  | StoreError.JournalUnreadable
+  | StoreError.SessionLocked
+  | StoreError.SessionUnknown
+  | StoreError.StoreUnusable
+  | StoreError.StoreUnwritable
+> =>
+  Effect.gen(function* () {
+    const { answer, by, requestId, session, store } = options
+    const loaded = yield* store.load(session.rootSessionId)
+    const open = SessionSnapshot.openRequests(SessionSnapshot.fold(loaded.entries), loaded.answers)
+    if (requestId === undefined) return yield* show(options, open)
+    const wanted = open.find(({ request }) => request.requestId === requestId)
+    if (wanted === undefined) return yield* misuse(notOpen(loaded, requestId, open))
+    if (answer === undefined) return yield* show(options, [wanted])
+    const encoded = yield* Either.mapLeft(encode(wanted.request, answer, options.goOn), misuse)
+    yield* Effect.catchTag(store.answer(wanted.request.requestId, encoded, by), "AnswerRefused", ({ message }) =>
+      misuse(message)
+    )
+    const left = open.filter((one) => one !== wanted && one.answer === undefined).length
+    yield* tell(
+      `the answer is kept, and counts when the session goes on${left === 0 ? "" : `; ${left} more wait for one`}: ${options.goOn}`
+    )
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const misuse = (message: string) => new Arguments.UsageError({ message })
+
+const tell = (text: string): Effect.Effect<void> => Output.write("stderr", `assent: ${text}\n`)
+
+const show = (options: Options, open: ReadonlyArray<SessionSnapshot.OpenRequest>): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    if (options.json) {
+      return yield* Effect.forEach(
+        open,
+        ({ answer, request }) =>
+          Output.writeJson("stdout", {
+            _tag: "InteractionRequest",
+            request: InteractionRequest.encode(request),
+            answeredBy: answer?.by
+          }),
+        { discard: true }
+      )
+    }
+    const now = yield* Clock.currentTimeMillis
+    const blocks = open.map(({ answer, request }) => {
+      const state = answer === undefined ? "" : `  (answered by ${answer.by}; counts when the session goes on)`
+      return [visible(`${request.requestId}${state}`), ...PlainDialog.render(request, now).lines].join("\n")
+    })
+    if (blocks.length > 0) yield* Output.write("stdout", `${blocks.join("\n\n")}\n`)
+    yield* tell(advice(options, open))
+  })
+
+/** What to do about what is open. */
+const advice = ({ goOn, howTo, session }: Options, open: ReadonlyArray<SessionSnapshot.OpenRequest>): string => {
+  const { holder } = session
+  if (open.length === 0) return "no request of this session is open."
+  if (holder !== undefined) {
+    return `this session is run by process ${holder.pid} on ${holder.host}; answer it there, or end that process first.`
+  }
+  return open.every(({ answer }) => answer !== undefined)
+    ? `nothing waits for an answer; go on with: ${goOn}`
+    : `answer with: ${howTo}`
+}
+
+const notOpen = (
+  { entries }: SessionStore.Loaded,
+  requestId: string,
+  open: ReadonlyArray<SessionSnapshot.OpenRequest>
+): string => {
+  const ids = open.map(({ request }) => request.requestId).join(", ")
+  const others = open.length === 0 ? "Nothing is open there." : `There are open: ${visible(ids)}.`
+  const settled = entries.flatMap(({ entry }) => (entry._tag === "InteractionSettled" ? [entry] : []))
+  const end = settled.findLast((entry) => entry.requestId === requestId)
+  if (end !== undefined) {
+    const who = end.by === undefined ? "" : ` by ${end.by}`
+    return `Request ${visible(requestId)} was settled before (${end.status}${visible(who)}). ${others}`
+  }
+  return `This session has no open request ${visible(requestId)}. ${others}`
+}
+
+/** The answer as a store keeps it. */
+const encode = (
+  { interaction, requestId }: InteractionRequest.InteractionRequest,
+  line: string,
+  goOn: string
+): Either.Either<unknown, string> => {
+  if (Interaction.isSecret(interaction._tag)) {
+    return Either.left(
+      `${named(requestId, interaction)} is answered with a secret, and those are not kept. Answer it there: ${goOn}`
+    )
+  }
+  if (TypedAnswer.isCancel(interaction, line)) {
+    return Either.left(
+      `${named(requestId, interaction)} cannot be cancelled here, only answered. Cancel it there: ${goOn}`
+    )
+  }
+  return Either.mapBoth(PlainDialog.parse(interaction, line), {
+    onLeft: (reason) =>
+      `${named(requestId, interaction)} does not take that answer: ${sentence(reason)} It stays open.`,
+    onRight: ({ answer }) => Interaction.encodeAnswer(interaction, answer)
+  })
+}
+
+const named = (requestId: RequestId, { _tag }: Interaction.Interaction): string =>
+  `Request ${visible(requestId)} (${_tag})`
+
+/** Of an object that is no answer the reason is the shape that it should have, over several lines. */
+const sentence = (reason: string): string =>
+  reason.includes("\n")
+    ? 'an object is one such as {"decision": "edit", "editedArguments": {"name": "value"}}.'
+    : reason

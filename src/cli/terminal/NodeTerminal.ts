@@ -1,0 +1,183 @@
+/**
+ * A terminal made of Node's streams: keys in from one, text out to the other.
+ *
+ * Differs from the platform's own terminal where a screen needs it to: the output may be stderr, `isTTY` asks both ends,
+ * the end of input ends the mailbox, Ctrl-C is a key like any other, pastes are marked by keys named `paste-start` and
+ * `paste-end`, and a change of size arrives as a key named `resize`.
+ */
+import * as PlatformError from "@effect/platform/Error"
+import * as Terminal from "@effect/platform/Terminal"
+import * as Chunk from "effect/Chunk"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Mailbox from "effect/Mailbox"
+import * as Option from "effect/Option"
+import process from "node:process"
+import * as readline from "node:readline"
+import type { Readable, Writable } from "node:stream"
+import * as TerminalText from "../../terminal/TerminalText.js"
+import * as OwnOutput from "./Output.js"
+
+/** A stream that may be the reading end of a terminal, as `process.stdin`. */
+export type Input = Readable & {
+  readonly isTTY?: boolean | undefined
+  readonly setRawMode?: ((mode: boolean) => unknown) | undefined
+}
+
+/** A stream that may be the writing end of a terminal, as `process.stdout` and `process.stderr`. */
+export type Output = Writable & {
+  readonly isTTY?: boolean | undefined
+  readonly columns?: number | undefined
+  readonly rows?: number | undefined
+}
+
+export interface Options {
+  /** Default: the process's standard input. */
+  readonly input?: Input | undefined
+  /** Default: the process's standard output. */
+  readonly output?: Output | undefined
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * `readInput` listens until its scope closes; on a terminal it holds raw mode that long, and gives it back also when the
+ * process ends without closing scopes. `readLine` reads one line without echo and fails with `QuitException` at the end
+ * of input or on Ctrl-C. Columns and rows are 0 when the output is no terminal.
+ */
+export const make = (options: Options = {}): Terminal.Terminal => {
+  const input: Input = options.input ?? process.stdin
+  const output: Output = options.output ?? OwnOutput.screen("stdout")
+  const interactive = (): boolean => input.isTTY === true && output.isTTY === true
+
+  const readInput = Effect.gen(function* () {
+    // Written by the stream's events, read by whoever asked, unbounded: keys are small, and a pipe must not lose any.
+    const keys = yield* Mailbox.make<Terminal.UserInput>()
+    yield* Effect.acquireRelease(
+      Effect.sync(() => listen(input, output, interactive(), keys)),
+      (stop) => Effect.sync(stop)
+    )
+    return keys
+  })
+
+  return Terminal.Terminal.of({
+    columns: Effect.sync(() => output.columns ?? 0),
+    rows: Effect.sync(() => output.rows ?? 0),
+    isTTY: Effect.sync(interactive),
+    readInput,
+    readLine: Effect.scoped(Effect.flatMap(readInput, lineOf)),
+    display: (text) =>
+      Effect.uninterruptible(
+        Effect.async<void, PlatformError.PlatformError>((resume) => {
+          output.write(TerminalText.drawn(text), (error) =>
+            resume(
+              error === null || error === undefined
+                ? Effect.void
+                : new PlatformError.SystemError({
+                    reason: "Unknown",
+                    module: "Terminal",
+                    method: "display",
+                    description: "The terminal cannot be written to any more.",
+                    cause: error
+                  })
+            )
+          )
+        })
+      )
+  })
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// layers
+// -----------------------------------------------------------------------------------------------------------------
+
+export const layer = (options?: Options): Layer.Layer<Terminal.Terminal> =>
+  Layer.sync(Terminal.Terminal, () => make(options))
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** How long a lone escape byte waits for the rest of a sequence, in milliseconds. */
+const escapeCodeTimeout = 50
+
+/** Feeds the mailbox; returns what ends it. */
+const listen = (
+  input: Input,
+  output: Output,
+  interactive: boolean,
+  keys: Mailbox.Mailbox<Terminal.UserInput>
+): (() => void) => {
+  const onKey = (text: string | undefined, key: readline.Key) => {
+    keys.unsafeOffer({
+      input: Option.fromNullable(text),
+      key: {
+        name: key.name ?? "",
+        ctrl: key.ctrl === true,
+        meta: key.meta === true,
+        shift: key.shift === true
+      }
+    })
+  }
+  const onResize = () => {
+    keys.unsafeOffer({ input: Option.none(), key: { name: "resize", ctrl: false, meta: false, shift: false } })
+  }
+  const onEnd = () => {
+    keys.unsafeDone(Exit.void)
+  }
+  // An `error` event that nobody hears would end the process; whoever writes is told by the write's own callback.
+  const onOutputError = () => {}
+  // Raw mode outlives the process that set it, so it is given back also when scopes are never closed.
+  const restore = () => {
+    if (interactive) input.setRawMode?.(false)
+  }
+  const onExit = () => {
+    restore()
+    if (interactive) output.write("\x1b[?2004l\x1b[?25h")
+  }
+
+  // The parser of keys reads one field of the interface it is given: how long a lone escape waits. Its type asks for all.
+  readline.emitKeypressEvents(input, { escapeCodeTimeout } as unknown as readline.Interface)
+  if (interactive) input.setRawMode?.(true)
+  input.on("keypress", onKey)
+  input.on("end", onEnd)
+  input.on("close", onEnd)
+  input.on("error", onEnd)
+  output.on("resize", onResize)
+  output.on("error", onOutputError)
+  process.on("exit", onExit)
+  // The end of a stream that ended before we listened is not told again.
+  if (input.readableEnded || input.destroyed) onEnd()
+  else input.resume()
+
+  return () => {
+    input.off("keypress", onKey)
+    input.off("end", onEnd)
+    input.off("close", onEnd)
+    input.off("error", onEnd)
+    output.off("resize", onResize)
+    output.off("error", onOutputError)
+    process.off("exit", onExit)
+    restore()
+    // A listening stream keeps the process alive.
+    input.pause()
+    onEnd()
+  }
+}
+
+const lineOf = (keys: Mailbox.ReadonlyMailbox<Terminal.UserInput>): Effect.Effect<string, Terminal.QuitException> => {
+  const go = (line: string): Effect.Effect<string, Terminal.QuitException> =>
+    Effect.flatMap(keys.takeN(1), ([taken, done]) => {
+      const typed = Chunk.head(taken)
+      if (Option.isNone(typed)) return done && line !== "" ? Effect.succeed(line) : new Terminal.QuitException()
+      const { key, input } = typed.value
+      if (key.ctrl && (key.name === "c" || key.name === "d")) return new Terminal.QuitException()
+      if (key.name === "return" || key.name === "enter") return Effect.succeed(line)
+      if (key.name === "backspace") return go(line.slice(0, -1))
+      return go(line + Option.getOrElse(input, () => ""))
+    })
+  return go("")
+}

@@ -1,0 +1,48 @@
+/** The person's terminal for a command: a drawn screen where both ends are terminals, plain lines where one is a pipe. */
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as ConsoleChannel from "../../channel/ConsoleChannel.js"
+import * as ConsolePlain from "../../channel/ConsolePlain.js"
+import * as ConsoleScreen from "../../channel/ConsoleScreen.js"
+import type * as Interactor from "../../interaction/Interactor.js"
+import { isInteractive } from "./Tty.js"
+import * as NodeTerminal from "./NodeTerminal.js"
+import * as Output from "./Output.js"
+
+export { isInteractive }
+
+export interface Options {
+  /** Where the screen is drawn. */
+  readonly output: "stdout" | "stderr"
+  readonly history?: ReadonlyArray<string> | undefined
+}
+
+/** Colours unless `NO_COLOR` is set, the terminal is dumb, or the output is none. */
+export const wantsColor = (output: Options["output"]): Effect.Effect<boolean> =>
+  Effect.map(
+    Effect.all([Effect.option(Config.nonEmptyString("NO_COLOR")), Effect.option(Config.string("TERM"))]),
+    ([no, term]) => Output.isTerminal(output) && Option.isNone(no) && !Option.contains(term, "dumb")
+  )
+
+export const layer = ({ output, history }: Options): Layer.Layer<ConsoleScreen.ConsoleScreen> =>
+  Layer.unwrapEffect(
+    Effect.map(wantsColor(output), (color) =>
+      isInteractive(output)
+        ? ConsoleScreen.layer({ color, history })
+        : ConsolePlain.layer({ color, echoes: process.stdin.isTTY === true })
+    )
+  ).pipe(Layer.provide(NodeTerminal.layer({ output: Output.screen(output) })))
+
+/** Takes the terminal over for as long as `use` runs, with the interactor that asks a person there. */
+export const withConsole = <A, E, R>(
+  options: Options,
+  use: (screen: ConsoleScreen.Service, console: Interactor.Service) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, Exclude<R, ConsoleScreen.ConsoleScreen>> =>
+  Effect.provide(
+    Effect.flatMap(Effect.all([ConsoleScreen.ConsoleScreen, ConsoleChannel.make()]), ([screen, console]) =>
+      use(screen, console)
+    ),
+    layer(options)
+  )

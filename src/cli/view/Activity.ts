@@ -1,0 +1,65 @@
+/** What a tree of agents does right now, in one row: `main executing · explore thinking · code_reviewer waiting for you`. */
+import type { AgentStatus } from "../../event/AgentEvent.js"
+import type * as AgentOutline from "./AgentOutline.js"
+
+export interface Activity {
+  readonly text: string
+  /** Milliseconds since the epoch. */
+  readonly since: number
+}
+
+/** What the agents do that are not idle, as much of it as fits in this many columns; nothing when all are. */
+export const of = (outline: AgentOutline.AgentOutline, columns: number): Activity | undefined => {
+  const working = outline.working()
+  const [first, ...others] = working
+  if (first === undefined) return undefined
+  if (others.length === 0 && first.depth === 0) return { text: word(first), since: first.since }
+  const since = Math.min(...working.map(({ began }) => began))
+  // That the main agent waits for others is no news.
+  const below = others.length > 0 && first.depth === 0 && first.asking.size === 0 ? others : working
+  const texts = [told(working), told(below), `${agents(working)}: ${counted(working)}`, agents(working)]
+  return { text: texts.find((text) => text.length + around <= columns) ?? agents(working), since }
+}
+
+/** What an agent does, for people. */
+export const word = ({
+  asking,
+  completed,
+  status
+}: Pick<AgentOutline.Node, "asking" | "completed" | "status">): string => {
+  if (asking.size > 0) return "waiting for you"
+  if (status !== "idle" || completed === undefined) return status
+  return completed.success ? "finished" : "failed"
+}
+
+/** `40 ms`, `3.2 s`, `4 min 5 s`. */
+export const duration = (milliseconds: number): string => {
+  if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`
+  if (milliseconds < 60_000) return `${(milliseconds / 1_000).toFixed(1)} s`
+  return `${Math.floor(milliseconds / 60_000)} min ${Math.floor((milliseconds % 60_000) / 1_000)} s`
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** What the spinner and the seconds take. */
+const around = 11
+
+const told = (nodes: ReadonlyArray<AgentOutline.Node>): string =>
+  nodes.map((node) => `${node.label} ${word(node)}`).join(" · ")
+
+const agents = ({ length }: ReadonlyArray<AgentOutline.Node>): string => (length === 1 ? "1 agent" : `${length} agents`)
+
+/** Who needs a person comes first. */
+const counted = (nodes: ReadonlyArray<AgentOutline.Node>): string => {
+  const counts = new Map<AgentStatus | "waiting for you", number>()
+  for (const { asking, status } of nodes) {
+    const word = asking.size > 0 ? "waiting for you" : status
+    counts.set(word, (counts.get(word) ?? 0) + 1)
+  }
+  return [...counts]
+    .sort(([a], [b]) => Number(b === "waiting for you") - Number(a === "waiting for you"))
+    .map(([word, count]) => `${count} ${word}`)
+    .join(", ")
+}

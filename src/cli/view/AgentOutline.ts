@@ -1,0 +1,202 @@
+/**
+ * The tree of agents as its events tell it: who there is, what each does, and what it has used. What a screen needs to
+ * know and no event says alone.
+ */
+import * as Option from "effect/Option"
+import type { RequestId, SessionId, ToolCallId } from "../../core/Id.js"
+import type { AgentEvent, AgentStatus, EventOf } from "../../event/AgentEvent.js"
+import * as TokenLedger from "../../model/TokenLedger.js"
+
+/** A tool call that has begun and not ended. */
+export interface Call {
+  readonly id: ToolCallId
+  readonly tool: string
+  /** Of its parameters. */
+  readonly summary: string
+  readonly since: number
+}
+
+/** One agent. Kept when it is gone, for its last events come after it. */
+export interface Node {
+  readonly sessionId: SessionId
+  /** Such as `main/code_reviewer/explore`. */
+  readonly path: string
+  /** The shortest end of its path that no agent before it is called by. */
+  readonly label: string
+  readonly depth: number
+  /** Of appearance. */
+  readonly order: number
+  readonly parent: Node | undefined
+  readonly subagentId: string | undefined
+  /** The call that made it. */
+  readonly toolCallId: ToolCallId | undefined
+  readonly model: string
+  readonly icon: string | undefined
+  status: AgentStatus
+  /** Milliseconds since the epoch; of the status. */
+  since: number
+  /** The same of its last turn. */
+  began: number
+  readonly calls: Map<ToolCallId, Call>
+  /** Questions of its own that nobody has answered yet. */
+  readonly asking: Set<RequestId>
+  /** How its last task ended. */
+  completed: EventOf<"AgentCompleted"> | undefined
+}
+
+export interface AgentOutline {
+  /** Takes an event in; yields the node it is about. */
+  readonly apply: (event: AgentEvent) => Node
+  /** In order of appearance, those that are gone too. */
+  readonly nodes: () => ReadonlyArray<Node>
+  readonly of: (sessionId: SessionId) => Option.Option<Node>
+  /** By label, path, session id or subagent id; of several the one that came first. The gone are not found. */
+  readonly find: (name: string) => Option.Option<Node>
+  /** Those that do something or wait for an answer. */
+  readonly working: () => ReadonlyArray<Node>
+  /** Of the agent and all below it; nothing when no provider told. */
+  readonly tokens: (node: Node) => number | undefined
+  /** The open call of its parent that waits for what it does. */
+  readonly waiting: (node: Node) => Call | undefined
+  /** Whom a call of this agent made, or gave a task to and waited for, with its end when that has come. */
+  readonly workedFor: (caller: Node, call: Call) => Node | undefined
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+export const make = (): AgentOutline => {
+  const nodes = new Map<SessionId, Node>()
+  const labels = new Set<string>()
+  // Fed by the events alone, so that a recorded session has one too.
+  const ledger = TokenLedger.make()
+
+  const labelOf = (path: string, sessionId: SessionId): string => {
+    const parts = path.split("/")
+    const ends = parts.map((_, index) => parts.slice(parts.length - 1 - index).join("/"))
+    const label = ends.find((end) => !labels.has(end)) ?? `${path}#${sessionId}`
+    labels.add(label)
+    return label
+  }
+  const create = (event: AgentEvent): Node => {
+    const { agent, at, sessionId } = event
+    const created = event._tag === "AgentCreated" ? event : undefined
+    const parent = created?.parentSessionId === undefined ? undefined : nodes.get(created.parentSessionId)
+    const node: Node = {
+      sessionId,
+      path: agent,
+      label: labelOf(agent, sessionId),
+      // Whoever came late to the events may have missed that it was made.
+      depth: created?.depth ?? agent.split("/").length - 1,
+      order: nodes.size,
+      parent,
+      subagentId: created?.subagentId,
+      toolCallId: created?.parentToolCallId,
+      model: created?.model ?? "",
+      icon: created?.icon,
+      status: "idle",
+      since: at,
+      began: at,
+      calls: new Map(),
+      asking: new Set(),
+      completed: undefined
+    }
+    nodes.set(sessionId, node)
+    return node
+  }
+  const change = (node: Node, event: AgentEvent): void => {
+    const { agent, at, sessionId } = event
+    switch (event._tag) {
+      case "AgentStatusChanged":
+        node.status = event.status
+        node.since = at
+        // What was not told before the end will not be told any more.
+        if (event.status === "idle" || event.status === "done") {
+          node.calls.clear()
+          node.asking.clear()
+        }
+        return
+      case "TurnStarted":
+        node.began = at
+        node.completed = undefined
+        return
+      case "ToolCallStarted":
+        node.calls.set(event.toolCallId, {
+          id: event.toolCallId,
+          tool: event.tool,
+          summary: event.summary,
+          since: at
+        })
+        return
+      case "ToolCallEnded":
+        node.calls.delete(event.toolCallId)
+        return
+      case "InteractionRequested":
+        node.asking.add(event.requestId)
+        return
+      case "InteractionAnswered":
+      case "InteractionCancelled":
+      case "InteractionTimedOut":
+      case "InteractionUnavailable":
+        node.asking.delete(event.requestId)
+        return
+      case "ModelCallEnded":
+        return ledger.record({ sessionId, agent, model: event.model, usage: event.usage, kind: "call" })
+      case "CompactionEnded":
+        if (event.usage !== undefined)
+          ledger.record({ sessionId, agent, model: node.model, usage: event.usage, kind: "summary" })
+        return
+      case "AgentCompleted":
+        node.completed = event
+    }
+  }
+  const list = () => [...nodes.values()]
+  const isAlive = ({ status }: Node) => status !== "done"
+
+  return {
+    apply: (event) => {
+      const node = nodes.get(event.sessionId) ?? create(event)
+      change(node, event)
+      return node
+    },
+    nodes: list,
+    of: (sessionId) => Option.fromNullable(nodes.get(sessionId)),
+    find: (name) =>
+      Option.fromNullable(
+        list().find(
+          (node) =>
+            isAlive(node) && [node.label, node.path, node.sessionId, node.subagentId].some((known) => known === name)
+        )
+      ),
+    working: () => list().filter((node) => isAlive(node) && (node.status !== "idle" || node.asking.size > 0)),
+    tokens: (node) => {
+      const totals = list()
+        .filter((other) => isWithin(other, node))
+        .map(({ sessionId }) => ledger.of(sessionId))
+      const sum = totals.reduce((sum, { inputTokens, outputTokens }) => sum + inputTokens + outputTokens, 0)
+      return sum === 0 && totals.some(({ unknownCalls }) => unknownCalls > 0) ? undefined : sum
+    },
+    waiting: (node) => {
+      for (const call of node.parent?.calls.values() ?? []) if (isFor(call, node)) return call
+      return undefined
+    },
+    workedFor: (caller, call) =>
+      list().find(
+        (node) =>
+          node.parent === caller &&
+          (node.toolCallId === call.id || (isFor(call, node) && (node.completed?.at ?? -Infinity) >= call.since))
+      )
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const isWithin = (node: Node | undefined, above: Node): boolean =>
+  node !== undefined && (node === above || isWithin(node.parent, above))
+
+/** Whether a call made this agent, or names it. */
+const isFor = ({ id, summary }: Call, { subagentId, toolCallId }: Node): boolean =>
+  toolCallId === id || (subagentId !== undefined && new RegExp(`\\b${subagentId}\\b`).test(summary))

@@ -1,0 +1,108 @@
+/**
+ * What stands to the left of an agent's lines, so that several agents can be read at once:
+ *
+ * ```
+ * ● delegate code_reviewer: review the change          the main agent has no margin
+ * │ code_reviewer ▸ I am looking at the change.        a bar for each level, then who it is
+ * │ │ explore ● search_files isAdmin
+ * ```
+ *
+ * On a narrow terminal the name gets a row of its own, where another agent begins to speak. Pure.
+ */
+import * as Display from "../../terminal/Display.js"
+import type { Node } from "./AgentOutline.js"
+
+/** Before a line: what it is. */
+export const marks = {
+  says: "▸",
+  words: "›",
+  task: "○",
+  call: "●",
+  succeeded: "✓",
+  failed: "✗",
+  note: "·"
+} as const
+
+/** One line of an agent on its way to the screen. */
+export interface Line {
+  readonly node: Node
+  /** As it is shown; may hold styles. */
+  readonly mark: string
+  /** May hold styles, and no line breaks. */
+  readonly text: string
+  /** The line goes on where the agent's last one stopped, and nobody spoke between. */
+  readonly continues: boolean
+  /** The last line was another agent's. */
+  readonly changes: boolean
+}
+
+export interface Options {
+  readonly style: Display.Style
+  /** Absent: lines are as long as they are, for whoever reads them breaks them. */
+  readonly columns: number | undefined
+}
+
+/** The rows of a line, none wider than the terminal. */
+export const rows = ({ changes, continues, mark, node, text }: Line, options: Options): ReadonlyArray<string> => {
+  const { columns, style } = options
+  if (node.depth === 0) {
+    const before = mark === marks.says || mark === "" ? "" : `${mark} `
+    return wrapped(text, before, " ".repeat(Display.width(before)), columns)
+  }
+  const bar = style.dim(gutter(node.depth, columns))
+  const name = tint(style, node)(label(node, columns))
+  if (isNarrow(columns)) {
+    const heading = changes ? [`${bar}${name}`] : []
+    return [...heading, ...wrapped(text, `${bar}${continues && !changes ? " " : mark} `, `${bar}  `, columns)]
+  }
+  const first = `${bar}${name} ${mark} `
+  const rest = `${bar}${" ".repeat(Display.width(first) - Display.width(bar))}`
+  return wrapped(text, continues && !changes ? rest : first, rest, columns)
+}
+
+/**
+ * Rows of one agent that are printed together while its line goes on: where each change of agents costs a row, others
+ * should come between less often.
+ */
+export const together = (columns: number | undefined): number => (isNarrow(columns) ? 4 : 1)
+
+/** Columns that are left for an agent's text; `Infinity` where nothing is broken. */
+export const room = (node: Node, columns: number | undefined): number => {
+  if (columns === undefined) return Infinity
+  if (node.depth === 0) return columns
+  const bar = Display.width(gutter(node.depth, columns))
+  return Math.max(1, columns - bar - (isNarrow(columns) ? 2 : Display.width(label(node, columns)) + 3))
+}
+
+/** An agent's name in its own colour. */
+export const tint = (style: Display.Style, { depth, order }: Node): ((text: string) => string) =>
+  depth === 0 ? style.bold : style[colors[(order - 1) % colors.length] ?? "cyan"]
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Without red, which says that something went wrong. */
+const colors = ["cyan", "magenta", "yellow", "blue", "green"] as const
+
+const isNarrow = (columns: number | undefined): columns is number => columns !== undefined && columns < 60
+
+/** Where bars would take a quarter of the row, they become a number. */
+const gutter = (depth: number, columns: number | undefined): string =>
+  columns !== undefined && depth > 1 && 2 * depth > columns / 4 ? `│${depth} ` : "│ ".repeat(depth)
+
+/** Without its beginning where the name is long: its end tells it from the others. */
+const label = ({ label, path }: Node, columns: number | undefined): string => {
+  const name = Display.oneLine(label)
+  const room = columns === undefined ? 60 : isNarrow(columns) ? Math.max(1, columns - 8) : Math.floor(columns / 4)
+  if (Display.width(name) <= room) return name
+  const last = Display.oneLine(path.slice(path.lastIndexOf("/") + 1))
+  return Display.truncate(last === name ? last : `…/${last}`, room)
+}
+
+const wrapped = (text: string, first: string, rest: string, columns: number | undefined): ReadonlyArray<string> => {
+  if (columns === undefined) return [first + text]
+  return Display.wrap(text, Math.max(1, columns - Display.width(rest))).map(
+    (row, index) => (index === 0 ? first : rest) + row
+  )
+}

@@ -1,0 +1,129 @@
+/** Sessions in words: one line for a session in a list, and what was said and done in one. */
+import * as Redaction from "../../core/Redaction.js"
+import { visible } from "../../audit/AuditReport.js"
+import type * as Interaction from "../../interaction/Interaction.js"
+import type { JournalEntry, Written } from "../../journal/JournalEntry.js"
+import * as SessionSnapshot from "../../journal/SessionSnapshot.js"
+import type { Loaded } from "../../journal/SessionStore.js"
+import type { Listed } from "../../journal/SessionSummary.js"
+
+/** One line: the id first, then when it was last used, how it stands, and its first words. */
+export const line = ({ holder, lastActivity, model, open, rootSessionId, state, title, turns }: Listed): string =>
+  visible(
+    [
+      rootSessionId,
+      time(lastActivity),
+      holder === undefined ? state : `running (process ${holder.pid} on ${holder.host})`,
+      count(turns, "turn"),
+      model,
+      ...(open.length === 0 ? [] : [`${count(open.length, "open request")}`]),
+      title
+    ]
+      .filter((part) => part !== "")
+      .join("  ")
+  )
+
+/** For who chats: id, time, first words. */
+export const short = ({ lastActivity, rootSessionId, title }: Listed, isThis: boolean): string =>
+  visible([rootSessionId, time(lastActivity), isThis ? `(this one)  ${title}` : title].join("  ").trimEnd())
+
+/** What was said and done, in order, a child's under its name; then what is still open. */
+export const transcript = (loaded: Loaded): ReadonlyArray<string> => {
+  const agents = new Map<string, string>()
+  const tools = new Map<string, string>()
+  const said = loaded.entries.flatMap(({ entry, sessionId }: Written) => {
+    if (entry._tag === "SessionOpened" && entry.depth > 0) agents.set(sessionId, entry.agent)
+    if (entry._tag === "CallsProposed") for (const { id, name } of entry.calls) tools.set(id, name)
+    const agent = agents.get(sessionId)
+    const chip = agent === undefined ? "" : `[${agent}] `
+    return spoken(entry, (id) => tools.get(id) ?? id).map((text) => `${chip}${text}`)
+  })
+  const open = SessionSnapshot.openRequests(SessionSnapshot.fold(loaded.entries), loaded.answers).map(
+    ({ answer, request }) =>
+      `open: ${request.requestId}  ${asked(request.interaction)}${answer === undefined ? "" : `  (answered by ${answer.by}; counts when the session is resumed)`}`
+  )
+  return [...said, ...open].map((text) => visible(text.replaceAll("\t", "    ")))
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const spoken = (entry: JournalEntry, toolOf: (id: string) => string): ReadonlyArray<string> => {
+  switch (entry._tag) {
+    case "SessionOpened":
+      return entry.depth > 0 ? [`started, with model ${entry.model}`] : []
+    case "MessageReceived": {
+      const { interjection, source, text } = entry.message
+      const who = source === "user" ? "" : `${source}: `
+      return text
+        .split("\n")
+        .map((row, at) => `${at === 0 ? (interjection === undefined ? "> " : ">> ") + who : "  "}${row}`)
+    }
+    case "MessageWithdrawn":
+      return [`(message ${entry.messageId} was withdrawn)`]
+    case "AssistantAppended":
+      return [...textOf(entry.content), ...(entry.partial === true ? ["  (stopped here)"] : [])]
+    case "CallsProposed":
+      return [...textOf(entry.content), ...entry.calls.map(({ name, params }) => `  ${name} ${brief(params)}`)]
+    case "CallDecided":
+      return entry.granted ? [] : [`    ${toolOf(entry.toolCallId)}: denied, ${entry.method}: ${entry.reason}`]
+    case "ToolEnded":
+      return [`    ${toolOf(entry.toolCallId)}: ${entry.outcome}  ${brief(entry.result)}`]
+    case "InteractionRaised":
+      return [`  ? ${asked(entry.request.interaction)}`]
+    case "InteractionSettled":
+      return [`  = ${entry.status}${entry.by === undefined ? "" : ` by ${entry.by}`}${answerOf(entry.answer)}`]
+    case "TurnEnded":
+      return [`-- ${entry.end._tag}${entry.end._tag === "Failed" ? `: ${entry.end.error}` : ""}`]
+    case "HistoryReplaced":
+      return [`-- the history was replaced: ${entry.reason}`]
+    case "SessionResumed":
+      return ["-- resumed"]
+    case "SessionClosed":
+      return [`-- closed${entry.reason === undefined ? "" : `: ${entry.reason}`}`]
+    default:
+      return []
+  }
+}
+
+const textOf = (content: ReadonlyArray<{ readonly type: string }>): ReadonlyArray<string> =>
+  content.flatMap((part) =>
+    part.type === "text" && "text" in part && typeof part.text === "string" ? part.text.split("\n") : []
+  )
+
+/** What a person was asked, on one line. */
+const asked = (interaction: Interaction.Interaction): string => {
+  switch (interaction._tag) {
+    case "Approve":
+      return `Approve: ${interaction.tool} ${oneLine(interaction.argumentsSummary)}`
+    case "grantStageTool":
+      return `Grant: ${interaction.tool} ${oneLine(interaction.argsSummary)}`
+    case "approveSubagentEnvelope":
+      return `Envelope: ${interaction.subagentId} with ${interaction.requestedEnvelope.join(", ")}`
+    case "Clarify":
+      return `Clarify: ${interaction.questions.map(({ text }) => oneLine(text)).join(" / ")}`
+    case "Select":
+      return `Select: ${oneLine(interaction.prompt)} (${interaction.options.map(oneLine).join(", ")})`
+    case "Ask":
+    case "Confirm":
+    case "Auth.Password":
+      return `${interaction._tag}: ${oneLine(interaction.prompt)}`
+    case "Auth.DeviceCode":
+      return `${interaction._tag}: ${interaction.url}`
+  }
+}
+
+const answerOf = (answer: unknown): string => (answer === undefined ? "" : `: ${brief(answer)}`)
+
+const brief = (value: unknown): string => oneLine(Redaction.summarize(value))
+
+const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim()
+
+const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? "" : "s"}`
+
+/** UTC, to the second. */
+const time = (millis: number): string => {
+  const date = new Date(millis)
+  return Number.isNaN(date.getTime()) ? "(no time)" : `${date.toISOString().slice(0, 19).replace("T", " ")}Z`
+}

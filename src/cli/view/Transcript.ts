@@ -1,0 +1,372 @@
+/**
+ * Events as a person reads them: what to print for each, and what the status line says.
+ *
+ * The main agent's words are printed as they come. Those of others are gathered until a row is full or a line ends, and
+ * printed behind a {@link Gutter}, so that agents who speak at the same time never share a row:
+ *
+ * ```
+ *  words of the main agent alone ───────────────► the screen, piece by piece
+ *  words while others work, and of others ──► strand, one an agent ──► whole rows ──► the screen
+ *                                                                        ▲
+ *                            rows of others wait here while the main agent is in the middle of a line
+ * ```
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { Service as Screen } from "../../channel/ConsoleScreen.js"
+import * as Display from "../../terminal/Display.js"
+import type { SessionId, ToolCallId } from "../../core/Id.js"
+import * as Redaction from "../../core/Redaction.js"
+import type { AgentEvent, EventOf } from "../../event/AgentEvent.js"
+import type * as EventBus from "../../event/EventBus.js"
+import * as Activity from "./Activity.js"
+import * as Gutter from "./Gutter.js"
+import * as AgentOutline from "./AgentOutline.js"
+
+/** Something to print: whole lines, or text that may end in the middle of one. */
+export interface Piece {
+  readonly whole: boolean
+  readonly text: string
+}
+
+export interface Options {
+  readonly color: boolean
+  /** The main agent's words and its turn's end are told elsewhere. Default: false. */
+  readonly quiet?: boolean | undefined
+  /** What people said and were asked is told too: nothing else shows it of a session that is over. Default: false. */
+  readonly retold?: boolean | undefined
+}
+
+export interface Transcript {
+  /** What to print for the next event. Without columns lines are as long as they are. */
+  readonly show: (event: AgentEvent, columns: number | undefined) => ReadonlyArray<Piece>
+  /** What the tree does, in one row of this many columns. */
+  readonly status: (columns: number) => Activity.Activity | undefined
+  readonly outline: AgentOutline.AgentOutline
+}
+
+/** What {@link follow} does besides. */
+export interface Following {
+  /** Whether the screen has a width. */
+  readonly interactive: boolean
+  /** Run whenever the main agent's turn has been shown to its end. */
+  readonly afterTurn?: Effect.Effect<unknown> | undefined
+  /** Run whenever all that has happened was shown. */
+  readonly afterAll?: Effect.Effect<unknown> | undefined
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+export const make = ({ color, quiet = false, retold = false }: Options): Transcript => {
+  const style = Display.style(color)
+  const outline = AgentOutline.make()
+  const strands = new Map<SessionId, Strand>()
+  /** Whether the main agent's words on the screen end in the middle of a line. */
+  let midLine = false
+  let waiting: Array<Words> = []
+  let last: AgentOutline.Node | undefined
+  /** The call whose beginning is the last thing that was printed. */
+  let lastCall: ToolCallId | undefined
+  let columns: number | undefined
+  let pieces: Array<Piece> = []
+
+  const put = (words: Words): void => {
+    const { node } = words
+    if (node.depth === 0) midLine = false
+    else if (midLine) {
+      waiting.push(words)
+      // Whoever stops in the middle of a line must not keep the others quiet for ever.
+      if (waiting.length > patience) breakLine()
+      return
+    }
+    const rows = Gutter.rows({ ...words, changes: last !== node }, { style, columns })
+    last = node
+    lastCall = undefined
+    pieces.push({ whole: true, text: rows.join("\n") })
+    if (waiting.length > 0) release()
+  }
+  const release = (): void => {
+    const released = waiting
+    waiting = []
+    for (const words of released) put(words)
+  }
+  const breakLine = (): void => {
+    pieces.push({ whole: false, text: "\n" })
+    midLine = false
+    release()
+  }
+  const flush = (node: AgentOutline.Node): void => {
+    const strand = strands.get(node.sessionId)
+    if (strand === undefined) return
+    strands.delete(node.sessionId)
+    if (strand.text !== "") put({ node, mark: Gutter.marks.says, text: strand.text, continues: strand.begun })
+  }
+  const line = (node: AgentOutline.Node, mark: string, text: string, color = (mark: string) => mark): void => {
+    flush(node)
+    put({ node, mark: color(mark), text, continues: false })
+  }
+  const note = (node: AgentOutline.Node, text: string, mark: string = Gutter.marks.note): void =>
+    line(node, node.depth === 0 ? `  ${mark}` : mark, style.dim(text), style.dim)
+
+  /** Adds a piece without line breaks to an agent's row, and prints the rows that are full. */
+  const gather = (node: AgentOutline.Node, text: string): void => {
+    const strand = strands.get(node.sessionId) ?? { text: "", begun: false }
+    strands.set(node.sessionId, strand)
+    strand.text += text
+    const room = Gutter.room(node, columns)
+    if (room === Infinity || Display.width(strand.text) <= room * Gutter.together(columns)) return
+    const rows = Display.wrap(strand.text, room)
+    for (const row of rows.slice(0, -1)) {
+      put({ node, mark: Gutter.marks.says, text: row, continues: strand.begun })
+      strand.begun = true
+    }
+    strand.text = rows.at(-1) ?? ""
+  }
+  const say = (node: AgentOutline.Node, text: string): void => {
+    for (const [index, part] of text.split("\n").entries()) {
+      if (index > 0) endLine(node)
+      if (part === "") continue
+      const alone = node.depth === 0 && !strands.has(node.sessionId) && (midLine || isAlone(outline, node))
+      if (!alone) gather(node, part)
+      else {
+        pieces.push({ whole: false, text: part })
+        midLine = true
+        last = node
+        lastCall = undefined
+      }
+    }
+  }
+  const endLine = (node: AgentOutline.Node): void => {
+    if (node.depth === 0 && (midLine || (last === node && isAlone(outline, node)))) breakLine()
+    else if (strands.has(node.sessionId)) flush(node)
+    // An empty line belongs between lines of one agent, and nowhere else.
+    else if (last === node && !midLine) put({ node, mark: Gutter.marks.says, text: "", continues: true })
+  }
+
+  const toolEnded = (
+    node: AgentOutline.Node,
+    call: AgentOutline.Call | undefined,
+    event: EventOf<"ToolCallEnded">
+  ): void => {
+    const child = call === undefined ? undefined : outline.workedFor(node, call)
+    const time = event.duration === undefined ? "" : Activity.duration(event.duration)
+    const succeeded = event.outcome === "succeeded" && child?.completed?.success !== false
+    // A call that waits for its agent ends after it.
+    const isBegun = event.outcome === "succeeded" && child !== undefined && child.completed === undefined
+    // Its name, unless the beginning of the call stands right above.
+    const named =
+      lastCall === event.toolCallId ? "" : `${event.tool} ${call === undefined ? "" : clip(call.summary, 60)}`
+    const what = !succeeded && named === "" ? event.tool : named.trimEnd()
+    const mark = succeeded ? Gutter.marks.succeeded : Gutter.marks.failed
+    const outcome = event.outcome === "succeeded" ? "" : event.outcome
+    const who =
+      child === undefined
+        ? succeeded
+          ? what
+          : style.red([what, outcome].join(" ").trim())
+        : [Gutter.tint(style, child)(child.label), style.red(outcome)].join(" ").trim()
+    const rest =
+      child === undefined
+        ? [time, clip(event.summary)]
+        : [isBegun ? "works in the background" : figures(child, time, outcome === "")]
+    const text = [who, ...rest.map(style.dim)].filter((part) => part !== "").join(style.dim(" · "))
+    line(node, node.depth === 0 ? `  ${mark}` : mark, text, succeeded ? style.green : style.red)
+  }
+  const figures = (child: AgentOutline.Node, time: string, withError = true): string => {
+    const { completed } = child
+    const turns = completed === undefined ? [] : [count(completed.turnsUsed, "turn")]
+    const error = completed?.error === undefined || !withError ? [] : [clip(completed.error)]
+    const tokens = outline.tokens(child)
+    const below = outline.nodes().some(({ parent }) => parent === child) ? " with its subagents" : ""
+    return [...error, ...turns, ...(tokens === undefined ? [] : [`${count(tokens, "token")}${below}`]), time]
+      .filter((part) => part !== "")
+      .join(", ")
+  }
+
+  const read = (event: AgentEvent): void => {
+    const before = event._tag === "ToolCallEnded" ? callOf(outline, event) : undefined
+    const node = outline.apply(event)
+    const isMain = node.depth === 0
+    switch (event._tag) {
+      case "TextDelta":
+        return isMain && quiet ? undefined : say(node, Display.sanitize(event.text))
+      case "BlockEnded":
+        if (isMain && midLine) breakLine()
+        return flush(node)
+      case "TurnStarted": {
+        if (isMain) return retold ? quote(node, event.input) : undefined
+        const icon = node.icon !== undefined && Display.clusters(node.icon).length === 1 ? node.icon : Gutter.marks.task
+        const { model: above = "" } = node.parent ?? {}
+        const other = above === "" || node.model === above ? "" : ` with ${Display.oneLine(node.model)}`
+        const isTold = lastCall !== undefined && lastCall === node.toolCallId
+        return line(node, icon, style.dim(isTold ? `started${other}` : clip(event.input)))
+      }
+      case "ToolCallStarted":
+        line(
+          node,
+          Gutter.marks.call,
+          `${style.bold(event.tool)} ${style.dim(clip(event.summary))}`.trimEnd(),
+          style.bold
+        )
+        lastCall = midLine ? undefined : event.toolCallId
+        return
+      case "ToolCallEnded":
+        return toolEnded(node, before, event)
+      case "ModelCallEnded":
+        return event.remark === undefined ? undefined : note(node, clip(event.remark, 400))
+      case "ModelRetried": {
+        const when = `Trying again in ${Activity.duration(event.delay)} (attempt ${event.attempt}).`
+        return note(node, `${clip(event.reason)} ${when}`)
+      }
+      case "CompactionEnded":
+        return event.quiet === true || event.removed === 0
+          ? undefined
+          : note(
+              node,
+              `The conversation was shortened: ${count(event.removed, "message")} went, about ${count(event.tokens, "token")} stay.`
+            )
+      case "SessionRestored":
+        return note(node, `${count(event.messages, "message")} of an earlier time.`)
+      case "UserInterjected":
+        return note(node, `from you: ${clip(event.message, 80)}`, "↳")
+      case "InteractionRequested":
+        return retold ? note(node, `${event.kind}: ${clip(event.summary)}`, "?") : undefined
+      case "InteractionAnswered":
+        return retold
+          ? note(node, `${event.by}: ${clip(Redaction.summarize(event.value ?? "answered"))}`, "!")
+          : undefined
+      case "InteractionCancelled":
+        return retold ? note(node, "The question was withdrawn.") : undefined
+      case "InteractorFailed":
+        return note(node, `${event.interactor} cannot answer: ${clip(event.reason)}`)
+      case "InteractionTimedOut":
+        return note(node, `Nobody answered in time (${Display.oneLine(event.by)}).`)
+      case "PermissionStatusChanged": {
+        const suspended = event.suspension === undefined ? "" : `, asking nothing (${event.suspension})`
+        return note(node, `permissions: ${event.default}${suspended}`)
+      }
+      case "Lagged":
+        return note(node, `${count(event.missed, "event")} not shown`, "…")
+      case "AgentError":
+        return line(node, Gutter.marks.failed, style.red(Display.oneLine(event.message)), style.red)
+      case "TurnEnded":
+        return turnEnded(node, event)
+      case "AgentCompleted": {
+        // Whoever waits for it is told by the end of that call.
+        if (isMain || outline.waiting(node) !== undefined) return
+        const [mark, color] = event.success ? [Gutter.marks.succeeded, style.green] : [Gutter.marks.failed, style.red]
+        return line(
+          node,
+          mark,
+          style.dim(`finished: ${figures(node, Activity.duration(event.at - node.began))}`),
+          color
+        )
+      }
+    }
+  }
+  const quote = (node: AgentOutline.Node, text: string): void => {
+    for (const [index, row] of Display.sanitize(text).split("\n").entries())
+      line(node, index === 0 ? Gutter.marks.words : " ", style.bold(row))
+  }
+  const turnEnded = (node: AgentOutline.Node, { detail, reason }: EventOf<"TurnEnded">): void => {
+    flush(node)
+    if (node.depth > 0) return
+    if (midLine) breakLine()
+    if (quiet || reason === "completed") return
+    const why = detail === undefined ? "" : Display.oneLine(detail)
+    const text =
+      reason === "cancelled"
+        ? style.dim(`— cancelled (${why === "" ? "user" : why}) —`)
+        : style.red(`— ${reason.replace("_", " ")}: ${why} —`)
+    put({ node, mark: "", text, continues: false })
+  }
+
+  return {
+    outline,
+    status: (columns) => Activity.of(outline, columns),
+    show: (event, width) => {
+      columns = width
+      read(event)
+      const shown = pieces
+      pieces = []
+      return shown
+    }
+  }
+}
+
+/** Prints events until their end. What arrived together is printed together, and so is the status after it. */
+export const follow = (
+  events: EventBus.Subscription,
+  screen: Screen,
+  transcript: Transcript,
+  { afterAll = Effect.void, afterTurn = Effect.void, interactive }: Following
+): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    let status: Activity.Activity | undefined
+    for (;;) {
+      const batch = yield* events.takeAll
+      if (Option.isNone(batch)) return
+      const columns = interactive ? yield* screen.columns : undefined
+      let pieces: Array<Piece> = []
+      const print = Effect.suspend(() => {
+        const shown = joined(pieces)
+        pieces = []
+        return Effect.forEach(shown, ({ text, whole }) => (whole ? screen.printLine(text) : screen.print(text)), {
+          discard: true
+        })
+      })
+      for (const event of batch.value) {
+        pieces.push(...transcript.show(event, columns))
+        const isEnd = event._tag === "TurnEnded" && Option.exists(transcript.outline.of(event.sessionId), isMain)
+        if (isEnd) yield* Effect.zipRight(print, afterTurn)
+      }
+      yield* print
+      const next = columns === undefined ? undefined : transcript.status(columns)
+      if (next?.text !== status?.text || next?.since !== status?.since) yield* screen.status(next)
+      status = next
+      yield* afterAll
+    }
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** What an agent has said of a line that is not on the screen yet. */
+interface Strand {
+  text: string
+  /** Whether rows of the line are on the screen. */
+  begun: boolean
+}
+
+type Words = Omit<Gutter.Line, "changes">
+
+/** Lines of others that wait for the main agent to end one of its own. */
+const patience = 200
+
+/** Not the first one that was heard of: who goes on with a session hears of its subagents before. */
+const isMain = ({ depth }: AgentOutline.Node): boolean => depth === 0
+
+const isAlone = (outline: AgentOutline.AgentOutline, node: AgentOutline.Node): boolean =>
+  outline.working().every((other) => other === node)
+
+const callOf = (outline: AgentOutline.AgentOutline, { sessionId, toolCallId }: EventOf<"ToolCallEnded">) =>
+  Option.getOrUndefined(outline.of(sessionId))?.calls.get(toolCallId)
+
+const clip = (text: string, limit = 160): string => Display.oneLine(text, limit)
+
+const count = (amount: number, what: string): string =>
+  `${String(amount).replace(/\B(?=(\d{3})+$)/g, ",")} ${what}${amount === 1 ? "" : "s"}`
+
+/** Neighbours of one kind as one. */
+const joined = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => {
+  const out: Array<Piece> = []
+  for (const piece of pieces) {
+    const before = out.at(-1)
+    if (before === undefined || before.whole !== piece.whole) out.push(piece)
+    else out[out.length - 1] = { whole: piece.whole, text: before.text + (piece.whole ? "\n" : "") + piece.text }
+  }
+  return out
+}

@@ -1,0 +1,302 @@
+/**
+ * The ways to make a history shorter, interchangeable: each takes a snapshot and says what is left of it.
+ *
+ * | strategy    | what goes, oldest first, until the goal is met                                                |
+ * |-------------|-----------------------------------------------------------------------------------------------|
+ * | `truncate`  | turns                                                                                         |
+ * | `summarize` | all old turns; one summary takes their place                                                  |
+ * | `hybrid`    | the same, and of the turns before the middle ones the summary is told the words alone         |
+ * | `budget`    | long results, then calls with their results, then, when the room is nearly used up, turns     |
+ *
+ * The system message, earlier summaries, pinned turns, the latest turns and a running turn stay as they are. A new summary
+ * comes after the earlier ones.
+ */
+import * as Prompt from "@effect/ai/Prompt"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { canonicalJson } from "../core/Digest.js"
+import type { Usage } from "../event/AgentEvent.js"
+import type { CompactionConfig, StrategyName } from "./CompactionConfig.js"
+import * as History from "./History.js"
+import * as TranscriptText from "./TranscriptText.js"
+import * as HistorySegment from "./HistorySegment.js"
+import * as TokenEstimate from "./TokenEstimate.js"
+
+type Messages = ReadonlyArray<Prompt.Message>
+
+/** What a strategy works on. Tokens throughout. */
+export interface Snapshot {
+  readonly messages: Messages
+  readonly config: CompactionConfig
+  /** What the model can take in. */
+  readonly window: number
+  /** What the messages take now. */
+  readonly tokens: number
+  /** Nothing is removed once the history is no longer than this. */
+  readonly goal: { readonly tokens: number; readonly turns: number }
+  /** The last turn is not over, so it stays. */
+  readonly running: boolean
+  /** It must become shorter, or the session cannot go on. */
+  readonly forced: boolean
+  readonly summarise: (request: SummaryRequest) => Effect.Effect<Summary, CompactionFailed>
+}
+
+/** What a summary is to be made of. */
+export interface SummaryRequest {
+  /** Of these only what was said is of interest, not what was done. They come before the others. */
+  readonly words: Messages
+  readonly all: Messages
+  /** Characters of the summary, at most. */
+  readonly limit: number
+}
+
+export interface Summary {
+  readonly text: string
+  readonly usage: Usage
+}
+
+/** What is left. */
+export interface Shortened {
+  readonly messages: Messages
+  /** Messages that went or were cut; with 0 the history is what it was. */
+  readonly removed: number
+  readonly tokens: number
+  /** Of the model call that made the summary. */
+  readonly usage?: Usage | undefined
+}
+
+export type Strategy = (snapshot: Snapshot) => Effect.Effect<Shortened, CompactionFailed>
+
+/** A history was not made shorter; it is what it was. */
+export class CompactionFailed extends Schema.TaggedError<CompactionFailed>("assent/conversation/CompactionFailed")(
+  "CompactionFailed",
+  { message: Schema.String }
+) {}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+export const truncate: Strategy = (snapshot) =>
+  Effect.sync(() => {
+    const draft = new Draft(snapshot)
+    for (const slot of draft.old()) draft.drop(slot)
+    return draft.end()
+  })
+
+export const summarize: Strategy = (snapshot) => summarised(snapshot, Number.POSITIVE_INFINITY)
+
+export const hybrid: Strategy = (snapshot) => summarised(snapshot, snapshot.config.summarizeMiddleTurns)
+
+export const budget: Strategy = (snapshot) =>
+  Effect.sync(() => {
+    const draft = new Draft(snapshot)
+    for (const slot of draft.old()) draft.noteResults(slot)
+    for (const slot of draft.old()) draft.dropWork(slot)
+    const { pressurePercent } = snapshot.config
+    const pressed = pressurePercent > 0 && snapshot.tokens >= (snapshot.window * pressurePercent) / 100
+    const mayDrop = pressed || snapshot.forced || snapshot.goal.turns < Number.POSITIVE_INFINITY
+    for (const slot of mayDrop ? draft.old() : []) draft.drop(slot)
+    return draft.end()
+  })
+
+export const strategies: { readonly [S in StrategyName]: Strategy } = { truncate, summarize, hybrid, budget }
+
+// -----------------------------------------------------------------------------------------------------------------
+// combinators
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Cuts tool results, the longest first, those of a running turn too, until the goal is met. The last resort. */
+export const cutResults = (snapshot: Snapshot): Shortened => {
+  const draft = new Draft(snapshot)
+  for (const keep of [4_000, 400]) draft.cutResults(keep)
+  return draft.end()
+}
+
+/** Turns that some strategy may touch. */
+export const hasOld = (snapshot: Pick<Snapshot, "messages" | "config" | "running">): boolean =>
+  slotsOf(snapshot).some((slot) => !slot.stays)
+
+/** Cuts tool results where a strategy was not enough for a provider that refuses more than the window. */
+export const cutToFit =
+  (snapshot: Snapshot) =>
+  (shortened: Shortened): Shortened => {
+    const goal = { tokens: (snapshot.window * cutPercent) / 100, turns: Number.POSITIVE_INFINITY }
+    const { messages, removed, tokens, usage } = shortened
+    if (tokens <= goal.tokens) return shortened
+    const cut = cutResults({ ...snapshot, messages, tokens, goal })
+    return { ...cut, removed: removed + cut.removed, usage }
+  }
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Of what a provider can take in, after tool results had to be cut. Percent. */
+const cutPercent = 80
+
+interface Slot {
+  readonly unit: HistorySegment.HistorySegment
+  readonly stays: boolean
+  messages: Messages
+}
+
+/** A summary may be this long, in characters. */
+const maxSummary = 12_000
+/** Turns with fewer tokens are not worth a summary. */
+const leastSummarised = 100
+/** A result with fewer characters is not replaced by a note. */
+const longResult = 400
+
+const summaryHeader = "[Summary of earlier turns, written by the model]\n"
+
+const slotsOf = ({ config, messages, running }: Pick<Snapshot, "messages" | "config" | "running">): Array<Slot> => {
+  const units = HistorySegment.cut(messages)
+  const turns = units.filter((unit) => unit._tag === "Turn").length
+  const recent = turns - Math.max(config.preserveRecentTurns, running ? 1 : 0)
+  let index = 0
+  return units.map((unit) => {
+    const stays = unit._tag !== "Turn" || index >= recent || config.pinnedTurnIndices.includes(unit.number)
+    if (unit._tag === "Turn") index++
+    return { unit, stays, messages: unit.messages }
+  })
+}
+
+const summarised = (snapshot: Snapshot, middle: number): Effect.Effect<Shortened, CompactionFailed> =>
+  Effect.suspend(() => {
+    const draft = new Draft(snapshot)
+    const old = [...draft.old()]
+    const weight = TokenEstimate.estimate(old.flatMap((slot) => slot.messages))
+    if (weight < leastSummarised) return Effect.succeed(draft.end())
+    const ancient = Math.max(0, old.length - middle)
+    const request: SummaryRequest = {
+      words: old.slice(0, ancient).flatMap((slot) => slot.messages),
+      all: old.slice(ancient).flatMap((slot) => slot.messages),
+      limit: Math.min(maxSummary, Math.floor(weight / 2) * TokenEstimate.charactersPerToken)
+    }
+    return Effect.map(snapshot.summarise(request), ({ text, usage }) => {
+      draft.summarise(old, History.summaryMessage(summaryHeader + text))
+      return { ...draft.end(), usage }
+    })
+  })
+
+class Draft {
+  private readonly slots: Array<Slot>
+  /** Tokens that a provider counts for one that we estimate. */
+  private readonly scale: number
+  private tokens: number
+  private removed = 0
+
+  constructor(private readonly snapshot: Snapshot) {
+    this.slots = slotsOf(snapshot)
+    const estimated = TokenEstimate.estimate(snapshot.messages)
+    this.scale = estimated === 0 ? 1 : snapshot.tokens / estimated
+    this.tokens = snapshot.tokens
+  }
+
+  end(): Shortened {
+    const { removed, slots } = this
+    const messages = removed === 0 ? this.snapshot.messages : slots.flatMap((slot) => slot.messages)
+    return { messages, removed, tokens: this.tokens }
+  }
+
+  isLong(): boolean {
+    return this.tokens > this.snapshot.goal.tokens
+  }
+
+  /** Turns that may be touched, as long as the goal is not met. */
+  *old(): Generator<Slot> {
+    for (const slot of this.slots) {
+      if (!this.isLong() && this.turns() <= this.snapshot.goal.turns) return
+      if (!slot.stays && slot.messages.length > 0) yield slot
+    }
+  }
+
+  drop(slot: Slot): void {
+    this.removed += slot.messages.length
+    this.put(slot, [])
+  }
+
+  /** Puts short notes in the place of long results, the longest first. */
+  noteResults(slot: Slot): void {
+    for (const part of longest(resultsOf(slot), longResult)) {
+      if (!this.isLong()) return
+      const length = TokenEstimate.lengthOf(part.result)
+      this.exchange(slot, part, `[This result of ${length} characters was removed to make room. Call again if needed.]`)
+    }
+  }
+
+  /** Drops calls with their results; what people said and the answers stay. */
+  dropWork(slot: Slot): void {
+    for (const piece of HistorySegment.pieces(slot.messages)) {
+      if (!this.isLong()) return
+      if (!piece.isWork) continue
+      this.removed += piece.messages.length
+      this.put(
+        slot,
+        slot.messages.filter((message) => !piece.messages.includes(message))
+      )
+    }
+  }
+
+  /** Keeps the beginning and the end of results, the longest first, whatever turn they are of. */
+  cutResults(keep: number): void {
+    const { pinnedTurnIndices } = this.snapshot.config
+    const slots = this.slots.filter(({ unit }) => unit._tag === "Turn" && !pinnedTurnIndices.includes(unit.number))
+    const slotOf = new Map(slots.flatMap((slot) => resultsOf(slot).map((part) => [part, slot] as const)))
+    for (const part of longest([...slotOf.keys()], keep + 200)) {
+      const slot = slotOf.get(part)
+      if (!this.isLong() || slot === undefined) return
+      const text = typeof part.result === "string" ? part.result : canonicalJson(part.result)
+      const left = `\n[… ${text.length - keep} characters were removed to make room …]\n`
+      this.exchange(slot, part, TranscriptText.head(text, keep / 2) + left + TranscriptText.tail(text, keep / 2))
+    }
+  }
+
+  /** Puts a summary in the place of turns, but never before an earlier summary. */
+  summarise(old: ReadonlyArray<Slot>, summary: Prompt.Message): void {
+    const first = this.slots.findIndex((slot) => old.includes(slot))
+    const last = this.slots.findLastIndex((slot) => slot.unit._tag === "Summary")
+    for (const slot of old) this.drop(slot)
+    const slot: Slot = { unit: { _tag: "Summary", messages: [] }, stays: true, messages: [] }
+    this.slots.splice(Math.max(first, last + 1), 0, slot)
+    this.put(slot, [summary])
+  }
+
+  private turns(): number {
+    return this.slots.filter(({ messages, unit }) => unit._tag === "Turn" && messages.length > 0).length
+  }
+
+  private exchange(slot: Slot, part: Prompt.ToolResultPart, result: string): void {
+    this.removed++
+    const { id, isFailure, name, options, providerExecuted } = part
+    const exchanged = Prompt.toolResultPart({ id, name, isFailure, providerExecuted, result, options })
+    this.put(
+      slot,
+      slot.messages.map((message) =>
+        message.role === "tool" && message.content.includes(part)
+          ? Prompt.toolMessage({
+              content: message.content.map((other) => (other === part ? exchanged : other)),
+              options: message.options
+            })
+          : message
+      )
+    )
+  }
+
+  private put(slot: Slot, messages: Messages): void {
+    this.tokens -= this.scale * (TokenEstimate.estimate(slot.messages) - TokenEstimate.estimate(messages))
+    slot.messages = messages
+  }
+}
+
+const resultsOf = (slot: Slot): ReadonlyArray<Prompt.ToolResultPart> =>
+  slot.messages.flatMap((message) => (message.role === "tool" ? message.content : []))
+
+/** Those of more than so many characters, the longest first. */
+const longest = (parts: ReadonlyArray<Prompt.ToolResultPart>, length: number): ReadonlyArray<Prompt.ToolResultPart> =>
+  parts
+    .map((part) => ({ part, length: TokenEstimate.lengthOf(part.result) }))
+    .filter((measured) => measured.length > length)
+    .sort((a, b) => b.length - a.length)
+    .map(({ part }) => part)

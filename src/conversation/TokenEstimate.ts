@@ -1,0 +1,137 @@
+/**
+ * How many tokens a history takes: what the provider reported last, and an estimate of what came after.
+ *
+ * Every message is weighed once, when it is first asked about. An estimate is four characters a token; it is good enough to
+ * decide when to look closer, and every model call corrects it.
+ */
+import type * as Prompt from "@effect/ai/Prompt"
+import type { Usage } from "../event/AgentEvent.js"
+import * as History from "./History.js"
+
+export interface TokenEstimate {
+  /** Tokens of the whole history. */
+  readonly tokens: () => number
+  /** Turns in the history, the running one included. */
+  readonly turns: () => number
+  /** What a provider counted for the history as it is now. */
+  readonly reported: (usage: Usage) => void
+  /** The history was replaced by one of this many tokens. */
+  readonly reset: (tokens: number) => void
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+export const make = (history: History.History): TokenEstimate => new HistoryMeter(history)
+
+// -----------------------------------------------------------------------------------------------------------------
+// combinators
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Tokens of these messages, by their length alone. */
+export const estimate = (messages: Iterable<Prompt.Message>): number => {
+  let sum = 0
+  for (const message of messages) sum += weigh(message)
+  return sum
+}
+
+/** Tokens of one message, by its length alone. */
+export const weigh = (message: Prompt.Message): number => {
+  if (typeof message.content === "string") return perMessage + tokensOf(message.content.length)
+  let length = 0
+  let files = 0
+  for (const part of message.content) {
+    switch (part.type) {
+      case "text":
+      case "reasoning":
+        length += part.text.length
+        break
+      case "file":
+        files++
+        break
+      case "tool-call":
+        length += part.name.length + part.id.length + lengthOf(part.params)
+        break
+      case "tool-result":
+        length += part.name.length + part.id.length + lengthOf(part.result)
+    }
+  }
+  return perMessage + tokensOf(length) + files * perFile
+}
+
+/** Characters that a value takes once it is written down, more or less. */
+export const lengthOf = (value: unknown): number => {
+  if (typeof value === "string") return value.length
+  if (typeof value !== "object" || value === null) return 4
+  let length = 2
+  if (Array.isArray(value)) for (const item of value) length += lengthOf(item) + 1
+  else for (const [key, item] of Object.entries(value)) length += key.length + lengthOf(item) + 4
+  return length
+}
+
+/** Characters of one token, on average. */
+export const charactersPerToken = 4
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const tokensOf = (length: number): number => Math.ceil(length / charactersPerToken)
+
+/** Who speaks, and where a message begins and ends. */
+const perMessage = 4
+
+/** Providers count an image by its size, which we do not know. */
+const perFile = 1_600
+
+class HistoryMeter implements TokenEstimate {
+  private revision: number
+  private weighed = 0
+  private estimated = 0
+  private begun = 0
+  /** What was counted by somebody who can, and our estimate of the same messages. */
+  private counted = 0
+  private countedEstimate = 0
+
+  constructor(private readonly history: History.History) {
+    this.revision = history.revision()
+  }
+
+  tokens(): number {
+    this.catchUp()
+    return this.counted + this.estimated - this.countedEstimate
+  }
+
+  turns(): number {
+    this.catchUp()
+    return this.begun
+  }
+
+  reported({ inputTokens = 0, cachedInputTokens = 0 }: Usage): void {
+    // Some providers count what was cached apart from the rest; then there may be more of it than of all.
+    const tokens = cachedInputTokens > inputTokens ? inputTokens + cachedInputTokens : inputTokens
+    if (tokens > 0) this.reset(tokens)
+  }
+
+  reset(tokens: number): void {
+    this.catchUp()
+    this.counted = tokens
+    this.countedEstimate = this.estimated
+  }
+
+  private catchUp(): void {
+    const { messages } = this.history
+    const revision = this.history.revision()
+    if (this.revision !== revision) {
+      this.revision = revision
+      this.weighed = this.estimated = this.begun = this.counted = this.countedEstimate = 0
+    }
+    for (; this.weighed < messages.length; this.weighed++) {
+      const message = messages[this.weighed]
+      if (message === undefined) continue
+      this.estimated += weigh(message)
+      if (History.beginsTurn(message)) this.begun++
+    }
+  }
+}

@@ -1,7 +1,0 @@
-/** Effects that have their value already, so that whoever wants it can go on at once. */
-import type * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-
-export const isKnown = <A, E, R>(
-  effect: Effect.Effect<A, E, R>
-): effect is Effect.Effect<A, E, R> & Exit.Success<A, E> => Exit.isExit(effect) && Exit.isSuccess(effect)

@@ -1,0 +1,62 @@
+/** How turns end, and how that is told. */
+import * as Data from "effect/Data"
+import * as Option from "effect/Option"
+import type { CancelReason } from "../core/Interruption.js"
+import type * as AgentEvent from "./AgentEvent.js"
+
+/** How a turn ended: a value, never an exception. */
+export type TurnEnd = Data.TaggedEnum<{
+  /** The model had nothing more to do; `text` is its last answer. */
+  readonly Completed: { readonly text: string; readonly steps: number }
+  readonly Cancelled: { readonly reason: CancelReason; readonly steps: number }
+  /** The limit of model calls was reached; `text` is what there is so far. */
+  readonly TurnLimit: { readonly text: string; readonly steps: number }
+  /** Nobody was there to answer a question. */
+  readonly Halted: { readonly detail: string; readonly steps: number }
+  /** The model wanted the same call again and again that somebody had refused. */
+  readonly Denied: { readonly detail: string; readonly steps: number }
+  /** The model or the loop failed; the session stays usable. */
+  readonly Failed: { readonly error: string; readonly steps: number }
+}>
+export const {
+  Completed,
+  Cancelled,
+  TurnLimit,
+  Halted,
+  Denied,
+  Failed,
+  $is: is,
+  $match: match
+} = Data.taggedEnum<TurnEnd>()
+
+/** What became of words that were handed in but never began a turn. */
+export const neverBegun: TurnEnd = Cancelled({ reason: "shutdown", steps: 0 })
+
+/** The end of a session with words that no turn read, after this end of its last turn. That it halted stays its end. */
+export const unread = (last: Option.Option<TurnEnd>): Option.Option<TurnEnd> =>
+  Option.orElseSome(Option.filter(last, is("Halted")), () => neverBegun)
+
+/** An end that could not be written down: what nobody will find again is not told as done. */
+export const unsaved = (end: TurnEnd, error: string): TurnEnd =>
+  is("Completed")(end) ? Failed({ error, steps: end.steps }) : end
+
+/** How a turn ended, as it is told. */
+export interface Report {
+  readonly reason: AgentEvent.EndReason
+  readonly steps: number
+  /** Why it was cancelled, halted, denied or failed; not masked. */
+  readonly detail?: string
+}
+
+export const report: (end: TurnEnd) => Report = match({
+  Completed: ({ steps }): Report => ({ reason: "completed", steps }),
+  Cancelled: ({ reason, steps }): Report => ({ reason: "cancelled", steps, detail: reason }),
+  TurnLimit: ({ steps }): Report => ({
+    reason: "turn_limit",
+    steps,
+    detail: `the limit of ${steps} model calls was reached`
+  }),
+  Halted: ({ detail, steps }): Report => ({ reason: "halted", steps, detail }),
+  Denied: ({ detail, steps }): Report => ({ reason: "denied", steps, detail }),
+  Failed: ({ error, steps }): Report => ({ reason: "failed", steps, detail: error })
+})

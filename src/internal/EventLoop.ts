@@ -1,0 +1,71 @@
+/**
+ * Lets the event loop go round: timers, sockets and signals have their turn.
+ *
+ * Effect goes on in microtasks, which come before all of them. Work that never waits for anything outside would keep every
+ * timeout from firing, its own included. Whoever loops asks once a round whether it is time, and gives way when it is.
+ *
+ * ```
+ *  the loop goes round ─► work begins ─► 8 ms later it still goes on ─► gives way ─► the loop goes round
+ *                               └─► waits for something ─► the loop goes round, and nothing is due
+ * ```
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as DefaultServices from "effect/DefaultServices"
+import * as Effect from "effect/Effect"
+
+/** Milliseconds that work may go on before it gives way. */
+const longest = 8
+
+/** Since when somebody goes on without a pause. */
+export interface LoopTurn {
+  /** In which round of the loop. */
+  round: number
+  /** Milliseconds, by the clock of whoever works. */
+  since: number
+}
+
+/** Of somebody who has done nothing yet. */
+export const fresh: Readonly<LoopTurn> = { round: -1, since: 0 }
+
+/**
+ * Whether it is time to {@link give} way. Never by a clock that a test moves: there nothing happens but what is told to, and
+ * whoever comes to rest is expected to do so without the event loop.
+ */
+export const isDue = (self: LoopTurn, clock: Clock.Clock): boolean => {
+  if (clock !== live) return false
+  const now = clock.unsafeCurrentTimeMillis()
+  if (!isCounted) {
+    isCounted = true
+    later(() => {
+      isCounted = false
+      round++
+    })
+  }
+  if (self.round === round && now >= self.since) return now - self.since >= longest
+  self.round = round
+  self.since = now
+  return false
+}
+
+/** Goes on when the event loop has gone round. */
+export const give: Effect.Effect<void> = Effect.async((resume) => {
+  later(() => resume(Effect.void))
+})
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const live: Clock.Clock = Context.get(DefaultServices.liveServices, Clock.Clock)
+
+/** How often the event loop has gone round, of the rounds in which somebody worked. */
+let round = 0
+/** Whether the end of this round will be counted. */
+let isCounted = false
+
+/** Where there is no `setImmediate`, a timer has to do. */
+const later = (then: () => void): void => {
+  if (typeof setImmediate === "function") setImmediate(then)
+  else setTimeout(then, 0)
+}

@@ -1,0 +1,335 @@
+/** One session of a journal on its way back to events: its state, entry by entry. See `Replay`. */
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import type { CorrelationId, MessageId, RequestId, ToolCallId } from "../core/Id.js"
+import * as Redaction from "../core/Redaction.js"
+import type { ToolOutcome } from "../core/ToolOutcome.js"
+import * as AgentEvent from "../event/AgentEvent.js"
+import * as Interaction from "../interaction/Interaction.js"
+import * as InteractionEvent from "../interaction/InteractionEvent.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as History from "../conversation/History.js"
+import type { End, EntryOf, JournalEntry, Permissions, SessionOpened } from "./JournalEntry.js"
+import * as TokenEstimate from "../conversation/TokenEstimate.js"
+import * as TurnEnd from "../event/TurnEnd.js"
+
+export class EventProjection {
+  private at = 0
+  private turn: CorrelationId | undefined
+  private step = 0
+  private status: AgentEvent.AgentStatus = "idle"
+  /** Messages in the history. */
+  private messages = 0
+  /** As the provider counted the last prompt. */
+  private tokens = 0
+  private permissions = ""
+  /** Calls whose results are not in the history yet. */
+  private batch: ReadonlyArray<ToolCallId> = []
+  /** A model call whose words follow, if it said any: its usage is written first. */
+  private called: EntryOf<"UsageRecorded"> | undefined
+  private readonly received = new Map<MessageId, EntryOf<"MessageReceived">["message"]>()
+  /** In the history, and not seen by a model call yet. */
+  private unseen: Array<MessageId> = []
+  /** By id, all there ever were: a process that went on tells some of them again. */
+  private readonly calls = new Map<ToolCallId, Call>()
+  private readonly requests = new Map<RequestId, Request>()
+  /** Of them, those nobody has settled. */
+  private readonly open = new Set<RequestId>()
+
+  constructor(
+    private readonly opened: SessionOpened,
+    private readonly publish: (event: AgentEvent.AgentEvent) => void
+  ) {}
+
+  apply(entry: JournalEntry, at: number): void {
+    this.at = at
+    if (entry._tag !== "AssistantAppended" && entry._tag !== "CallsProposed") this.endCall()
+    switch (entry._tag) {
+      case "SessionOpened":
+        return this.created()
+      case "MessageReceived":
+        return this.receive(entry)
+      case "MessageWithdrawn":
+        this.received.delete(entry.messageId)
+        return
+      case "MessageTaken":
+        return this.take(entry)
+      case "UsageRecorded":
+        this.called = entry
+        return
+      case "AssistantAppended":
+        if (entry.content.length > 0) this.messages++
+        return this.modelCall(entry.content, entry.partial === true ? "interrupted" : "stop")
+      case "CallsProposed":
+        return this.propose(entry)
+      case "CallDecided":
+        return this.decide(entry)
+      case "ToolStarted":
+        return this.start(entry)
+      case "ToolEnded":
+        return this.end(entry.toolCallId, entry.outcome, entry.result)
+      case "ResultsAppended":
+        return this.endBatch()
+      case "TurnEnded":
+        return this.endTurn(entry.end)
+      case "InteractionRaised":
+        return this.raise(entry.request)
+      case "InteractionSettled":
+        return this.settle(entry)
+      case "PermissionsChanged":
+        return this.permit(entry.permissions)
+      case "HistoryReplaced":
+        return this.shorten(entry)
+      case "SessionResumed":
+        return this.tell({ _tag: "SessionRestored", messages: this.messages })
+      case "SessionClosed":
+        return this.setStatus("done")
+    }
+  }
+
+  private tell(body: AgentEvent.Body): void {
+    const { agent, sessionId } = this.opened
+    this.publish(AgentEvent.make({ at: this.at, sessionId, agent, correlationId: this.turn }, body))
+  }
+
+  private setStatus(status: AgentEvent.AgentStatus): void {
+    if (this.status === status) return
+    this.status = status
+    this.tell({ _tag: "AgentStatusChanged", status })
+  }
+
+  private created(): void {
+    const { depth, model, parentSessionId, parentToolCallId, profile, subagentId } = this.opened
+    this.tell({
+      _tag: "AgentCreated",
+      depth,
+      model,
+      ...(parentSessionId === undefined ? {} : { parentSessionId }),
+      ...(parentToolCallId === undefined ? {} : { parentToolCallId }),
+      ...(subagentId === undefined ? {} : { subagentId }),
+      ...(profile === undefined ? {} : { profile })
+    })
+  }
+
+  private receive({ message }: EntryOf<"MessageReceived">): void {
+    this.received.set(message.id, message)
+    if (message.interjection === undefined) return
+    this.tell({
+      _tag: "UserInterjected",
+      messageId: message.id,
+      message: message.text,
+      targetAgent: this.opened.agent,
+      parentId: message.interjection.parentId
+    })
+  }
+
+  private take({ correlationId, messageIds }: EntryOf<"MessageTaken">): void {
+    const messages = messageIds.flatMap((id) => this.received.get(id) ?? [])
+    this.messages += messages.length
+    if (this.turn !== correlationId) {
+      // A process that died between two turns of a session could not end the first.
+      if (this.turn !== undefined) this.endTurn(TurnEnd.Cancelled({ reason: "shutdown", steps: this.step }))
+      this.turn = correlationId
+      this.step = 0
+      this.tell({ _tag: "TurnStarted", input: messages.map(({ text }) => text).join("\n\n") })
+      this.setStatus("thinking")
+    }
+    for (const { id, interjection } of messages) if (interjection !== undefined) this.unseen.push(id)
+  }
+
+  /** A call that is told once it is over: its words, if any, in between. */
+  private modelCall(content: EntryOf<"CallsProposed">["content"], finishReason: string): void {
+    const { model, step, usage, ...ended } = this.called ?? {
+      model: this.opened.model,
+      step: this.step + 1,
+      usage: {},
+      finishReason
+    }
+    this.called = undefined
+    this.step = step
+    this.tokens = usage.inputTokens ?? this.tokens
+    for (const messageId of this.unseen.splice(0)) this.tell({ _tag: "InterjectionAcknowledged", messageId, step })
+    this.setStatus("thinking")
+    this.tell({ _tag: "ModelCallStarted", model, step })
+    for (const part of content) {
+      if (part.type !== "text" && part.type !== "reasoning") continue
+      const block = part.type === "text" ? "text" : "thinking"
+      this.setStatus("streaming")
+      this.tell({ _tag: "BlockStarted", block })
+      if (part.text !== "") this.tell({ _tag: block === "text" ? "TextDelta" : "ThinkingDelta", text: part.text })
+      this.tell({ _tag: "BlockEnded", block })
+    }
+    const stopped = ended.finishReason === "interrupted" ? { interrupted: true } : {}
+    const { finishReason: reason, remark } = { remark: undefined, ...ended }
+    const remarked = remark === undefined ? {} : { remark }
+    this.tell({ _tag: "ModelCallEnded", model, step, usage, finishReason: reason, ...remarked, ...stopped })
+  }
+
+  /** The call before this entry said nothing that was kept. */
+  private endCall(): void {
+    if (this.called !== undefined) this.modelCall([], this.called.finishReason)
+  }
+
+  private propose({ calls, content }: EntryOf<"CallsProposed">): void {
+    this.endBatch()
+    this.modelCall(content, "tool-calls")
+    this.batch = calls.map(({ id }) => id)
+    this.setStatus("executing")
+    for (const { id, name, params } of calls) {
+      if (this.calls.has(id)) continue
+      this.calls.set(id, { tool: name, resolved: false, startedAt: undefined, ended: false })
+      const summary = Redaction.summarize(params, redactor)
+      this.tell({ _tag: "ToolCallProposed", toolCallId: id, tool: name, summary })
+    }
+  }
+
+  private decide({ granted, method, params, reason, requestId, toolCallId }: EntryOf<"CallDecided">): void {
+    const call = this.calls.get(toolCallId)
+    if (call === undefined || call.resolved || call.ended) return
+    call.resolved = true
+    const by = requestId === undefined ? undefined : this.requests.get(requestId)?.by
+    this.tell({
+      _tag: "PermissionResolved",
+      toolCallId,
+      tool: call.tool,
+      granted,
+      method,
+      reason,
+      ...(requestId === undefined ? {} : { requestId }),
+      ...(by === undefined ? {} : { by }),
+      ...(params === undefined ? {} : { edited: true })
+    })
+  }
+
+  private start({ params, tool, toolCallId }: EntryOf<"ToolStarted">): void {
+    const call = this.calls.get(toolCallId)
+    // Begun once more by a process that went on: it was on the screen already.
+    if (call === undefined || call.startedAt !== undefined || call.ended) return
+    call.startedAt = this.at
+    this.tell({ _tag: "ToolCallStarted", toolCallId, tool, summary: Redaction.summarize(params, redactor) })
+  }
+
+  private end(toolCallId: ToolCallId, outcome: ToolOutcome, result: unknown): void {
+    const call = this.calls.get(toolCallId)
+    if (call === undefined || call.ended) return
+    call.ended = true
+    this.tell({
+      _tag: "ToolCallEnded",
+      toolCallId,
+      tool: call.tool,
+      outcome,
+      summary: Redaction.summarize(result, redactor),
+      ...(call.startedAt === undefined ? {} : { duration: Math.max(0, this.at - call.startedAt) })
+    })
+  }
+
+  private endBatch(): void {
+    // What was proposed enters the history with its results.
+    if (this.batch.length > 0) this.messages += 2
+    for (const id of this.batch) this.end(id, "interrupted", noResult)
+    this.batch = []
+    if (this.status === "executing") this.setStatus("thinking")
+  }
+
+  private endTurn(end: End): void {
+    this.endBatch()
+    for (const requestId of [...this.open]) this.settle({ _tag: "InteractionSettled", requestId, status: "cancelled" })
+    const report = TurnEnd.report(end)
+    const { detail, reason, steps } = report
+    this.tell({ _tag: "TurnEnded", ...report })
+    this.turn = undefined
+    this.setStatus("idle")
+    if (this.opened.depth === 0) return
+    const error = reason === "completed" ? {} : { error: detail ?? reason }
+    this.tell({ _tag: "AgentCompleted", success: reason === "completed", turnsUsed: steps, ...error })
+  }
+
+  private raise(request: InteractionRequest): void {
+    if (this.requests.has(request.requestId)) return
+    this.requests.set(request.requestId, { request, by: undefined })
+    this.open.add(request.requestId)
+    this.tell(InteractionEvent.requested(request, redactor))
+  }
+
+  private settle({ answer, by, requestId, status }: EntryOf<"InteractionSettled">): void {
+    const known = this.requests.get(requestId)
+    if (known === undefined || !this.open.delete(requestId)) return
+    known.by = by
+    const { interaction } = known.request
+    const common = { requestId, kind: interaction._tag }
+    const who = by ?? "nobody"
+    switch (status) {
+      case "answered":
+        this.tell({
+          _tag: "InteractionAnswered",
+          ...common,
+          status,
+          ...(answer === undefined ? {} : { value: answer }),
+          by: who,
+          how: "answered"
+        })
+        return this.envelope(interaction, answer)
+      case "timed_out":
+        return this.tell({ _tag: "InteractionTimedOut", ...common, by: who })
+      case "unavailable":
+        return this.tell({ _tag: "InteractionUnavailable", ...common, reason: "Nobody could answer." })
+      case "cancelled":
+        return this.tell({ _tag: "InteractionCancelled", ...common, ...(by === undefined ? {} : { by }) })
+    }
+  }
+
+  private envelope(interaction: Interaction.Interaction, answer: unknown): void {
+    if (interaction._tag !== "approveSubagentEnvelope") return
+    const { subagentId } = interaction
+    const given = Option.getOrUndefined(Either.getRight(Interaction.decodeAnswer(interaction, answer)))
+    const noted = given?.note === undefined ? {} : { note: given.note }
+    const approved = given?.outcome === "approve"
+    this.tell({ _tag: approved ? "SubagentEnvelopeApproved" : "SubagentEnvelopeDenied", subagentId, ...noted })
+  }
+
+  /** Told when what a person would be shown is another thing than before; what the policy says is in no journal. */
+  private permit({ all, default: changed, idle, turn }: Permissions): void {
+    const { sessionId } = this.opened
+    const fallback = changed ?? "policy"
+    const suspension = all ? "all" : turn.includes(sessionId) ? "turn" : idle.includes(sessionId) ? "idle" : undefined
+    const shown = `${fallback} ${suspension ?? ""}`
+    if (shown === this.permissions || (this.permissions === "" && shown === "policy ")) return
+    this.permissions = shown
+    this.tell({
+      _tag: "PermissionStatusChanged",
+      default: fallback,
+      ...(suspension === undefined ? {} : { suspension })
+    })
+  }
+
+  private shorten({ messages, reason }: EntryOf<"HistoryReplaced">): void {
+    const kept = messages.filter((message) => History.metadata(message).summary !== true).length
+    const removed = Math.max(0, this.messages - kept)
+    this.messages = messages.length
+    if (reason === "cleared") return
+    this.tell({ _tag: "CompactionStarted", reason, tokens: this.tokens })
+    this.tokens = Math.round(TokenEstimate.estimate(messages))
+    this.tell({ _tag: "CompactionEnded", reason, removed, tokens: this.tokens })
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+interface Call {
+  readonly tool: string
+  resolved: boolean
+  startedAt: number | undefined
+  ended: boolean
+}
+
+interface Request {
+  readonly request: InteractionRequest
+  by: string | undefined
+}
+
+/** What was written was masked before, but for summaries that are made here. */
+const redactor = Redaction.shapesOnly
+
+const noResult = "The program ended while this call was under way."

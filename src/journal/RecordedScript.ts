@@ -1,0 +1,314 @@
+/**
+ * A recorded session as a script that plays it again: what a bug report needs to become a test.
+ *
+ * ```ts
+ * const text = RecordedScript.print(RecordedScript.make(yield* store.load(id)))   // a file for `--model script:FILE`
+ * ```
+ *
+ * A script says what models said. What people said and answered, where they stopped a model, and what ended a turn stands
+ * beside it in comments; what cannot be played again as it was is said at the top.
+ */
+import type * as Prompt from "@effect/ai/Prompt"
+import * as Yaml from "yaml"
+import type { SessionId } from "../core/Id.js"
+import * as TerminalText from "../terminal/TerminalText.js"
+import * as Redaction from "../core/Redaction.js"
+import type { Usage } from "../event/AgentEvent.js"
+import { visible } from "../audit/AuditReport.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import type * as ScriptedModel from "../model/ScriptedModel.js"
+import type { End, EntryOf, JournalEntry, SessionOpened } from "./JournalEntry.js"
+import type { Loaded } from "./SessionStore.js"
+
+// -----------------------------------------------------------------------------------------------------------------
+// models
+// -----------------------------------------------------------------------------------------------------------------
+
+export interface RecordedScript {
+  readonly rootSessionId: SessionId
+  /** Of the root, as it was opened. */
+  readonly model: string
+  /** Milliseconds since the epoch; of the first entry. */
+  readonly at: number
+  /** The root's first words. */
+  readonly task: string | undefined
+  /** What cannot be played again as it was: sentences. */
+  readonly remarks: ReadonlyArray<string>
+  readonly agents: ReadonlyArray<RecordedAgent>
+}
+
+export interface RecordedAgent {
+  /** The last part of its path, by which a script finds it. */
+  readonly name: string
+  readonly steps: ReadonlyArray<RecordedStep>
+  /** What happened after the last step. */
+  readonly after: ReadonlyArray<string>
+}
+
+export interface RecordedStep {
+  readonly step: ScriptedModel.Step
+  /** What happened before it, and what became of it: a line each. */
+  readonly comments: ReadonlyArray<string>
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Takes a script from what is kept of a tree. Any journal gives one, also a broken-off one. */
+export const make = ({ entries, rootSessionId }: Pick<Loaded, "entries" | "rootSessionId">): RecordedScript => {
+  const sessions = new Map<SessionId, Recording>()
+  const remarks = new Set<string>()
+  for (const { entry, sessionId } of entries) {
+    if (entry._tag === "SessionOpened" && !sessions.has(sessionId)) {
+      sessions.set(sessionId, new Recording(entry, (remark) => remarks.add(remark)))
+    } else sessions.get(sessionId)?.apply(entry)
+  }
+  const agents = new Map<string, RecordedAgent>()
+  for (const recording of sessions.values()) {
+    const agent = recording.agent()
+    if (!agents.has(agent.name)) agents.set(agent.name, agent)
+    else remarks.add(`Several agents are called ${agent.name}; the script has the steps of the first.`)
+  }
+  const root = sessions.get(rootSessionId)
+  return {
+    rootSessionId,
+    model: root?.opened.model ?? "",
+    at: entries[0]?.at ?? 0,
+    task: root?.task,
+    remarks: [...remarks],
+    agents: [...agents.values()]
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// combinators
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The script alone, for `ScriptedModel.make`. */
+export const toScript = ({ agents }: RecordedScript): ScriptedModel.Script => ({
+  agents: Object.fromEntries(agents.map(({ name, steps }) => [name, steps.map(({ step }) => step)]))
+})
+
+/** The script as a file in YAML, with its comments; what `ScriptFile.parse` reads. */
+export const print = (self: RecordedScript): string => {
+  const document = new Yaml.Document({ version: 1, ...toScript(self) }, { aliasDuplicateObjects: false })
+  // As a block, what begins with blanks alone would come back without them.
+  Yaml.visit(document, {
+    Scalar: (_, node) => {
+      if (typeof node.value !== "string") return
+      // In double quotes a character that a terminal would obey or hide can be escaped.
+      if (/^\s+\n|^\s+$/.test(node.value) || TerminalText.hasUnseen(node.value)) node.type = "QUOTE_DOUBLE"
+    }
+  })
+  document.commentBefore = commented(heading(self))
+  for (const { after, name, steps } of self.agents) {
+    const sequence = document.getIn(["agents", name], true)
+    if (!Yaml.isSeq(sequence)) continue
+    for (const [index, { comments }] of steps.entries()) {
+      const node = sequence.items[index]
+      if (Yaml.isMap(node) && comments.length > 0) node.commentBefore = commented(comments)
+    }
+    if (after.length > 0) sequence.comment = commented(after)
+  }
+  return TerminalText.escapeUnseen(document.toString({ lineWidth: 0 }))
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const heading = ({ at, model, remarks, rootSessionId, task }: RecordedScript): ReadonlyArray<string> => [
+  `Session ${oneLine(rootSessionId)}, recorded ${time(at)} with model ${oneLine(model)}.`,
+  ...(task === undefined ? [] : [`It began with: ${oneLine(task)}`]),
+  ...(remarks.length === 0 ? [] : ["It does not play quite as it was:", ...remarks.map((remark) => `- ${remark}`)])
+]
+
+/** As comments are kept: each line begins with a blank, so that it does not stick to its mark. */
+const commented = (lines: ReadonlyArray<string>): string => lines.map((line) => ` ${line}`).join("\n")
+
+const oneLine = (text: string): string => visible(text.replace(/\s+/g, " ").trim())
+
+const brief = (value: unknown): string => oneLine(Redaction.summarize(value))
+
+const time = (millis: number): string => {
+  const date = new Date(millis)
+  return Number.isNaN(date.getTime()) ? "at an unknown time" : `${date.toISOString().slice(0, 19).replace("T", " ")}Z`
+}
+
+type Content = EntryOf<"CallsProposed">["content"]
+
+/** One session on its way to steps. */
+class Recording {
+  /** The first words. */
+  task: string | undefined
+  private readonly steps: Array<RecordedStep> = []
+  private comments: Array<string> = []
+  private usage: EntryOf<"UsageRecorded"> | undefined
+  private readonly ids = new Set<string>()
+  private readonly asked = new Set<string>()
+  private readonly tools = new Map<string, string>()
+
+  constructor(
+    readonly opened: SessionOpened,
+    private readonly remark: (sentence: string) => void
+  ) {}
+
+  get name(): string {
+    return this.opened.agent.slice(this.opened.agent.lastIndexOf("/") + 1)
+  }
+
+  agent(): RecordedAgent {
+    return { name: this.name, steps: this.steps, after: this.comments }
+  }
+
+  apply(entry: JournalEntry): void {
+    switch (entry._tag) {
+      case "MessageReceived":
+        return this.receive(entry)
+      case "MessageWithdrawn":
+        return this.comment("The last words were taken back.")
+      case "UsageRecorded":
+        this.usage = entry
+        return
+      case "AssistantAppended":
+        this.say(entry.content)
+        return entry.partial === true ? this.stopped() : undefined
+      case "CallsProposed":
+        return this.say(entry.content)
+      case "CallDecided":
+        return this.decide(entry)
+      case "ToolEnded":
+        return entry.outcome === "succeeded"
+          ? undefined
+          : this.comment(`${this.toolOf(entry.toolCallId)} ${entry.outcome}: ${brief(entry.result)}`)
+      case "InteractionRaised":
+        return this.ask(entry.request)
+      case "InteractionSettled":
+        return this.settle(entry)
+      case "HistoryReplaced":
+        // Replies are counted in the history, and some are gone from it.
+        this.remark(`The history of ${this.name} was shortened on the way; play it where nothing shortens it.`)
+        return this.comment(`The history was replaced here: ${oneLine(entry.reason)}`)
+      case "SessionResumed":
+        return this.comment("Another process went on from here.")
+      case "TurnEnded":
+        return this.endTurn(entry.end)
+    }
+  }
+
+  private comment(line: string): void {
+    this.comments.push(line)
+  }
+
+  private receive({ message: { interjection, source, text } }: EntryOf<"MessageReceived">): void {
+    this.task ??= text
+    const who = source === "user" ? "" : `${source}: `
+    this.comment(`${interjection === undefined ? ">" : ">>"} ${who}${this.kept(oneLine(text))}`)
+  }
+
+  /** What a model said in one reply is one step. */
+  private say(content: Content): void {
+    const texts: Array<string> = []
+    const thoughts: Array<string> = []
+    const tools: Array<ScriptedModel.ToolUse> = []
+    for (const part of content) {
+      if (part.type === "text") texts.push(part.text)
+      else if (part.type === "reasoning") thoughts.push(part.text)
+      else if (part.type === "tool-call" && !part.providerExecuted) tools.push(this.use(part))
+      else if (part.type === "file") this.remark(`${this.name} made a file, which a script cannot.`)
+      else if (part.type === "tool-call") {
+        this.remark(`${oneLine(part.name)} was run by the provider of ${this.name}, which a script cannot.`)
+      }
+    }
+    const usage = tokens(this.usage?.usage)
+    this.usage = undefined
+    this.push({
+      ...(thoughts.length === 0 ? {} : { thinking: this.kept(thoughts.join("")) }),
+      ...(texts.length === 0 ? {} : { text: this.kept(texts.join("")) }),
+      ...(tools.length === 0 ? {} : { tools }),
+      ...(usage === undefined ? {} : { usage })
+    })
+  }
+
+  private use({ id, name, params }: Prompt.ToolCallPart): ScriptedModel.ToolUse {
+    this.tools.set(id, name)
+    this.kept(JSON.stringify(params) ?? "")
+    if (name === "") this.remark(`${this.name} called a tool without a name; the script calls it nameless.`)
+    const isNew = id !== "" && !this.ids.has(id)
+    this.ids.add(id)
+    return {
+      name: name === "" ? "nameless" : name,
+      ...(params === undefined ? {} : { params }),
+      ...(isNew ? { id } : {})
+    }
+  }
+
+  private push(step: ScriptedModel.Step): void {
+    this.steps.push({ step, comments: this.comments })
+    this.comments = []
+  }
+
+  private stopped(): void {
+    this.remark(`A reply of ${this.name} was stopped in the middle; say the same words at the same moment, marked >>.`)
+    this.comment("The reply above was stopped here.")
+  }
+
+  private decide({ granted, method, reason, toolCallId }: EntryOf<"CallDecided">): void {
+    const how = granted ? "allowed" : "denied"
+    this.comment(`${this.toolOf(toolCallId)} ${how}, ${method}: ${oneLine(reason)}`)
+  }
+
+  /** Who goes on with a session asks again what was open. */
+  private ask({ interaction, requestId }: InteractionRequest): void {
+    if (this.asked.has(requestId)) return
+    this.asked.add(requestId)
+    this.comment(`Asked: ${interaction._tag} (${oneLine(requestId)})`)
+  }
+
+  private settle({ answer, by, requestId, status }: EntryOf<"InteractionSettled">): void {
+    const who = by === undefined ? "" : ` by ${oneLine(by)}`
+    const what = answer === undefined ? "" : `: ${this.kept(brief(answer))}`
+    this.comment(`${oneLine(requestId)} ${status}${who}${what}`)
+  }
+
+  private endTurn(end: End): void {
+    const failed = end._tag === "Failed" && this.usage?.finishReason === "error"
+    this.usage = undefined
+    switch (end._tag) {
+      case "Completed":
+        return
+      case "Cancelled":
+        return this.comment(`The turn was cancelled: ${end.reason}`)
+      case "TurnLimit":
+        return this.comment(`The turn ended at its limit of ${end.steps} model calls.`)
+      case "Halted":
+        return this.comment(`The turn halted: ${oneLine(end.detail)}`)
+      case "Denied":
+        return this.comment(`The turn was ended: ${oneLine(end.detail)}`)
+      case "Failed":
+        this.comment(`The turn failed: ${oneLine(end.error)}`)
+        // What a provider said exactly is not kept, only that it ended the turn.
+        return failed ? this.push({ error: "bad_output" }) : undefined
+    }
+  }
+
+  private toolOf(id: string): string {
+    return oneLine(this.tools.get(id) ?? id)
+  }
+
+  /** Notes that a secret was masked in it. */
+  private kept(text: string): string {
+    if (text.includes(Redaction.mask)) {
+      this.remark(`Secrets were masked in what ${this.name} said or heard: ${Redaction.mask} stands for them.`)
+    }
+    return text
+  }
+}
+
+/** A script knows both or none. */
+const tokens = (usage: Usage | undefined): ScriptedModel.Step["usage"] => {
+  const { inputTokens: input, outputTokens: output } = usage ?? {}
+  if (input === undefined || output === undefined) return undefined
+  return [input, output].every((count) => Number.isSafeInteger(count) && count >= 0) ? { input, output } : undefined
+}

@@ -1,0 +1,258 @@
+/**
+ * What one session notes in its journal as it goes: one method for each thing that must outlive the process. Noting is
+ * synchronous and masks secrets; {@link SessionRecorder.flush} waits until it is on the disk.
+ *
+ * A session without a journal has none of these, so nothing is spent on it.
+ */
+import * as Prompt from "@effect/ai/Prompt"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import type { CorrelationId, MessageId, SessionId, ToolCallId } from "../core/Id.js"
+import type * as Redaction from "../core/Redaction.js"
+import type { Message } from "../inbox/Message.js"
+import * as Interaction from "../interaction/Interaction.js"
+import type { InteractionJournal } from "../broker/InteractionJournal.js"
+import * as InteractionRequest from "../interaction/InteractionRequest.js"
+import type { Resolution } from "../permission/PermissionGate.js"
+import type { Snapshot } from "../permission/PermissionState.js"
+import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
+import * as History from "../conversation/History.js"
+import type * as JournalWriter from "./JournalWriter.js"
+import * as JournalEntry from "./JournalEntry.js"
+import type { TurnEnd } from "../event/TurnEnd.js"
+
+type Content = ReadonlyArray<Prompt.AssistantMessagePart>
+
+export class SessionRecorder {
+  private opened: JournalEntry.SessionOpened | undefined
+
+  /** `opened` is noted with the first message: a session that was never spoken to leaves no trace. */
+  constructor(
+    private readonly journal: JournalWriter.Service,
+    private readonly redactor: Redaction.Redactor,
+    opened?: JournalEntry.SessionOpened
+  ) {
+    this.opened = opened
+  }
+
+  /** Returns when all that was noted until now is on the disk; fails with a sentence. */
+  get flush(): Effect.Effect<void, string> {
+    return Effect.mapError(this.journal.flush, ({ message }) => message)
+  }
+
+  /** For the inbox: a message was filed. */
+  readonly received = (message: Message): void => {
+    if (this.opened !== undefined) this.journal.note(this.opened)
+    this.opened = undefined
+    const { interjection, ...rest } = message
+    this.journal.note({
+      _tag: "MessageReceived",
+      message: {
+        ...rest,
+        text: this.redactor.text(message.text),
+        ...(interjection === undefined ? {} : { interjection })
+      }
+    })
+  }
+
+  /** For the inbox: a message was taken back before anybody read it. */
+  readonly withdrawn = (messageId: MessageId): void => {
+    this.journal.note({ _tag: "MessageWithdrawn", messageId })
+  }
+
+  /**
+   * These words are a task; without a call that waits for it, its end is to be told by a message. `bound`: it was ordered
+   * with what does not outlive the process.
+   */
+  given(messageId: MessageId, toolCallId: ToolCallId | undefined, bound: boolean): void {
+    this.journal.note({
+      _tag: "TaskGiven",
+      messageId,
+      ...(toolCallId === undefined ? {} : { toolCallId }),
+      ...(bound ? { bound } : {})
+    })
+  }
+
+  /** In the step in which the parent is told. */
+  told(messageId: MessageId): void {
+    this.journal.note({ _tag: "TaskTold", messageId })
+  }
+
+  taken(messages: ReadonlyArray<Message>, correlationId: CorrelationId, step: number): void {
+    this.journal.note({ _tag: "MessageTaken", messageIds: messages.map(({ id }) => id), correlationId, step })
+  }
+
+  answered(content: Content, partial: boolean): void {
+    const kept = this.masked(content)
+    if (kept.length > 0) {
+      this.journal.note({ _tag: "AssistantAppended", content: kept, ...(partial ? { partial } : {}) })
+    }
+  }
+
+  used(used: Omit<JournalEntry.EntryOf<"UsageRecorded">, "_tag">): void {
+    this.journal.note({ _tag: "UsageRecorded", ...used })
+  }
+
+  proposed(correlationId: CorrelationId, step: number, content: Content, calls: ReadonlyArray<ToolCall>): void {
+    this.journal.note({
+      _tag: "CallsProposed",
+      correlationId,
+      step,
+      content: this.masked(content),
+      calls: calls.map(({ id, name, params }) => ({ id, name, params: this.redactor.value(params) }))
+    })
+  }
+
+  /** For the gate. */
+  readonly decided = ({ id }: ToolCall, resolution: Resolution, params: unknown): void => {
+    const { granted, method, reason, requestId } = resolution
+    this.journal.note({
+      _tag: "CallDecided",
+      toolCallId: id,
+      granted,
+      method,
+      reason: this.redactor.text(reason),
+      ...(requestId === undefined ? {} : { requestId }),
+      ...(params === undefined ? {} : { params: this.redactor.value(params) })
+    })
+  }
+
+  /** Returns when it is on the disk: only then may the tool begin. */
+  started(toolCallId: ToolCallId, tool: string, params: unknown): Effect.Effect<void, string> {
+    return Effect.suspend(() => {
+      if (this.journal.isFrozen())
+        return Effect.fail("the session was stopped as it stands, and goes on when it is resumed.")
+      this.journal.note({ _tag: "ToolStarted", toolCallId, tool, params: this.redactor.value(params) })
+      return this.flush
+    })
+  }
+
+  ended({ id, outcome, result }: ToolResult): void {
+    this.journal.note({ _tag: "ToolEnded", toolCallId: id, outcome, result: this.redactor.value(result) })
+  }
+
+  completed(correlationId: CorrelationId): void {
+    this.journal.note({ _tag: "ResultsAppended", correlationId })
+  }
+
+  turnEnded(correlationId: CorrelationId, end: TurnEnd): void {
+    this.journal.note({ _tag: "TurnEnded", correlationId, end: masked(end, this.redactor) })
+  }
+
+  /** For compaction, and for whoever clears a history. */
+  readonly replaced = (reason: string, messages: ReadonlyArray<Prompt.Message>): void => {
+    this.journal.note({
+      _tag: "HistoryReplaced",
+      reason,
+      messages: messages.filter(({ role }) => role !== "system")
+    })
+  }
+
+  readonly permissions = (permissions: Snapshot): void => {
+    const { default: fallback, ...rest } = permissions
+    this.journal.note({
+      _tag: "PermissionsChanged",
+      permissions: { ...rest, ...(fallback === undefined ? {} : { default: fallback }) }
+    })
+  }
+
+  closed(): void {
+    // Never spoken to: nothing is there to be closed.
+    if (this.opened === undefined) this.journal.note({ _tag: "SessionClosed" })
+  }
+
+  /** Questions that nobody asks again. */
+  dropped(requests: ReadonlyArray<InteractionRequest.InteractionRequest>): void {
+    for (const { requestId } of requests)
+      this.journal.note({ _tag: "InteractionSettled", requestId, status: "cancelled" })
+  }
+
+  resumed(): void {
+    this.journal.note({ _tag: "SessionResumed" })
+  }
+
+  private masked(content: Content): Content {
+    return History.masked(content, this.redactor)
+  }
+}
+
+/** The questions of a whole tree, as its broker keeps them. */
+export const interactions = (
+  journal: JournalWriter.Service,
+  redactor: Redaction.Redactor,
+  kept: InteractionJournal["kept"] = () => undefined
+): InteractionJournal => {
+  const write = (sessionId: SessionId, entry: JournalEntry.JournalEntry) =>
+    Effect.mapError(journal.of(sessionId).write([entry]), ({ message }) => message)
+  return {
+    kept,
+    raised: (request) => {
+      const toolCallId = InteractionRequest.callOf(request)
+      const call = toolCallId === undefined ? {} : { toolCallId }
+      return write(request.sessionId, { _tag: "InteractionRaised", request: maskedRequest(request, redactor), ...call })
+    },
+    settled: (request, end) => {
+      const { requestId, sessionId, interaction } = request
+      if (Exit.isSuccess(end)) {
+        const { answer, by, how } = end.value
+        return write(sessionId, {
+          _tag: "InteractionSettled",
+          requestId,
+          status: "answered",
+          ...(Interaction.isSecret(interaction._tag) ? {} : { answer: Interaction.encodeAnswer(interaction, answer) }),
+          by,
+          ...(how === "timeout" || how === "yolo" ? { how } : {})
+        })
+      }
+      const error = Option.getOrUndefined(Cause.failureOption(end.cause))
+      const by = error !== undefined && "by" in error ? error.by : undefined
+      return write(sessionId, {
+        _tag: "InteractionSettled",
+        requestId,
+        status: error === undefined ? "cancelled" : statuses[error._tag],
+        ...(by === undefined ? {} : { by })
+      })
+    }
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const statuses = {
+  InteractionCancelled: "cancelled",
+  InteractionTimedOut: "timed_out",
+  InteractorUnavailable: "unavailable",
+  NoInteractor: "unavailable"
+} as const
+
+/** Whoever is asked sees what merely looks like a secret; what is kept does not show it. */
+const maskedRequest = (
+  request: InteractionRequest.InteractionRequest,
+  redactor: Redaction.Redactor
+): InteractionRequest.InteractionRequest => {
+  const { interaction } = request
+  const masked = redactor.value(interaction)
+  if (masked === interaction) return request
+  // Masking keeps the shape, but not the class.
+  const same: Interaction.Interaction = Object.assign(Object.create(Object.getPrototypeOf(interaction)), masked)
+  return { ...request, interaction: same }
+}
+
+const masked = (end: TurnEnd, { text }: Redaction.Redactor): JournalEntry.End => {
+  switch (end._tag) {
+    case "Completed":
+    case "TurnLimit":
+      return { ...end, text: text(end.text) }
+    case "Halted":
+    case "Denied":
+      return { ...end, detail: text(end.detail) }
+    case "Failed":
+      return { ...end, error: text(end.error) }
+    case "Cancelled":
+      return end
+  }
+}

@@ -1,0 +1,394 @@
+/**
+ * What a journal amounts to: the state in which every session of a tree was when the last entry was written.
+ *
+ * A fold, entry by entry: any beginning of a journal has a state, and going on from it gives the same as folding it all.
+ */
+import type * as Prompt from "@effect/ai/Prompt"
+import type { CorrelationId, MessageId, RequestId, SessionId } from "../core/Id.js"
+import type * as Redaction from "../core/Redaction.js"
+import type { Usage } from "../event/AgentEvent.js"
+import type { Message } from "../inbox/Message.js"
+import type { Kept } from "../broker/InteractionJournal.js"
+import * as InteractionRequest from "../interaction/InteractionRequest.js"
+import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
+import type { End, EntryOf, JournalEntry, Permissions, SessionOpened, Written } from "./JournalEntry.js"
+import * as History from "../conversation/History.js"
+import type { Loaded, StoredAnswer } from "./SessionStore.js"
+
+// -----------------------------------------------------------------------------------------------------------------
+// models
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A tree of sessions. */
+export interface TreeSnapshot {
+  /** Of the last entry; 0 before there is one. */
+  readonly seq: number
+  /** In the order in which they were opened: parents before their children. */
+  readonly sessions: ReadonlyArray<SessionSnapshot>
+  /** As last told; absent when nothing was. */
+  readonly permissions: Permissions | undefined
+}
+
+export interface SessionSnapshot {
+  readonly opened: SessionOpened
+  /** A valid prompt but for the system message. An unfinished batch is not in it yet. */
+  readonly history: ReadonlyArray<Prompt.Message>
+  /** Received and not taken, in order of arrival. */
+  readonly waiting: ReadonlyArray<Message>
+  /** All of them, in order of arrival; those withdrawn left out. */
+  readonly interjections: ReadonlyArray<Message>
+  /** Turns begun. */
+  readonly turns: number
+  /** The turn that was running. */
+  readonly turn: TurnSnapshot | undefined
+  /** Of the last turn that ended. */
+  readonly lastEnd: End | undefined
+  /** Calls whose results are not in the history yet. */
+  readonly batch: Batch | undefined
+  /** Asked and not settled, oldest first. */
+  readonly open: ReadonlyArray<InteractionRequest.InteractionRequest>
+  /** Answered or withdrawn in the running turn since its last batch: who asks again is told the same. */
+  readonly answered: ReadonlyArray<Answered>
+  /** What its parent gave it to do and was not told the end of, in that order. */
+  readonly tasks: ReadonlyArray<Task>
+  /** Added up over all model calls. */
+  readonly usage: Usage & { readonly calls: number }
+  readonly children: ReadonlyArray<SessionId>
+  readonly closed: boolean
+}
+
+export interface TurnSnapshot {
+  readonly correlationId: CorrelationId
+  /** What it began with. */
+  readonly input: ReadonlyArray<MessageId>
+  /** Of the last model call that is heard of. */
+  readonly step: number
+}
+
+/** A question that somebody has ended, though perhaps nothing came of it yet. */
+export interface Answered extends Kept {
+  readonly request: InteractionRequest.InteractionRequest
+}
+
+export interface Task {
+  readonly messageId: MessageId
+  /** The call that waits for its end. */
+  readonly toolCallId: ToolCall["id"] | undefined
+  readonly end: End | undefined
+  /** It was ordered with what ended when its process did. */
+  readonly bound?: true
+}
+
+/** What a model proposed in one step. */
+export interface Batch {
+  readonly correlationId: CorrelationId
+  readonly step: number
+  /** What it said, the calls included. */
+  readonly content: EntryOf<"CallsProposed">["content"]
+  /** In proposal order. */
+  readonly calls: ReadonlyArray<CallSnapshot>
+}
+
+export interface CallSnapshot {
+  readonly call: ToolCall
+  readonly decided: EntryOf<"CallDecided"> | undefined
+  readonly started: EntryOf<"ToolStarted"> | undefined
+  readonly ended: EntryOf<"ToolEnded"> | undefined
+}
+
+/** `started`: it may have had its effect, or not. */
+export type CallState = "proposed" | "granted" | "refused" | "started" | "ended"
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+export const empty: TreeSnapshot = { seq: 0, sessions: [], permissions: undefined }
+
+/** The state after these entries, which follow those that led to `from`. */
+export const fold = (written: Iterable<Written>, from: TreeSnapshot = empty): TreeSnapshot => {
+  const sessions = new Map(from.sessions.map((session) => [session.opened.sessionId, new Folding(session)]))
+  let { seq, permissions } = from
+  for (const { entry, sessionId, seq: at } of written) {
+    seq = at
+    if (entry._tag === "PermissionsChanged") permissions = entry.permissions
+    if (entry._tag === "TurnEnded" && permissions?.turn.includes(sessionId) === true)
+      permissions = { ...permissions, turn: permissions.turn.filter((id) => id !== sessionId) }
+    if (entry._tag === "SessionOpened" && !sessions.has(sessionId)) {
+      sessions.set(sessionId, new Folding(begun(entry)))
+      if (entry.parentSessionId !== undefined) sessions.get(entry.parentSessionId)?.children.push(sessionId)
+    } else sessions.get(sessionId)?.apply(entry)
+  }
+  return { seq, sessions: Array.from(sessions.values(), (session) => session.state()), permissions }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// combinators
+// -----------------------------------------------------------------------------------------------------------------
+
+export const get = (self: TreeSnapshot, sessionId: SessionId): SessionSnapshot | undefined =>
+  self.sessions.find(({ opened }) => opened.sessionId === sessionId)
+
+export const stateOf = ({ decided, started, ended }: CallSnapshot): CallState => {
+  if (ended !== undefined) return "ended"
+  if (started !== undefined) return "started"
+  if (decided === undefined) return "proposed"
+  return decided.granted ? "granted" : "refused"
+}
+
+/** What the model gets to see of a call: its result, or that it has none. */
+export const resultOf = ({ call, ended }: CallSnapshot): ToolResult => ({
+  id: call.id,
+  name: call.name,
+  outcome: ended?.outcome ?? "interrupted",
+  result: ended?.result ?? noResult
+})
+
+/** What it asked and nothing came of yet, ended or not. */
+export const requestsOf = (
+  session: Pick<SessionSnapshot, "answered" | "open"> | undefined
+): ReadonlyArray<InteractionRequest.InteractionRequest> =>
+  session === undefined ? [] : [...session.answered.map(({ request }) => request), ...session.open]
+
+/** What the running turn began with, as far as it was not compacted away. */
+export const inputOf = ({ history, turn }: SessionSnapshot): string =>
+  history
+    .filter((message) => turn?.input.some((id) => id === History.metadata(message).messageId))
+    .map(History.textOf)
+    .join("\n\n")
+
+/** What still holds of what was told at prompts: nothing that was to end when its session came to rest. */
+export const permissionsOf = ({ permissions, sessions }: TreeSnapshot): Permissions | undefined => {
+  if (permissions === undefined) return undefined
+  const isBusy = (id: SessionId): boolean =>
+    sessions.some(
+      ({ children, closed, opened, turn, waiting }) =>
+        opened.sessionId === id && !closed && (turn !== undefined || waiting.length > 0 || children.some(isBusy))
+    )
+  return { ...permissions, idle: permissions.idle.filter(isBusy) }
+}
+
+/** An open request, and the answer that came while nobody ran the session. */
+export interface OpenRequest {
+  readonly request: InteractionRequest.InteractionRequest
+  readonly answer: StoredAnswer | undefined
+}
+
+/** The open requests of a whole tree, parents' first. */
+export const openRequests = (self: TreeSnapshot, answers: Loaded["answers"]): ReadonlyArray<OpenRequest> => {
+  const byRequest = new Map<RequestId, StoredAnswer>(answers.map((answer) => [answer.requestId, answer]))
+  return self.sessions.flatMap(({ open }) =>
+    open.map((request) => ({ request, answer: byRequest.get(request.requestId) }))
+  )
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** What was written was masked before. */
+const verbatim: Redaction.Redactor = {
+  declared: { text: (text) => text, value: (value) => value },
+  declare: () => {},
+  text: (text) => text,
+  value: (value) => value,
+  flow: () => ({ push: (piece) => piece, end: () => "" })
+}
+
+const noResult = "The program ended while this call was under way. Whether it took effect is not known."
+
+const begun = (opened: SessionOpened): SessionSnapshot => ({
+  opened,
+  history: [],
+  waiting: [],
+  interjections: [],
+  turns: 0,
+  turn: undefined,
+  lastEnd: undefined,
+  batch: undefined,
+  open: [],
+  answered: [],
+  tasks: [],
+  usage: { calls: 0 },
+  children: [],
+  closed: false
+})
+
+/** One session while it is folded. Of what it was made from, nothing is changed. */
+class Folding {
+  readonly children: Array<SessionId>
+  private opened: SessionOpened
+  private history: History.History
+  private readonly waiting: Map<MessageId, Message>
+  private readonly interjections: Map<MessageId, Message>
+  private turns: number
+  private turn: TurnSnapshot | undefined
+  private lastEnd: End | undefined
+  private batch: Batch | undefined
+  private readonly open: Map<RequestId, InteractionRequest.InteractionRequest>
+  private answered: ReadonlyArray<Answered>
+  private readonly tasks: Map<MessageId, Task>
+  private usage: SessionSnapshot["usage"]
+  private closed: boolean
+
+  constructor(session: SessionSnapshot) {
+    this.children = [...session.children]
+    this.opened = session.opened
+    this.history = History.make(session.history, verbatim)
+    this.waiting = new Map(session.waiting.map((message) => [message.id, message]))
+    this.interjections = new Map(session.interjections.map((message) => [message.id, message]))
+    this.turns = session.turns
+    this.turn = session.turn
+    this.lastEnd = session.lastEnd
+    this.batch = session.batch
+    this.open = new Map(session.open.map((request) => [request.requestId, request]))
+    this.answered = session.answered
+    this.tasks = new Map(session.tasks.map((task) => [task.messageId, task]))
+    this.usage = session.usage
+    this.closed = session.closed
+  }
+
+  state(): SessionSnapshot {
+    return {
+      opened: this.opened,
+      history: this.history.messages,
+      waiting: [...this.waiting.values()],
+      interjections: [...this.interjections.values()],
+      turns: this.turns,
+      turn: this.turn,
+      lastEnd: this.lastEnd,
+      batch: this.batch,
+      open: [...this.open.values()],
+      answered: this.answered,
+      tasks: [...this.tasks.values()],
+      usage: this.usage,
+      children: this.children,
+      closed: this.closed
+    }
+  }
+
+  apply(entry: JournalEntry): void {
+    switch (entry._tag) {
+      case "MessageReceived":
+        this.waiting.set(entry.message.id, entry.message)
+        if (entry.message.interjection !== undefined) this.interjections.set(entry.message.id, entry.message)
+        return
+      case "MessageWithdrawn":
+        this.waiting.delete(entry.messageId)
+        this.interjections.delete(entry.messageId)
+        this.tasks.delete(entry.messageId)
+        return
+      case "TaskGiven": {
+        const { bound, messageId, toolCallId } = entry
+        this.tasks.set(messageId, { messageId, toolCallId, end: undefined, ...(bound && { bound }) })
+        return
+      }
+      case "TaskTold":
+        this.tasks.delete(entry.messageId)
+        return
+      case "MessageTaken":
+        return this.take(entry)
+      case "AssistantAppended":
+        return this.history.appendAssistant(entry.content, { partial: entry.partial === true })
+      case "UsageRecorded":
+        this.usage = added(this.usage, entry.usage)
+        return this.reach(entry.step)
+      case "CallsProposed": {
+        const { correlationId, step, content, calls } = entry
+        const untouched = { decided: undefined, started: undefined, ended: undefined }
+        this.finishBatch()
+        this.batch = { correlationId, step, content, calls: calls.map((call) => ({ call, ...untouched })) }
+        return this.reach(step)
+      }
+      case "CallDecided":
+        return this.onCall(entry.toolCallId, { decided: entry })
+      case "ToolStarted":
+        return this.onCall(entry.toolCallId, { started: entry })
+      case "ToolEnded":
+        return this.onCall(entry.toolCallId, { ended: entry })
+      case "ResultsAppended":
+        return this.finishBatch()
+      case "TurnEnded":
+        this.finishBatch()
+        for (const id of this.turn?.input ?? []) {
+          const task = this.tasks.get(id)
+          if (task !== undefined) this.tasks.set(id, { ...task, end: entry.end })
+        }
+        this.turn = undefined
+        this.answered = []
+        this.lastEnd = entry.end
+        return
+      case "InteractionRaised":
+        this.open.set(entry.request.requestId, InteractionRequest.askedBy(entry.request, entry.toolCallId))
+        return
+      case "InteractionSettled":
+        return this.settle(entry)
+      case "HistoryReplaced":
+        this.history = History.make(entry.messages, verbatim)
+        return
+      case "SessionResumed":
+        this.closed = false
+        if (entry.workspace !== undefined) this.opened = { ...this.opened, workspace: entry.workspace }
+        return
+      case "SessionClosed":
+        this.closed = true
+        return
+      case "SessionOpened":
+      case "PermissionsChanged":
+        return
+    }
+  }
+
+  private take({ messageIds, correlationId, step }: EntryOf<"MessageTaken">): void {
+    const beginsTurn = this.turn?.correlationId !== correlationId
+    this.history.appendInput(
+      messageIds.flatMap((id) => this.waiting.get(id) ?? []),
+      { beginsTurn }
+    )
+    for (const id of messageIds) this.waiting.delete(id)
+    // The call that sees them is still to come.
+    if (!beginsTurn) return this.reach(step - 1)
+    this.turns++
+    this.turn = { correlationId, input: messageIds, step: step - 1 }
+  }
+
+  private settle({ answer, by, how, requestId, status }: EntryOf<"InteractionSettled">): void {
+    const request = this.open.get(requestId)
+    this.open.delete(requestId)
+    // What nobody ended is asked again, and so is a secret, which is not kept.
+    const isDecided = status === "cancelled" || (status === "answered" && answer !== undefined)
+    if (request === undefined || this.turn === undefined || by === undefined || !isDecided) return
+    this.answered = [
+      ...this.answered,
+      { request, by, ...(answer === undefined ? {} : { answer }), ...(how && { how }) }
+    ]
+  }
+
+  private reach(step: number): void {
+    if (this.turn !== undefined && step > this.turn.step) this.turn = { ...this.turn, step }
+  }
+
+  private onCall(id: ToolCall["id"], change: Partial<CallSnapshot>): void {
+    if (this.batch === undefined) return
+    const calls = this.batch.calls.map((known) => (known.call.id === id ? { ...known, ...change } : known))
+    this.batch = { ...this.batch, calls }
+  }
+
+  /** What was proposed and what came of it enter the history together; a call without an end gets a result that says so. */
+  private finishBatch(): void {
+    if (this.batch === undefined) return
+    this.history.appendAssistant(this.batch.content)
+    this.history.appendResults(this.batch.calls.map(resultOf))
+    this.batch = undefined
+    this.answered = []
+  }
+}
+
+const added = (total: SessionSnapshot["usage"], usage: Usage): SessionSnapshot["usage"] => {
+  const sum: { -readonly [K in keyof Usage]: Usage[K] } & { calls: number } = { calls: total.calls + 1 }
+  for (const key of ["inputTokens", "outputTokens", "cachedInputTokens", "reasoningTokens"] as const) {
+    const known = total[key] ?? usage[key]
+    if (known !== undefined) sum[key] = (total[key] ?? 0) + (usage[key] ?? 0)
+  }
+  return sum
+}

@@ -1,0 +1,304 @@
+/**
+ * Where sessions are kept: one journal for each tree of a root session and its children.
+ *
+ * Whoever runs a tree locks it, and writes through the lease that the lock gives. What `append` has acknowledged is there
+ * after the process has died; what it has not is there as a whole or not at all.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import { IdGenerator, type RequestId, type SessionId } from "../core/Id.js"
+import * as Interaction from "../interaction/Interaction.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as JournalEntry from "./JournalEntry.js"
+import * as SessionLease from "./SessionLease.js"
+import * as SessionSummary from "./SessionSummary.js"
+import * as StoreError from "./StoreError.js"
+
+// -----------------------------------------------------------------------------------------------------------------
+// models
+// -----------------------------------------------------------------------------------------------------------------
+
+/** An answer that came while nobody ran the session. */
+export interface StoredAnswer {
+  readonly requestId: RequestId
+  /** Encoded; it fits the request. */
+  readonly answer: unknown
+  readonly by: string
+  /** Milliseconds since the epoch. */
+  readonly at: number
+}
+
+/** All that is kept of a tree. */
+export interface Loaded {
+  readonly rootSessionId: SessionId
+  /** Of all sessions of the tree, as they were written. */
+  readonly entries: ReadonlyArray<JournalEntry.Written>
+  readonly answers: ReadonlyArray<StoredAnswer>
+}
+
+/** The right to write one tree's journal, for as long as the scope that it was made in. */
+export interface Lease {
+  readonly rootSessionId: SessionId
+  /**
+   * Writes all of them or none, after whatever was appended before. Durable once it returns. Appending from several
+   * fibers shares the cost of reaching the disk. Interrupting it leaves them written or not, never in part.
+   */
+  readonly append: (
+    drafts: ReadonlyArray<JournalEntry.Draft>
+  ) => Effect.Effect<void, StoreError.StoreUnwritable | StoreError.SessionTakenOver>
+}
+
+export interface Service {
+  /** What the store is called in messages, such as its file. */
+  readonly name: string
+  /**
+   * Takes the one lock there is on a tree, new or not, and releases it with the scope. Lock before loading: from then on
+   * nothing changes. A session that nothing is appended to leaves no trace.
+   */
+  readonly lock: (
+    rootSessionId: SessionId
+  ) => Effect.Effect<
+    Lease,
+    StoreError.SessionLocked | StoreError.StoreUnwritable | StoreError.StoreUnusable,
+    Scope.Scope
+  >
+  readonly load: (
+    rootSessionId: SessionId
+  ) => Effect.Effect<Loaded, StoreError.SessionUnknown | StoreError.JournalUnreadable | StoreError.StoreUnusable>
+  /** Last used first. */
+  readonly list: Effect.Effect<ReadonlyArray<SessionSummary.Listed>, StoreError.StoreUnusable>
+  /** Forgets a tree that nobody runs. */
+  readonly delete: (
+    rootSessionId: SessionId
+  ) => Effect.Effect<
+    void,
+    StoreError.SessionUnknown | StoreError.SessionLocked | StoreError.StoreUnwritable | StoreError.StoreUnusable
+  >
+  /**
+   * Keeps an encoded answer to an open request of a session that nobody runs; it counts when the session goes on. The
+   * first answer wins. Answers to `Auth.*` are secrets and never kept.
+   */
+  readonly answer: (
+    requestId: RequestId,
+    answer: unknown,
+    by: string
+  ) => Effect.Effect<
+    void,
+    | StoreError.AnswerRefused
+    | StoreError.SessionLocked
+    | StoreError.JournalUnreadable
+    | StoreError.StoreUnwritable
+    | StoreError.StoreUnusable
+  >
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// tag
+// -----------------------------------------------------------------------------------------------------------------
+
+export class SessionStore extends Context.Tag("assent/journal/SessionStore")<SessionStore, Service>() {}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** A store in memory; what it returns is that store as one process sees it. */
+export const makeMemory: Effect.Effect<(process: SessionLease.Process) => Service> = Effect.map(IdGenerator, (ids) => {
+  const trees = new Map<SessionId, Tree>()
+  return (locker) => memoryOf(trees, locker, () => ids.unsafeNext("ses"))
+})
+
+// -----------------------------------------------------------------------------------------------------------------
+// layers
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Forgotten with the program. */
+export const layerMemory: Layer.Layer<SessionStore> = Layer.effect(
+  SessionStore,
+  Effect.map(makeMemory, (open) => open({ pid: 0, host: "memory", isAlive: () => true }))
+)
+
+// -----------------------------------------------------------------------------------------------------------------
+// combinators
+// -----------------------------------------------------------------------------------------------------------------
+
+/** What is kept of a tree as JSON-like data, to take elsewhere. A string on the left says what has no such form. */
+export const toJson = (loaded: Loaded): Either.Either<unknown, string> =>
+  Either.map(
+    Either.all(
+      loaded.entries.map(({ seq, sessionId, at, entry }) =>
+        Either.map(JournalEntry.encode(entry), (encoded) => ({ seq, sessionId, at, entry: encoded }))
+      )
+    ),
+    (entries) => ({
+      version: JournalEntry.version,
+      rootSessionId: loaded.rootSessionId,
+      entries,
+      answers: loaded.answers
+    })
+  )
+
+/** Whether a request takes an encoded answer that nobody is there to check; for stores. */
+export const accepts = (
+  { requestId, interaction }: InteractionRequest,
+  answer: unknown
+): Either.Either<void, StoreError.AnswerRefused> => {
+  if (Interaction.isSecret(interaction._tag)) {
+    const reason = `answers to ${interaction._tag} are secrets and are not kept; resume the session and answer there`
+    return Either.left(new StoreError.AnswerRefused({ requestId, problem: "secret", reason }))
+  }
+  const decoded = Interaction.decodeAnswer(interaction, answer)
+  return Either.isRight(decoded)
+    ? Either.void
+    : Either.left(new StoreError.AnswerRefused({ requestId, problem: "misfit", reason: decoded.left }))
+}
+
+/** Nobody waits for an answer to this request. */
+export const notOpen = (requestId: RequestId): StoreError.AnswerRefused =>
+  new StoreError.AnswerRefused({ requestId, problem: "notOpen", reason: "nobody waits for it" })
+
+/** Somebody was faster. */
+export const answeredAlready = (requestId: RequestId, by: string): StoreError.AnswerRefused =>
+  new StoreError.AnswerRefused({ requestId, problem: "answered", reason: `${by} has answered it` })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+interface Tree {
+  entries: Array<JournalEntry.Written>
+  summary: SessionSummary.SessionSummary
+  lock: SessionLease.Row | undefined
+  readonly answers: Map<RequestId, StoredAnswer>
+}
+
+/** All of it is done in synchronous sections, so nothing comes between looking and writing. */
+const memoryOf = (trees: Map<SessionId, Tree>, locker: SessionLease.Process, newToken: () => string): Service => {
+  const known = (rootSessionId: SessionId): Either.Either<Tree, StoreError.SessionUnknown> => {
+    const tree = trees.get(rootSessionId)
+    return tree !== undefined && tree.entries.length > 0
+      ? Either.right(tree)
+      : Either.left(new StoreError.SessionUnknown({ rootSessionId }))
+  }
+  const unlocked = (
+    rootSessionId: SessionId,
+    { lock }: Tree,
+    now: number
+  ): Either.Either<void, StoreError.SessionLocked> => {
+    const holder = SessionLease.holderOf(lock, locker, now)
+    return lock === undefined || holder === undefined
+      ? Either.void
+      : Either.left(new StoreError.SessionLocked({ rootSessionId, holder, heartbeat: lock.heartbeat }))
+  }
+  const at = <A, E>(f: (now: number) => Either.Either<A, E>): Effect.Effect<A, E> =>
+    Effect.flatMap(Effect.clock, (clock) => Effect.suspend(() => f(clock.unsafeCurrentTimeMillis())))
+
+  const acquire = (rootSessionId: SessionId, token: string) =>
+    at((now) => {
+      const tree: Tree = trees.get(rootSessionId) ?? {
+        entries: [],
+        summary: SessionSummary.empty(rootSessionId, now),
+        lock: undefined,
+        answers: new Map()
+      }
+      return Either.map(unlocked(rootSessionId, tree, now), () => {
+        tree.lock = { token, pid: locker.pid, host: locker.host, heartbeat: now }
+        trees.set(rootSessionId, tree)
+        return tree
+      })
+    })
+
+  const leaseOf = (rootSessionId: SessionId, tree: Tree, token: string): Lease => ({
+    rootSessionId,
+    append: (drafts) =>
+      at((now) => {
+        const { lock } = tree
+        if (lock?.token !== token) {
+          const holder = lock === undefined ? {} : { holder: { pid: lock.pid, host: lock.host } }
+          return Either.left(new StoreError.SessionTakenOver({ rootSessionId, ...holder }))
+        }
+        const before = tree.entries.length
+        const written = drafts.map(({ at = now, entry, sessionId }, index) => ({
+          sessionId,
+          entry,
+          seq: before + index + 1,
+          at
+        }))
+        tree.lock = { ...lock, heartbeat: now }
+        tree.summary = SessionSummary.after(tree.summary, written)
+        for (const entry of written) tree.entries.push(entry)
+        return Either.void
+      })
+  })
+
+  return {
+    name: ":memory:",
+    lock: (rootSessionId) =>
+      Effect.suspend(() => {
+        const token = newToken()
+        const held = SessionLease.hold(token, {
+          acquire: acquire(rootSessionId, token),
+          beat: (tree) =>
+            at((now) => {
+              if (tree.lock?.token !== token) return Either.right(false)
+              tree.lock = { ...tree.lock, heartbeat: now }
+              return Either.right(true)
+            }),
+          release: (tree) =>
+            Effect.sync(() => {
+              if (tree.lock?.token !== token) return
+              tree.lock = undefined
+              if (tree.entries.length === 0) trees.delete(rootSessionId)
+            })
+        })
+        return Effect.map(held, (tree) => leaseOf(rootSessionId, tree, token))
+      }),
+    load: (rootSessionId) =>
+      Effect.suspend(() =>
+        Either.map(known(rootSessionId), ({ entries, answers }) => ({
+          rootSessionId,
+          entries: [...entries],
+          answers: [...answers.values()]
+        }))
+      ),
+    list: at((now) =>
+      Either.right(
+        [...trees.values()]
+          .filter(({ entries }) => entries.length > 0)
+          .map(({ summary, lock }) => SessionSummary.listed(summary, SessionLease.holderOf(lock, locker, now)))
+          .sort(SessionSummary.byActivity)
+      )
+    ),
+    delete: (rootSessionId) =>
+      at((now) =>
+        Either.gen(function* () {
+          const tree = yield* known(rootSessionId)
+          yield* unlocked(rootSessionId, tree, now)
+          // A holder that stood still must not go on writing to what is forgotten.
+          tree.lock = undefined
+          trees.delete(rootSessionId)
+        })
+      ),
+    answer: (requestId, answer, by) =>
+      at((now) =>
+        Either.gen(function* () {
+          const tree = [...trees.values()].find(({ summary }) =>
+            summary.open.some((open) => open.requestId === requestId)
+          )
+          const raised = tree?.entries.find(
+            ({ entry }) => entry._tag === "InteractionRaised" && entry.request.requestId === requestId
+          )
+          if (tree === undefined || raised?.entry._tag !== "InteractionRaised")
+            return yield* Either.left(notOpen(requestId))
+          yield* accepts(raised.entry.request, answer)
+          yield* unlocked(tree.summary.rootSessionId, tree, now)
+          const first = tree.answers.get(requestId)
+          if (first !== undefined) return yield* Either.left(answeredAlready(requestId, first.by))
+          tree.answers.set(requestId, { requestId, answer, by, at: now })
+        })
+      )
+  }
+}

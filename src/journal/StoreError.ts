@@ -1,0 +1,130 @@
+/** What can be wrong with a store of sessions: each a state of affairs, with what to do about it. */
+import * as Schema from "effect/Schema"
+import { RequestId, SessionId } from "../core/Id.js"
+
+/** A process that runs sessions. */
+export const Holder = Schema.Struct({
+  pid: Schema.Number,
+  host: Schema.String
+})
+export type Holder = typeof Holder.Type
+
+// -----------------------------------------------------------------------------------------------------------------
+// the whole store
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The store cannot be used, and nothing in it was touched. */
+export class StoreUnusable extends Schema.TaggedError<StoreUnusable>("assent/journal/StoreUnusable")("StoreUnusable", {
+  /** Such as the file's path. */
+  store: Schema.String,
+  problem: Schema.Literal("newer", "foreign", "unreadable", "unavailable"),
+  /** Without a full stop. */
+  reason: Schema.String
+}) {
+  override get message(): string {
+    return `The session store ${this.store} cannot be used, and was left as it is: ${this.reason}. ${remedies[this.problem]}`
+  }
+}
+
+/** Nothing was written: a full disk, a directory that is not writable, a store that is closed. */
+export class StoreUnwritable extends Schema.TaggedError<StoreUnwritable>("assent/journal/StoreUnwritable")(
+  "StoreUnwritable",
+  { store: Schema.String, reason: Schema.String }
+) {
+  override get message(): string {
+    return `The session store ${this.store} cannot be written to, and nothing half-written is left in it: ${this.reason}. Free space, or make it writable, or choose another store.`
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// one session
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Another process runs this session. */
+export class SessionLocked extends Schema.TaggedError<SessionLocked>("assent/journal/SessionLocked")("SessionLocked", {
+  rootSessionId: SessionId,
+  holder: Holder,
+  /** When the holder was last heard of, in milliseconds since the epoch. */
+  heartbeat: Schema.Number
+}) {
+  override get message(): string {
+    const { pid, host } = this.holder
+    return `Session ${this.rootSessionId} is run by process ${pid} on ${host}. Go on there, or end that process first.`
+  }
+}
+
+/** Another process took the session over, because this one had been silent for too long. What it has in hand is not written. */
+export class SessionTakenOver extends Schema.TaggedError<SessionTakenOver>("assent/journal/SessionTakenOver")(
+  "SessionTakenOver",
+  { rootSessionId: SessionId, holder: Schema.optional(Holder) }
+) {
+  override get message(): string {
+    const by = this.holder === undefined ? "" : ` by process ${this.holder.pid} on ${this.holder.host}`
+    return `Session ${this.rootSessionId} was taken over${by} while this process stood still. It goes on there; end this one.`
+  }
+}
+
+/** The session works in another workspace. */
+export class SessionElsewhere extends Schema.TaggedError<SessionElsewhere>("assent/journal/SessionElsewhere")(
+  "SessionElsewhere",
+  {
+    rootSessionId: SessionId,
+    /** Real path of the one that it works in. */
+    workspace: Schema.String
+  }
+) {
+  override get message(): string {
+    return `Session ${this.rootSessionId} works in ${this.workspace} and goes on nowhere else. Go on there; if that directory was moved, take the session over: assent sessions adopt ${this.rootSessionId}.`
+  }
+}
+
+/** There is no such session in this store. */
+export class SessionUnknown extends Schema.TaggedError<SessionUnknown>("assent/journal/SessionUnknown")(
+  "SessionUnknown",
+  { rootSessionId: Schema.String }
+) {
+  override get message(): string {
+    return `There is no session ${this.rootSessionId} in this store. assent sessions list shows those there are.`
+  }
+}
+
+/** An entry of a journal cannot be read: damaged, or written by a newer version. */
+export class JournalUnreadable extends Schema.TaggedError<JournalUnreadable>("assent/journal/JournalUnreadable")(
+  "JournalUnreadable",
+  {
+    rootSessionId: SessionId,
+    /** Of the first entry that cannot be read. */
+    seq: Schema.Number,
+    reason: Schema.String
+  }
+) {
+  override get message(): string {
+    return `The journal of session ${this.rootSessionId} cannot be read from entry ${this.seq} on: ${this.reason}. It was left as it is; use a program of the version that wrote it, or a copy of the store.`
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// answers
+// -----------------------------------------------------------------------------------------------------------------
+
+/** An answer was turned away; the request is as it was. */
+export class AnswerRefused extends Schema.TaggedError<AnswerRefused>("assent/journal/AnswerRefused")("AnswerRefused", {
+  requestId: RequestId,
+  problem: Schema.Literal("notOpen", "answered", "misfit", "secret"),
+  reason: Schema.String
+}) {
+  override get message(): string {
+    return `Request ${this.requestId} does not take this answer: ${this.reason}.`
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const remedies = {
+  newer: "Use a newer version of this program, or another store.",
+  foreign: "Choose another file.",
+  unreadable: "Restore it from a copy, or choose another file.",
+  unavailable: "Check the disk, its free space and the permissions."
+} as const

@@ -1,0 +1,240 @@
+/**
+ * One check of one call: who acts, and the one resolution it comes to, however many rounds of edits that takes.
+ *
+ * The decision is written down before it counts, and told in the step in which it is made.
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as FiberRef from "effect/FiberRef"
+import type * as FiberStatus from "effect/FiberStatus"
+import * as Option from "effect/Option"
+import * as RuntimeFlags from "effect/RuntimeFlags"
+import * as Defect from "../core/Defect.js"
+import type { Restore } from "../core/Interruption.js"
+import { isImmediate } from "../internal/Immediate.js"
+import * as Origin from "../core/Origin.js"
+import type * as Redaction from "../core/Redaction.js"
+import * as AgentEvent from "../event/AgentEvent.js"
+import * as AuditRecord from "../audit/AuditRecord.js"
+import type * as AuditTrail from "../audit/AuditTrail.js"
+import type * as EventBus from "../event/EventBus.js"
+import type { ToolCall } from "../tool/ToolCall.js"
+import { denied, type Resolution, type Verdict } from "./Verdict.js"
+
+export interface Options {
+  readonly bus: EventBus.Service
+  readonly redactor: Redaction.Redactor
+  /** Told every decision, in the step in which it is made; `params` are what somebody made of the arguments. */
+  readonly decided?: ((call: ToolCall, resolution: Resolution, params: unknown) => void) | undefined
+  /** Where every decision is written down before it counts. Default: nowhere. */
+  readonly audit?: AuditTrail.Service | undefined
+}
+
+/** Whom a call was put to, and when. */
+export type Asked = Pick<Resolution, "requestId" | "askedAt" | "by" | "how">
+
+/** The call as it stands. */
+export interface Subject {
+  readonly call: ToolCall
+  /** Whether somebody changed its arguments. */
+  readonly edited: boolean
+}
+
+export class PermissionCheck {
+  /** Of whoever acts; known from the start, so that deciding and telling are one step. */
+  readonly origin: Origin.Origin
+  /** Set in the step in which it is told. */
+  resolved: Resolution | undefined
+  /** Set when the call is put to somebody: whatever comes of it says so. */
+  asked: Asked | undefined
+  /** The decision was handed to the audit. */
+  private recording: boolean
+  private readonly clock: Clock.Clock
+  /** Makes waiting interruptible again, where whoever checks lets it be interrupted. */
+  restore: Restore
+
+  constructor(
+    private readonly options: Options,
+    /** As it was proposed. */
+    private readonly call: ToolCall,
+    public fiber: Fiber.RuntimeFiber<unknown, unknown>,
+    status: FiberStatus.Running
+  ) {
+    this.origin = Origin.ofCall(Origin.of(fiber), call.id)
+    this.resolved = undefined
+    this.asked = undefined
+    this.recording = false
+    this.clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
+    this.restore = restoreOf(status)
+  }
+
+  /** From now on it is this fiber that checks. */
+  moveTo(fiber: Fiber.RuntimeFiber<unknown, unknown>, status: FiberStatus.Running): void {
+    this.fiber = fiber
+    this.restore = restoreOf(status)
+  }
+
+  /** Whether the fiber that checks was told to stop, and does. */
+  isInterrupted(): boolean {
+    return this.restore !== asItIs && !Cause.isEmpty(this.fiber.getFiberRef(FiberRef.interruptedCause))
+  }
+
+  /** Waits for what may take its time, then goes on; only the waiting is interruptible. Whatever goes wrong denies. */
+  after<A, E, R>(
+    waiting: Effect.Effect<A, E, R>,
+    goOn: (value: A) => Effect.Effect<Verdict, never, R>,
+    recover?: (error: E) => Effect.Effect<Verdict, never, R>
+  ): Effect.Effect<Verdict, never, R> {
+    return isImmediate(waiting) ? goOn(waiting.value) : this.await(this.restore(waiting), goOn, recover)
+  }
+
+  await<A, E, R>(
+    waiting: Effect.Effect<A, E, R>,
+    goOn: (value: A) => Effect.Effect<Verdict, never, R>,
+    recover?: (error: E) => Effect.Effect<Verdict, never, R>
+  ): Effect.Effect<Verdict, never, R> {
+    return Effect.matchCauseEffect(waiting, {
+      onFailure: (cause) => this.step(() => this.broken(cause, recover)),
+      onSuccess: (value) => this.step(() => goOn(value))
+    })
+  }
+
+  step<R>(goOn: () => Effect.Effect<Verdict, never, R>): Effect.Effect<Verdict, never, R> {
+    try {
+      return goOn()
+    } catch (thrown) {
+      return this.crashed(Cause.die(thrown))
+    }
+  }
+
+  private broken<E, R>(
+    cause: Cause.Cause<E>,
+    recover: ((error: E) => Effect.Effect<Verdict, never, R>) | undefined
+  ): Effect.Effect<Verdict, never, R> {
+    const failure = Cause.failureOption(cause)
+    if (recover !== undefined && Option.isSome(failure) && !this.isInterrupted()) return recover(failure.value)
+    if (!Cause.isInterrupted(cause)) return this.crashed(cause)
+    // Nobody hears the verdict if it was the whole check that was interrupted.
+    return Effect.map(this.breakOff(cancelled), () => denied(failed))
+  }
+
+  private crashed(cause: Cause.Cause<unknown>): Effect.Effect<Verdict> {
+    const resolved = Effect.map(this.breakOff(failed), denied)
+    return Defect.isIn(cause) ? Effect.zipRight(this.log("The permission check", cause), resolved) : resolved
+  }
+
+  /**
+   * Writes the decision down and tells it, as one step that nothing interrupts; at once, as an exit, where nothing is to be
+   * written. Yields what is in force: nothing is granted that could not be recorded.
+   */
+  settle(subject: Subject, decided: Resolution): Effect.Effect<Resolution> {
+    const { audit } = this.options
+    const resolution =
+      this.asked === undefined || decided.requestId !== undefined ? decided : { ...decided, ...this.asked }
+    if (audit === undefined) return Effect.succeed(this.publish(subject, resolution))
+    return Effect.uninterruptible(
+      Effect.suspend(() => {
+        if (this.resolved !== undefined) return Effect.succeed(this.resolved)
+        // Another fiber is at it: whoever breaks off meanwhile does not decide a second time.
+        if (this.recording) return Effect.succeed(cancelled)
+        this.recording = true
+        const decision = { ...this.decisionOn(subject.call), ...resolution }
+        const record = Effect.suspend(() => audit.record(AuditRecord.permission(this.origin, decision)))
+        return Effect.matchCauseEffect(record, {
+          onFailure: (cause) => {
+            const told = this.publish(subject, resolution.granted ? unrecorded(resolution, cause) : resolution)
+            return Defect.isIn(cause) ? Effect.as(this.log("The audit", cause), told) : Effect.succeed(told)
+          },
+          onSuccess: () => Effect.succeed(this.publish(subject, resolution))
+        })
+      })
+    )
+  }
+
+  /** The same for a check that came to no decision: of the call as it was proposed. */
+  breakOff(resolution: Resolution): Effect.Effect<Resolution> {
+    return this.settle(this.proposed, resolution)
+  }
+
+  /** Tells at once that nothing comes of it: it does not stop, and whoever checks goes on without it. */
+  leave(): void {
+    if (this.resolved === undefined) this.publish(this.proposed, { ...cancelled, ...this.asked })
+  }
+
+  /** Writes down that it was left, unless what it hangs in is writing. */
+  get writeLeft(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const { audit } = this.options
+      if (audit === undefined || this.recording) return Effect.void
+      this.recording = true
+      const decision = { ...this.decisionOn(this.call), ...cancelled, ...this.asked }
+      return Effect.ignore(audit.record(AuditRecord.permission(this.origin, decision)))
+    })
+  }
+
+  /** What crashed in here is a matter for the log. */
+  log(what: string, cause: Cause.Cause<unknown>): Effect.Effect<void> {
+    const { agent, sessionId } = this.origin
+    const { id, name } = this.call
+    return Defect.log(what, cause, this.options.redactor, { session: sessionId, agent, tool: name, call: id })
+  }
+
+  tell(body: AgentEvent.Body): void {
+    const { agent, correlationId, sessionId } = this.origin
+    const at = this.clock.unsafeCurrentTimeMillis()
+    this.options.bus.unsafePublish(AgentEvent.make({ at, sessionId, agent, correlationId }, body))
+  }
+
+  private decisionOn({ id, name, params }: ToolCall) {
+    return { tool: name, toolCallId: id, args: params, answeredAt: this.clock.unsafeCurrentTimeMillis() }
+  }
+
+  private get proposed(): Subject {
+    return { call: this.call, edited: false }
+  }
+
+  private publish({ call, edited }: Subject, resolution: Resolution): Resolution {
+    if (this.resolved !== undefined) return this.resolved
+    this.resolved = resolution
+    this.options.decided?.(call, resolution, edited ? call.params : undefined)
+    const { granted, method, requestId, by, how, sandbox } = resolution
+    const reason = this.options.redactor.text(resolution.reason)
+    // Added one by one: a spread for each would give every event a shape of its own.
+    const body: Resolved = { _tag: "PermissionResolved", toolCallId: call.id, tool: call.name, granted, method, reason }
+    if (requestId !== undefined) body.requestId = requestId
+    if (by !== undefined) body.by = by
+    if (how !== undefined && how !== "answered") body.how = how
+    if (edited) body.edited = edited
+    if (sandbox !== undefined) body.sandbox = sandbox
+    this.tell(body)
+    return resolution
+  }
+}
+
+/** What a check comes to in which something broke. */
+export const failed: Resolution = { granted: false, method: "check_failed", reason: "Permission check failed" }
+
+/** What a check comes to that nobody waits for any more. */
+export const cancelled: Resolution = { granted: false, method: "cancelled", reason: "the work was cancelled" }
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const asItIs: Restore = (effect) => effect
+
+type Told = Extract<AgentEvent.Body, { readonly _tag: "PermissionResolved" }>
+type Resolved = { -readonly [K in keyof Told]: Told[K] }
+
+const restoreOf = ({ runtimeFlags }: FiberStatus.Running): Restore =>
+  RuntimeFlags.interruption(runtimeFlags) ? Effect.interruptible : asItIs
+
+/** What was to be granted and could not be written down; who was asked stays. */
+const unrecorded = (resolution: Resolution, cause: Cause.Cause<AuditTrail.AuditUnwritable>): Resolution => ({
+  ...resolution,
+  ...failed,
+  reason: Option.match(Cause.failureOption(cause), { onNone: () => failed.reason, onSome: ({ message }) => message })
+})

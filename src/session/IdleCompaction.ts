@@ -1,0 +1,136 @@
+/**
+ * Compaction between two turns, because somebody asked for it. The next turn waits for its end; words that interject end
+ * it, and the turn that follows does what was asked for.
+ */
+import type * as Prompt from "@effect/ai/Prompt"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
+import type { Restore } from "../core/Interruption.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
+import type * as Compaction from "../turn/Compaction.js"
+import { emit, type TurnContext } from "../turn/TurnContext.js"
+import * as TokenBudget from "../turn/TokenBudget.js"
+
+export interface IdleCompaction {
+  readonly isRunning: () => boolean
+  /** Waits until no compaction runs between turns. */
+  readonly settled: Effect.Effect<void>
+  /** Begins when it is called, also before the result is run: from then on {@link isRunning} is true. */
+  readonly begin: () => Effect.Effect<void>
+}
+
+/** What of a session this needs. */
+export interface Loop {
+  /** Called when it begins, in the same synchronous section. */
+  readonly begun: () => void
+  /** Runs it in a fiber of its own, which can be cancelled alone, and waits for its end. */
+  readonly cancellable: (work: Effect.Effect<void>, restore: Restore) => Effect.Effect<unknown>
+  /** Whether whoever asked is to be told that it was cancelled. */
+  readonly isStopped: () => boolean
+  /** Nobody's words wait. */
+  readonly isQuiet: () => boolean
+  /** Called at its end, however it ends, before the next turn. */
+  readonly ended: () => void
+}
+
+export const make = (compaction: Compaction.Service, loop: Loop): IdleCompaction => new SessionTidying(compaction, loop)
+
+/** What compaction needs of a session. */
+export const hostOf = (session: TurnContext): Compaction.Host => new SessionHost(session)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+class SessionTidying implements IdleCompaction {
+  /** Made and completed by whoever tidies, awaited by the next turn. */
+  private running: Deferred.Deferred<void> | undefined
+
+  constructor(
+    private readonly compaction: Compaction.Service,
+    private readonly loop: Loop
+  ) {}
+
+  isRunning(): boolean {
+    return this.running !== undefined
+  }
+
+  get settled(): Effect.Effect<void> {
+    return Effect.suspend(() => (this.running === undefined ? Effect.void : Deferred.await(this.running)))
+  }
+
+  begin(): Effect.Effect<void> {
+    const { compaction, loop } = this
+    const gate = Deferred.unsafeMake<void>(FiberId.none)
+    this.running = gate
+    loop.begun()
+    const end = () => {
+      if (this.running !== gate) return
+      this.running = undefined
+      loop.ended()
+      Deferred.unsafeDone(gate, Effect.void)
+    }
+    const once = Effect.uninterruptibleMask((restore) =>
+      Effect.ensuring(
+        loop.cancellable(Effect.interruptible(compaction.run("manual")), restore),
+        Effect.sync(() => {
+          if (loop.isStopped()) compaction.dismiss()
+        })
+      )
+    )
+    // Who was told of the end may have asked again before this came to it: looking and ending are one step.
+    const all: Effect.Effect<void> = Effect.flatMap(once, () => {
+      if (compaction.isRequested() && loop.isQuiet()) return all
+      end()
+      return Effect.void
+    })
+    return Effect.ensuring(all, Effect.sync(end))
+  }
+}
+
+// An object with getters is a table of its own to the engine, 1.5 KB for each session; a class has them once.
+class SessionHost implements Compaction.Host {
+  constructor(private readonly session: TurnContext) {}
+
+  get history() {
+    return this.session.history
+  }
+
+  get origin() {
+    return this.session.origin
+  }
+
+  get spans() {
+    return this.session.spans
+  }
+
+  get redactor() {
+    return this.session.redactor
+  }
+
+  get inbox() {
+    return this.session.inbox
+  }
+
+  model() {
+    return this.session.model()
+  }
+
+  emit(body: AgentEvent.Body): void {
+    emit(this.session, body)
+  }
+
+  hold(fiber: Fiber.RuntimeFiber<unknown, unknown> | undefined): void {
+    this.session.state.cut = fiber && (() => fiber.unsafeInterruptAsFork(FiberId.none))
+  }
+
+  replaced(reason: Compaction.Reason, messages: ReadonlyArray<Prompt.Message>): void {
+    this.session.journal?.replaced(reason, messages)
+  }
+
+  spent(model: string, usage: AgentEvent.Usage): void {
+    TokenBudget.spend(this.session, { model, usage, kind: "summary" })
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * Turns that somebody waits for: each begins with a message of its own, may bring an authority, and is told its end.
+ *
+ * Written and read by the session in synchronous sections only.
+ */
+import * as Effect from "effect/Effect"
+import type { AnySpan } from "effect/Tracer"
+import type { MessageId } from "../core/Id.js"
+import type { Message } from "../inbox/Message.js"
+import type { Authority } from "../permission/PermissionGate.js"
+import { OneShot } from "../internal/OneShot.js"
+import type { TurnEnd } from "../turn/Turn.js"
+
+export interface TurnRequest {
+  /** The message that begins the turn. */
+  readonly id: MessageId
+  /** Asked about this turn's calls before the session's own. */
+  readonly authority: Authority | undefined
+  /** Where it was ordered: the span above the turn's. */
+  readonly span: AnySpan | undefined
+  /** Settled by the session; read by whoever ordered the turn. */
+  readonly end: OneShot<TurnEnd>
+}
+
+/** The orders of one session that have no end yet. */
+export interface TurnRequests {
+  readonly place: (order: Omit<TurnRequest, "end">) => TurnRequest
+  /** The order that this input begins. Such words are queued, and each queued message begins a turn of its own. */
+  readonly of: (input: ReadonlyArray<Pick<Message, "id">>) => TurnRequest | undefined
+  /**
+   * What whoever placed it holds. Giving up withdraws the words with `withdraw`, or when a turn has taken them, stops it
+   * with `stop`.
+   */
+  readonly handle: (
+    order: TurnRequest,
+    withdraw: (id: MessageId) => boolean,
+    stop: Effect.Effect<unknown>
+  ) => { readonly end: OneShot<TurnEnd>; readonly giveUp: Effect.Effect<void> }
+  readonly fulfil: (order: TurnRequest, end: TurnEnd) => void
+  /** Ends all that are left. */
+  readonly close: (end: TurnEnd) => void
+}
+
+export const make = (): TurnRequests => new SessionOrders()
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+class SessionOrders implements TurnRequests {
+  /** Made with the first order: most sessions never have one. */
+  private orders: Map<MessageId, TurnRequest> | undefined
+
+  place({ authority, id, span }: Omit<TurnRequest, "end">): TurnRequest {
+    const order: TurnRequest = { id, authority, span, end: new OneShot() }
+    const orders = (this.orders ??= new Map())
+    orders.set(id, order)
+    return order
+  }
+
+  of([first]: ReadonlyArray<Pick<Message, "id">>): TurnRequest | undefined {
+    return first === undefined ? undefined : this.orders?.get(first.id)
+  }
+
+  handle({ end, id }: TurnRequest, withdraw: (id: MessageId) => boolean, stop: Effect.Effect<unknown>) {
+    const giveUp = Effect.suspend(() => {
+      if (withdraw(id)) {
+        this.orders?.delete(id)
+        return Effect.void
+      }
+      return this.orders?.has(id) === true ? Effect.asVoid(stop) : Effect.void
+    })
+    return { end, giveUp }
+  }
+
+  fulfil(order: TurnRequest, end: TurnEnd): void {
+    this.orders?.delete(order.id)
+    order.end.complete(end)
+  }
+
+  close(end: TurnEnd): void {
+    for (const order of [...(this.orders?.values() ?? [])]) this.fulfil(order, end)
+  }
+}

@@ -1,0 +1,297 @@
+/**
+ * A shell command as permission sees it: taken apart, never globbed as a whole, and what `always` and `never` remember
+ * of it.
+ *
+ * Allowing is strict: a remembered program covers a command only when every program that would run is that program, by its
+ * plain name, with words that are known before it runs and that the harmless table lists, in the directory in which it was
+ * allowed, and nothing is written by redirection. Refusing is generous: a remembered program is also found behind `sudo`
+ * or `bash -c`, by its full path, and in text nobody can take apart.
+ *
+ * ```ts
+ * const git = CommandLine.remembered("git status")             // { _tag: "Program", program: "git", cwd: "" }
+ * CommandLine.covers(git, "git log && git diff")               // true
+ * CommandLine.covers(git, "git push")                          // false
+ * CommandLine.covers(git, "git status; rm -rf x")              // false
+ * CommandLine.remembered("npm test", "web")                    // { _tag: "Exact", command: "npm test", cwd: "web" }
+ * ```
+ */
+import * as Data from "effect/Data"
+import * as Either from "effect/Either"
+import * as CommandPattern from "./CommandPattern.js"
+import * as Doubt from "./Doubt.js"
+import * as Location from "./Location.js"
+import * as Program from "./Program.js"
+import * as ProgramRun from "./ProgramRun.js"
+import { parse, trim } from "./ShellGrammar.js"
+
+export {
+  maxLength,
+  parse,
+  trim,
+  Unparseable,
+  type CommandLine,
+  type Redirect,
+  type SimpleCommand
+} from "./ShellGrammar.js"
+export { writesNothing } from "./ProgramRun.js"
+
+/** What answering `always` or `never` to a command remembers. */
+export type Remembered = Data.TaggedEnum<{
+  /** What the harmless table lists of a program, given by its plain name. */
+  readonly Program: { readonly program: string; readonly cwd: string }
+  /** This text and no other. */
+  readonly Exact: { readonly command: string; readonly cwd: string }
+}>
+
+/** One way of reading a text as words that might be run, the program first. */
+export interface Reading {
+  readonly program: string
+  /** False when the program is not known before it runs. */
+  readonly named: boolean
+  /** The words, joined by single spaces. */
+  readonly text: string
+  /** Where its words begin in a list of words; readings that begin later in the same list share that list. */
+  readonly words: ReadonlyArray<string>
+  readonly start: number
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * The program for a simple command that the harmless table lists; the exact command for everything else. `cwd` is the
+ * directory it runs in, by its shortest text; the workspace's is empty. Redirections to nowhere (`2>&1`, `>/dev/null`),
+ * parentheses and `&` around it do not matter.
+ */
+export const remembered = (text: string, cwd = "", line = Either.getOrUndefined(parse(text))): Remembered => {
+  const exact = Exact({ command: trim(text), cwd })
+  const command = line?.commands[0]
+  if (line === undefined || command === undefined || line.commands.length > 1) return exact
+  const run = ProgramRun.ofLine(line, Location.directory(cwd))?.[0]
+  // What runs others is remembered with what it runs.
+  if (run === undefined || run.inner?.length !== 0 || !programName.test(command.program)) return exact
+  const isHarmless = CommandPattern.harmless("").covers(run) !== undefined
+  return isHarmless ? Program_({ program: command.program, cwd }) : exact
+}
+
+/**
+ * The text form: `git *` for a program, the text itself for an exact command, marked by `$ ` where it needs a mark. In front
+ * of it the directory, unless it is the workspace: `(in "web") npm test`.
+ */
+export const formatRemembered = (entry: Remembered): string => {
+  const text =
+    entry._tag === "Program" ? `${entry.program} *` : isPlain(entry.command) ? entry.command : `$ ${entry.command}`
+  return entry.cwd === "" ? text : `(in ${JSON.stringify(entry.cwd)}) ${text}`
+}
+
+/** The inverse of {@link formatRemembered}. Any other text is an exact command. */
+export const parseRemembered = (text: string): Remembered => {
+  const [cwd, rest] = placed(text)
+  if (rest.startsWith("$ ")) return Exact({ command: rest.slice(2), cwd })
+  const program = programEntry.exec(rest)?.[1]
+  return program === undefined ? Exact({ command: rest, cwd }) : Program_({ program, cwd })
+}
+
+/** True for a text that {@link formatRemembered} may have made, and that is not a pattern or a name. */
+export const isRemembered = (text: string): boolean => {
+  const [cwd, rest] = placed(text)
+  return cwd !== "" || rest.startsWith("$ ") || programEntry.test(rest) || isPlain(rest)
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// combinators
+// -----------------------------------------------------------------------------------------------------------------
+
+/** For allowing: the whole text, run in `cwd`, is covered. Texts that cannot be taken apart only by themselves. */
+export const covers = (entry: Remembered, text: string, cwd = ""): boolean => {
+  if (coversText(entry, text, cwd)) return true
+  const line = Either.getOrUndefined(parse(text))
+  const runs = line === undefined ? undefined : ProgramRun.ofLine(line, Location.directory(cwd))
+  return runs !== undefined && allowing(runs, [asPattern(entry, "", cwd)]) !== undefined
+}
+
+/** It is the very text that was remembered, and runs where that ran. */
+export const coversText = (entry: Remembered, text: string, cwd: string): boolean =>
+  entry._tag === "Exact" && entry.cwd === cwd && trim(text) === entry.command
+
+/** What a remembered entry allows of the programs of a line that runs in `cwd`. */
+export const asPattern = (entry: Remembered, name: string, cwd: string): CommandPattern.CommandPattern => {
+  if (entry.cwd !== cwd) return CommandPattern.none(name)
+  return entry._tag === "Exact"
+    ? CommandPattern.exactly(name, entry.command)
+    : CommandPattern.named(name, entry.program)
+}
+
+/** The patterns that together allow every program of a line; nothing when one is not allowed. */
+export const allowing = (
+  runs: ReadonlyArray<ProgramRun.ProgramRun>,
+  patterns: ReadonlyArray<CommandPattern.CommandPattern>
+): ReadonlyArray<string> | undefined => {
+  if (runs.length === 0) return undefined
+  const byProgram = new Map<string, Array<CommandPattern.CommandPattern>>()
+  const any: Array<CommandPattern.CommandPattern> = []
+  for (const pattern of patterns) {
+    if (pattern.program === undefined) any.push(pattern)
+    else {
+      const known = byProgram.get(pattern.program)
+      if (known === undefined) byProgram.set(pattern.program, [pattern])
+      else known.push(pattern)
+    }
+  }
+  const used = new Set<string>()
+  const seen = new Map<string, boolean>()
+  const isAllowed = (run: ProgramRun.ProgramRun, tails: ReadonlyArray<CommandPattern.CommandPattern>): boolean => {
+    const byTail = tails.find((tail) => fits(tail, run))
+    if (byTail !== undefined) return true
+    const found =
+      byProgram.get(run.words[0] ?? "")?.find((pattern) => fits(pattern, run)) ??
+      any.find((pattern) => fits(pattern, run))
+    if (found !== undefined) used.add(found.text)
+    return found !== undefined
+  }
+  const fits = (pattern: CommandPattern.CommandPattern, run: ProgramRun.ProgramRun): boolean => {
+    const how = pattern.covers(run)
+    if (how !== "itself") return how === "whole"
+    return run.inner !== undefined && run.inner.every((inner) => isAllowed(inner, pattern.tails))
+  }
+  for (const run of runs) {
+    // Long lines repeat themselves.
+    const key = run.inner?.length === 0 && !run.fed ? run.text : undefined
+    if (key !== undefined && seen.has(key)) continue
+    if (!isAllowed(run, [])) return undefined
+    if (key !== undefined) seen.set(key, true)
+  }
+  return [...used]
+}
+
+/** For refusing: something in the text may be what is remembered, wherever it runs. */
+export const touches = (entry: Remembered, text: string): boolean => touchesAny(entry, text, readings(text))
+
+/** The same, for whoever has the readings of the text at hand. */
+export const touchesAny = (entry: Remembered, text: string, all: ReadonlyArray<Reading>): boolean => {
+  if (entry._tag === "Exact") {
+    if (trim(text) === entry.command) return true
+    const command = CommandPattern.normal(entry.command)
+    const line = Either.getOrUndefined(parse(entry.command))
+    const [only] = line?.commands ?? []
+    const words = only?.assignments.length === 0 && line?.commands.length === 1 ? only.words.join(" ") : command
+    return words !== "" && all.some((reading) => reading.start === 0 && reading.text === words)
+  }
+  const program = entry.program.toLowerCase()
+  return all.some((reading) => reading.named && Program.basename(reading.program).toLowerCase() === program)
+}
+
+/** Why it cannot be said what the text runs; nothing when it can. */
+export const doubt = (text: string, line = parse(text)): string | undefined =>
+  Either.isLeft(line) ? line.left.message : Doubt.of(line.right)
+
+/**
+ * Every list of words the text may end up running, for refusing: the simple commands; for programs that run others also
+ * what follows their name, and their words read as commands; git without the options in front of its subcommand; for text
+ * that cannot be taken apart, its pieces without quotes. A redirection reads as its operator and its target. Generous, and
+ * still no proof: a program can always build a command that its text does not show.
+ */
+export const readings = (text: string, line = parse(text)): ReadonlyArray<Reading> => {
+  const out: Array<Reading> = []
+  collect(text, line, out, 0, [])
+  return out
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const { Program: Program_, Exact } = Data.taggedEnum<Remembered>()
+
+const programName = /^[A-Za-z0-9_][A-Za-z0-9_.+-]*$/
+const programEntry = /^([A-Za-z0-9_][A-Za-z0-9_.+-]*) \*$/
+const place = /^\(in ("(?:[^"\\]|\\.)*")\) /s
+
+const placed = (text: string): readonly [cwd: string, rest: string] => {
+  const match = place.exec(text)
+  if (match === null) return ["", text]
+  const cwd = Either.getOrUndefined(Either.try((): unknown => JSON.parse(match[1] ?? "")))
+  // No other text says the same, so that what is read is what was written.
+  return typeof cwd === "string" && cwd !== "" && JSON.stringify(cwd) === match[1]
+    ? [cwd, text.slice(match[0].length)]
+    : ["", text]
+}
+
+// Has a blank, so it is no tool's name; has no wildcard, so it is no pattern.
+const isPlain = (text: string): boolean =>
+  /[ \t\n]/.test(text) && !/[*?[]/.test(text) && !/^(?:\$ |\(in ")/.test(text) && trim(text) === text
+
+type Parsed = ReturnType<typeof parse>
+
+const maxNesting = 3
+
+/** What was read at each depth: long texts repeat themselves. */
+type Seen = Array<Set<string>>
+
+const collect = (text: string, line: Parsed, out: Array<Reading>, depth: number, all: Seen): void => {
+  const seen = (all[depth] ??= new Set())
+  if (Either.isRight(line)) {
+    for (const command of line.right.commands) {
+      const { named, text, words } = command
+      if (seen.has(text)) continue
+      seen.add(text)
+      if (words.length > 0) unfold(words, named, out, depth, all)
+      if (depth < maxNesting) for (const told of Doubt.texts(command)) collect(told, parse(told), out, depth + 1, all)
+    }
+    for (const { operator, target } of line.right.redirects) out.push(redirection(operator, target))
+    return
+  }
+  // Quotes may hide a name, so they go first; then any character that can end a command ends a piece. A line that ends in
+  // a backslash goes on without a blank.
+  const bare = text.replace(/\\\n/g, "").replace(/["'\\]/g, "")
+  for (const piece of bare.split(/[;&|<>(){}`$\r\n]+/)) {
+    if (seen.has(piece)) continue
+    seen.add(piece)
+    const words = piece.split(/\s+/).filter((word) => word !== "")
+    const start = words.findIndex((word) => !leading.test(word))
+    if (start >= 0) unfold(words.slice(start), true, out, depth, all)
+  }
+  for (const [, operator = "", target = ""] of bare.matchAll(/([<>]{1,3}[&|]?)[ \t]*([^\s;&|<>(){}`]+)/g)) {
+    out.push(redirection(operator, target))
+  }
+}
+
+const redirection = (operator: string, target: string): Reading => {
+  const words = [operator, target]
+  return { program: operator, named: true, text: words.join(" "), words, start: 0 }
+}
+
+// Words of the shell after which a command begins, and assignments in front of one.
+const leading = /^(?:if|then|elif|else|while|until|do|time|coproc|!|\d+|[A-Za-z_]\w*\+?=.*)$/
+
+const unfold = (words: ReadonlyArray<string>, named: boolean, out: Array<Reading>, depth: number, all: Seen): void => {
+  const codes = new Set<string>()
+  const joined = words.join(" ")
+  out.push({ program: words[0] ?? "", named, text: joined, words, start: 0 })
+  const runs = !named || Program.runner(words) !== undefined
+  const plain = Program.withoutGitOptions(words)
+  if (plain !== undefined) {
+    const text = plain.join(" ")
+    const [program = "", next = ""] = plain
+    out.push({ program, named, text, words: plain, start: 0 })
+    if (runs) out.push({ program: next, named: true, text: text.slice(program.length + 1), words: plain, start: 1 })
+  }
+  if (!runs) return
+  let offset = 0
+  for (let start = 1; start < words.length; start++) {
+    offset += (words[start - 1] ?? "").length + 1
+    const word = words[start] ?? ""
+    out.push({ program: word, named: true, text: joined.slice(offset), words, start })
+    if (depth < maxNesting) {
+      const code = codeIn(word)
+      if (code === undefined || codes.has(code)) continue
+      codes.add(code)
+      collect(code, parse(code), out, depth + 1, all)
+    }
+  }
+}
+
+/** The text in a word that a program may run: the word, or what follows an option's name in it. */
+const codeIn = (word: string): string | undefined =>
+  /^(?:--?[A-Za-z][\w-]*=|-[A-Za-z])(.+)$/s.exec(word)?.[1] ?? (/[\s;&|()`$<>'"]/.test(word) ? word : undefined)

@@ -1,0 +1,264 @@
+/**
+ * What allows programs: patterns that people wrote, names, and what was remembered, each compared word by word.
+ *
+ * A pattern means what it says: `git push*` is `git push` with anything behind it, `npm test` is `npm test`. A wildcard
+ * never goes on with the word of a program or a subcommand (`git diff*` is `git diff *`), and what runs other programs or
+ * writes where it likes (`git -c`, `--output`) has to be spelled. One word (`git`, `git*`, `git *`) is a name, and a name
+ * allows what the harmless table says of it; of a program that is not in there, a call without arguments.
+ */
+import * as Glob from "../core/Glob.js"
+import * as Harmless from "./Harmless.js"
+import * as Program from "./Program.js"
+import type { ProgramRun } from "./ProgramRun.js"
+import * as Runner from "./Runner.js"
+
+export interface CommandPattern {
+  /** As written. */
+  readonly text: string
+  /** The only program it can allow; nothing when it may be any. */
+  readonly program: string | undefined
+  /** `whole`: with all it would run. `itself`: what it would run needs a rule too. */
+  readonly covers: (run: ProgramRun) => "whole" | "itself" | undefined
+  /** What it says of programs that would be run in turn: `sudo apt *` speaks of `apt` as well. */
+  readonly tails: ReadonlyArray<CommandPattern>
+}
+
+/** Blanks as a shell has them, and no others. */
+export const words = (text: string): ReadonlyArray<string> => text.split(/[ \t\r\n]+/).filter((word) => word !== "")
+
+/** Words with one blank between them. */
+export const normal = (text: string): string => words(text).join(" ")
+
+/** A pattern as a person wrote it. */
+export const pattern = (text: string): CommandPattern => fromWords(text, words(text))
+
+/** Words that a command has to begin with; they are taken literally. */
+export const beginning = (rule: ReadonlyArray<string>): CommandPattern => {
+  const text = rule.join(" ")
+  const [program = ""] = rule
+  if (rule.length === 1) return named(text, program)
+  return {
+    text,
+    program,
+    tails: tailsOf(rule, (tail) => spelled(text, tail, everything, tail)),
+    covers: spelled(text, rule, everything, rule).covers
+  }
+}
+
+/** By its name, what the harmless table says of it; else its call without arguments. */
+export const named = (text: string, program: string): CommandPattern => ({
+  text,
+  program,
+  tails: [],
+  covers: (run) => {
+    if (run.words[0] !== program || !isPlain(run)) return undefined
+    if (run.words.length === 1 && !run.open && !Harmless.isListed(program))
+      return takesOrders(run) ? undefined : "whole"
+    return plainName.test(program) && Harmless.isHarmless(run.own, run.open) ? "itself" : undefined
+  }
+})
+
+/** Nothing. */
+export const none = (text: string): CommandPattern => ({ text, program: undefined, tails: [], covers: nothing })
+
+/** Whatever the harmless table lists. */
+export const harmless = (text: string): CommandPattern => ({
+  text,
+  program: undefined,
+  tails: [],
+  covers: (run) => (isPlain(run) && Harmless.isHarmless(run.own, run.open) ? "itself" : undefined)
+})
+
+/** Exactly this simple command. */
+export const exactly = (text: string, command: string): CommandPattern => ({
+  text,
+  program: undefined,
+  tails: [],
+  covers: (run) => (run.known && !run.fed && run.text === command ? "whole" : undefined)
+})
+
+/** Why a pattern allows less than one might think; nothing for others. */
+export const remark = (text: string): string | undefined => {
+  const all = words(text)
+  const first = all.find((word) => !assignment.test(word)) ?? ""
+  if (/^[A-Za-z_][\w-]*\(/.test(first)) return undefined
+  const program = first.replace(/\*+$/, "")
+  if (Glob.isWild(program) || program === "")
+    return `${shown(text)} allows no command: name the program, such as "npm test*".`
+  const rest = all.slice(all.indexOf(first) + 1)
+  if (!(first !== program || rest.length > 0) || !rest.every(isStars)) return undefined
+  return Harmless.isListed(program)
+    ? undefined
+    : `${shown(text)} allows ${program} without arguments only, because it may do anything with others: name them, such as "${program} test*".`
+}
+
+/** Nothing but stars. */
+export const isStars = (text: string): boolean => /^[\s*]*\*[\s*]*$/.test(text)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** No control character stands in a command that can be taken apart, so words joined by one cannot be mistaken. */
+const separator = "\u0001"
+
+const assignment = /^[A-Za-z_][A-Za-z0-9_]*\+?=/
+const plainName = /^[A-Za-z0-9_][A-Za-z0-9_.+-]*$/
+/** A word that may be a subcommand, and perhaps the stars behind it. */
+const bareWord = /^([A-Za-z0-9_][A-Za-z0-9_.+-]*)(\**)$/
+
+/** Letters and wildcards, where a subcommand stands. */
+const partlyNamed = /^(?=.*[A-Za-z0-9_])[A-Za-z0-9_*?[][A-Za-z0-9_*?[\]!-]*$/
+
+const everything = Glob.compile("*")
+const nothing: CommandPattern["covers"] = () => undefined
+
+const shown = (text: string): string => JSON.stringify(text)
+
+const isPlain = (run: ProgramRun): boolean => run.known && run.assignments.length === 0
+
+const fromWords = (text: string, all: ReadonlyArray<string>): CommandPattern => {
+  const quoted = /["'\\]/.test(text)
+  if (!Glob.isWild(text)) {
+    const [only] = all
+    if (all.length === 1 && only !== undefined && Harmless.isListed(only)) return named(text, only)
+    return { text, program: all.find((word) => !assignment.test(word)), tails: [], covers: literally(all, quoted) }
+  }
+  const start = all.findIndex((word) => !assignment.test(word))
+  const assignments = start < 0 ? all : all.slice(0, start)
+  const parts = start < 0 ? undefined : headOf(all.slice(start))
+  if (parts === undefined) return { text, program: undefined, tails: [], covers: nothing }
+  const { head, rest } = parts
+  const [program = ""] = head
+  const own =
+    head.length === 1 && rest.every(isStars)
+      ? named(text, program)
+      : spelled(text, head, rest.every(isStars) ? everything : Glob.compile(rest.join(separator)), all, rest, quoted)
+  return {
+    text,
+    program,
+    tails: own.tails,
+    covers: assignments.length === 0 ? own.covers : withAssignments(assignments.map(Glob.compile), own.covers)
+  }
+}
+
+/** The words that are given literally, and those behind them; nothing when the program is not among the former. */
+const headOf = (
+  all: ReadonlyArray<string>
+): { readonly head: ReadonlyArray<string>; readonly rest: ReadonlyArray<string> } | undefined => {
+  const head: Array<string> = []
+  let bare = true
+  for (const [at, word] of all.entries()) {
+    if (!Glob.isWild(word)) {
+      head.push(word)
+      bare &&= bareWord.test(word)
+      continue
+    }
+    // The words of a program's own subcommands; behind `cat` stands a file.
+    const isName = at === 0 || (bare && Harmless.hasSubcommands(head[0] ?? ""))
+    const stem = bareWord.exec(word)?.[1]
+    if (isName && stem !== undefined) return { head: [...head, stem], rest: ["*", ...all.slice(at + 1)] }
+    // A wildcard inside of a name stands for no name.
+    if (at === 0 || (isName && partlyNamed.test(word))) return undefined
+    return { head, rest: all.slice(at) }
+  }
+  return { head, rest: [] }
+}
+
+/** Word by word, the source with its quotes too where the pattern has some. */
+const literally =
+  (all: ReadonlyArray<string>, quoted: boolean): CommandPattern["covers"] =>
+  (run) =>
+    run.known &&
+    !takesOrders(run) &&
+    (equal(all, [...run.assignments, ...run.words]) || (quoted && run.text !== undefined && run.text === all.join(" ")))
+      ? "whole"
+      : undefined
+
+/** What it is fed may be what it does: `echo … | bash`. */
+const takesOrders = ({ fed, inner, words }: ProgramRun): boolean =>
+  fed && (inner === undefined || (Program.alwaysRuns(words[0] ?? "") && !Runner.isWrapper(words[0] ?? "")))
+
+const equal = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): boolean =>
+  a.length === b.length && a.every((word, i) => word === b[i])
+
+const spelled = (
+  text: string,
+  head: ReadonlyArray<string>,
+  rest: Glob.Glob,
+  all: ReadonlyArray<string>,
+  restWords: ReadonlyArray<string> = ["*"],
+  quoted = false
+): CommandPattern => {
+  // A path that the pattern bounds does not climb out of it.
+  const bounds = restWords.some((word) => word.includes("/"))
+  const climbs = restWords.some((word) => hasClimb(word))
+  const fits = (words: ReadonlyArray<string>) => {
+    if (words.length < head.length || !head.every((word, i) => word === words[i])) return false
+    if (rest === everything) return true
+    const behind = words.slice(head.length).join(separator)
+    return Glob.matches(rest, behind) || (restWords.at(-1) === "*" && Glob.matches(rest, behind + separator))
+  }
+  return {
+    text,
+    program: head[0],
+    tails: tailsOf(all, (tail) => tailPattern(text, tail)),
+    covers: (run) => {
+      if (!isPlain(run) || takesOrders(run) || !(fits(run.words) || (quoted && fits(run.sources)))) return undefined
+      if (run.open && Program.canEscape(head[0] ?? "")) return undefined
+      if (!Program.escapes(run.own).every((word) => all.some((part) => spells(part, word)))) return undefined
+      if (bounds && !climbs && run.words.some((word, i) => i >= head.length && hasClimb(word))) return undefined
+      return "itself"
+    }
+  }
+}
+
+const hasClimb = (word: string): boolean => word.includes("..") && /(?:^|[/=:,])\.\.(?:\/|$)/.test(word)
+
+/** A word of a pattern means a word of a command when more than wildcards and dashes say so. */
+const spells = (part: string, word: string): boolean => /^[^*?[]*[A-Za-z0-9_]/.test(part) && Glob.test(part, word)
+
+const withAssignments =
+  (globs: ReadonlyArray<Glob.Glob>, covers: CommandPattern["covers"]): CommandPattern["covers"] =>
+  (run) =>
+    run.assignments.length === globs.length && globs.every((glob, i) => Glob.matches(glob, run.assignments[i] ?? ""))
+      ? covers({ ...run, assignments: [] })
+      : undefined
+
+/** A wrapper's pattern speaks of what it wraps; there the program was spelled, so a single word is no mere name. */
+const tailsOf = (
+  all: ReadonlyArray<string>,
+  make: (tail: ReadonlyArray<string>) => CommandPattern
+): ReadonlyArray<CommandPattern> => {
+  const start = all.findIndex((word) => !assignment.test(word))
+  if (start < 0 || !Runner.isWrapper(all[start] ?? "")) return []
+  const out: Array<CommandPattern> = []
+  let given: ReadonlyArray<string> = []
+  for (let at = start + 1; at < all.length && out.length < maxTails; at++) {
+    const word = all[at] ?? ""
+    if (assignment.test(word)) {
+      given = [...given, word]
+      continue
+    }
+    if (/^[^*?[-].*[A-Za-z]|^[A-Za-z]/.test(word)) {
+      const tail = make(all.slice(at))
+      const globs = given.map(Glob.compile)
+      out.push(globs.length === 0 ? tail : { ...tail, covers: withAssignments(globs, tail.covers) })
+    }
+    given = []
+  }
+  return out
+}
+
+const maxTails = 16
+
+const tailPattern = (text: string, tail: ReadonlyArray<string>): CommandPattern => {
+  // What ends a program that `find` runs is no word of that program.
+  const end = tail.findIndex((word) => /^(?:\\?;|';'|\+)$/.test(word))
+  const all = end < 0 ? tail : tail.slice(0, end)
+  if (!Glob.isWild(all.join(" "))) return { text, program: all[0], tails: [], covers: literally(all, false) }
+  const parts = headOf(all)
+  if (parts === undefined) return { text, program: undefined, tails: [], covers: nothing }
+  const { head, rest } = parts
+  return spelled(text, head, rest.every(isStars) ? everything : Glob.compile(rest.join(separator)), all, rest)
+}

@@ -1,0 +1,185 @@
+/**
+ * Paths as shell words write them: where they may stand in a word, and what they may become. Pure, and without regard to
+ * quotes, which are gone by then: a quoted star counts as a star.
+ */
+import type * as Path from "@effect/platform/Path"
+import * as Glob from "../core/Glob.js"
+
+/** A place to keep words away from. Lower case, because some file systems ignore it. */
+export interface Place {
+  /** Absolute: as written, and with links followed. */
+  readonly paths: ReadonlyArray<string>
+  readonly basename: string
+}
+
+/** The shell may find other names for it. */
+export const isWild = (text: string): boolean => wild.test(text)
+
+/** Its value is not known before it is expanded. */
+export const isUnknown = (text: string): boolean => /[$`\uffff]/.test(text)
+
+/** Replaces a leading `~`, `~user`, `$HOME` or `${HOME}`; nothing where there is none. */
+export const replaceHome = (text: string, home: string): string | undefined =>
+  homeHead.test(text) ? text.replace(homeHead, () => home) : undefined
+
+/** The directory that holds whatever a glob may find; the path itself when it is no glob. */
+export const fixedPart = (text: string): string => {
+  const at = text.search(wild)
+  return at < 0 ? text : text.slice(0, text.lastIndexOf("/", at) + 1)
+}
+
+/**
+ * What a program may take for a path in a word: the word, the values of options and assignments in it, the file behind `@`;
+ * of a word with braces, in all the words that a shell makes of it.
+ */
+export const pathsIn = (word: string, program: string): ReadonlyArray<string> => {
+  const out = new Set<string>()
+  for (const text of word.includes("{") ? alternatives(word) : [word]) {
+    if (!text.startsWith("-")) out.add(text)
+    for (const value of optionValues(text, program)) out.add(value)
+    for (const part of text.split(/[=@,]/)) if (part !== "" && !part.startsWith("-")) out.add(part)
+  }
+  return [...out]
+}
+
+/** The same more generously: every piece that could be a path to somebody. */
+export const piecesIn = (word: string): ReadonlyArray<string> =>
+  [...new Set([word, ...word.split(/[=:,@{}]/), ...optionValues(word, "")])].filter(
+    (piece) => piece !== "" && piece !== "-"
+  )
+
+/**
+ * Wildcards, braces and expansions in a path could make it lead to the place. A part of it that is nothing but an
+ * expansion could be anything, and is not held against it.
+ */
+export const couldName = (path: Path.Path, base: string, text: string, place: Place): boolean =>
+  alternatives(text.toLowerCase().replace(expansions, unknown)).some((guess) => {
+    if (guess.includes(unknown) && guess.split("/").some((part) => partMatches(part, place.basename))) return true
+    const parts = path.resolve(base.toLowerCase(), guess).split("/")
+    return place.paths.some((target) => {
+      const names = target.split("/")
+      return names.length <= parts.length && names.every((name, i) => partMatches(parts[i] ?? "", name))
+    })
+  })
+
+/** Written out, or by wildcards, braces or an expansion, a part of the path may be this name; one of nothing else may not. */
+export const couldHavePart = (text: string, name: string): boolean =>
+  /[*?[$`{]/.test(text) &&
+  !/:\/\//.test(text) &&
+  alternatives(text.toLowerCase().replace(expansions, unknown)).some((guess) =>
+    guess.split("/").some((part) => partMatches(part, name))
+  )
+
+/** The place's name stands in a text that only a shell or another program could read with certainty. */
+export const mentions = (text: string, { basename }: Place): boolean => {
+  const bare = text
+    .replace(/\\\n/g, "")
+    .replace(/["'\\]/g, "")
+    .toLowerCase()
+  for (let at = bare.indexOf(basename); at >= 0; at = bare.indexOf(basename, at + 1)) {
+    const around = (bare[at - 1] ?? " ") + (bare[at + basename.length] ?? " ")
+    if (!/[a-z0-9_]/.test(around)) return true
+  }
+  return false
+}
+
+/** The path goes through a hidden directory of the place's name, whichever directory it starts from. */
+export const passes = (text: string, { basename }: Place): boolean =>
+  basename.startsWith(".") && text.toLowerCase().split("/").includes(basename)
+
+/** The text spells characters as codes, so that what it names cannot be seen. */
+export const spellsInCodes = (text: string): boolean => /\$'(?:[^'\\]|\\[^'])*\\[^abefnrtv'"\\?]/.test(text)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const wild = /[*?[]/
+const expansions = /\$\(.*\)|`[^`]*`|\$\{[^}]*\}|\$\w+|\$[@*#?$!-]/gs
+const homeHead = /^(?:~[^/]*|\$HOME|\$\{HOME\})(?=\/|$)/
+
+// Stands for text that is not known.
+const unknown = "\uffff"
+
+/** Letters may stand together behind one dash, and the value directly behind the last of them: `-xzf../x`. */
+const maxLetters = 32
+
+// Here every letter has a value of its own: `-Isrc/lib` is no `-I -s -r -c /lib`.
+const separate: ReadonlySet<string> = new Set(
+  "cc gcc g++ c++ clang clang++ cpp ld nvcc rustc javac java tsc".split(" ")
+)
+
+const optionValues = (word: string, program: string): ReadonlyArray<string> => {
+  const letters = /^-([A-Za-z0-9]+)/.exec(word)?.[1]?.length ?? 0
+  const out: Array<string> = []
+  for (let at = 1; at <= Math.min(letters, separate.has(program) ? 1 : maxLetters); at++) {
+    const value = word.slice(1 + at)
+    if (value !== "") out.push(value)
+  }
+  return out
+}
+
+const partMatches = (pattern: string, name: string): boolean =>
+  pattern === name ||
+  (/[^\uffff]/.test(pattern) &&
+    // A star finds no hidden file.
+    !(/^[*?]/.test(pattern) && name.startsWith(".")) &&
+    Glob.test(pattern.replaceAll(unknown, "*"), name))
+
+/**
+ * The words that a shell makes of braces, in one another too. A sequence counts as unknown, and so does what comes of very
+ * many words, which may then be anything.
+ */
+const alternatives = (text: string): ReadonlyArray<string> => {
+  const words = text.includes("{") ? unbraced(text) : [text]
+  return words.length > maxAlternatives ? [`/${unknown}`, unknown] : words
+}
+
+const maxAlternatives = 256
+
+/** More than {@link maxAlternatives} of them stands for too many. */
+const unbraced = (text: string): ReadonlyArray<string> => {
+  for (let open = text.indexOf("{"); open >= 0; open = text.indexOf("{", open + 1)) {
+    const close = closing(text, open)
+    if (close < 0) continue
+    if (text[open - 1] === "$") {
+      open = close
+      continue
+    }
+    const inner = text.slice(open + 1, close)
+    const choices = choicesOf(inner)
+    if (choices === undefined) continue
+    const heads = choices.flatMap((choice) => unbraced(choice))
+    const tails = unbraced(text.slice(close + 1))
+    if (heads.length * tails.length > maxAlternatives) return new Array<string>(maxAlternatives + 1).fill(unknown)
+    const before = text.slice(0, open)
+    return heads.flatMap((head) => tails.map((tail) => before + head + tail))
+  }
+  return [text]
+}
+
+/** Nothing where braces stand for themselves. */
+const choicesOf = (inner: string): ReadonlyArray<string> | undefined => {
+  const out: Array<string> = []
+  let depth = 0
+  let from = 0
+  for (let at = 0; at < inner.length; at++) {
+    if (inner[at] === "{") depth++
+    else if (inner[at] === "}") depth--
+    else if (inner[at] === "," && depth === 0) {
+      out.push(inner.slice(from, at))
+      from = at + 1
+    }
+  }
+  if (out.length > 0) return [...out, inner.slice(from)]
+  return /^[^{}]+\.\.[^{}]+$/.test(inner) ? [unknown] : undefined
+}
+
+const closing = (text: string, open: number): number => {
+  let depth = 0
+  for (let at = open; at < text.length; at++) {
+    if (text[at] === "{") depth++
+    else if (text[at] === "}" && --depth === 0) return at
+  }
+  return -1
+}

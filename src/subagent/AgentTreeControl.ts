@@ -1,0 +1,151 @@
+/**
+ * What a person does to the agents of a tree while they work: says something to one of them, selects one, stops one or one
+ * of its calls.
+ *
+ * Words that a cancelled turn has not read are not lost: they stay with their agent and begin its next turn, or, of a
+ * subagent, go up to whoever called it. Whoever would rather have them back, to hand them to the person as a draft, takes
+ * them with `takeBack` before cancelling; then no turn reads them.
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { MessageId, SessionId } from "../core/Id.js"
+import type { CancelReason } from "../core/Interruption.js"
+import type { Message } from "../inbox/Message.js"
+import * as Interjection from "../session/Interjection.js"
+import { ToolCallNotRunning } from "../turn/RunningCalls.js"
+import type { TurnEnd } from "../turn/Turn.js"
+import type { AgentTree, Node } from "./AgentTree.js"
+
+export interface InterruptOptions {
+  /** Whose turn. Default: the root's, and with it everything that works under its calls. */
+  readonly target?: string | undefined
+  /** One running call instead of a turn, of the target or, without one, of any agent. */
+  readonly toolCallId?: string | undefined
+  /** Default: `user`. */
+  readonly reason?: CancelReason | undefined
+}
+
+export interface SendOptions {
+  /** Default: whoever hears words that name nobody. */
+  readonly target?: string | undefined
+  /** Of the message. Default: a fresh one. */
+  readonly id?: MessageId | undefined
+}
+
+/** An agent is named by its path, its session's id or its subagent id. */
+export interface Service {
+  readonly send: (text: string, options?: SendOptions) => Effect.Effect<Message, Interjection.AgentUnknown>
+  /** To each of them once; to nobody when one of them is unknown. */
+  readonly broadcast: (
+    text: string,
+    targets: ReadonlyArray<string>
+  ) => Effect.Effect<ReadonlyArray<Message>, Interjection.AgentUnknown>
+  readonly receiver: Effect.Effect<Interjection.Receiver>
+  readonly select: (target: string | undefined) => Effect.Effect<void, Interjection.AgentUnknown>
+  readonly selected: Effect.Effect<Option.Option<Node>>
+  /** Yields how the turn ended; nothing when none ran, or when only a call was cancelled. */
+  readonly interrupt: (
+    options?: InterruptOptions
+  ) => Effect.Effect<Option.Option<TurnEnd>, Interjection.AgentUnknown | ToolCallNotRunning>
+  readonly takeBack: (target?: string) => Effect.Effect<ReadonlyArray<Message>, Interjection.AgentUnknown>
+}
+
+export const make = (tree: AgentTree, root: Node): Service => new TreeSteering(tree, root)
+
+/** What to tell of a tree that did not end in time. */
+export const leftBehind = ({ nodes }: AgentTree, agent: string, within: Duration.DurationInput): string => {
+  const running = nodes.flatMap(({ origin, session }) => session.calls.ids.map((id) => `${id} of ${origin.agent}`))
+  const what =
+    running.length > 0
+      ? `Tool calls that still run: ${running.join(", ")}.`
+      : "A model or an interactor does not let itself be interrupted."
+  return `Agent ${agent} did not stop within ${Duration.format(within)} and was left behind. ${what}`
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+class TreeSteering implements Service {
+  /** Read when words are sent; an agent that is gone is selected no more. */
+  private chosen: SessionId | undefined
+
+  constructor(
+    private readonly tree: AgentTree,
+    private readonly root: Node
+  ) {}
+
+  send(text: string, { id, target }: SendOptions = {}): Effect.Effect<Message, Interjection.AgentUnknown> {
+    return target === undefined
+      ? this.deliver(text, undefined, id)
+      : Effect.flatMap(this.find(target), (found) => this.deliver(text, found, id))
+  }
+
+  broadcast(
+    text: string,
+    targets: ReadonlyArray<string>
+  ): Effect.Effect<ReadonlyArray<Message>, Interjection.AgentUnknown> {
+    return Effect.flatMap(
+      Effect.forEach(targets, (target) => this.find(target)),
+      (found) => Effect.forEach(new Set(found), (target) => this.deliver(text, target))
+    )
+  }
+
+  get receiver(): Effect.Effect<Interjection.Receiver> {
+    return Effect.sync(() => Interjection.receiver(this.scene()))
+  }
+
+  select(target: string | undefined): Effect.Effect<void, Interjection.AgentUnknown> {
+    return Effect.map(target === undefined ? Effect.succeed(undefined) : this.find(target), (found) => {
+      this.chosen = found?.origin.sessionId
+    })
+  }
+
+  get selected(): Effect.Effect<Option.Option<Node>> {
+    return Effect.sync(() => Option.fromNullable(this.selectedNode()))
+  }
+
+  interrupt({ reason = "user", target, toolCallId }: InterruptOptions = {}): ReturnType<Service["interrupt"]> {
+    if (toolCallId !== undefined) return Effect.flatMap(this.those(target), (nodes) => cancelCall(nodes, toolCallId))
+    const whose = target === undefined ? Effect.succeed(this.root) : this.find(target)
+    return Effect.flatMap(whose, ({ session }) => session.cancel(reason))
+  }
+
+  takeBack(target?: string): Effect.Effect<ReadonlyArray<Message>, Interjection.AgentUnknown> {
+    return Effect.map(this.those(target), (nodes) => nodes.flatMap(({ session }) => session.takeBack()))
+  }
+
+  private find(target: string): Effect.Effect<Node, Interjection.AgentUnknown> {
+    return Effect.suspend(() => Interjection.find(this.tree.nodes, target))
+  }
+
+  private those(target: string | undefined): Effect.Effect<ReadonlyArray<Node>, Interjection.AgentUnknown> {
+    return target === undefined ? Effect.sync(() => this.tree.nodes) : Effect.map(this.find(target), (found) => [found])
+  }
+
+  private deliver(text: string, target?: Node, id?: MessageId): Effect.Effect<Message> {
+    return Effect.suspend(() => Interjection.deliver(this.scene(target), text, id))
+  }
+
+  private scene(target?: Node): Interjection.Scene {
+    return { root: this.root, agents: this.tree.nodes, target, selected: this.selectedNode() }
+  }
+
+  private selectedNode(): Node | undefined {
+    return this.chosen === undefined ? undefined : this.tree.node(this.chosen)
+  }
+}
+
+const cancelCall = (
+  nodes: ReadonlyArray<Node>,
+  toolCallId: string
+): Effect.Effect<Option.Option<TurnEnd>, ToolCallNotRunning> =>
+  Effect.suspend(() => {
+    const running = nodes.flatMap(({ session }) => session.calls.ids)
+    const unknown = new ToolCallNotRunning({ toolCallId, running })
+    const cancelled = Effect.reduce(nodes, false, (found, { session }) =>
+      found ? Effect.succeed(true) : session.calls.cancel(toolCallId)
+    )
+    return Effect.flatMap(cancelled, (found) => (found ? Effect.succeedNone : unknown))
+  })

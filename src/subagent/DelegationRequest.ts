@@ -1,0 +1,231 @@
+/** What a model asks for when it delegates: the parameters of the delegating tools, and what they come to. */
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Lazy from "../internal/Lazy.js"
+import { isBlank } from "../inbox/Message.js"
+import type { ToolCall, ToolDisplay } from "../tool/ToolCall.js"
+import * as ToolRegistry from "../tool/ToolRegistry.js"
+import type * as CompactionConfig from "../conversation/CompactionConfig.js"
+import type { AgentTree } from "./AgentTree.js"
+import * as SubagentProfile from "./SubagentProfile.js"
+
+/** Parameters of `delegate` and `spawn_subagent`. */
+export const parameters = {
+  task: Schema.NonEmptyString.annotations({
+    description: "What the subagent is to do. It sees nothing else of this conversation: say all it needs to know."
+  }),
+  profile: Schema.optional(Schema.String).annotations({
+    description: "Name of a profile; list_profiles tells which there are. Leave it out to describe the subagent here."
+  }),
+  plugins: Schema.optional(Schema.Array(Schema.String)).annotations({
+    description: "Without a profile: the tools or groups of tools the subagent may use without asking."
+  }),
+  system_instructions: Schema.optional(Schema.String).annotations({
+    description: "Without a profile: its instructions."
+  }),
+  max_turns: Schema.optional(Schema.Int.pipe(Schema.positive())).annotations({
+    description: "Without a profile: the most model calls for this task. Default: 10."
+  }),
+  model: Schema.optional(Schema.String).annotations({
+    description: "Without a profile: provider/model, when it should differ from yours."
+  }),
+  context: Schema.optional(Schema.String).annotations({
+    description: "Material for the task: findings, excerpts, notes."
+  })
+}
+
+export interface DelegationRequest {
+  readonly task: string
+  readonly profile?: string | undefined
+  readonly plugins?: ReadonlyArray<string> | undefined
+  readonly system_instructions?: string | undefined
+  readonly max_turns?: number | undefined
+  readonly model?: string | undefined
+  readonly context?: string | undefined
+}
+
+/** Which subagent to make: `agent` is one that can do what its parent can. */
+export type Wanted = DelegationRequest | "agent"
+
+/** Who delegates. */
+export interface Parent {
+  readonly tree: AgentTree
+  /** All that it has itself: none of its children ever has another. */
+  readonly tools: ToolRegistry.Service
+  readonly depth: number
+  readonly modelId: string
+}
+
+/** A subagent ready to be made. */
+export interface Recipe {
+  /** Last segment of its path, and its name in scripts. */
+  readonly name: string
+  readonly profile: SubagentProfile.SubagentProfile | undefined
+  readonly tools: ToolRegistry.Service
+  /** Names of the tools that its profile is for and that its parent has not got, and so it has not either. */
+  readonly lacking: ReadonlyArray<string>
+  /** Names of the tools that somebody has to allow for its whole life, when the order names tools itself. */
+  readonly envelope: ReadonlyArray<string> | undefined
+  /** Its profile's author has allowed all its tools. */
+  readonly autoApproved: boolean
+  readonly instructions: string
+  /** Another model than its parent's. */
+  readonly model: string | undefined
+  readonly maxTurns: number
+  readonly compaction: CompactionConfig.CompactionConfig | undefined
+  readonly settings: SubagentProfile.PluginConfigs
+}
+
+/** What an order comes to; a left is a sentence for the model. Nobody is asked and nothing is made. */
+export const recipe = (order: DelegationRequest, parent: Parent): Either.Either<Recipe, string> => {
+  if (isBlank(order.task)) return Either.left("There is no task. Say what the subagent is to do.")
+  const tooDeep = depthOf(parent)
+  if (tooDeep !== undefined) return Either.left(tooDeep)
+  return order.profile === undefined ? inline(order, parent) : profiled(order, order.profile, parent)
+}
+
+/** A subagent that can do what its parent can, and asks as its parent does. */
+export const general = (parent: Parent): Either.Either<Recipe, string> => {
+  const tooDeep = depthOf(parent)
+  return tooDeep === undefined
+    ? Either.right({ ...plain, name: "agent", instructions: defaultInstructions, tools: parent.tools })
+    : Either.left(tooDeep)
+}
+
+/** What the subagent is told to do. */
+export const instruction = ({ context, task }: DelegationRequest): string =>
+  context === undefined || context.trim() === "" ? task : `${task}\n\nContext:\n${context}`
+
+/** What approving a recipe means; `beyond` says how it goes beyond what its parent may do without asking. */
+export const display = (
+  { autoApproved, lacking, maxTurns, model, name, tools }: Recipe,
+  task: string,
+  beyond: ReadonlyArray<string>
+): ToolDisplay => {
+  const lines = [
+    `tools: ${tools.entries.map((entry) => entry.name).join(", ")}`,
+    ...(lacking.length === 0 ? [] : [`without ${lacking.join(", ")}, which whoever starts it has not got`]),
+    ...(model === undefined ? [] : [`model: ${model}`]),
+    `at most ${maxTurns} model calls`,
+    "",
+    task
+  ]
+  const warnings = [...(autoApproved ? ["Its profile lets it use all of these without asking."] : []), ...beyond]
+  return {
+    summary: `start subagent ${name}`,
+    details: lines.join("\n"),
+    format: "text",
+    ...(warnings.length > 0 ? { warnings } : {})
+  }
+}
+
+/** The order of a proposed call that describes or names the subagent itself; none for any other call. */
+export const written = ({ name, params }: Pick<ToolCall, "name" | "params">): Option.Option<DelegationRequest> =>
+  ordering.has(name) ? decodeParameters(params) : Option.none()
+
+/** What a proposed call wants to be made; none for a call that makes no subagent. */
+export const wanted = (call: Pick<ToolCall, "name" | "params">): Option.Option<Wanted> =>
+  isShorthand(call.name) ? Option.map(decodeTask(call.params), ({ task }) => shorthand(call.name, task)) : written(call)
+
+/** What a tool stands for that takes a task alone: a profile of its name, or an agent like its caller. */
+export const shorthand = (tool: string, task: string): Wanted => (tool === "agent" ? tool : { task, profile: tool })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const ordering: ReadonlySet<string> = new Set(["delegate", "spawn_subagent"])
+const shorthands: ReadonlySet<string> = new Set(["explore", "plan", "agent"])
+const isShorthand = (tool: string): boolean => shorthands.has(tool)
+
+const decodeParameters = Lazy.make(() => Schema.decodeUnknownOption(Schema.Struct(parameters)))
+const decodeTask = Lazy.make(() => Schema.decodeUnknownOption(Schema.Struct({ task: Schema.NonEmptyString })))
+
+const defaultInstructions =
+  "You are a subagent: you work for another agent, which sees nothing but your final answer. Do the task with your tools " +
+  "and then report what you did and found, completely and briefly."
+
+const depthOf = ({
+  depth,
+  tree: {
+    settings: { maxDepth }
+  }
+}: Parent): string | undefined =>
+  maxDepth !== undefined && depth >= maxDepth
+    ? `Subagents may be nested ${maxDepth} deep, and you are as deep as that. Do the task yourself.`
+    : undefined
+
+const plain = {
+  profile: undefined,
+  lacking: [],
+  envelope: undefined,
+  autoApproved: false,
+  model: undefined,
+  maxTurns: SubagentProfile.defaults.maxTurns,
+  compaction: undefined,
+  settings: {}
+} satisfies Partial<Recipe>
+
+const profiled = (order: DelegationRequest, name: string, parent: Parent): Either.Either<Recipe, string> => {
+  const { profiles } = parent.tree.settings
+  const profile = profiles.get(name)
+  if (profile === undefined) {
+    const known = [...profiles.keys()].join(", ")
+    return Either.left(`There is no profile ${JSON.stringify(name)}. Profiles: ${known === "" ? "none" : known}.`)
+  }
+  const own = (["plugins", "system_instructions", "max_turns", "model"] as const).filter(
+    (field) => order[field] !== undefined
+  )
+  return own.length === 0
+    ? Either.right(ofProfile(profile, parent))
+    : Either.left(`A profile says all of that itself: give either profile, or ${own.join(", ")}.`)
+}
+
+/** Cut to what its parent has: no profile is a way to another tool. */
+const ofProfile = (profile: SubagentProfile.SubagentProfile, { modelId, tools: own, tree }: Parent): Recipe => {
+  const { tools: all, toolsOf } = tree.settings
+  const tools = toolsOf(profile, own)
+  const meant = own === all ? [] : toolsOf(profile, all).entries
+  return {
+    name: profile.name,
+    profile,
+    tools,
+    lacking: meant.flatMap(({ name }) => (tools.get(name) === undefined ? [name] : [])),
+    envelope: undefined,
+    autoApproved: profile.autoApproved,
+    instructions: profile.systemInstructions ?? "",
+    model: SubagentProfile.modelRef(profile, modelId),
+    maxTurns: profile.maxTurns,
+    compaction: profile.gc,
+    settings: profile.pluginConfigs
+  }
+}
+
+const inline = (order: DelegationRequest, parent: Parent): Either.Either<Recipe, string> => {
+  const { inline, profiles } = parent.tree.settings
+  if (!inline.allowed) {
+    const known = [...profiles.keys()].join(", ")
+    return Either.left(`Subagents without a profile are not allowed here (allow_inline). Name a profile: ${known}.`)
+  }
+  const allowed = ToolRegistry.subset(parent.tools, inline.plugins).tools
+  const made = { ...plain, name: "subagent", model: order.model, maxTurns: order.max_turns ?? plain.maxTurns }
+  const instructions = order.system_instructions ?? defaultInstructions
+  if (order.plugins === undefined) return Either.right({ ...made, instructions, tools: allowed })
+  // Against all of the parent's first: who lacks a tool and who may not pass it on are told different things.
+  const wanted = ToolRegistry.subset(parent.tools, order.plugins)
+  if (wanted.unknown.length > 0) {
+    const names = parent.tools.entries.map((entry) => entry.name).join(", ")
+    return Either.left(`You do not have ${wanted.unknown.join(", ")} yourself. You have: ${names}.`)
+  }
+  const refused = wanted.tools.entries.filter(({ essential, name }) => !essential && allowed.get(name) === undefined)
+  if (refused.length > 0) {
+    const names = inline.plugins.join(", ")
+    return Either.left(
+      `${refused.map(({ name }) => name).join(", ")} may not be given to a subagent without a profile. ` +
+        `Allowed (inline_allowed_plugins): ${names === "" ? "none" : names}.`
+    )
+  }
+  const tools = wanted.tools
+  return Either.right({ ...made, instructions, tools, envelope: tools.entries.map(({ name }) => name) })
+}

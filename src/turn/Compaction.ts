@@ -1,0 +1,396 @@
+/**
+ * When a session's history is made shorter, and doing it: in the fiber of the turn, between two model calls.
+ *
+ * ```
+ *  due? ─► snapshot ─► strategy ─┬─ shortened ─► history.replace, at once
+ *            ▲                   ├─ failed or cancelled: the history stays as it is
+ *            └── interjection ◄──┘
+ * ```
+ *
+ * An interjection stops the model call that writes a summary; the words are read, and compaction begins again from what the
+ * history is then. Nothing is taken out of a history while tools run or a model answers.
+ */
+import type * as Prompt from "@effect/ai/Prompt"
+import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
+import * as Option from "effect/Option"
+import type { Origin } from "../core/Origin.js"
+import type { Redactor } from "../core/Redaction.js"
+import * as Spans from "../core/Spans.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
+import type * as Inbox from "../inbox/Inbox.js"
+import type * as Model from "../model/Model.js"
+import * as CompactionConfig from "../conversation/CompactionConfig.js"
+import * as CompactionStrategy from "../conversation/CompactionStrategy.js"
+import { CompactionFailed } from "../conversation/CompactionStrategy.js"
+import type * as History from "../conversation/History.js"
+import * as Summarizer from "../conversation/Summarizer.js"
+import * as TokenEstimate from "../conversation/TokenEstimate.js"
+
+/** Why a history is made shorter. */
+export type Reason =
+  /** After a turn it is too long. */
+  | "threshold"
+  /** Before a model call it is too long. */
+  | "pre_message"
+  /** It has too many turns. */
+  | "turn_limit"
+  /** A provider refused it. */
+  | "context_limit"
+  /** Somebody asked. */
+  | "manual"
+
+/** What of a session this needs. */
+export interface Host {
+  readonly origin: Origin
+  readonly history: History.History
+  readonly inbox: Pick<Inbox.Service, "hasSteering">
+  readonly model: () => Model.Service
+  readonly redactor: Redactor
+  readonly emit: (body: AgentEvent.Body) => void
+  /** Default: none. */
+  readonly spans?: Spans.Service | undefined
+  /** The fiber that an interjection is to interrupt; undefined once it has ended. */
+  readonly hold: (fiber: Fiber.RuntimeFiber<unknown, unknown> | undefined) => void
+  /** What a call that wrote a summary used. */
+  readonly spent?: ((model: string, usage: AgentEvent.Usage) => void) | undefined
+  /** Told after the history was replaced, in the same synchronous section. */
+  readonly replaced?: ((reason: Reason, messages: ReadonlyArray<Prompt.Message>) => void) | undefined
+}
+
+export interface Compacted {
+  /** Messages that went or were cut. */
+  readonly removed: number
+  /** What the history takes now. */
+  readonly tokens: number
+}
+
+export interface Service {
+  /** Why something is to be done now, if anything is. Costs next to nothing. */
+  readonly due: (moment: "beforeSend" | "afterTurn") => Reason | undefined
+  /**
+   * Makes the history shorter, and never fails: what went wrong is told as an event. With `readSteering`, a turn is running:
+   * it stays, and an interjection is read before compaction begins again. Without, an interjection ends this with nothing
+   * changed.
+   */
+  readonly run: (reason: Reason, readSteering?: () => void) => Effect.Effect<void>
+  /**
+   * A provider says that the history is too long for it. `true`: it is shorter now. On the second attempt in a row, or
+   * when there is no other way, the latest turns may go too, except for the running one.
+   */
+  readonly recover: (attempt: number, readSteering: () => void) => Effect.Effect<boolean>
+  /** What a provider counted for the history as it is now. */
+  readonly reported: (usage: AgentEvent.Usage) => void
+  /** Somebody asks, and waits. Asking happens when this is called; somebody has to {@link run} it when it is due. */
+  readonly request: () => Effect.Effect<Compacted, CompactionFailed>
+  readonly isRequested: () => boolean
+  /** It was cancelled: whoever waits is told so. */
+  readonly dismiss: () => void
+  /** Nobody will run it any more. */
+  readonly close: () => void
+}
+
+/** Tokens a model can take in when nobody says how many. */
+export const defaultWindow = 128_000
+
+/** Attempts at one model call that a provider finds too long, after the first. */
+export const maxRecoveries = 2
+
+/** Without a configuration nothing is due, and a history that is too long for a provider loses its oldest turns. */
+export const make = (host: Host, configuration: CompactionConfig.CompactionConfig | undefined): Service =>
+  new Compaction(host, configuration)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Who keeps talking while the history is summarised gets it truncated instead. */
+const maxRestarts = 3
+/** After an attempt that was not enough, the next one waits until the history has grown by this much. Percent. */
+const growthPercent = 5
+
+type Snapshot = CompactionStrategy.Snapshot
+type Shortened = CompactionStrategy.Shortened
+
+class Compaction implements Service {
+  /** Made when somebody asks how long the history is, which without a configuration nobody does. */
+  private weighed: TokenEstimate.TokenEstimate | undefined
+  /** An attempt that did not reach its goal: trying again at once would be in vain. */
+  private settled: { readonly revision: number; readonly turns: number; readonly tokens: number } | undefined
+  /** Written by whoever asks, settled by {@link run}. */
+  private waiters: Set<Deferred.Deferred<Compacted, CompactionFailed>> | undefined
+  private closed = false
+
+  constructor(
+    private readonly host: Host,
+    private readonly configuration: CompactionConfig.CompactionConfig | undefined
+  ) {}
+
+  due(moment: "beforeSend" | "afterTurn"): Reason | undefined {
+    if (this.isRequested()) return "manual"
+    const config = this.configuration
+    if (config === undefined || !(moment === "beforeSend" ? config.checkBeforeSend : config.autoTrigger)) {
+      return undefined
+    }
+    const reason = this.exceeded(config, moment)
+    return reason === undefined || this.isSettled() ? undefined : reason
+  }
+
+  run(reason: Reason, readSteering?: () => void): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const goal = this.goalOf(reason)
+      const running = readSteering !== undefined
+      const snapshot = () => this.snapshot({ goal, running, forced: false, config: this.config, window: this.window() })
+      if (reason !== "manual" && !CompactionStrategy.hasOld(snapshot())) return Effect.sync(() => this.settle())
+      const work = this.shortened(CompactionStrategy.strategies[this.config.type], snapshot, readSteering)
+      return Effect.ignore(
+        Effect.onExit(this.told(reason, work), (exit) =>
+          Effect.sync(() => {
+            // An interjection ended it: what was asked for is still to be done.
+            if (Exit.isSuccess(exit) && exit.value === undefined) return
+            if (this.meter.tokens() > goal.tokens || this.meter.turns() > goal.turns) this.settle()
+            this.answer(exit)
+          })
+        )
+      )
+    })
+  }
+
+  recover(attempt: number, readSteering: () => void): Effect.Effect<boolean> {
+    return Effect.suspend(() => {
+      // The provider knows better than we what it can take in: less than this.
+      const window = Math.min(this.window(), this.meter.tokens())
+      const goal = { tokens: (window * this.config.targetPercent) / 100, turns: Number.POSITIVE_INFINITY }
+      const snapshot = (config: CompactionConfig.CompactionConfig) => () =>
+        this.snapshot({ goal, running: true, forced: true, config, window })
+      const gentle = snapshot(this.config)
+      const harsh = snapshot({ ...this.config, preserveRecentTurns: 1 })
+      const last = Effect.suspend(() =>
+        Effect.map(CompactionStrategy.truncate(harsh()), CompactionStrategy.cutToFit(harsh()))
+      )
+      const first = this.shortened(CompactionStrategy.strategies[this.config.type], gentle, readSteering).pipe(
+        Effect.catchAll((failure) => {
+          this.host.emit({ _tag: "AgentError", message: failure.message })
+          return CompactionStrategy.truncate(gentle())
+        }),
+        Effect.map((shortened) => shortened && CompactionStrategy.cutToFit(gentle())(shortened)),
+        Effect.flatMap((shortened) => (shortened?.removed === 0 ? last : Effect.succeed(shortened)))
+      )
+      const work = attempt === 1 ? first : last
+      return Effect.match(this.told("context_limit", work), {
+        onFailure: () => false,
+        onSuccess: (compacted) => compacted !== undefined && compacted.removed > 0
+      })
+    })
+  }
+
+  reported(usage: AgentEvent.Usage): void {
+    if (this.configuration !== undefined) this.meter.reported(usage)
+  }
+
+  request(): Effect.Effect<Compacted, CompactionFailed> {
+    if (this.closed) return Effect.fail(sessionEnded)
+    const waiter = Deferred.unsafeMake<Compacted, CompactionFailed>(FiberId.none)
+    const waiters = (this.waiters ??= new Set()).add(waiter)
+    return Effect.onInterrupt(Deferred.await(waiter), () => Effect.sync(() => waiters.delete(waiter)))
+  }
+
+  isRequested(): boolean {
+    return this.waiters !== undefined && this.waiters.size > 0
+  }
+
+  dismiss(): void {
+    this.answer(Exit.fail(cancelled))
+  }
+
+  close(): void {
+    this.closed = true
+    this.answer(Exit.fail(sessionEnded))
+  }
+
+  private get config(): CompactionConfig.CompactionConfig {
+    return this.configuration ?? CompactionConfig.defaults
+  }
+
+  private get meter(): TokenEstimate.TokenEstimate {
+    return (this.weighed ??= TokenEstimate.make(this.host.history))
+  }
+
+  private window(): number {
+    return this.host.model().contextWindow ?? defaultWindow
+  }
+
+  private exceeded(config: CompactionConfig.CompactionConfig, moment: "beforeSend" | "afterTurn"): Reason | undefined {
+    const percent = (this.meter.tokens() * 100) / this.window()
+    if (CompactionConfig.isContinuous(config)) {
+      if (moment === "afterTurn" && percent > config.targetPercent) return "threshold"
+    } else if (percent >= config.thresholdPercent) {
+      return moment === "beforeSend" ? "pre_message" : "threshold"
+    }
+    const turns = this.meter.turns()
+    return turns >= (config.maxTurns ?? Number.POSITIVE_INFINITY) && turns > CompactionConfig.turnsToKeep(config)
+      ? "turn_limit"
+      : undefined
+  }
+
+  private goalOf(reason: Reason): Snapshot["goal"] {
+    // Who asks for it wants all of it.
+    if (reason === "manual") return { tokens: 0, turns: Number.POSITIVE_INFINITY }
+    return {
+      tokens: (this.window() * this.config.targetPercent) / 100,
+      turns: reason === "turn_limit" ? CompactionConfig.turnsToKeep(this.config) : Number.POSITIVE_INFINITY
+    }
+  }
+
+  private snapshot(options: Pick<Snapshot, "goal" | "running" | "forced" | "config" | "window">): Snapshot {
+    const { history, origin, redactor } = this.host
+    const model = this.host.model()
+    const window = this.window()
+    return {
+      ...options,
+      messages: [...history.messages],
+      tokens: this.meter.tokens(),
+      summarise: (request) =>
+        Effect.tap(Summarizer.summarise({ model, origin, redactor, window }, request), ({ usage }) =>
+          Effect.sync(() => this.host.spent?.(model.id, usage))
+        )
+    }
+  }
+
+  /** What a strategy leaves of the history as it is at the end; undefined when an interjection is to be read first. */
+  private shortened(
+    strategy: CompactionStrategy.Strategy,
+    snapshot: () => Snapshot,
+    readSteering: (() => void) | undefined,
+    restarts = 0
+  ): Effect.Effect<Shortened | undefined, CompactionFailed> {
+    return Effect.suspend(() => {
+      const { history, inbox } = this.host
+      const revision = history.revision()
+      const work = Effect.suspend(() => strategy(snapshot()))
+      return Effect.flatMap(this.attempt(this.sound(work)), (exit) => {
+        if (Exit.isSuccess(exit)) {
+          return history.revision() === revision ? Effect.succeed(exit.value) : Effect.fail(historyChanged)
+        }
+        if (!Cause.isInterruptedOnly(exit.cause)) return Effect.failCause(exit.cause)
+        if (!inbox.hasSteering()) return Effect.fail(brokenOff)
+        if (readSteering === undefined) return Effect.succeed(undefined)
+        readSteering()
+        const next = restarts + 1 < maxRestarts ? strategy : CompactionStrategy.truncate
+        return this.shortened(next, snapshot, readSteering, restarts + 1)
+      })
+    })
+  }
+
+  /** What crashes while the history is made shorter fails that, and nothing of the turn. */
+  private sound<A>(work: Effect.Effect<A, CompactionFailed>): Effect.Effect<A, CompactionFailed> {
+    return Effect.catchAllDefect(work, (defect) => {
+      const why = defect instanceof Error ? defect.message : String(defect)
+      return because(this.host.redactor.text(`Compaction crashed, and the conversation stays as it is: ${why}`))
+    })
+  }
+
+  /** In a fiber of its own, so that an interjection can stop it alone. */
+  private attempt<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<Exit.Exit<A, E>> {
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(Effect.fork(Effect.interruptible(effect)), (fiber) => {
+        this.host.hold(fiber)
+        // Words that came before there was a fiber to stop.
+        if (this.host.inbox.hasSteering()) fiber.unsafeInterruptAsFork(FiberId.none)
+        return restore(Fiber.await(fiber)).pipe(
+          Effect.onInterrupt(() => Fiber.interrupt(fiber)),
+          Effect.ensuring(Effect.sync(() => this.host.hold(undefined)))
+        )
+      })
+    )
+  }
+
+  /** Does it, puts what is left in the place of the history, and tells that it began and how it ended. */
+  private told(
+    reason: Reason,
+    work: Effect.Effect<Shortened | undefined, CompactionFailed>
+  ): Effect.Effect<Compacted | undefined, CompactionFailed> {
+    const { host } = this
+    const { spans = Spans.off } = host
+    const quiet = this.config.notifyOnGc ? {} : { quiet: true }
+    const ended = (removed: number, usage?: AgentEvent.Usage) => {
+      const tokens = Math.round(this.meter.tokens())
+      host.emit({
+        _tag: "CompactionEnded",
+        reason,
+        removed,
+        tokens,
+        ...(usage === undefined ? {} : { usage }),
+        ...quiet
+      })
+      return { removed, tokens }
+    }
+    const span = (): Spans.Opening<Compacted | undefined, CompactionFailed> => ({
+      name: "assent.compaction",
+      attributes: { "assent.compaction.reason": reason, "assent.compaction.strategy": this.config.type },
+      ended: (exit) =>
+        Exit.isSuccess(exit)
+          ? { "assent.compaction.removed": exit.value?.removed, "assent.compaction.tokens": exit.value?.tokens }
+          : {}
+    })
+    const compacting = Effect.uninterruptibleMask((restore) =>
+      Effect.suspend(() => {
+        host.emit({ _tag: "CompactionStarted", reason, tokens: Math.round(this.meter.tokens()), ...quiet })
+        return Effect.flatMap(Effect.exit(restore(this.sound(work))), (exit) => {
+          if (Exit.isSuccess(exit)) {
+            const shortened = exit.value
+            if (shortened !== undefined && shortened.removed > 0) this.replace(reason, shortened)
+            const compacted = ended(shortened?.removed ?? 0, shortened?.usage)
+            return Effect.succeed(shortened && compacted)
+          }
+          const failure = Cause.failureOption(exit.cause)
+          if (Option.isSome(failure)) host.emit({ _tag: "AgentError", message: failure.value.message })
+          ended(0)
+          return Effect.failCause(exit.cause)
+        })
+      })
+    )
+    return spans.within(span, compacting)
+  }
+
+  private replace(reason: Reason, { messages, tokens }: Shortened): void {
+    this.host.history.replace(messages)
+    this.meter.reset(tokens)
+    this.host.replaced?.(reason, messages)
+  }
+
+  private settle(): void {
+    this.settled = {
+      revision: this.host.history.revision(),
+      turns: this.meter.turns(),
+      tokens: this.meter.tokens()
+    }
+  }
+
+  private isSettled(): boolean {
+    const { settled } = this
+    if (settled?.revision !== this.host.history.revision() || settled.turns !== this.meter.turns()) return false
+    return this.meter.tokens() < settled.tokens + (this.window() * growthPercent) / 100
+  }
+
+  private answer(exit: Exit.Exit<Compacted | undefined, CompactionFailed>): void {
+    const answer = Exit.matchEffect(exit, {
+      onFailure: (cause) => (Cause.isInterrupted(cause) ? Effect.fail(cancelled) : Effect.failCause(cause)),
+      onSuccess: (compacted) => (compacted === undefined ? Effect.fail(brokenOff) : Effect.succeed(compacted))
+    })
+    for (const waiter of this.waiters ?? []) Deferred.unsafeDone(waiter, answer)
+    this.waiters?.clear()
+  }
+}
+
+const because = (message: string) => new CompactionFailed({ message })
+const sessionEnded = because("The session has ended; there is nothing to compact any more.")
+const historyChanged = because(
+  "The conversation was changed by somebody else meanwhile. Compact again if it is still long."
+)
+const brokenOff = because("Compaction was broken off; the conversation stays as it is. Compact again.")
+const cancelled = because("Compaction was cancelled; the conversation stays as it is.")

@@ -1,0 +1,173 @@
+/**
+ * One model call: streams parts, tells them as events, and collects them.
+ *
+ * A transient failure is tried again after a delay that doubles, or as long as the provider said. Interrupting the
+ * generation keeps the text that had arrived.
+ */
+import * as Cause from "effect/Cause"
+import * as Channel from "effect/Channel"
+import type * as Chunk from "effect/Chunk"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as Random from "effect/Random"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { isImmediate } from "../internal/Immediate.js"
+import * as Model from "../model/Model.js"
+import type { TurnFiber } from "./TurnFiber.js"
+import * as SilenceWatch from "./SilenceWatch.js"
+import { ReplyCollector, type Generated } from "./ReplyCollector.js"
+import { emit, setStatus, type TurnContext } from "./TurnContext.js"
+import * as TokenBudget from "./TokenBudget.js"
+
+/** A model call: one attempt after the other until one succeeds. */
+export class Generation implements SilenceWatch.Host {
+  private collector: ReplyCollector
+  private number = 1
+  private silence: SilenceWatch.SilenceWatch | undefined
+  private wentSilent = false
+
+  constructor(
+    private readonly session: TurnContext,
+    private readonly model: Model.Service,
+    private readonly newCallId: () => string,
+    private readonly legs: Pick<TurnFiber, "interruptSection" | "abandon">
+  ) {
+    this.collector = new ReplyCollector(session, model.id, newCallId)
+  }
+
+  get run(): Effect.Effect<Generated, Model.ModelError> {
+    return this.attempt(1)
+  }
+
+  /** Whether the attempt was cut out because the model said nothing for too long. */
+  isToBeRetried(exit: Exit.Exit<unknown, unknown>): boolean {
+    return this.wentSilent && Exit.isFailure(exit) && Cause.isInterruptedOnly(exit.cause)
+  }
+
+  /** Goes on after an attempt that went silent, as after every failure that may pass. */
+  get retry(): Effect.Effect<Generated, Model.ModelError> {
+    return Effect.suspend(() => {
+      this.wentSilent = false
+      const { limits } = this.session
+      const message = `The model said nothing for ${Duration.format(limits.modelSilence)}.`
+      return this.again(new Model.Network({ model: this.model.id, message }), this.number)
+    })
+  }
+
+  breakOff(): void {
+    this.wentSilent = true
+    this.legs.interruptSection()
+  }
+
+  leave(): void {
+    this.legs.abandon()
+  }
+
+  /** It does not stop: what it still says is not heard. */
+  left(): void {
+    const { model, session } = this
+    this.silence?.stop()
+    this.collector.mute()
+    const message = `The model ${model.id} did not stop and was left behind. Make it interruptible.`
+    emit(session, { _tag: "AgentError", message })
+  }
+
+  /** The text so far, and nothing else: unfinished calls and reasoning leave no trace. Closes the open block. */
+  partial(finishReason: "interrupted" | "error"): Generated {
+    this.silence?.stop()
+    return this.collector.partial(finishReason)
+  }
+
+  private attempt(number: number): Effect.Effect<Generated, Model.ModelError> {
+    return Effect.catchAll(
+      Effect.withFiberRuntime<Generated, Model.ModelError>((fiber) => this.generated(number, fiber)),
+      (error) => this.again(error, number)
+    )
+  }
+
+  private generated(
+    number: number,
+    fiber: Fiber.RuntimeFiber<unknown, unknown>
+  ): Effect.Effect<Generated, Model.ModelError> {
+    const { model, newCallId, session } = this
+    if (number > 1) this.collector = new ReplyCollector(session, model.id, newCallId)
+    this.number = number
+    const { collector } = this
+    setStatus(session, "thinking")
+    const { agent, sessionId } = session.origin
+    const { prompt } = session.history
+    const { tools } = session.tools
+    const whole = model.answer?.(prompt, tools, { agent, sessionId })
+    const taken =
+      whole === undefined
+        ? drain(model.stream(prompt, tools, { agent, sessionId }), (parts) => collector.take(parts))
+        : Effect.flatMap(whole, (parts) => collector.take(parts))
+    const finished = () => {
+      this.silence?.stop()
+      return collector.finish()
+    }
+    const { modelSilence, stopWithin } = session.limits
+    const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
+    this.silence =
+      whole !== undefined && isImmediate(whole) ? undefined : SilenceWatch.make(this, modelSilence, stopWithin, clock)
+    collector.silence = this.silence
+    return Effect.flatMap(this.silence === undefined ? taken : this.silence.watch(taken), finished)
+  }
+
+  private again(error: Model.ModelError, number: number): Effect.Effect<Generated, Model.ModelError> {
+    const { collector, model, session } = this
+    const { limits } = session
+    this.silence?.stop()
+    collector.closeBlock()
+    if (!Model.isTransient(error) || number >= limits.modelAttempts) return Effect.fail(error)
+    return Effect.flatMap(Random.nextRange(0.5, 1), (jitter) => {
+      const asked = error._tag === "Network" ? undefined : error.retryAfter
+      const doubled = Duration.toMillis(limits.retryDelay) * 2 ** (number - 1) * jitter
+      const delay = Math.round(Math.min(asked ?? doubled, Duration.toMillis(limits.maxRetryDelay)))
+      const reason = session.redactor.text(error.message)
+      emit(session, { _tag: "ModelRetried", model: model.id, attempt: number + 1, reason, delay })
+      TokenBudget.spend(session, { model: model.id, usage: {}, kind: "retry" })
+      return Effect.zipRight(Effect.sleep(delay), this.attempt(number + 1))
+    })
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * `Stream.runForEachChunk` for a tenth of its price. What the stream holds is let go of: by the channel that follows it,
+ * which begins once its finalizers have run, or by closing the scope when the stream is left early. Closing it in any case
+ * would cost more than all the rest.
+ */
+const drain = <A, E>(
+  stream: Stream.Stream<A, E>,
+  take: (chunk: Chunk.Chunk<A>) => Effect.Effect<void, E>
+): Effect.Effect<void, E> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(Scope.make(), (scope) =>
+      Effect.flatMap(
+        Channel.toPullIn(
+          Channel.flatMap(Stream.toChannel(stream), () => Channel.void),
+          scope
+        ),
+        (pull) => {
+          const next: Effect.Effect<void, E> = Effect.flatMap(pull, (pulled) => {
+            if (Either.isLeft(pulled)) return Effect.void
+            const taken = take(pulled.right)
+            return taken === Effect.void ? next : Effect.flatMap(taken, () => next)
+          })
+          return Effect.catchAllCause(restore(next), (cause) =>
+            Effect.zipRight(Scope.close(scope, Exit.failCause(cause)), Effect.failCause(cause))
+          )
+        }
+      )
+    )
+  )

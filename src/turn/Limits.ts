@@ -1,0 +1,121 @@
+/** Bounds on what a session may do; every one ends work with a reason, never silently. */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+
+// -----------------------------------------------------------------------------------------------------------------
+// models
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Counts are whole numbers from 1 up, or infinite. */
+export interface Limits {
+  /** Model calls in one turn. Default: 100. */
+  readonly maxSteps: number
+  /** Tools running at the same time. Default: 8. */
+  readonly parallelTools: number
+  /** Calls of one step; the others get an error result. Default: 128. */
+  readonly callsPerStep: number
+  /** Errors of the same call in a row, or refusals of it by a person, that end the turn. Default: 5. */
+  readonly identicalErrors: number
+  /** Characters of one generation. Default: 2,000,000. */
+  readonly maxGeneration: number
+  /** Characters of one tool result as the model sees it. Default: 200,000. */
+  readonly maxResult: number
+  /** Attempts at one model call, the first included. Default: 6. */
+  readonly modelAttempts: number
+  /** How long a model may say nothing before the attempt fails and is made again; zero is for ever. Default: 5 minutes. */
+  readonly modelSilence: Duration.DurationInput
+  /** Delay before the second attempt; doubles from there. Default: 1 second. */
+  readonly retryDelay: Duration.DurationInput
+  /** The longest delay between two attempts. Default: 30 seconds. */
+  readonly maxRetryDelay: Duration.DurationInput
+  /**
+   * How long a call that was cancelled may take to stop before it is left behind. Subagents have a little less for each
+   * level, so that the innermost is the one that is named. Default: 5 seconds.
+   */
+  readonly stopWithin: Duration.DurationInput
+}
+
+export const defaults: Limits = {
+  maxSteps: 100,
+  parallelTools: 8,
+  callsPerStep: 128,
+  identicalErrors: 5,
+  maxGeneration: 2_000_000,
+  maxResult: 200_000,
+  modelAttempts: 6,
+  modelSilence: Duration.minutes(5),
+  retryDelay: Duration.seconds(1),
+  maxRetryDelay: Duration.seconds(30),
+  stopWithin: Duration.seconds(5)
+}
+
+/** Options that leave the limits as they are: nothing in them can be refused. */
+export interface Unchanged {
+  readonly limits?: undefined
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// errors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Limits that make no sense; `problems` names each of them. */
+export class LimitsInvalid extends Schema.TaggedError<LimitsInvalid>("assent/turn/LimitsInvalid")("LimitsInvalid", {
+  problems: Schema.Array(Schema.String)
+}) {
+  override get message(): string {
+    return `The limits cannot be used: ${this.problems.join("; ")}.`
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** What is given and makes sense; fails with all that does not. */
+export const checked = (given: Partial<Limits> | undefined): Effect.Effect<Partial<Limits>, LimitsInvalid> => {
+  if (given === undefined) return none
+  return Effect.suspend(() => {
+    const set = Object.entries(given).filter(([, value]) => value !== undefined)
+    const problems = set.flatMap(([name, value]) => problemOf(name, value) ?? [])
+    if (problems.length > 0) return new LimitsInvalid({ problems })
+    // Times are read here once; the loop takes them as they are.
+    return Effect.succeed(Object.fromEntries(set.map(([name, value]) => [name, read(name, value)])))
+  })
+}
+
+/** These limits, and the defaults of what they leave open. */
+export const withDefaults = (limits: Partial<Limits> | undefined): Limits =>
+  limits === undefined ? defaults : { ...defaults, ...limits }
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const none: Effect.Effect<Partial<Limits>> = Effect.succeed({})
+
+const isTime = (name: string): boolean => Duration.isDuration(defaults[name as keyof Limits])
+
+const read = (name: string, value: unknown): unknown =>
+  isTime(name) ? Option.getOrElse(Duration.decodeUnknown(value), () => value) : value
+
+const problemOf = (name: string, value: unknown): string | undefined => {
+  if (!Object.hasOwn(defaults, name)) return `there is no limit ${name}`
+  if (isTime(name)) return isDuration(value) ? undefined : `${name} must be a time from zero up, not ${shown(value)}`
+  if (typeof value === "number" && value >= 1 && (Number.isInteger(value) || value === Infinity)) return undefined
+  return `${name} must be a whole number from 1 up, not ${shown(value)}`
+}
+
+// What is below zero becomes zero in a `Duration`, and what is no number too.
+const isDuration = (value: unknown): boolean => {
+  if (typeof value === "number" || typeof value === "bigint") return value >= 0
+  if (typeof value === "string" && /^\s*-/.test(value)) return false
+  return Option.isSome(Duration.decodeUnknown(value))
+}
+
+const shown = (value: unknown): string => {
+  if (typeof value === "string") return JSON.stringify(value)
+  // An object may refuse to be made a text of.
+  return typeof value === "object" && value !== null ? "an object" : String(value)
+}

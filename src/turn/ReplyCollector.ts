@@ -1,0 +1,273 @@
+/** What one attempt of a model call says: told as events while it comes, and kept as the content of an answer. */
+import type * as Prompt from "@effect/ai/Prompt"
+import * as Effect from "effect/Effect"
+import * as EventLoop from "../internal/EventLoop.js"
+import { canonicalJson } from "../core/Digest.js"
+import * as ForeignJson from "../core/ForeignJson.js"
+import type { ToolCallId } from "../core/Id.js"
+import type * as Redaction from "../core/Redaction.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
+import * as Model from "../model/Model.js"
+import type { ToolCall } from "../tool/ToolCall.js"
+import * as PromptMessage from "../conversation/PromptMessage.js"
+import { emit, setStatus, type TurnContext } from "./TurnContext.js"
+import type { SilenceWatch } from "./SilenceWatch.js"
+
+/** What a model call yielded, complete or not. */
+export interface Generated {
+  readonly content: ReadonlyArray<Prompt.AssistantMessagePart>
+  /** In proposal order. Arguments as the model wrote them. */
+  readonly calls: ReadonlyArray<ToolCall>
+  readonly finishReason: string
+  readonly usage: AgentEvent.Usage
+  /** A sentence for people where the answer is less than what was sent, or was cut off at its limit. */
+  readonly remark: string | undefined
+}
+
+type Block = "text" | "thinking"
+
+/** How many parts of an answer are taken in one go. */
+const mostAtOnce = 256
+
+export class ReplyCollector {
+  private readonly content: Array<Prompt.AssistantMessagePart> = []
+  private readonly calls: Array<ToolCall> = []
+  private ids: Set<string> | undefined
+  private text = ""
+  private shown: Redaction.Flow | undefined
+  private readonly shownArguments = new Map<string, Redaction.Flow>()
+  private options: Prompt.ProviderOptions = {}
+  private block: Block | undefined
+  private size = 0
+  private finishReason: string | undefined
+  private usage: AgentEvent.Usage = {}
+  private remark: string | undefined
+  private room = true
+  private muted = false
+  /** Told each sign of life. */
+  silence: SilenceWatch | undefined
+
+  constructor(
+    private readonly session: TurnContext,
+    private readonly model: string,
+    private readonly newCallId: () => string
+  ) {}
+
+  /** Nobody listens any more. */
+  mute(): void {
+    this.muted = true
+  }
+
+  take(parts: Iterable<Model.Part>): Effect.Effect<void, Model.ModelError> {
+    this.silence?.heard()
+    if (this.muted) return Effect.void
+    return this.takeRest(parts[Symbol.iterator]())
+  }
+
+  private takeRest(parts: Iterator<Model.Part>): Effect.Effect<void, Model.ModelError> {
+    let next = parts.next()
+    for (let count = 1; next.done !== true; next = parts.next(), count++) {
+      const failure = this.takePart(next.value)
+      if (failure !== undefined) return Effect.fail(failure)
+      // A model may say very much at once.
+      if (count % mostAtOnce === 0) return Effect.flatMap(this.pause(), () => this.takeRest(parts))
+    }
+    return this.pause()
+  }
+
+  /** Waits for whoever has to keep up with what was said. */
+  private pause(): Effect.Effect<void> {
+    const { session } = this
+    const breath = session.isBreathless() ? EventLoop.give : Effect.void
+    if (this.room) return breath
+    this.room = true
+    return Effect.zipRight(breath, session.bus.awaitRoom)
+  }
+
+  finish(): Effect.Effect<Generated, Model.ModelError> {
+    this.closeBlock()
+    const { model } = this
+    if (this.finishReason === undefined) {
+      return Effect.fail(new Model.Network({ model, message: "The model's answer was cut off." }))
+    }
+    if (this.finishReason === "content-filter") {
+      return Effect.fail(new Model.Refused({ model, message: "The provider's content filter stopped the answer." }))
+    }
+    if (this.finishReason === "error") {
+      return Effect.fail(new Model.BadOutput({ model, message: "The provider ended the answer with an error." }))
+    }
+    const { finishReason, remark, usage } = this
+    // Copied, because an array that grew holds room for more than most answers have, and these may be held for long.
+    return Effect.succeed({ content: [...this.content], calls: [...this.calls], finishReason, usage, remark })
+  }
+
+  partial(finishReason: "interrupted" | "error"): Generated {
+    this.closeBlock()
+    const content = this.content.filter((part) => part.type === "text")
+    return { content, calls: [], finishReason, usage: this.usage, remark: undefined }
+  }
+
+  /** Ends the open block of text or thinking and keeps what it said. */
+  closeBlock(): void {
+    if (this.block === undefined) return
+    const { block, text, options } = this
+    this.tellDelta(block, this.shown?.end() ?? "")
+    this.tell({ _tag: "BlockEnded", block })
+    if (text !== "" || Object.keys(options).length > 0) {
+      this.content.push(block === "text" ? PromptMessage.text(text, options) : PromptMessage.reasoning(text, options))
+    }
+    this.block = undefined
+    this.text = ""
+    this.options = {}
+  }
+
+  private takePart(part: Model.Part): Model.ModelError | undefined {
+    switch (part.type) {
+      case "text-start":
+        return this.openBlock("text", part.metadata)
+      case "text-delta":
+        return this.delta("text", part.delta, part.metadata)
+      case "reasoning-start":
+        return this.openBlock("thinking", part.metadata)
+      case "reasoning-delta":
+        return this.delta("thinking", part.delta, part.metadata)
+      case "text-end":
+      case "reasoning-end":
+        this.keep(part.metadata)
+        this.closeBlock()
+        return undefined
+      case "tool-params-delta":
+        this.tellArguments(part.id, this.argumentsOf(part.id).push(part.delta))
+        return this.grow(part.delta.length)
+      case "tool-params-end":
+        return this.endArguments(part.id)
+      case "tool-call": {
+        this.closeBlock()
+        this.endArguments(part.id)
+        const providerExecuted = part.providerExecuted ?? false
+        // Some servers leave ids out or repeat them, also those of earlier steps; a result must name exactly one call.
+        const taken = part.id === "" || this.isTaken(part.id)
+        const id = (taken && !providerExecuted ? this.newCallId() : part.id) as ToolCallId
+        const { metadata, name } = part
+        const params = bounded(part.params)
+        this.content.push(PromptMessage.toolCall({ id, name, params, providerExecuted }, metadata))
+        if (!providerExecuted) {
+          this.ids = (this.ids ?? new Set()).add(id)
+          this.calls.push({ id, name, params })
+        }
+        return undefined
+      }
+      case "tool-result":
+        // A result the provider made itself travels with the assistant's message.
+        this.content.push(
+          PromptMessage.toolResult({ ...part, result: bounded(part.result), providerExecuted: true }, part.metadata)
+        )
+        return undefined
+      case "finish": {
+        this.finishReason = part.reason
+        const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens } = part.usage
+        this.usage = { inputTokens, outputTokens, cachedInputTokens, reasoningTokens }
+        if (part.metadata !== undefined || part.reason === "length") this.remark = this.remarkOf(part)
+        return undefined
+      }
+      case "error":
+        return new Model.BadOutput({
+          model: this.model,
+          message: this.session.redactor.text(`The provider reported: ${reported(part.error)}`).slice(0, 500)
+        })
+      default:
+        return undefined
+    }
+  }
+
+  private remarkOf({ metadata, reason }: Extract<Model.Part, { readonly type: "finish" }>): string | undefined {
+    const leftOut = Model.remarkOf(metadata)
+    const said = [...(reason === "length" ? [cutAtLimit] : []), ...(leftOut === undefined ? [] : [`${leftOut}.`])]
+    return said.length === 0 ? undefined : this.session.redactor.text(said.join(" "))
+  }
+
+  private openBlock(block: Block, metadata: Prompt.ProviderOptions | undefined): undefined {
+    if (this.block !== undefined) this.closeBlock()
+    this.block = block
+    this.shown = this.session.redactor.flow()
+    this.keep(metadata)
+    setStatus(this.session, "streaming")
+    this.tell({ _tag: "BlockStarted", block })
+  }
+
+  private delta(
+    block: Block,
+    text: string,
+    metadata: Prompt.ProviderOptions | undefined
+  ): Model.ModelError | undefined {
+    if (this.block !== block) this.openBlock(block, undefined)
+    this.text += text
+    if (metadata !== undefined) this.keep(metadata)
+    this.tellDelta(block, this.shown?.push(text) ?? "")
+    return this.grow(text.length)
+  }
+
+  private isTaken(id: string): boolean {
+    return this.ids?.has(id) === true || this.session.history.hasCall(id)
+  }
+
+  private argumentsOf(id: string): Redaction.Flow {
+    const known = this.shownArguments.get(id)
+    if (known !== undefined) return known
+    const flow = this.session.redactor.flow()
+    this.shownArguments.set(id, flow)
+    return flow
+  }
+
+  private endArguments(id: string): undefined {
+    const flow = this.shownArguments.get(id)
+    if (flow === undefined) return
+    this.shownArguments.delete(id)
+    this.tellArguments(id, flow.end())
+  }
+
+  private tellArguments(id: string, text: string): void {
+    if (text !== "") this.tell({ _tag: "ToolArgumentsDelta", toolCallId: id as ToolCallId, text })
+  }
+
+  private tellDelta(block: Block, text: string): void {
+    if (text !== "") this.tell({ _tag: block === "text" ? "TextDelta" : "ThinkingDelta", text })
+  }
+
+  private grow(length: number): Model.ModelError | undefined {
+    this.size += length
+    if (this.size <= this.session.limits.maxGeneration) return undefined
+    return new Model.BadOutput({
+      model: this.model,
+      message: `The model's answer was longer than ${this.session.limits.maxGeneration} characters and was stopped.`
+    })
+  }
+
+  private keep(metadata: Prompt.ProviderOptions | undefined): void {
+    if (metadata !== undefined) this.options = { ...this.options, ...metadata }
+  }
+
+  private tell(body: AgentEvent.Body): void {
+    if (!emit(this.session, body)) this.room = false
+  }
+}
+
+const cutAtLimit = "The model's answer was cut off at the limit of its length."
+
+/**
+ * What a model gave, or a sentence instead of it where everything after this would be lost in it: a text is no arguments, so
+ * that the call gets an error which the model can correct.
+ */
+const bounded = (given: unknown): unknown => {
+  const refusal = ForeignJson.refusal(given)
+  return refusal === undefined ? given : `(left out: what was given here ${refusal.message})`
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const reported = (error: unknown): string => {
+  if (error instanceof Error) return error.message
+  return typeof error === "string" ? error : canonicalJson(error)
+}

@@ -1,0 +1,177 @@
+/**
+ * The calls of a session that are being decided, or whose tools run right now: so that one can be cancelled alone, and one
+ * that does not stop holds nothing up.
+ *
+ * ```
+ *  begin ──► waits, or runs ──(it is decided, or its tool ends)─► over
+ *               └─ stop ─► interrupted ──(within the patience)──► over
+ *                                      └─(else) left behind ────► over, and told
+ * ```
+ *
+ * Written by the batch that runs the calls, and by whoever cancels one; every change is one synchronous step.
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
+import * as Schema from "effect/Schema"
+import type { ToolCallId } from "../core/Id.js"
+import * as GracePeriod from "../internal/GracePeriod.js"
+import type { ToolCall } from "../tool/ToolCall.js"
+import { TurnFiber } from "./TurnFiber.js"
+
+/** There is no such call, or it has ended. */
+export class ToolCallNotRunning extends Schema.TaggedError<ToolCallNotRunning>("assent/turn/ToolCallNotRunning")(
+  "ToolCallNotRunning",
+  {
+    toolCallId: Schema.String,
+    running: Schema.Array(Schema.String)
+  }
+) {
+  override get message(): string {
+    const { running, toolCallId } = this
+    const there = running.length === 0 ? "No call runs." : `Running: ${running.join(", ")}.`
+    return `There is no running tool call ${JSON.stringify(toolCallId)}. ${there}`
+  }
+}
+
+/** What runs a call: a fiber of its own, or the leg of the turn when it is the only one. */
+export type By = Fiber.RuntimeFiber<void> | TurnFiber
+
+/** Calls of a step that nobody looks at yet. */
+export interface Waiting {
+  /** Cancels one of them. False: it is none of these. */
+  readonly skip: (id: string) => boolean
+}
+
+/** One call that is being decided, or whose tool runs. */
+export class RunningCall {
+  /** The user cancelled this call alone. */
+  cancelled = false
+  over = false
+  private waiting: Array<() => void> | undefined
+
+  constructor(
+    readonly call: ToolCall,
+    private readonly by: By,
+    /** Told once, when the call has ended or was left behind. */
+    private readonly ended: (call: RunningCall) => void,
+    /** It is being decided; its tool does not run. */
+    readonly waits: boolean
+  ) {}
+
+  interrupt(): void {
+    if (this.by instanceof TurnFiber) this.by.interruptSection()
+    else this.by.unsafeInterruptAsFork(FiberId.none)
+  }
+
+  /** What waits for it goes on. */
+  leave(): void {
+    if (this.by instanceof TurnFiber) this.by.abandon()
+  }
+
+  whenOver(then: () => void): void {
+    const waiting = (this.waiting ??= [])
+    waiting.push(then)
+  }
+
+  end(): void {
+    this.over = true
+    this.ended(this)
+    for (const tell of this.waiting ?? []) tell()
+  }
+}
+
+export class RunningCalls {
+  private running: Map<ToolCallId, RunningCall> | undefined
+  /** Of the step that runs; set and cleared by its batch. */
+  waiting: Waiting | undefined
+
+  /** `patience`: how long a call may take to stop. `leftBehind` is told, in a sentence, of one that took longer. */
+  constructor(
+    readonly patience: Duration.DurationInput,
+    private readonly leftBehind: (sentence: string) => void
+  ) {}
+
+  get ids(): ReadonlyArray<ToolCallId> {
+    return [...(this.running?.keys() ?? [])]
+  }
+
+  /** Those whose tools run. */
+  get atWork(): ReadonlyArray<RunningCall> {
+    return [...(this.running?.values() ?? [])].filter(({ waits }) => !waits)
+  }
+
+  /** Whether its tool runs. */
+  has(id: ToolCallId): boolean {
+    return this.running?.get(id)?.waits === false
+  }
+
+  /** A call runs from now on, or waits to be decided, until it is {@link release}d. */
+  begin(call: ToolCall, by: By, ended: (call: RunningCall) => void, waits = false): RunningCall {
+    const entry = new RunningCall(call, by, ended, waits)
+    this.running ??= new Map()
+    this.running.set(call.id, entry)
+    return entry
+  }
+
+  /** The call's tool has ended. Doing it again does nothing. */
+  release(entry: RunningCall): void {
+    if (entry.over) return
+    if (this.running?.get(entry.call.id) === entry) this.running.delete(entry.call.id)
+    entry.end()
+  }
+
+  /** Interrupts them and waits until all are over, which is not for ever: what does not stop is left behind. */
+  stop(batch: ReadonlyArray<RunningCall>, patience = this.patience): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const open = batch.filter(({ over }) => !over)
+      if (open.length === 0) return Effect.void
+      for (const entry of open) entry.interrupt()
+      return Effect.map(GracePeriod.wait(allOver(open), patience), (isOver) => {
+        if (!isOver) for (const entry of open) this.abandon(entry)
+      })
+    })
+  }
+
+  /** Cancels one call and waits for its end. False: there is no such call, or it has ended. */
+  cancel(id: string): Effect.Effect<boolean> {
+    return Effect.uninterruptible(
+      Effect.suspend(() => {
+        const entry = this.running?.get(id as ToolCallId)
+        if (entry === undefined) return Effect.succeed(this.waiting?.skip(id) === true)
+        entry.cancelled = true
+        return Effect.as(this.stop([entry]), true)
+      })
+    )
+  }
+
+  /** Leaves a call behind, and tells it. */
+  abandon(entry: RunningCall): void {
+    if (entry.over) return
+    const { call } = entry
+    this.leftBehind(
+      `${call.name} (${call.id}) did not stop within ${Duration.format(this.patience)} and was left behind. What it still ` +
+        `does is not seen; make its handler interruptible.`
+    )
+    this.release(entry)
+    entry.leave()
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const allOver = (batch: ReadonlyArray<RunningCall>) => (done: () => void) => {
+  let left = 0
+  const one = () => {
+    if (--left === 0) done()
+  }
+  for (const entry of batch) {
+    if (entry.over) continue
+    left++
+    entry.whenOver(one)
+  }
+  if (left === 0) done()
+}

@@ -1,0 +1,116 @@
+/**
+ * Watches a model call that may say nothing for ever.
+ *
+ * ```
+ *  begins ──(a sign of life)──► heard ──…──► over
+ *     └────────(none for so long)──► broken off ──(it does not stop)──► left behind
+ * ```
+ *
+ * One timer a call and a time that each sign of life sets: calls are many and mostly short, and their deltas many more. By
+ * the real clock that is a timer of the platform's, because a fiber that sleeps costs as much as the whole turn; by a clock
+ * that a test moves it is a fiber.
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as DefaultServices from "effect/DefaultServices"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
+
+/** What it does about a call that says nothing. */
+export interface Host {
+  /** Called once. */
+  readonly breakOff: () => void
+  /** Called when the call does not stop then. */
+  readonly leave: () => void
+}
+
+export class SilenceWatch {
+  private last = 0
+  private isBroken = false
+  private timer: ReturnType<typeof setTimeout> | undefined
+  private sleeper: Fiber.RuntimeFiber<void> | undefined
+
+  constructor(
+    private readonly host: Host,
+    /** Milliseconds that may pass without a sign of life. */
+    private readonly longest: number,
+    /** Milliseconds that the call may take to stop. */
+    private readonly patience: number,
+    private readonly clock: Clock.Clock
+  ) {}
+
+  /** Runs the call from now on watched; whoever runs it {@link stop}s. */
+  watch<A, E>(call: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    this.heard()
+    if (this.clock === live) {
+      this.arm(this.longest)
+      return call
+    }
+    return Effect.flatMap(Effect.forkDaemon(Effect.interruptible(this.sleep(this.longest))), (fiber) => {
+      this.sleeper = fiber
+      return call
+    })
+  }
+
+  /** A sign of life. */
+  heard(): void {
+    this.last = this.clock.unsafeCurrentTimeMillis()
+  }
+
+  /** The call is over. */
+  stop(): void {
+    clearTimeout(this.timer)
+    this.sleeper?.unsafeInterruptAsFork(FiberId.none)
+    this.timer = undefined
+    this.sleeper = undefined
+  }
+
+  private arm(millis: number): void {
+    this.timer = setTimeout(() => {
+      const next = this.due()
+      if (next !== undefined) this.arm(next)
+    }, millis)
+  }
+
+  private sleep(millis: number): Effect.Effect<void> {
+    return Effect.flatMap(Effect.sleep(millis), () => {
+      const next = this.due()
+      return next === undefined ? Effect.void : this.sleep(next)
+    })
+  }
+
+  /** Looks, and says in how many milliseconds to look again. */
+  private due(): number | undefined {
+    if (this.isBroken) {
+      this.host.leave()
+      return undefined
+    }
+    const left = this.last + this.longest - this.clock.unsafeCurrentTimeMillis()
+    if (left > 0) return left
+    this.isBroken = true
+    this.host.breakOff()
+    return this.patience
+  }
+}
+
+/** Nothing where the limit says that a model may be silent for ever. */
+export const make = (
+  host: Host,
+  longest: Duration.DurationInput,
+  patience: Duration.DurationInput,
+  clock: Clock.Clock
+): SilenceWatch | undefined => {
+  const millis = Duration.toMillis(longest)
+  // A timer of the platform's knows no longer ones.
+  return millis > 0 && millis <= 2_147_483_647
+    ? new SilenceWatch(host, millis, Math.min(Duration.toMillis(patience), 2_147_483_647), clock)
+    : undefined
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const live: Clock.Clock = Context.get(DefaultServices.liveServices, Clock.Clock)

@@ -1,0 +1,132 @@
+/**
+ * Before a model call: may it begin, or has a limit of the ledger been reached? A person is asked for more; without a yes
+ * the turn ends.
+ *
+ * ```
+ *  below the limit ──────────────────────────────► the call begins
+ *  reached ──► ask (one question a limit) ──yes──► limit raised, look again
+ *                        └─no, nobody, too late──► refused until a person speaks to the root session again
+ * ```
+ *
+ * Sessions of one tree share the ledger, and with it the questions: whoever comes to a limit that is being asked about
+ * waits for that answer instead of asking again, and a no is not asked about again by the next one.
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FiberId from "effect/FiberId"
+import { globalValue } from "effect/GlobalValue"
+import * as Option from "effect/Option"
+import * as Cause from "effect/Cause"
+import type { Message } from "../inbox/Message.js"
+import { Confirm } from "../interaction/Interaction.js"
+import * as Interactor from "../interaction/Interactor.js"
+import type * as TokenLedger from "../model/TokenLedger.js"
+import type { TurnContext } from "./TurnContext.js"
+
+/** What is looked at: whose call it is, and the ledger of its tree. */
+export type Payer = Pick<TurnContext, "origin" | "ledger">
+
+/** Whether {@link refusal} has anything to ask or to tell. Costs next to nothing. */
+export const isReached = ({ ledger, origin }: Payer): boolean => ledger?.exceeded(origin.sessionId) !== undefined
+
+/**
+ * Why the session must not call its model: a sentence for people and for a parent's model. Nothing when it may, which is
+ * known without asking anybody unless a limit is reached.
+ */
+export const refusal = (session: Payer): Effect.Effect<string | undefined, never, Interactor.Interactor> =>
+  Effect.suspend(() => {
+    const { ledger, origin } = session
+    const exceeded = ledger?.exceeded(origin.sessionId)
+    if (ledger === undefined || exceeded === undefined) return Effect.succeed(undefined)
+    const desk = deskOf(ledger)
+    const key = keyOf(exceeded)
+    const refused = desk.refused.get(key)
+    if (refused !== undefined) return Effect.succeed(told(exceeded, refused))
+    const open = desk.open.get(key)
+    return Effect.flatMap(open === undefined ? ask(ledger, desk, exceeded) : Deferred.await(open), () =>
+      refusal(session)
+    )
+  })
+
+/** Writes down what one of the session's calls used. */
+export const spend = ({ ledger, origin }: Payer, entry: Pick<TokenLedger.Entry, "model" | "usage" | "kind">): void =>
+  ledger?.record({ sessionId: origin.sessionId, agent: origin.agent, ...entry })
+
+/** Forgets earlier refusals when a person speaks to the root session, who may think otherwise by now. */
+export const begin = ({ ledger, origin }: Payer, input: ReadonlyArray<Message>): void => {
+  if (ledger === undefined || origin.depth > 0 || !input.some(({ source }) => source === "user")) return
+  desks.get(ledger)?.refused.clear()
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+interface Desk {
+  /** Questions being asked. Made and completed by whoever asks, also when it is interrupted; read by all that wait. */
+  readonly open: Map<string, Deferred.Deferred<void>>
+  /** Why no more was allowed. */
+  readonly refused: Map<string, string>
+}
+
+/** By ledger, and so by tree; a desk goes with its ledger. */
+const desks: WeakMap<TokenLedger.Service, Desk> = globalValue("assent/turn/TokenBudget", () => new WeakMap())
+
+const deskOf = (ledger: TokenLedger.Service): Desk => {
+  const known = desks.get(ledger)
+  if (known !== undefined) return known
+  const desk: Desk = { open: new Map(), refused: new Map() }
+  desks.set(ledger, desk)
+  return desk
+}
+
+const keyOf = ({ limit, sessionId }: TokenLedger.Exceeded): string =>
+  limit === "tree" ? "tree" : `session ${sessionId}`
+
+const ask = (
+  ledger: TokenLedger.Service,
+  desk: Desk,
+  exceeded: TokenLedger.Exceeded
+): Effect.Effect<void, never, Interactor.Interactor> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.suspend(() => {
+      const key = keyOf(exceeded)
+      const answered: Deferred.Deferred<void> = Deferred.unsafeMake(FiberId.none)
+      desk.open.set(key, answered)
+      return Effect.flatMap(Effect.exit(restore(Interactor.ask(question(exceeded)))), (exit) => {
+        desk.open.delete(key)
+        const end = outcomeOf(exit)
+        if (end === "raise") ledger.raise(exceeded, exceeded.step)
+        else if (end !== "leave") desk.refused.set(key, end.refused)
+        // After the outcome is filed: those who wait look again at once.
+        Deferred.unsafeDone(answered, Effect.void)
+        return Exit.isFailure(exit) && end === "leave" ? Effect.failCause(Cause.stripFailures(exit.cause)) : Effect.void
+      })
+    })
+  )
+
+/** `leave`: whoever asked does not go on, so the next one that comes asks. */
+const outcomeOf = <E extends { readonly message: string }>(
+  exit: Exit.Exit<boolean, E>
+): "raise" | "leave" | { readonly refused: string } => {
+  if (Exit.isSuccess(exit)) return exit.value ? "raise" : { refused: "more was not allowed" }
+  const failure = Cause.failureOption(exit.cause)
+  if (Option.isNone(failure)) return Cause.isInterrupted(exit.cause) ? "leave" : { refused: "asking for more failed" }
+  return { refused: `nobody allowed more: ${failure.value.message}` }
+}
+
+const question = ({ allowed, limit, step, used }: TokenLedger.Exceeded): Confirm =>
+  new Confirm({
+    prompt: `${subject[limit]} used ${used} of ${allowed} tokens. Allow another ${step}?`,
+    default: false
+  })
+
+const subject = { session: "The agent has", tree: "The agent and its subagents have" } as const
+
+const told = ({ allowed, limit, used }: TokenLedger.Exceeded, reason: string): string => {
+  const whose = limit === "tree" ? "the agent and its subagents together" : "this session"
+  return `The limit of ${allowed} tokens for ${whose} is reached (${used} used), and ${sentence(reason)}`
+}
+
+const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)

@@ -1,0 +1,395 @@
+/**
+ * Runs the calls of one step.
+ *
+ * Calls are prepared one after the other in proposal order, which is where approvals are asked; each starts as soon as it
+ * is allowed, a bounded number at once; results are reported in proposal order. Whatever happens, every proposed call has
+ * exactly one result.
+ *
+ * While a call waits to be decided, its batch is a section of the turn: cancelling that call alone cuts the section, and the
+ * batch goes on with the next. What neither stops nor lets itself be cut, such as an audit that never writes, is left behind.
+ *
+ * A lone call runs in the fiber of its turn, which spares it a fiber of its own: see `TurnFiber`.
+ */
+import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import type * as FiberId from "effect/FiberId"
+import * as FiberRef from "effect/FiberRef"
+import * as FiberRefs from "effect/FiberRefs"
+import * as Origin from "../core/Origin.js"
+import { isImmediate } from "../internal/Immediate.js"
+import * as Defect from "../core/Defect.js"
+import * as Redaction from "../core/Redaction.js"
+import type { Interactor } from "../interaction/Interactor.js"
+import type { PermissionCheck } from "../permission/PermissionCheck.js"
+import type { Denied, Verdict } from "../permission/PermissionGate.js"
+import type { ToolOutcome } from "../core/ToolOutcome.js"
+import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
+import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import { BatchCleanup } from "./BatchCleanup.js"
+import { QueuedCalls } from "./QueuedCalls.js"
+import type { TurnFiber, Work } from "./TurnFiber.js"
+import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
+import * as CallResumption from "./CallResumption.js"
+import type { RunningCall } from "./RunningCalls.js"
+import * as ToolRun from "./ToolRun.js"
+import { presentable, tellEnd, tooMany, unknownTool } from "./ToolResultEncoding.js"
+import { emit, flushOutput, setStatus, type TurnContext } from "./TurnContext.js"
+
+/** What runs a call that may run, from the moment it is called; nothing when its result is known without. */
+export type Prepared = (() => Effect.Effect<void>) | undefined
+
+/** A call that somebody is asked about, or that waits for what else decides it. */
+interface Asking {
+  readonly index: number
+  readonly call: ToolCall
+  readonly check: PermissionCheck
+  readonly entry: RunningCall
+}
+
+export class ToolBatch implements ToolRun.Host {
+  /** What is left to do when the calls are done with. */
+  readonly after: BatchCleanup
+  // By the call's index; made as long as they are, because thousands of batches of one call may wait to be approved.
+  private readonly known: Array<ToolResult | undefined>
+  readonly startedAt: Array<number | undefined>
+  /** Of the proposed arguments: a call mostly starts with them. */
+  readonly summaries: Array<string | undefined>
+  private room = true
+  private running: Array<RunningCall> | undefined
+  /** Calls that were started, or are about to, and are not over. */
+  private open = 0
+  /** The next call to be prepared. */
+  private next = 0
+  private asking: Asking | undefined
+  private held: QueuedCalls | undefined
+  private isStopped = false
+  private isLate = false
+  private refused: Set<number> | undefined
+  private notify: (() => void) | undefined
+
+  /** `before` is how far each call had come when the process stopped that ran them first. */
+  constructor(
+    readonly session: TurnContext,
+    readonly calls: ReadonlyArray<ToolCall>,
+    private readonly before: ReadonlyMap<string, SessionSnapshot.CallSnapshot> | undefined,
+    private readonly legs: TurnFiber
+  ) {
+    const { length } = calls
+    this.after = new BatchCleanup(session)
+    this.known = new Array<ToolResult | undefined>(length)
+    this.startedAt = new Array<number | undefined>(length)
+    this.summaries = new Array<string | undefined>(length)
+  }
+
+  /** Tells that the calls were proposed. Once, before anything runs. */
+  propose(): void {
+    const { session } = this
+    setStatus(session, "executing")
+    for (const [index, call] of this.calls.entries()) {
+      if (this.before?.get(call.id)?.ended !== undefined) continue
+      const summary = Redaction.summarize(call.params, session.redactor)
+      this.summaries[index] = summary
+      this.room = emit(session, { _tag: "ToolCallProposed", toolCallId: call.id, tool: call.name, summary })
+    }
+  }
+
+  /** The call that was proposed alone. */
+  get only(): ToolCall | undefined {
+    return this.calls.length === 1 ? this.calls[0] : undefined
+  }
+
+  /** Decides about the call of a batch of one. */
+  prepareOnly(call: ToolCall): Effect.Effect<Prepared, never, Interactor> {
+    return this.whenRoom(this.prepare(0, call))
+  }
+
+  /** Runs it as a section of its turn, and goes on. */
+  runOnly(call: ToolCall, run: () => Effect.Effect<void>, then: () => Work): Work {
+    const { calls } = this.session
+    const entry = calls.begin(call, this.legs, ({ cancelled }) => this.over(0, call, cancelled))
+    return this.legs.section(
+      Effect.suspend(run),
+      (exit) => {
+        if (Exit.isFailure(exit)) this.crashed(0, call, exit.cause)
+        calls.release(entry)
+        const tidied = this.after.done()
+        return tidied === Effect.void ? then() : Effect.flatMap(tidied, then)
+      },
+      () => calls.abandon(entry)
+    )
+  }
+
+  /**
+   * Prepares all calls and runs them side by side, each in a fiber of its own. Whoever is interrupted in it {@link stop}s, or
+   * calls it again to go on behind the call that was cut out.
+   */
+  runAll(): Work {
+    return this.whenRoom(this.all())
+  }
+
+  /**
+   * After an interruption: whether it was one call that was cancelled while it waited to be decided, which has its result
+   * then, and the others go on.
+   */
+  wasCut(): boolean {
+    const { asking } = this
+    this.asking = undefined
+    if (asking === undefined) return false
+    const { call, entry, index } = asking
+    const { cancelled } = entry
+    if (cancelled) this.over(index, call, true)
+    this.session.calls.release(entry)
+    return cancelled
+  }
+
+  /** Cancels a call that is not looked at yet. False: it is, or is none of these. */
+  skip(id: string): boolean {
+    for (const [index, call] of this.calls.entries()) {
+      if (call.id !== id || index < this.next || this.known[index] !== undefined) continue
+      this.over(index, call, true)
+      return true
+    }
+    return false
+  }
+
+  /** What decides about a call does not stop: the turn goes on without it. */
+  leave(): void {
+    const { asking } = this
+    this.isLate = true
+    if (asking === undefined) return
+    const { call, check, entry, index } = asking
+    check.leave()
+    this.after.leftBehind(check)
+    if (!entry.cancelled) this.over(index, call, false)
+    this.session.calls.abandon(entry)
+  }
+
+  /** Stops what runs; nothing is started any more. */
+  stop(): Effect.Effect<void> {
+    this.isStopped = true
+    const { calls, limits } = this.session
+    // What was left behind has taken the time there is.
+    const patience = this.isLate ? 0 : limits.stopWithin
+    const stopped = Effect.suspend(() => calls.stop(this.running ?? [], patience))
+    return this.held === undefined ? stopped : Effect.zipRight(this.held.breakOff(patience), stopped)
+  }
+
+  /** In proposal order; calls without an end so far count as cancelled. Call it when nothing runs any more. */
+  results(): ReadonlyArray<ToolResult> {
+    if (this.session.calls.waiting === this) this.session.calls.waiting = undefined
+    for (const [index, call] of this.calls.entries()) this.over(index, call, false)
+    return this.calls.flatMap((_, index) => this.known[index] ?? [])
+  }
+
+  /** Whether somebody who was asked refused the call. */
+  readonly isRefused = (index: number): boolean => this.refused?.has(index) === true
+
+  /** Notes that preparing the call went wrong: that is the call's failure, not the turn's. */
+  crashed(index: number, call: ToolCall, cause: Cause.Cause<unknown>): void {
+    if (Cause.isInterruptedOnly(cause)) return
+    this.after.crashed(call, cause)
+    this.end(index, call, "failed", Defect.sentence(call.name))
+  }
+
+  /** A fiber's local values as part of the call, and with the tool's own context. */
+  entered(
+    call: ToolCall,
+    id: FiberId.Single,
+    refs: FiberRefs.FiberRefs,
+    context: Context.Context<never> | undefined
+  ): FiberRefs.FiberRefs {
+    // One of many has a fiber of its own once it runs.
+    if (context === undefined || this.calls.length === 1) this.after.keep(id, refs)
+    const origin = Origin.inCall(call.id, id, refs)
+    return FiberRefs.updateManyAs(refs, {
+      entries: context === undefined ? [origin] : [origin, [FiberRef.currentContext, [[id, context]]]]
+    })
+  }
+
+  private whenRoom<A, R>(effect: Effect.Effect<A, never, R>): Effect.Effect<A, never, R> {
+    return this.room ? effect : Effect.zipRight(this.session.bus.awaitRoom, effect)
+  }
+
+  private all(): Effect.Effect<void, never, Interactor> {
+    const { calls, session } = this
+    const { parallelTools } = session.limits
+    session.calls.waiting = this
+    return Effect.gen(this, function* () {
+      if (calls.length > parallelTools) this.held ??= new QueuedCalls(parallelTools)
+      while (this.next < calls.length) {
+        const index = this.next++
+        const call = calls[index]
+        if (call === undefined || this.known[index] !== undefined) continue
+        const run = yield* Effect.catchAllCause(this.prepare(index, call), (cause) => {
+          if (Cause.isInterrupted(cause)) return Effect.failCause(cause)
+          this.asking = undefined
+          this.crashed(index, call, cause)
+          return nothing
+        })
+        if (run === undefined) continue
+        this.open++
+        yield* Effect.forkDaemon(this.started(index, call, run))
+      }
+      yield* this.after.back()
+      yield* this.allOver
+      yield* this.after.done()
+    })
+  }
+
+  /** In the call's own fiber: says that it runs, unless the batch was stopped before it came to that. */
+  private started(index: number, call: ToolCall, run: () => Effect.Effect<void>): Effect.Effect<void> {
+    return Effect.withFiberRuntime((fiber) => {
+      if (this.isStopped) return Effect.void
+      const { calls } = this.session
+      const entry = calls.begin(call, fiber, ({ cancelled }) => {
+        // A last look that does not stop has told nothing yet.
+        this.held?.leave(index)
+        this.over(index, call, cancelled)
+        this.open--
+        if (this.open === 0) this.notify?.()
+      })
+      this.running ??= []
+      this.running.push(entry)
+      fiber.addObserver((exit) => {
+        if (Exit.isFailure(exit)) this.crashed(index, call, exit.cause)
+        calls.release(entry)
+      })
+      return this.held === undefined ? run() : this.held.admit(index, run)
+    })
+  }
+
+  private get allOver(): Effect.Effect<void> {
+    return Effect.async((resume) => {
+      if (this.open === 0) resume(Effect.void)
+      else this.notify = () => resume(Effect.void)
+    })
+  }
+
+  // Interrupted alone or with the batch, a call says nothing any more; this says it for it.
+  private over(index: number, call: ToolCall, cancelled: boolean): void {
+    if (this.known[index] !== undefined) return
+    const why = cancelled ? "The user cancelled this call." : "The call was cancelled."
+    this.end(index, call, "cancelled", why, this.startedAt[index])
+  }
+
+  /** False: the bus is full. */
+  end(index: number, call: ToolCall, outcome: ToolOutcome, result: unknown, startedAt?: number): boolean {
+    if (this.known[index] !== undefined) return true
+    const { session } = this
+    const shown = presentable(session, result)
+    const unusable = Either.isLeft(shown)
+    const toolResult: ToolResult = {
+      id: call.id,
+      name: call.name,
+      outcome: unusable ? "failed" : outcome,
+      result: unusable ? `${call.name} returned something that cannot be written as JSON.` : shown.right
+    }
+    this.known[index] = toolResult
+    session.journal?.ended(toolResult)
+    flushOutput(session, call.id)
+    return tellEnd(session, toolResult, startedAt)
+  }
+
+  /** Decides about one call. */
+  private prepare(index: number, call: ToolCall): Effect.Effect<Prepared, never, Interactor> {
+    return Effect.withFiberRuntime((fiber, status) => {
+      const { session } = this
+      const entry = session.tools.get(call.name)
+      const resumption = this.before === undefined ? undefined : CallResumption.of(this.before.get(call.id), entry)
+      if (resumption !== undefined) return Effect.succeed(this.goOn({ index, call }, entry, resumption))
+      if (index >= session.limits.callsPerStep) {
+        this.end(index, call, "invalid", tooMany(this.calls.length, session.limits.callsPerStep))
+        return nothing
+      }
+      if (entry === undefined || entry.handler === undefined) {
+        this.end(index, call, "invalid", unknownTool(session.tools, call.name))
+        return nothing
+      }
+      const decoded = entry.decode(call.params)
+      if (Either.isLeft(decoded)) {
+        this.end(index, call, "invalid", `Invalid arguments for ${call.name}: ${decoded.left}`)
+        return nothing
+      }
+      // Merged for the tools that look at their arguments; many a call is asked about, and waits, without it.
+      const looks = entry.validate !== undefined || entry.preview !== undefined
+      const context = looks ? session.contextOf(entry) : undefined
+      const proposal = { call, entry, params: decoded.right, context }
+      const check = session.gate.open(call, fiber, status)
+      const checked = session.gate.checkIn(check, proposal, session.state.authority, this.held !== undefined)
+      if (isImmediate(checked)) return this.decided(index, call, entry, checked.value)
+      // What takes its time, or runs code of the tool, does so as part of the call.
+      const enter = Effect.updateFiberRefs((id, refs) => this.entered(call, id, refs, undefined))
+      const running = session.calls.begin(call, this.legs, doNothing, true)
+      this.asking = { index, call, check, entry: running }
+      return Effect.flatMap(enter, () =>
+        Effect.flatMap(checked, (verdict) => {
+          this.asking = undefined
+          session.calls.release(running)
+          return this.decided(index, call, entry, verdict)
+        })
+      )
+    })
+  }
+
+  private decided(index: number, call: ToolCall, entry: ToolRegistry.Entry, verdict: Verdict): Effect.Effect<Prepared> {
+    // It may have been left behind meanwhile.
+    if (this.known[index] !== undefined) return nothing
+    if (verdict._tag === "Denied") {
+      this.refuse(index, call, verdict)
+      return nothing
+    }
+    const { held } = this
+    if (verdict.pending === undefined || held === undefined) {
+      return Effect.succeed(() => ToolRun.run(this, { index, call, entry }, verdict))
+    }
+    held.hold(index, verdict.pending)
+    return Effect.succeed(() => held.settle(index, (last) => this.unless({ index, call, entry }, last)))
+  }
+
+  /** Runs the call unless the guards refused it at their last look. */
+  private unless(subject: ToolRun.Subject, verdict: Verdict): Effect.Effect<void> {
+    if (verdict._tag === "Allowed") return ToolRun.run(this, subject, verdict)
+    this.refuse(subject.index, subject.call, verdict)
+    return Effect.void
+  }
+
+  private refuse(index: number, call: ToolCall, { outcome, refused, text }: Denied): void {
+    if (refused === true) (this.refused ??= new Set()).add(index)
+    this.end(index, call, outcome, text)
+  }
+
+  private goOn(
+    { call, index }: Pick<ToolRun.Subject, "index" | "call">,
+    entry: ToolRegistry.Entry | undefined,
+    resumption: CallResumption.CallResumption
+  ): Prepared {
+    switch (resumption._tag) {
+      case "Ended":
+        this.known[index] = resumption.result
+        return undefined
+      case "Ends":
+        this.end(index, call, resumption.outcome, resumption.result)
+        return undefined
+      case "Denied":
+        this.refuse(index, call, resumption)
+        return undefined
+      case "Allowed":
+        if (entry === undefined) return undefined
+        return () =>
+          Effect.flatMap(this.session.gate.lookAgain(entry, call, resumption), (verdict) =>
+            this.unless({ index, call, entry }, verdict)
+          )
+    }
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const nothing: Effect.Effect<Prepared> = Effect.succeed(undefined)
+
+const doNothing = () => {}

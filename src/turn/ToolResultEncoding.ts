@@ -1,0 +1,124 @@
+/** What a tool's end comes to, as the model gets to see it. */
+import * as Cause from "effect/Cause"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import { canonicalJson } from "../core/Digest.js"
+import * as Defect from "../core/Defect.js"
+import * as Redaction from "../core/Redaction.js"
+import type { ToolOutcome } from "../core/ToolOutcome.js"
+import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import type { ToolResult } from "../tool/ToolCall.js"
+import { emit, type TurnContext } from "./TurnContext.js"
+
+/** Told apart from every failure of a handler. */
+export const tookTooLong = Symbol("took too long")
+
+export const resultOf = (
+  entry: ToolRegistry.Entry,
+  exit: Exit.Exit<unknown, unknown>
+): { readonly outcome: ToolOutcome; readonly result: unknown } => {
+  if (Exit.isSuccess(exit)) {
+    const encoded = Either.try(() => entry.encode(exit.value))
+    return Either.match(encoded, {
+      onLeft: () => ({ outcome: "failed", result: `${entry.name} returned something its schema does not allow.` }),
+      onRight: (result) => ({ outcome: "succeeded", result })
+    })
+  }
+  const failure = Cause.failureOption(exit.cause)
+  if (Option.isSome(failure)) {
+    if (failure.value === tookTooLong) {
+      return { outcome: "failed", result: `${entry.name} took too long and was stopped.` }
+    }
+    const encoded = Either.try(() => entry.encodeFailure(failure.value))
+    return {
+      outcome: "failed",
+      result: Either.getOrElse(encoded, () => `${entry.name} failed: ${messageOf(failure.value)}`)
+    }
+  }
+  if (Cause.isInterruptedOnly(exit.cause)) return { outcome: "cancelled", result: "The call was cancelled." }
+  return { outcome: "failed", result: Defect.sentence(entry.name) }
+}
+
+export const messageOf = (error: unknown): string => {
+  if (error instanceof Error) return error.message
+  return typeof error === "object" && error !== null ? canonicalJson(error) : String(error)
+}
+
+export const unknownTool = (tools: ToolRegistry.Service, name: string): string => {
+  const known = tools.entries.map((entry) => entry.name).join(", ")
+  return `There is no tool ${JSON.stringify(name)}. ${known === "" ? "No tools are available." : `Available: ${known}.`}`
+}
+
+/** What a call of a step is told that comes behind as many as are looked at. */
+export const tooMany = (count: number, most: number): string =>
+  `This step has ${count} calls, and only the first ${most} are looked at. Propose this one again in a later step.`
+
+/** Tells the model that the arguments were not the ones it wrote. */
+export const editedResult = (result: unknown, params: unknown): unknown => {
+  const notice = `The user edited the arguments before approving: ${JSON.stringify(params)}`
+  return typeof result === "string" ? `${notice}\n\n${result}` : { notice, result }
+}
+
+/** Tells that a call has ended. False: the bus is full. */
+export const tellEnd = (
+  session: TurnContext,
+  { id, name, outcome, result }: ToolResult,
+  startedAt?: number
+): boolean => {
+  const summary = Redaction.summarize(result, session.redactor)
+  // Named one by one: fields behind a spread give every event a shape of its own, which outlives many collections.
+  return startedAt === undefined
+    ? emit(session, { _tag: "ToolCallEnded", toolCallId: id, tool: name, outcome, summary })
+    : emit(session, {
+        _tag: "ToolCallEnded",
+        toolCallId: id,
+        tool: name,
+        outcome,
+        summary,
+        duration: session.now() - startedAt
+      })
+}
+
+/** A result as the model gets to see it: JSON, masked, and not too long. A left where JSON cannot hold it. */
+export const presentable = (session: TurnContext, result: unknown): Either.Either<unknown, unknown> =>
+  Either.try(() => {
+    const { limits, redactor } = session
+    const text = typeof result === "string" ? result : JSON.stringify(result)
+    if (result === undefined) return null
+    // Written all the same, a map would be `{}`, and a function nothing.
+    if (text === undefined || (typeof result !== "string" && losesInJson(result))) throw new TypeError("not JSON")
+    if (text.length <= limits.maxResult) return redactor.value(result)
+    // Masked first: a secret that the cut goes through would not be found any more.
+    const masked = redactor.text(text)
+    const kept = masked.slice(0, limits.maxResult)
+    return `${kept}\n[cut: ${masked.length - kept.length} of ${masked.length} characters left out]`
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Of a value without cycles. Members that are undefined are left out, as everywhere. */
+const losesInJson = (value: unknown): boolean => {
+  switch (typeof value) {
+    case "object":
+      if (value === null || ("toJSON" in value && typeof value.toJSON === "function")) return false
+      if (Array.isArray(value)) return value.some(losesInJson)
+      return isOpaque(value) || Object.values(value).some(losesInJson)
+    case "number":
+      return !Number.isFinite(value)
+    case "function":
+    case "symbol":
+      return true
+    default:
+      return false
+  }
+}
+
+/** What it holds is not in its fields: maps, errors, bytes, promises, and objects of classes without any. */
+const isOpaque = (value: object): boolean => {
+  if (Object.prototype.toString.call(value) !== "[object Object]") return true
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype !== Object.prototype && prototype !== null && Object.keys(value).length === 0
+}

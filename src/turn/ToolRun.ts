@@ -1,0 +1,112 @@
+/** One call that may run: from writing down that it begins to its end. */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as FiberId from "effect/FiberId"
+import * as FiberRef from "effect/FiberRef"
+import * as FiberRefs from "effect/FiberRefs"
+import * as Defect from "../core/Defect.js"
+import * as Redaction from "../core/Redaction.js"
+import type { ToolOutcome } from "../core/ToolOutcome.js"
+import type { Allowed } from "../permission/PermissionGate.js"
+import type { ToolCall } from "../tool/ToolCall.js"
+import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import type { BatchCleanup } from "./BatchCleanup.js"
+import { emit, type TurnContext } from "./TurnContext.js"
+import * as SessionSpan from "./SessionSpan.js"
+import { editedResult, resultOf, tookTooLong } from "./ToolResultEncoding.js"
+
+/** What runs it among others. */
+export interface Host {
+  readonly session: TurnContext
+  /** Of the arguments they were proposed with, by the call's index. */
+  readonly summaries: ReadonlyArray<string | undefined>
+  /** Filled by the calls that begin. */
+  readonly startedAt: Array<number | undefined>
+  readonly after: BatchCleanup
+  /** False: the bus is full. */
+  readonly end: (index: number, call: ToolCall, outcome: ToolOutcome, result: unknown, startedAt?: number) => boolean
+  /** A fiber's local values as part of the call. */
+  readonly entered: (
+    call: ToolCall,
+    id: FiberId.Single,
+    refs: FiberRefs.FiberRefs,
+    context: Context.Context<never>
+  ) => FiberRefs.FiberRefs
+  /** Present when the call was proposed alone: then it runs in the fiber of its turn, which gets back what it had. */
+  readonly only: ToolCall | undefined
+}
+
+/** The call, by its place among the others. */
+export interface Subject {
+  readonly index: number
+  readonly call: ToolCall
+  readonly entry: ToolRegistry.Entry
+}
+
+/** Nothing begins that is not written down, so that a process which goes on later does not begin it again. */
+export const run = (host: Host, subject: Subject, allowed: Allowed): Effect.Effect<void> => {
+  const { journal } = host.session
+  if (journal === undefined) return begin(host, subject, allowed)
+  const { call, index } = subject
+  return Effect.matchEffect(journal.started(call.id, call.name, allowed.encoded), {
+    onFailure: (reason) =>
+      Effect.sync(() => {
+        host.end(index, call, "failed", `${call.name} was not run: ${reason}`)
+      }),
+    onSuccess: () => Effect.zipRight(begin(host, subject, allowed), Effect.ignore(journal.flush))
+  })
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const begin = (host: Host, { call, entry, index }: Subject, allowed: Allowed): Effect.Effect<void> => {
+  const { session } = host
+  const began = session.now()
+  host.startedAt[index] = began
+  const proposed = allowed.encoded === call.params ? host.summaries[index] : undefined
+  const summary = proposed ?? Redaction.summarize(allowed.encoded, session.redactor)
+  emit(session, { _tag: "ToolCallStarted", toolCallId: call.id, tool: call.name, summary })
+  const over = (exit: Exit.Exit<unknown, unknown>) => {
+    const { outcome, result } = resultOf(entry, exit)
+    const told = allowed.edited ? editedResult(result, allowed.encoded) : result
+    const room = host.end(index, call, outcome, told, began)
+    const done = host.only === undefined ? Effect.void : host.after.back()
+    const back = room ? done : Effect.zipRight(session.bus.awaitRoom, done)
+    return Exit.isFailure(exit) && Defect.isIn(exit.cause)
+      ? Effect.zipRight(host.after.log(call, exit.cause), back)
+      : back
+  }
+  const handler = handled(host, call, entry, allowed.params)
+  const traced = SessionSpan.tool(session, call, allowed.encoded, (exit) => resultOf(entry, exit), handler)
+  return Effect.matchCauseEffect(traced, {
+    onFailure: (cause) => over(Exit.failCause(cause)),
+    onSuccess: (value) => over(Exit.succeed(value))
+  })
+}
+
+/** The handler, as part of the call until its fiber ends or whoever runs it puts back what was there. */
+const handled = (
+  host: Host,
+  call: ToolCall,
+  entry: ToolRegistry.Entry,
+  params: unknown
+): Effect.Effect<unknown, unknown> => {
+  const { handler, timeout } = entry
+  const { session } = host
+  if (handler === undefined) return Effect.dieMessage(`${entry.name} has no handler`)
+  const enter = Effect.updateFiberRefs((id, refs) => {
+    const outer = FiberRefs.getOrDefault(refs, FiberRef.currentContext)
+    return host.entered(call, id, refs, session.spans.keep(outer, session.contextOf(entry)))
+  })
+  return Effect.flatMap(enter, () =>
+    timeout === undefined
+      ? handler(params)
+      : Effect.timeoutFail(
+          Effect.suspend(() => handler(params)),
+          { duration: timeout, onTimeout: () => tookTooLong }
+        )
+  )
+}

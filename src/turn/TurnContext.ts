@@ -1,0 +1,127 @@
+/** What the parts of one session share: built once by `Session.make`, read by its turn, generation and tools. */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type { CorrelationId, MessageId, ToolCallId } from "../core/Id.js"
+import * as EventLoop from "../internal/EventLoop.js"
+import * as Origin from "../core/Origin.js"
+import type * as Redaction from "../core/Redaction.js"
+import type * as Spans from "../core/Spans.js"
+import * as AgentEvent from "../event/AgentEvent.js"
+import type * as EventBus from "../event/EventBus.js"
+import type * as Inbox from "../inbox/Inbox.js"
+import type * as Interactor from "../interaction/Interactor.js"
+import type * as Model from "../model/Model.js"
+import type * as TokenLedger from "../model/TokenLedger.js"
+import type * as PermissionGate from "../permission/PermissionGate.js"
+import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import type { Chunk } from "../tool/ToolOutput.js"
+import type * as Compaction from "./Compaction.js"
+import type * as History from "../conversation/History.js"
+import type { Limits } from "./Limits.js"
+import type { RunningCalls } from "./RunningCalls.js"
+import type { SessionRecorder } from "../journal/SessionRecorder.js"
+
+export interface TurnContext {
+  readonly origin: Origin.Origin
+  readonly history: History.History
+  readonly compaction: Compaction.Service
+  readonly inbox: Inbox.Service
+  readonly model: () => Model.Service
+  readonly tools: ToolRegistry.Service
+  readonly gate: PermissionGate.Service
+  readonly interactor: Interactor.Service
+  readonly bus: EventBus.Service
+  readonly redactor: Redaction.Redactor
+  readonly limits: Limits
+  /** Those whose tools run. */
+  readonly calls: RunningCalls
+  /** Of the session's tree. */
+  readonly ledger: TokenLedger.Service | undefined
+  readonly spans: Spans.Service
+  /** Where it notes what must outlive the process; nothing is kept when absent. */
+  readonly journal: SessionRecorder | undefined
+  /** What a tool's handler runs with: what it was built with, the session's interactor and its output sink. */
+  readonly contextOf: (entry: ToolRegistry.Entry) => Context.Context<never>
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  /** Whether it has kept the event loop from going round for too long. */
+  readonly isBreathless: () => boolean
+  /** Mutable, owned by the session's fiber. */
+  readonly state: SessionState
+}
+
+type Stream = Chunk["stream"]
+
+export interface SessionState extends EventLoop.LoopTurn {
+  /** Of the next model call. */
+  model: Model.Service
+  /** The running turn; undefined while idle. */
+  correlationId: CorrelationId | undefined
+  /** Stops what the model says right now, an answer or a summary: called by an interjection. */
+  cut: (() => void) | undefined
+  /** Interjections that were read and no model call has seen yet; outlives a turn that is cancelled in between. */
+  readonly unseen: Array<MessageId>
+  /** What running calls print, on its way to events: one flow for each call and stream. */
+  output: Map<ToolCallId, { readonly [S in Stream]: Redaction.Flow }> | undefined
+  status: AgentEvent.AgentStatus
+  /** Of the running turn, where it has one of its own. */
+  authority: PermissionGate.Authority | undefined
+  /** The same without the session's own: what children that work for the turn are under, too. */
+  bound: PermissionGate.Authority | undefined
+}
+
+/** The state of a session that was not spoken to yet. */
+export const idle = (model: Model.Service): SessionState => ({
+  model,
+  correlationId: undefined,
+  cut: undefined,
+  unseen: [],
+  output: undefined,
+  status: "idle",
+  authority: undefined,
+  ...EventLoop.fresh,
+  bound: undefined
+})
+
+/** Publishes an event as this session. False: the bus is full, and the caller should wait for room. */
+export const emit = (session: TurnContext, body: AgentEvent.Body): boolean => {
+  const { agent, sessionId } = session.origin
+  const { correlationId } = session.state
+  return session.bus.unsafePublish(AgentEvent.make({ at: session.now(), sessionId, agent, correlationId }, body))
+}
+
+export const setStatus = (session: TurnContext, status: SessionState["status"]): boolean => {
+  if (session.state.status === status) return true
+  session.state.status = status
+  return emit(session, { _tag: "AgentStatusChanged", status })
+}
+
+/** As {@link emit}, waiting for room where the executor's own event stream is full. */
+export const tell = (session: TurnContext, body: AgentEvent.Body): Effect.Effect<void> =>
+  Effect.suspend(() => (emit(session, body) ? Effect.void : session.bus.awaitRoom))
+
+/** Takes what the running call prints. */
+export const printed = (session: TurnContext, { stream, text }: Chunk): Effect.Effect<void> =>
+  Effect.flatMap(Origin.current, ({ toolCallId }) => {
+    // A call that was left behind, or has ended, has nothing more to say.
+    if (toolCallId === undefined || !session.calls.has(toolCallId)) return Effect.void
+    const output = (session.state.output ??= new Map())
+    const flows = output.get(toolCallId) ?? {
+      stdout: session.redactor.flow(),
+      stderr: session.redactor.flow()
+    }
+    output.set(toolCallId, flows)
+    const shown = flows[stream].push(text)
+    return shown === "" ? Effect.void : tell(session, { _tag: "ToolOutput", toolCallId, stream, text: shown })
+  })
+
+/** Tells what of a call's output was held back; its last words before its end. */
+export const flushOutput = (session: TurnContext, toolCallId: ToolCallId): void => {
+  const flows = session.state.output?.get(toolCallId)
+  if (flows === undefined) return
+  session.state.output?.delete(toolCallId)
+  for (const stream of ["stdout", "stderr"] as const) {
+    const text = flows[stream].end()
+    if (text !== "") emit(session, { _tag: "ToolOutput", toolCallId, stream, text })
+  }
+}

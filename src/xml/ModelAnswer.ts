@@ -1,0 +1,135 @@
+/**
+ * What the model of a parent may say to a question of its child, whichever way it says it: by its tool or as XML.
+ *
+ * | kind | what it may say |
+ * |---|---|
+ * | `Approve` | yes or no for this one call, or no with a comment |
+ * | `Confirm` | yes or no |
+ * | `Clarify`, `Ask`, `Select` | answers by number, as a person types them |
+ *
+ * Nothing else is for it to give: wider scopes, edited arguments, grants, envelopes and sign-ins are a person's. What does
+ * not fit is a left with a reason, and never an answer.
+ */
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import type * as Interaction from "../interaction/Interaction.js"
+import * as PermissionOption from "../interaction/PermissionOption.js"
+import * as Question from "../interaction/Question.js"
+import * as TypedAnswer from "../interaction/TypedAnswer.js"
+
+/** A question that a model may answer. */
+export type Answerable = Interaction.Interaction<"Approve" | "Confirm" | "Clarify" | "Ask" | "Select">
+
+/** What it said, not understood yet. */
+export interface Said {
+  readonly decision?: string | undefined
+  readonly comment?: string | undefined
+  /** By number from 1, as written; a lone question has number 1. */
+  readonly answers?: ReadonlyMap<string, string> | undefined
+}
+
+type AnyAnswer = Interaction.Answer<Interaction.Interaction>
+type Read<A> = Either.Either<A, string>
+
+export const isAnswerable = (interaction: Interaction.Interaction): interaction is Answerable =>
+  kinds.has(interaction._tag)
+
+/** Reads what was said as the answer to `interaction`. */
+export const read = <I extends Answerable>(interaction: I, said: Said): Read<Interaction.Answer<I>> =>
+  // The case is chosen by the interaction's own tag, which decides what its answer is.
+  readAny(interaction, said) as Read<Interaction.Answer<I>>
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const kinds: ReadonlySet<string> = new Set<Answerable["_tag"]>(["Approve", "Confirm", "Clarify", "Ask", "Select"])
+
+const readAny = (interaction: Answerable, { answers = none, comment, decision }: Said): Read<AnyAnswer> => {
+  if (interaction._tag === "Approve") {
+    return answers.size > 0 ? Either.left("A permission is decided, not answered.") : readApprove(decision, comment)
+  }
+  if (comment !== undefined) return Either.left("A comment belongs to a denied permission.")
+  if (interaction._tag === "Confirm") return readConfirm(interaction, decision, answers)
+  if (decision !== undefined) return Either.left("A decision belongs to a permission.")
+  return interaction._tag === "Clarify"
+    ? readClarify(interaction.questions, answers)
+    : Either.flatMap(only(answers), (text): Read<AnyAnswer> =>
+        interaction._tag === "Ask" ? Either.right(text) : TypedAnswer.parse(interaction, text)
+      )
+}
+
+const none: ReadonlyMap<string, string> = new Map()
+
+const readApprove = (
+  decision: string | undefined,
+  comment: string | undefined
+): Read<Interaction.Answer<Interaction.Approve>> => {
+  if (decision === undefined) return Either.left("There is no decision.")
+  const option = Option.getOrUndefined(PermissionOption.parse(decision, { editable: false, onceOnly: true }))
+  const answer = option?._tag === "Answer" ? option.answer : undefined
+  const denies = answer?.decision === "deny" && answer.scope === "once" && answer.comment === undefined
+  if (answer !== undefined && answer.decision !== "edit" && answer.scope === "once" && comment === undefined) {
+    return Either.right(answer)
+  }
+  if (!denies && option?._tag !== "NeedsComment") {
+    return Either.left(`${JSON.stringify(brief(decision))} is not for a model to say here.`)
+  }
+  const words = comment?.trim() ?? ""
+  if (words !== "") return Either.right({ decision: "deny", scope: "once", comment: words })
+  return denies ? Either.right({ decision: "deny", scope: "once" }) : Either.left("The comment is missing.")
+}
+
+const readConfirm = (
+  interaction: Interaction.Confirm,
+  decision: string | undefined,
+  answers: ReadonlyMap<string, string>
+): Read<boolean> => {
+  if (decision !== undefined && answers.size > 0) return Either.left("It is answered twice.")
+  const said = decision === undefined ? only(answers) : Either.right(decision)
+  // To a person an empty line means the default; whoever says nothing here has said nothing.
+  return Either.flatMap(said, (text) =>
+    text.trim() === "" ? Either.left("There is no answer.") : TypedAnswer.parse(interaction, text)
+  )
+}
+
+/** The answer to a lone question, when that says something. */
+const only = (answers: ReadonlyMap<string, string>): Read<string> => {
+  const text = answers.get("1")
+  return text === undefined || answers.size > 1 || text.trim() === ""
+    ? Either.left("One answer is expected, of number 1.")
+    : Either.right(text)
+}
+
+const readClarify = (
+  questions: ReadonlyArray<Question.Question>,
+  texts: ReadonlyMap<string, string>
+): Read<Question.ClarifyAnswers> => {
+  const foreign = [...texts.keys()].find((number) => !/^[1-9][0-9]*$/.test(number) || Number(number) > questions.length)
+  if (foreign !== undefined) {
+    return Either.left(`There is no question ${JSON.stringify(brief(foreign))}; the last is ${questions.length}.`)
+  }
+  const answers: Record<string, Question.QuestionAnswer> = {}
+  const problems: Array<string> = []
+  for (const [index, question] of questions.entries()) {
+    const number = String(index + 1)
+    Either.match(answerTo(question, texts.get(number)), {
+      onLeft: (reason) => problems.push(`Question ${number}: ${reason}`),
+      onRight: (answer) => {
+        answers[number] = answer
+      }
+    })
+  }
+  return problems.length === 0 ? Either.right(answers) : Either.left(problems.join(" "))
+}
+
+/** A default stands in for an answer without content, not for one that is not there. */
+const answerTo = (question: Question.Question, text: string | undefined): Read<Question.QuestionAnswer> => {
+  if (text === undefined)
+    return question.required ? Either.left("an answer is required.") : Either.right({ skipped: true })
+  return question.question_type === "free_text" && text.trim() !== ""
+    ? Either.right({ value: text })
+    : Question.parse(question, text)
+}
+
+const brief = (text: string): string => (text.length <= 60 ? text : `${text.slice(0, 59)}…`)

@@ -1,0 +1,149 @@
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import * as NodeContext from "@effect/platform-node/NodeContext"
+import { assert, describe, it } from "@effect/vitest"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type * as Arguments from "../../../src/cli/config/Arguments.js"
+import * as ConfigFile from "../../../src/cli/config/ConfigFile.js"
+import * as Settings from "../../../src/cli/config/Settings.js"
+
+const full = {
+  limits: {
+    max_steps: 1,
+    calls_per_step: 7,
+    model_silence: 0.5,
+    max_depth: 2,
+    max_children: 3,
+    max_tokens: 4,
+    max_tree_tokens: 5
+  },
+  mediator: "agent",
+  price_table: { "a/b": { input: 3, output: 15, cached: 0.3 } },
+  currency: "EUR",
+  allow_inline: true,
+  inline_allowed_plugins: ["files"]
+}
+
+/** The settings of a place with these two files. */
+const load = (
+  files: { readonly user?: unknown; readonly workspace?: unknown },
+  flags: Arguments.Flags = {},
+  env = {}
+) =>
+  Effect.gen(function* () {
+    const fileSystem = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const root = yield* fileSystem.realPath(yield* fileSystem.makeTempDirectoryScoped())
+    const at = (...parts: ReadonlyArray<string>) => path.join(root, ...parts)
+    yield* fileSystem.makeDirectory(at("workspace", ".assent"), { recursive: true })
+    yield* fileSystem.makeDirectory(at("config"))
+    const write = (file: string, content: unknown) =>
+      content === undefined ? Effect.void : fileSystem.writeFileString(file, JSON.stringify(content))
+    yield* write(at("config", "config.json"), files.user)
+    yield* write(at("workspace", ".assent", "config.json"), files.workspace)
+    const places = { ASSENT_CONFIG_DIR: at("config"), ASSENT_STATE_DIR: at("state") }
+    const variables = new Map(Object.entries({ ...places, ...env }))
+    return yield* Effect.withConfigProvider(
+      Settings.load({ workspace: at("workspace"), ...flags }),
+      ConfigProvider.fromMap(variables)
+    )
+  }).pipe(Effect.provide(NodeContext.layer))
+
+describe("config.json", () => {
+  it.scopedLive("sets limits, prices, the mediator and what a model may make up itself", () =>
+    Effect.gen(function* () {
+      const settings = yield* load({ user: full })
+      assert.deepStrictEqual(settings.limits, {
+        maxSteps: 1,
+        callsPerStep: 7,
+        modelSilence: 500,
+        maxDepth: 2,
+        maxChildren: 3,
+        maxTokens: 4,
+        maxTreeTokens: 5
+      })
+      assert.deepStrictEqual(settings.prices, full.price_table)
+      assert.strictEqual(settings.currency, "EUR")
+      assert.strictEqual(settings.mediator, "agent")
+      assert.deepStrictEqual(settings.inline, { allowed: true, plugins: ["files"] })
+      assert.isUndefined(settings.profile)
+    })
+  )
+
+  it.scopedLive("allows nothing that it does not say", () =>
+    Effect.gen(function* () {
+      const settings = yield* load({ user: { allow_inline: true } })
+      assert.deepStrictEqual(settings.inline, { allowed: true, plugins: [] })
+      const none = yield* load({})
+      assert.deepStrictEqual(none.inline, { allowed: false, plugins: [] })
+      assert.deepStrictEqual([none.limits, none.prices, none.currency, none.mediator], [{}, {}, undefined, "forward"])
+    })
+  )
+
+  it.scopedLive("counts in a workspace only when a person trusts it, and then adds to the user's", () =>
+    Effect.gen(function* () {
+      const files = {
+        user: { limits: { max_steps: 9, parallel_tools: 9 }, price_table: { x: { input: 1, output: 1 } } },
+        workspace: full
+      }
+      const before = yield* load(files)
+      assert.isFalse(before.trusted)
+      assert.isTrue(before.wantsTrust)
+      assert.deepStrictEqual(before.limits, { maxSteps: 9, parallelTools: 9 })
+      assert.deepStrictEqual(Object.keys(before.prices), ["x"])
+      assert.deepStrictEqual([before.mediator, before.inline.allowed], ["forward", false])
+      const after = yield* load(files, { trust: true })
+      assert.isTrue(after.trusted)
+      assert.isFalse(after.wantsTrust)
+      assert.deepStrictEqual([after.limits.maxSteps, after.limits.maxDepth, after.limits.parallelTools], [1, 2, 9])
+      assert.deepStrictEqual(Object.keys(after.prices).toSorted(), ["a/b", "x"])
+      assert.deepStrictEqual([after.mediator, after.inline.allowed], ["agent", true])
+    })
+  )
+
+  it.scopedLive("gives way to the variable, and the variable to the flag", () =>
+    Effect.gen(function* () {
+      const mediator = (flags: Arguments.Flags, env: Record<string, string> = {}) =>
+        Effect.map(load({ user: full }, flags, env), (settings) => settings.mediator)
+      assert.strictEqual(yield* mediator({}), "agent")
+      assert.strictEqual(yield* mediator({}, { ASSENT_MEDIATOR: "forward" }), "forward")
+      assert.strictEqual(yield* mediator({ mediator: "agent" }, { ASSENT_MEDIATOR: "forward" }), "agent")
+      const variable = yield* Effect.flip(mediator({}, { ASSENT_MEDIATOR: "me" }))
+      assert.strictEqual(variable.message, 'ASSENT_MEDIATOR takes forward or agent, not "me".')
+      const flag = yield* Effect.flip(mediator({ mediator: "me" }))
+      assert.strictEqual(flag.message, '--mediator takes forward or agent, not "me".')
+      assert.strictEqual((yield* load({}, { profile: "plan" })).profile, "plan")
+    })
+  )
+
+  it("tells every problem with its place", () => {
+    const text = JSON.stringify({
+      limits: { max_depth: 0, max_tokens: 1.5, max_children: "2" },
+      mediator: "me",
+      price_table: { "a/b": { input: -1, output: 1 }, "a/c": { input: 1 } },
+      allow_inline: "yes",
+      inline_allowed_plugins: "files",
+      colour: "red"
+    })
+    const message = Either.match(ConfigFile.decode(text, "config.json"), {
+      onLeft: (error) => error.message,
+      onRight: () => ""
+    })
+    const [head, ...lines] = message.split("\n")
+    assert.strictEqual(head, "config.json cannot be used:")
+    assert.deepStrictEqual(lines.map((line) => line.trim().split(":")[0]).toSorted(), [
+      "allow_inline",
+      "colour",
+      "inline_allowed_plugins",
+      "limits.max_children",
+      "limits.max_depth",
+      "limits.max_tokens",
+      "mediator",
+      "price_table.a/b.input",
+      "price_table.a/c.output"
+    ])
+    assert.include(message, 'mediator: one of forward, agent is expected, not "me"')
+  })
+})

@@ -1,0 +1,233 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { execFileSync } from "node:child_process"
+import * as fs from "node:fs"
+import * as net from "node:net"
+import * as os from "node:os"
+import * as path from "node:path"
+import * as Brought from "../../../src/cli/config/Brought.js"
+import * as Instructions from "../../../src/cli/config/Instructions.js"
+import * as OwnFile from "../../../src/cli/config/OwnFile.js"
+
+const canary = "out-of-reach-8f3a"
+
+/** A workspace, and beside it what it must not lead to. */
+const place = Effect.map(
+  Effect.acquireRelease(
+    Effect.sync(() => fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "assent-door-")))),
+    (root) => Effect.sync(() => fs.rmSync(root, { recursive: true, force: true }))
+  ),
+  (root) => {
+    const at = (...parts: ReadonlyArray<string>) => path.join(root, ...parts)
+    fs.mkdirSync(at("workspace"))
+    fs.mkdirSync(at("home"))
+    fs.writeFileSync(at("secret.md"), canary)
+    const write = (name: string, text: string) => {
+      fs.mkdirSync(path.dirname(at(name)), { recursive: true })
+      fs.writeFileSync(at(name), text)
+    }
+    return { at, write, workspace: at("workspace") }
+  }
+)
+
+const live = (name: string, body: Effect.Effect<void, never, Scope.Scope>) => it.scopedLive(name, () => body)
+
+type At = Effect.Effect.Success<typeof place>["at"]
+
+/** Ways to put something else in the place of a file; each with the words it is refused with. */
+const traps: ReadonlyArray<readonly [string, RegExp, (at: At, file: string) => void]> = [
+  ["a named pipe", /is a named pipe and not a file/, (_, file) => execFileSync("mkfifo", [file])],
+  ["a directory", /is a directory and not a file/, (_, file) => fs.mkdirSync(file)],
+  ["a link to a device", /leads out of the workspace/, (_, file) => fs.symlinkSync("/dev/zero", file)],
+  ["a link to a terminal", /leads out of the workspace/, (_, file) => fs.symlinkSync("/dev/tty", file)],
+  ["a link to our own memory", /leads out of the workspace/, (_, file) => fs.symlinkSync("/proc/self/environ", file)],
+  ["an absolute link out", /leads out of the workspace/, (at, file) => fs.symlinkSync(at("secret.md"), file)],
+  [
+    "a relative link out",
+    /leads out of the workspace/,
+    (at, file) => fs.symlinkSync(path.relative(path.dirname(file), at("secret.md")), file)
+  ],
+  [
+    "a link to a link out",
+    /leads out of the workspace/,
+    (at, file) => {
+      fs.symlinkSync(at("secret.md"), at("workspace/hop"))
+      fs.symlinkSync(at("workspace/hop"), file)
+    }
+  ],
+  [
+    "a link to a pipe inside",
+    /is a named pipe/,
+    (at, file) => {
+      execFileSync("mkfifo", [at("workspace/pipe")])
+      fs.symlinkSync("pipe", file)
+    }
+  ],
+  ["a link to nowhere", /leads nowhere/, (at, file) => fs.symlinkSync(at("missing"), file)],
+  ["a link to itself", /leads to itself/, (_, file) => fs.symlinkSync(path.basename(file), file)],
+  [
+    "a file of a terabyte",
+    /is larger than 1 MB/,
+    (_, file) => {
+      fs.writeFileSync(file, "")
+      fs.truncateSync(file, 2 ** 40)
+    }
+  ],
+  ["a byte too much", /is larger than 1 MB/, (_, file) => fs.writeFileSync(file, "x".repeat(1_000_001))]
+]
+
+describe("a file that a workspace brings", () => {
+  for (const [what, words, set] of traps) {
+    live(
+      `is refused in words when it is ${what}`,
+      Effect.gen(function* () {
+        const { at, workspace } = yield* place
+        set(at, at("workspace/AGENTS.md"))
+        const began = performance.now()
+        const content = OwnFile.readIn(workspace, "AGENTS.md", OwnFile.maxSettings)
+        assert.isBelow(performance.now() - began, 500)
+        assert.strictEqual(content._tag, "Refused")
+        assert.match(content._tag === "Refused" ? content.reason : "", words)
+      })
+    )
+  }
+
+  live(
+    "is refused when it is a socket",
+    Effect.gen(function* () {
+      const { at, workspace } = yield* place
+      const server = net.createServer()
+      yield* Effect.acquireRelease(
+        Effect.async<void>((resume) => void server.listen(at("workspace/s"), () => resume(Effect.void))),
+        () => Effect.async<void>((resume) => void server.close(() => resume(Effect.void)))
+      )
+      assert.deepStrictEqual(OwnFile.readIn(workspace, "s", 100), OwnFile.refused("is a socket and not a file"))
+    })
+  )
+
+  live(
+    "is refused behind a directory that leads out, on any part of the way",
+    Effect.gen(function* () {
+      const { at, workspace, write } = yield* place
+      write("elsewhere/profiles/a.json", canary)
+      write("elsewhere/AGENTS.md", canary)
+      fs.mkdirSync(at("workspace/.assent"))
+      fs.symlinkSync(at("elsewhere/profiles"), at("workspace/.assent/profiles"))
+      fs.symlinkSync(at("elsewhere"), at("workspace/packages"))
+      for (const name of [".assent/profiles/a.json", "packages/AGENTS.md", "packages/profiles/a.json"]) {
+        const content = OwnFile.readIn(workspace, name, 1_000)
+        assert.match(content._tag === "Refused" ? content.reason : "", /leads out/)
+      }
+      assert.match(String(OwnFile.namesIn(workspace, ".assent/profiles", 10)), /leads out/)
+    })
+  )
+
+  live(
+    "is read when it is what it should be, also by a link that stays inside",
+    Effect.gen(function* () {
+      const { at, workspace, write } = yield* place
+      write("workspace/docs/agents.md", "\ufeffBe brief.")
+      fs.symlinkSync("docs/agents.md", at("workspace/AGENTS.md"))
+      assert.deepStrictEqual(OwnFile.readIn(workspace, "AGENTS.md", 100), { _tag: "Text", text: "Be brief." })
+      assert.deepStrictEqual(OwnFile.readIn(workspace, "none/AGENTS.md", 100), OwnFile.absent)
+      write("workspace/empty", "")
+      assert.deepStrictEqual(OwnFile.readIn(workspace, "empty", 100), { _tag: "Text", text: "" })
+    })
+  )
+})
+
+describe("what a workspace brings", () => {
+  live(
+    "is only what denies behind a .assent that is a link",
+    Effect.gen(function* () {
+      const { at, workspace, write } = yield* place
+      for (const name of ["permissions.json", "config.json", "instructions.md", "profiles/a.json"]) {
+        write(`other/.assent/${name}`, "{}")
+      }
+      fs.symlinkSync(at("other/.assent"), at("workspace/.assent"))
+      const brought = yield* Brought.load(workspace)
+      assert.deepStrictEqual([...brought.files.keys()], [".assent/permissions.json"])
+      assert.deepStrictEqual(brought.links, [".assent"])
+      assert.match(brought.remarks.join(), /is a symbolic link: of what it leads to only what denies counts/)
+    })
+  )
+
+  live(
+    "does not grow with a directory that never ends",
+    Effect.gen(function* () {
+      const { workspace, write } = yield* place
+      for (let i = 0; i <= 1_000; i++) write(`workspace/.assent/profiles/${i}.json`, "{}")
+      const brought = yield* Brought.load(workspace)
+      assert.deepStrictEqual(
+        [...brought.files],
+        [[".assent/profiles", OwnFile.refused("holds more than 1000 files, and is not read")]]
+      )
+    })
+  )
+})
+
+describe("instructions", () => {
+  const load = ({ at, workspace }: Effect.Effect.Success<typeof place>) =>
+    Effect.flatMap(Brought.load(workspace), (brought) =>
+      Instructions.load({ home: at("home"), configDirectory: at("config"), brought })
+    )
+
+  live(
+    "are those of the home, the root and the folders, nearer ones last, then of .assent",
+    Effect.gen(function* () {
+      const here = yield* place
+      here.write("workspace/.assent/instructions.md", "five")
+      here.write("workspace/packages/api/AGENTS.md", "four")
+      here.write("workspace/packages/AGENTS.md", "three")
+      here.write("workspace/AGENTS.md", "two")
+      here.write("home/AGENTS.md", "one")
+      for (const name of ["node_modules/a", ".git", "target"]) here.write(`workspace/${name}/AGENTS.md`, "none")
+      const { remarks, text } = yield* load(here)
+      assert.deepStrictEqual(remarks, [])
+      assert.deepStrictEqual(text.match(/one|two|three|four|five|none/g), ["one", "two", "three", "four", "five"])
+      assert.include(text, `From packages/api/AGENTS.md, for what is in ${path.join("packages", "api")}:\n\nfour`)
+    })
+  )
+
+  live(
+    "alone stand for themselves",
+    Effect.gen(function* () {
+      const here = yield* place
+      here.write("workspace/AGENTS.md", "Be brief.\n")
+      assert.deepStrictEqual(yield* load(here), { text: "Be brief.", remarks: [] })
+    })
+  )
+
+  live(
+    "have 64 kB together, of which folders get what is left, and what is cut is told",
+    Effect.gen(function* () {
+      const here = yield* place
+      here.write("home/AGENTS.md", `${"h".repeat(30_000)}`)
+      here.write("workspace/AGENTS.md", `${"r".repeat(30_000)}`)
+      here.write("workspace/deep/AGENTS.md", `${"ü".repeat(30_000)}`)
+      const { remarks, text } = yield* load(here)
+      assert.isAtMost(Buffer.byteLength(text), 64_000)
+      assert.strictEqual(text.match(/h{30000}/g)?.length, 1)
+      assert.strictEqual(text.match(/r{30000}/g)?.length, 1)
+      assert.match(text, /ü{1000,}$/)
+      assert.lengthOf(remarks, 1)
+      assert.match(remarks.join(), /deep\/AGENTS\.md is cut by \d+ bytes: instructions may have 64 kB together/)
+    })
+  )
+
+  live(
+    "leave out what leads elsewhere, and say so",
+    Effect.gen(function* () {
+      const here = yield* place
+      fs.symlinkSync(here.at("secret.md"), here.at("workspace/AGENTS.md"))
+      fs.mkdirSync(here.at("workspace/sub"))
+      execFileSync("mkfifo", [here.at("workspace/sub/AGENTS.md")])
+      fs.mkdirSync(here.at("workspace/.assent"))
+      fs.symlinkSync("/dev/zero", here.at("workspace/.assent/instructions.md"))
+      const { remarks, text } = yield* load(here)
+      assert.strictEqual(text, "")
+      assert.lengthOf(remarks, 3)
+    })
+  )
+})

@@ -1,0 +1,85 @@
+import * as Prompt from "@effect/ai/Prompt"
+import { assert, describe, it } from "@effect/vitest"
+import * as Either from "effect/Either"
+import * as FastCheck from "fast-check"
+import * as Interaction from "../../src/interaction/Interaction.js"
+import * as JournalEntry from "../../src/journal/JournalEntry.js"
+import * as InteractionSample from "../kit/InteractionSample.js"
+import * as JournalSample from "../kit/JournalSample.js"
+
+/** Written down and read again. */
+const throughJson = (entry: JournalEntry.JournalEntry) =>
+  Either.getOrThrow(JournalEntry.decode(JSON.parse(JSON.stringify(Either.getOrThrow(JournalEntry.encode(entry))))))
+
+describe("an entry", () => {
+  it("is read as it was written", () => {
+    FastCheck.assert(
+      FastCheck.property(JournalSample.journals, (written) => {
+        for (const { entry } of written) assert.deepStrictEqual(throughJson(entry), entry)
+      }),
+      { numRuns: 50 }
+    )
+  })
+
+  it("keeps what only some models say", () => {
+    const entry: JournalEntry.JournalEntry = {
+      _tag: "AssistantAppended",
+      content: [
+        Prompt.reasoningPart({ text: "Hm.", options: { anthropic: { type: "thinking", signature: "c2ln" } } }),
+        Prompt.toolCallPart({ id: "srv_1", name: "web_search", params: { q: "x" }, providerExecuted: true }),
+        Prompt.toolResultPart({
+          id: "srv_1",
+          name: "web_search",
+          isFailure: false,
+          result: ["y"],
+          providerExecuted: true
+        }),
+        Prompt.filePart({ mediaType: "image/png", data: new Uint8Array([1, 2, 250]) }),
+        Prompt.textPart({ text: "Here \ud83d\ude00\u0000\u2028" })
+      ]
+    }
+    assert.deepStrictEqual(throughJson(entry), entry)
+    const shown = Prompt.userMessage({
+      content: [
+        Prompt.filePart({ mediaType: "image/png", data: new URL("https://example.org/a.png"), fileName: "a.png" }),
+        Prompt.filePart({ mediaType: "text/plain", data: "aGk=" })
+      ]
+    })
+    const replaced: JournalEntry.JournalEntry = {
+      _tag: "HistoryReplaced",
+      reason: "compacted",
+      messages: [shown, Prompt.assistantMessage({ content: entry.content })]
+    }
+    assert.deepStrictEqual(throughJson(replaced), replaced)
+  })
+
+  it("keeps a request of every kind, and every answer but the secret ones", () => {
+    for (const kind of InteractionSample.kinds) {
+      const { answer, encoded, interaction } = InteractionSample.samples[kind]
+      const request = JournalSample.request("req_1", interaction)
+      const raised = throughJson({ _tag: "InteractionRaised", request })
+      assert.deepStrictEqual(raised, { _tag: "InteractionRaised", request })
+      assert.isTrue(
+        raised._tag === "InteractionRaised" && raised.request.interaction instanceof Interaction.kinds[kind]
+      )
+      const settled = throughJson(JournalEntry.answered(request, answer, "person"))
+      assert.deepStrictEqual(settled, {
+        _tag: "InteractionSettled",
+        requestId: request.requestId,
+        status: "answered",
+        ...(Interaction.isSecret(kind) ? {} : { answer: encoded }),
+        by: "person"
+      })
+      assert.notInclude(JSON.stringify(settled), InteractionSample.password)
+    }
+  })
+
+  it("of a later version, of an unknown kind or half there is told from one that can be read", () => {
+    const reasonOf = (input: unknown) => Either.getOrElse(Either.flip(JournalEntry.decode(input)), () => "read")
+    assert.include(reasonOf({ ...JournalSample.opened(), version: JournalEntry.version + 1 }), "this program reads 1")
+    assert.include(reasonOf({ _tag: "MoonPhaseChanged" }), "_tag")
+    assert.include(reasonOf({ ...JournalSample.opened(), model: undefined }), "model")
+    assert.notStrictEqual(reasonOf(null), "read")
+    assert.strictEqual(reasonOf({ ...JournalSample.opened(), addedLater: true }), "read")
+  })
+})

@@ -1,0 +1,159 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import type { SessionId } from "../../src/core/Id.js"
+import * as JournalWriter from "../../src/journal/JournalWriter.js"
+import type { Draft } from "../../src/journal/JournalEntry.js"
+import type { Lease } from "../../src/journal/SessionStore.js"
+import { StoreUnwritable } from "../../src/journal/StoreError.js"
+import * as JournalSample from "../kit/JournalSample.js"
+
+const { opened, root, said } = JournalSample
+const child = "ses_child" as SessionId
+
+/** A lease that remembers what was appended at once, and can be made to wait or fail. */
+const recorded = () => {
+  const appended: Array<ReadonlyArray<string>> = []
+  const state: { gate: Effect.Effect<void>; failing: boolean } = { gate: Effect.void, failing: false }
+  const textOf = ({ sessionId, entry }: Draft) =>
+    `${sessionId === root ? "root" : "child"}: ${entry._tag === "AssistantAppended" ? entry.content.map((part) => (part.type === "text" ? part.text : "")).join("") : entry._tag}`
+  const lease: Lease = {
+    rootSessionId: root,
+    append: (drafts) =>
+      Effect.suspend(() => {
+        const { failing, gate } = state
+        return Effect.zipRight(
+          gate,
+          failing
+            ? Effect.fail(new StoreUnwritable({ store: "it", reason: "the disk is full" }))
+            : Effect.sync(() => {
+                appended.push(drafts.map(textOf))
+              })
+        )
+      })
+  }
+  return { appended, state, lease }
+}
+
+describe("a journal", () => {
+  it.scoped("keeps what is noted until somebody flushes, in the order of the whole tree", () =>
+    Effect.gen(function* () {
+      const { appended, lease } = recorded()
+      const journal = yield* JournalWriter.make(lease)
+      const childs = journal.of(child)
+      journal.note(opened())
+      childs.note(said("a"))
+      journal.note(said("b"))
+      assert.deepStrictEqual(appended, [])
+      yield* childs.flush
+      assert.deepStrictEqual(appended, [["root: SessionOpened", "child: a", "root: b"]])
+      yield* journal.flush
+      yield* journal.write([said("c")])
+      assert.deepStrictEqual(appended.slice(1), [["root: c"]])
+    })
+  )
+
+  it.scoped("waits also for what another flush is writing, and writes the rest at once", () =>
+    Effect.gen(function* () {
+      const { appended, lease, state } = recorded()
+      const journal = yield* JournalWriter.make(lease)
+      const gate = yield* Deferred.make<void>()
+      state.gate = Deferred.await(gate)
+      journal.note(said("a"))
+      const first = yield* Effect.fork(journal.flush)
+      yield* Effect.yieldNow()
+      const idle = yield* Effect.fork(journal.flush)
+      const writes = yield* Effect.forEach(["b", "c", "d"], (text) =>
+        Effect.fork(journal.of(child).write([said(text)]))
+      )
+      yield* Effect.yieldNow()
+      assert.isNull(idle.unsafePoll())
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.joinAll([first, idle, ...writes])
+      assert.deepStrictEqual(appended, [["root: a"], ["child: b", "child: c", "child: d"]])
+    })
+  )
+
+  it.scoped("tries again, in its place, what could not be written", () =>
+    Effect.gen(function* () {
+      const { appended, lease, state } = recorded()
+      const journal = yield* JournalWriter.make(lease)
+      state.failing = true
+      for (const text of ["a", "b"]) {
+        assert.include((yield* Effect.flip(journal.write([said(text)]))).message, "the disk is full")
+      }
+      state.failing = false
+      yield* journal.write([said("c")])
+      assert.deepStrictEqual(appended, [["root: a", "root: b", "root: c"]])
+    })
+  )
+
+  for (const [name, append] of Object.entries({
+    crashes: () => Effect.die(new Error("boom")),
+    throws: () => {
+      throw new Error("boom")
+    },
+    "interrupts itself": () => Effect.interrupt
+  })) {
+    it.scoped(`of a store that ${name} says that nothing was written, and keeps it`, () =>
+      Effect.gen(function* () {
+        const { appended, lease } = recorded()
+        let broken = true
+        const journal = yield* JournalWriter.make({
+          ...lease,
+          append: (drafts) => (broken ? append() : lease.append(drafts))
+        })
+        journal.note(said("a"))
+        const error = yield* Effect.flip(journal.flush)
+        assert.strictEqual(error._tag, "StoreUnwritable")
+        assert.notInclude(error.message, "boom")
+        broken = false
+        yield* journal.flush
+        assert.strictEqual(appended.flat().length, 1)
+      })
+    )
+  }
+
+  it.scoped("writes what it was handed though nobody waits for it any more", () =>
+    Effect.gen(function* () {
+      const { appended, lease, state } = recorded()
+      const journal = yield* JournalWriter.make(lease)
+      const gate = yield* Deferred.make<void>()
+      state.gate = Deferred.await(gate)
+      const first = yield* Effect.fork(journal.write([said("a")]))
+      yield* Effect.yieldNow()
+      const second = yield* Effect.fork(journal.write([said("b")]))
+      yield* Effect.yieldNow()
+      yield* Fiber.interrupt(second)
+      yield* Fiber.interruptFork(first)
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.await(first)
+      yield* journal.flush
+      assert.deepStrictEqual(appended, [["root: a"], ["root: b"]])
+    })
+  )
+
+  it.effect("writes what is left when its scope ends", () =>
+    Effect.gen(function* () {
+      const { appended, lease } = recorded()
+      const scope = yield* Scope.make()
+      const journal = yield* Scope.extend(JournalWriter.make(lease), scope)
+      journal.note(said("a"))
+      yield* Scope.close(scope, Exit.void)
+      assert.deepStrictEqual(appended, [["root: a"]])
+    })
+  )
+
+  it.effect("that keeps nothing says so, for every session", () =>
+    Effect.gen(function* () {
+      const journal = JournalWriter.noop.of(child)
+      journal.note(said("a"))
+      yield* journal.write([said("b")])
+      yield* journal.flush
+      assert.isFalse(journal.enabled)
+    })
+  )
+})

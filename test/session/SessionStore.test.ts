@@ -1,8 +1,0 @@
-import * as Effect from "effect/Effect"
-import * as SessionStore from "../../src/session/SessionStore.js"
-import { sessionStoreSuite } from "../suite/sessionStoreSuite.js"
-
-sessionStoreSuite("memory", {
-  make: Effect.map(SessionStore.makeMemory, (open) => (process) => Effect.succeed(open(process))),
-  runs: 200
-})

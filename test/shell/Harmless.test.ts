@@ -1,0 +1,470 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as CommandLine from "../../src/shell/CommandLine.js"
+import * as PermissionRule from "../../src/permission/PermissionRule.js"
+
+const byName = (text: string): boolean => CommandLine.remembered(text)._tag === "Program"
+
+describe("remembered by name", () => {
+  it.each([
+    "ls -la",
+    "cat a b",
+    "grep -rn --include='*.ts' x src",
+    "head -5 a",
+    "wc -l a",
+    "find . -name '*.ts' -type f -mtime -7",
+    "sort -t, -k2n a",
+    "sort --reverse a",
+    "uniq -c a",
+    "date +%s",
+    "date -u",
+    "date -d yesterday +%F",
+    "tree -L 2 -a",
+    "file -b a",
+    "diff -ru a b",
+    "sed -n 1,5p a",
+    "sed -n '$p' a",
+    "rg -n --hidden x",
+    "jq -r .a b.json",
+    "xxd -l 5 a",
+    "test -f a",
+    "printf '%s\\n' a",
+    "git status -sb",
+    "git log --oneline -5 --author=x -- src",
+    "git --no-pager diff HEAD~1 --stat",
+    "git show HEAD:a",
+    "git branch -a",
+    "git branch --list 'x*'",
+    "git tag -l 'v*'",
+    "git stash list",
+    "git stash show -p",
+    "git remote -v",
+    "git remote get-url origin",
+    "git worktree list",
+    "git grep -n -e x",
+    "git blame -L 1,5 a",
+    "git rev-parse --abbrev-ref HEAD",
+    "git ls-files -o --exclude-standard",
+    "git reflog",
+    "git log --format='%h %s'"
+  ])("%j", (text) => assert.isTrue(byName(text)))
+})
+
+describe("remembered exactly", () => {
+  it.each([
+    // options that write, execute or load: in full, shortened, clustered, joined, behind --
+    "sort -o out a",
+    "sort -ro out a",
+    "sort -oout a",
+    "sort --output=out a",
+    "sort --outp=out a",
+    "sort --out out a",
+    "sort a -o out",
+    "sort -- a -o out",
+    "sort --compress-program=x a",
+    "sort -T . a",
+    "find . -delete",
+    "find . -exec rm {} +",
+    "find . -execdir rm {} +",
+    "find . -ok rm {} ';'",
+    "find . -fprint out",
+    "find . -fprintf out x",
+    "find . -fls out",
+    "find . -name -delete -delete",
+    "date -s now",
+    "date -us now",
+    "date --set=now",
+    "date --se=now",
+    "date 01010101",
+    "tee a",
+    "sed -i s/a/b/ a",
+    "sed -n 1e a",
+    "sed 's/a/b/e' a",
+    "sed -n '1w out' a",
+    "sed -n -e 1p -e 'w out' a",
+    "sed -nf x a",
+    "awk 1 a",
+    "rg --pre x y",
+    "rg --pre=x y",
+    "rg -z x",
+    "rg --search-zip x",
+    "rg --hostname-bin=x y",
+    "tree -o out",
+    "tree -Lo 2 out",
+    "tree -ao out",
+    "tree -R -L 2",
+    "less a",
+    "more a",
+    "man ls",
+    "xxd a out",
+    "xxd -r a",
+    "xxd --r a",
+    "uniq a out",
+    "uniq a* ",
+    "uniq --all-repeated a out",
+    "uniq -- a out",
+    "uniq -f 1 a out",
+    "diff --output=x a b",
+    "diff -l a b",
+    "diff --pag a b",
+    "file -C -m x",
+    "file -m x a",
+    "file -bm x a",
+    "file --magic-file=x a",
+    "fd -x rm",
+    "fd -Hx rm",
+    "fd --exec rm",
+    "fd --exe rm",
+    "jq -f x a",
+    "jq -rL x . a",
+    "jq --from-file x a",
+    "test -v 'a[$(x)]'",
+    "test 'a[$(x)]' -eq 0",
+    "printf -v 'a[$(x)]' y",
+    "hostname evil",
+    "hexdump -f x a",
+    "base64 -o out a",
+    "uname -S x",
+    "[ -f x ]",
+    // git
+    "git push",
+    "git fetch",
+    "git pull",
+    "git commit -m x",
+    "git add .",
+    "git apply x",
+    "git merge x",
+    "git config -l",
+    "git clone x",
+    "git difftool",
+    "git mergetool",
+    "git ls-remote",
+    "git co",
+    "git log --output=x",
+    "git log --outpu=x",
+    "git diff --output x",
+    "git diff --no-index a b",
+    "git diff --ext-diff",
+    "git log -p --ext-diff",
+    "git show --textconv HEAD:a",
+    "git show --textc HEAD:a",
+    "git log --show-signature",
+    "git log --format=%G?",
+    "git log --pretty='%+GK'",
+    "git for-each-ref --format='%(signature)'",
+    "git -c a=b log",
+    "git -C x log",
+    "git -p log",
+    "git --paginate log",
+    "git --exec-path=x log",
+    "git --git-dir=x log",
+    "git --help",
+    "git log --help",
+    "git help log",
+    "git grep -O x",
+    "git grep -Oless x",
+    "git grep -nOx y",
+    "git grep --open-files-in-pager x",
+    "git grep --op x",
+    "git grep -- -O",
+    "git grep -e -- -Ox",
+    "git cat-file --textconv HEAD:a",
+    "git cat-file --filters HEAD:a",
+    "git branch x",
+    "git branch -d x",
+    "git branch -v x",
+    "git branch -r --list -D x",
+    "git branch --edit-description",
+    "git tag x",
+    "git tag -d x",
+    "git tag -v x",
+    "git stash",
+    "git stash pop",
+    "git stash -- list",
+    "git remote add a b",
+    "git remote update",
+    "git remote show origin",
+    "git reflog expire --all",
+    "git worktree add x",
+    "git archive HEAD",
+    "git symbolic-ref HEAD x",
+    "git fetch-pack --upload-pack=x y",
+    "git submodule status",
+    "git notes add",
+    "git bisect log",
+    // assignments, paths, programs that are not listed
+    "A=1 ls",
+    "PATH=. git log",
+    "./ls",
+    "/bin/ls",
+    "bin/git log",
+    "npm test",
+    "make",
+    "python a.py",
+    "env ls",
+    "timeout 5 ls",
+    "nohup ls",
+    "xargs ls",
+    "command ls",
+    "exec ls",
+    "sudo ls",
+    "cd x",
+    "alias ls=rm",
+    "ls > a",
+    "ls $X",
+    "ls *",
+    "ls; ls",
+    "LS",
+    ""
+  ])("%j", (text) => {
+    assert.isFalse(byName(text))
+    assert.isTrue(CommandLine.covers(CommandLine.remembered(text), text))
+  })
+})
+
+const command = (text: string, cwd?: string) =>
+  PermissionRule.subject({
+    tool: "run_command",
+    params: { command: text, ...(cwd === undefined ? {} : { cwd }) },
+    commandField: "command",
+    pathFields: ["cwd"],
+    workspace: "/w/project"
+  })
+const names = PermissionRule.compile({
+  tools: [],
+  patterns: [
+    "git *",
+    "ls*",
+    "grep",
+    "find *",
+    "env *",
+    "xargs *",
+    "timeout *",
+    "nohup *",
+    "echo *",
+    "time *",
+    "npm test*"
+  ],
+  arguments: ["cat"]
+})
+const allowed = (text: string, cwd?: string) => PermissionRule.allows(names, command(text, cwd)) !== undefined
+
+describe("a compound, or a program that runs programs", () => {
+  it.each([
+    "git log && ls | grep x; cat a",
+    "env git log",
+    "env -u A nohup timeout 5 git log",
+    "timeout -s KILL 5 npm test",
+    "find . -exec grep x {} ';' -exec cat {} +",
+    "git ls-files | xargs grep x",
+    "git ls-files -z | xargs -0 -n1 cat",
+    "time ls",
+    "cd . && git log",
+    "cd /w/project && npm test"
+  ])("is allowed when all of it is: %j", (text) => assert.isTrue(allowed(text)))
+
+  it.each([
+    "env git push",
+    "env rm x",
+    "env A=1 git log",
+    "env -S 'rm x'",
+    "env -C / ls",
+    "env --split-string='rm x'",
+    "nohup rm x",
+    "timeout 5 rm x",
+    "timeout --foo 5 ls",
+    "time rm x",
+    "time -o out ls",
+    "nice ls",
+    "command ls",
+    "find . -exec grep x {} ';' -exec rm {} ';'",
+    "find . -exec rm {} ';' -exec grep x {} ';'",
+    "find . -exec {} ';'",
+    "find . -execdir ls ';'",
+    "find . -exec sh -c 'rm x' ';'",
+    "find . -exec git log {} ';'",
+    "find . -exec",
+    "ls | xargs rm",
+    "ls | xargs -I{} cat {}",
+    "ls | xargs git log",
+    "ls | xargs npm test",
+    "ls | xargs find",
+    "xargs xargs rm",
+    "xargs -a x cat",
+    "ls; rm x",
+    "ls && ./ls",
+    "ls | sh",
+    "bash -c 'git log'",
+    "sudo git log",
+    "watch git log",
+    "parallel ls",
+    "busybox ls",
+    "PATH=.; ls",
+    "export PATH=.; ls",
+    "alias ls=rm; ls",
+    "ls() { rm x; }; ls",
+    "hash -p ./x ls; ls",
+    "cd sub && git log",
+    "cd .. && git log",
+    "cd /w/project/sub && npm test",
+    "(cd sub); git log",
+    "command cd sub; git log",
+    "pushd sub; ls",
+    "cd $X; ls",
+    "cd; ls",
+    "cd - && ls",
+    "cd .",
+    "eval ls; ls",
+    "ls `rm x`",
+    "git log $(rm x)",
+    "ls <(rm x)",
+    "exec ls"
+  ])("is asked about when some of it is not: %j", (text) => assert.isFalse(allowed(text)))
+
+  it("is told by what runs it, too, when a pattern spells that", () => {
+    const rules = PermissionRule.compile({ tools: [], patterns: ["sh -c *", "ls *"], arguments: [] })
+    assert.isDefined(PermissionRule.allows(rules, command("sh -c 'ls; ls -l'")))
+    assert.isUndefined(PermissionRule.allows(rules, command("sh -c 'ls; rm x'")))
+    assert.isUndefined(PermissionRule.allows(rules, command("sh -c 'cd x; ls'")))
+    assert.isUndefined(PermissionRule.allows(rules, command("echo rm | sh -c 'sh'")))
+  })
+
+  it("only reads when all of it does", () => {
+    for (const text of ["git log | head -5", "env ls", "find . -exec cat {} +"])
+      assert.isTrue(PermissionRule.reads(command(text)))
+    for (const text of ["npm test", "git push", "ls > x", "ls | xargs sort", "if true; then ls; fi"]) {
+      assert.isFalse(PermissionRule.reads(command(text)), text)
+    }
+    assert.isFalse(PermissionRule.reads(command("ls", "sub")))
+  })
+})
+
+describe("the directory is part of what was allowed", () => {
+  it.each<[cwd: string, allowed: boolean]>([
+    [".", true],
+    ["", true],
+    ["./", true],
+    ["sub/..", true],
+    ["/w/project", true],
+    ["/w/project/", true],
+    ["/w/./project", true],
+    ["sub", false],
+    ["..", false],
+    ["/w", false],
+    ["/w/project/sub", false],
+    ["/w/projectx", false]
+  ])("rules hold in the workspace: %j", (cwd, expected) => assert.strictEqual(allowed("git log", cwd), expected))
+
+  it("and what was remembered where it was", () => {
+    const key = PermissionRule.rememberKey(command("npm run build", "web/"))
+    assert.strictEqual(key, '(in "web") npm run build')
+    const covers = (text: string, cwd?: string) => PermissionRule.entriesAllow([key], command(text, cwd)) !== undefined
+    assert.isTrue(covers("npm run build", "./web"))
+    assert.isTrue(covers("npm run build", "/w/project/web"))
+    assert.isFalse(covers("npm run build"))
+    assert.isFalse(covers("npm run build", "other"))
+    assert.isFalse(covers("npm run build:all", "web"))
+    const git = PermissionRule.rememberKey(command("git status", "web"))
+    assert.strictEqual(git, '(in "web") git *')
+    assert.isDefined(PermissionRule.entriesAllow([git], command("git log", "web")))
+    assert.isUndefined(PermissionRule.entriesAllow([git], command("git log")))
+    assert.isUndefined(PermissionRule.entriesAllow([git], command("git push", "web")))
+  })
+
+  it("also of one that denies everywhere", () => {
+    const key = PermissionRule.rememberKey(command("npm run build", "web"))
+    assert.strictEqual(PermissionRule.entryMatches(key, command("npm  run build && ls"), "deny"), "signature")
+  })
+
+  it("is asked about when it is no path at all", () => {
+    const odd = PermissionRule.subject({
+      tool: "run_command",
+      params: { command: "git log", cwd: ["x"] },
+      commandField: "command",
+      pathFields: ["cwd"]
+    })
+    assert.isUndefined(PermissionRule.allows(names, odd))
+  })
+})
+
+describe("what is fed to a program", () => {
+  const covers = (key: string, text: string) =>
+    PermissionRule.entriesAllow([key, "echo *"], command(text)) !== undefined
+
+  it.each(["echo rm | bash", "echo rm | (true; bash)", "bash < x", "echo x | { bash; }", "echo x | env bash"])(
+    "may be what it does: %j",
+    (text) => assert.isFalse(covers("$ bash", text))
+  )
+
+  it("is nothing where nothing is fed", () => {
+    assert.isTrue(covers("npm run x", "echo a; npm run x"))
+    assert.isTrue(covers("npm run x", "npm run x </dev/null"))
+    assert.isFalse(covers("npm run x", "echo a | npm run x"))
+  })
+})
+
+describe("paths of other tools", () => {
+  const rules = PermissionRule.compile({ tools: [], patterns: ["write(*path=src/*)"], arguments: ["docs"] })
+  const call = (path: unknown) =>
+    PermissionRule.subject({ tool: "write", params: { path }, pathFields: ["path"], workspace: "/w/project" })
+
+  it.each(["src/a", "./src/a", "src//a", "src/./a", "x/../src/a", "/w/project/src/a", "docs", "./docs/"])(
+    "are compared by their shortest text: %j",
+    (path) => assert.isDefined(PermissionRule.allows(rules, call(path)))
+  )
+
+  it.each([
+    "src/../package.json",
+    "./src/.././package.json",
+    "src/a/../../b",
+    "/src/a",
+    "../src/a",
+    "/w/project/src/../x",
+    "docs/.."
+  ])("do not climb out of what is allowed: %j", (path) => assert.isUndefined(PermissionRule.allows(rules, call(path))))
+
+  it("are found by what denies them, however they are written", () => {
+    const deny = PermissionRule.compile({ tools: [], patterns: ["write(path=src/secret*)"], arguments: [] })
+    for (const path of ["src/secret", "./src/secret", "src/x/../secret", "/w/project/src//secrets"]) {
+      assert.isDefined(PermissionRule.denies(deny, call(path)), path)
+    }
+    assert.isUndefined(PermissionRule.denies(deny, call("src/open")))
+  })
+
+  it("in patterns are shortened as well", () => {
+    const dotted = PermissionRule.compile({ tools: [], patterns: ["write(path=./src//*)"], arguments: [] })
+    assert.isDefined(PermissionRule.allows(dotted, call("src/a")))
+    assert.isUndefined(PermissionRule.allows(dotted, call("a")))
+  })
+})
+
+describe("a blank command", () => {
+  it.each(["", "  ", "\n"])("%j is remembered as itself", (text) => {
+    const key = PermissionRule.rememberKey(command(text))
+    assert.strictEqual(key, "$ ")
+    assert.isDefined(PermissionRule.entriesAllow([key], command("")))
+    assert.isUndefined(PermissionRule.entriesAllow([key], command("ls")))
+    assert.isUndefined(PermissionRule.entriesAllow([key], PermissionRule.subject({ tool: "run_command", params: {} })))
+  })
+
+  it("or none is remembered for nothing else", () => {
+    for (const params of [{}, { command: 7 }, { command: ["ls"] }, null]) {
+      const missing = PermissionRule.subject({ tool: "run_command", params, commandField: "command" })
+      const key = PermissionRule.rememberKey(missing)
+      assert.notStrictEqual(key, "run_command")
+      assert.isUndefined(PermissionRule.entriesAllow([key], command("ls")))
+    }
+  })
+})
+
+describe("names of tools", () => {
+  it("are exact, but for all tools of one server", () => {
+    const rules = PermissionRule.compile({ tools: ["mcp__github__*", "read*"], patterns: [], arguments: [] })
+    const allows = (tool: string) => PermissionRule.allows(rules, PermissionRule.subject({ tool, params: {} }))
+    assert.strictEqual(allows("mcp__github__list"), "mcp__github__*")
+    assert.isUndefined(allows("mcp__githubx__list"))
+    assert.isUndefined(allows("read_file"))
+    assert.isTrue(PermissionRule.isServer("mcp__a__*"))
+    for (const name of ["mcp__*", "mcp__a*", "mcp__a__b*", "*", "mcp__a__b__*"])
+      assert.isFalse(PermissionRule.isServer(name), name)
+  })
+})

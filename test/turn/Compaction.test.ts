@@ -1,0 +1,628 @@
+import type * as Prompt from "@effect/ai/Prompt"
+import { assert, describe, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Stream from "effect/Stream"
+import * as Model from "../../src/model/Model.js"
+import * as CompactionConfig from "../../src/conversation/CompactionConfig.js"
+import * as History from "../../src/conversation/History.js"
+import type { TurnEnd } from "../../src/turn/Turn.js"
+import * as Kit from "../kit/session.js"
+import { settle } from "../kit/Recorder.js"
+
+const config = (changes: Partial<CompactionConfig.CompactionConfig> = {}): CompactionConfig.CompactionConfig => ({
+  ...CompactionConfig.defaults,
+  preserveRecentTurns: 1,
+  ...changes
+})
+
+/** A model with a small window that answers turn after turn, and separately what it is asked for as a summary. */
+const conversing = (
+  answers: ReadonlyArray<Kit.Reply>,
+  options: { readonly window?: number; readonly summaries?: ReadonlyArray<Kit.Reply> } = {}
+) => {
+  const talk = Kit.replies(...answers)
+  const summarise = Kit.replies(...(options.summaries ?? []))
+  const model: Model.Service = {
+    id: "test/small",
+    contextWindow: options.window ?? 1_000,
+    stream: (prompt, tools, who) => (isSummary(prompt) ? summarise : talk).model.stream(prompt, tools, who)
+  }
+  return { model, heard: talk.heard, asked: summarise.heard }
+}
+
+const isSummary = ({ content: [first] }: Prompt.Prompt): boolean =>
+  first?.role === "system" && first.content.startsWith("You write a summary")
+
+/** So many tokens by our estimate, in one message. */
+const long = (tokens: number, letter = "x") => letter.repeat((tokens - 4) * 4)
+const says = (tokens: number, letter?: string): Kit.Step => ({ text: long(tokens, letter) })
+
+const start = (model: Model.Service, compaction?: CompactionConfig.CompactionConfig, worker?: Kit.Worker) =>
+  Kit.start({ model, worker, runtime: { compaction, secrets: [Redacted.make("hunter2-hunter2")] } })
+
+const compactions = (kit: Kit.Started) =>
+  Effect.map(kit.events, (events) =>
+    events.flatMap((event) =>
+      event._tag === "CompactionStarted"
+        ? [`${event.reason}…`]
+        : event._tag === "CompactionEnded"
+          ? [`${event.reason} -${event.removed}`]
+          : []
+    )
+  )
+
+/** The first letters of what is said. */
+const brief = (messages: ReadonlyArray<Prompt.Message>) =>
+  messages.map((message) => {
+    const text = History.textOf(message)
+    return History.metadata(message).summary === true
+      ? `summary ${text.split("\n")[1]}`
+      : `${message.role} ${text.slice(0, 5)}`
+  })
+
+const turns = (kit: Kit.Started, ...words: ReadonlyArray<string>) =>
+  Effect.forEach(words, (text) => kit.agent.run(text), { discard: true })
+
+describe("compaction is due", () => {
+  it.scoped("before a model call, from the threshold on, and goes down to the target", () =>
+    Effect.gen(function* () {
+      // 5 + 300 tokens a turn: the third begins at 615, the fourth at 920.
+      const { heard, model } = conversing([says(300, "a"), says(300, "b"), says(300, "c"), says(10, "d")])
+      const kit = yield* start(model, config({ autoTrigger: false }))
+      yield* turns(kit, "1", "2", "3")
+      assert.deepStrictEqual(yield* compactions(kit), [])
+      yield* turns(kit, "4")
+      assert.deepStrictEqual(yield* compactions(kit), ["pre_message…", "pre_message -4"])
+      assert.deepStrictEqual(brief(heard[3]?.messages ?? []), ["user 3", "assistant ccccc", "user 4"])
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("after a turn, while the next one has not begun; the event is of the turn that ended", () =>
+    Effect.gen(function* () {
+      const { model } = conversing([says(300, "a"), says(300, "b"), says(300, "c")])
+      const kit = yield* start(model, config({ checkBeforeSend: false }))
+      yield* turns(kit, "1", "2", "3")
+      assert.deepStrictEqual(yield* compactions(kit), ["threshold…", "threshold -4"])
+      assert.deepStrictEqual(brief(kit.agent.history.messages), ["user 3", "assistant ccccc"])
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("by what the provider counted, when it did, rather than by length", () =>
+    Effect.gen(function* () {
+      const usage = (input: number) => ({ usage: { input, output: 1 } })
+      const { model } = conversing([
+        { text: "a", ...usage(100) },
+        { text: "b", ...usage(795) },
+        { text: "c", ...usage(100) }
+      ])
+      const kit = yield* start(model, config())
+      yield* turns(kit, "1", "2")
+      assert.deepStrictEqual(yield* compactions(kit), ["threshold…", "threshold -2"], "795 and the last answer")
+      yield* turns(kit, "3")
+      assert.strictEqual((yield* compactions(kit)).length, 2)
+      assert.deepStrictEqual(brief(kit.agent.history.messages), ["user 2", "assistant b", "user 3", "assistant c"])
+    })
+  )
+
+  it.scoped("with too many turns, so that it is not due again after each", () =>
+    Effect.gen(function* () {
+      const { model } = conversing(Array.from({ length: 8 }, (_, at) => ({ text: `answer ${at}` })))
+      const kit = yield* start(model, config({ maxTurns: 5 }))
+      yield* turns(kit, "0", "1", "2", "3")
+      assert.deepStrictEqual(yield* compactions(kit), [])
+      yield* turns(kit, "4", "5")
+      assert.deepStrictEqual(yield* compactions(kit), ["turn_limit…", "turn_limit -4"])
+      yield* turns(kit, "6")
+      assert.strictEqual((yield* compactions(kit)).length, 4)
+      assert.deepStrictEqual(
+        brief(kit.agent.history.messages).filter((line) => line.startsWith("user")),
+        ["user 4", "user 5", "user 6"]
+      )
+    })
+  )
+
+  it.scoped("continuously above the target, not at it, and whatever the threshold", () =>
+    Effect.gen(function* () {
+      const { model } = conversing([says(295, "a"), says(295, "b"), says(5, "c")])
+      const kit = yield* start(model, config({ pressurePercent: 0, thresholdPercent: 10 }))
+      yield* turns(kit, "1", "2")
+      assert.deepStrictEqual(yield* compactions(kit), [], "600 of 600 tokens")
+      yield* turns(kit, "3")
+      assert.deepStrictEqual(yield* compactions(kit), ["threshold…", "threshold -2"])
+    })
+  )
+
+  it.scoped("not without a configuration", () =>
+    Effect.gen(function* () {
+      const { model } = conversing([says(800), says(800), says(800)])
+      const kit = yield* start(model)
+      yield* turns(kit, "1", "2", "3")
+      assert.deepStrictEqual(yield* compactions(kit), [])
+    })
+  )
+
+  it.scoped("not again and again where nothing may go", () =>
+    Effect.gen(function* () {
+      const { model } = conversing([{ tools: [{ name: "work", params: { name: "a" } }] }, says(900), says(10)])
+      const kit = yield* start(model, config({ preserveRecentTurns: 5 }), () => Effect.succeed(long(900)))
+      yield* turns(kit, "1", "2")
+      assert.deepStrictEqual(yield* compactions(kit), [])
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("quietly where people are not to be told", () =>
+    Effect.gen(function* () {
+      const kit = yield* start(conversing([says(900)]).model, config({ notifyOnGc: false, preserveRecentTurns: 0 }))
+      yield* turns(kit, "1")
+      assert.deepStrictEqual(
+        (yield* kit.of("CompactionEnded")).map(({ quiet }) => quiet),
+        [true]
+      )
+    })
+  )
+})
+
+describe("whatever crashes while a history is made shorter", () => {
+  const crashes: Readonly<Record<string, () => Stream.Stream<Model.Part, Model.ModelError>>> = {
+    "a model that throws": () => {
+      throw new Error("broken hunter2-hunter2")
+    },
+    "a model that dies": () => Stream.die(new Error("broken hunter2-hunter2")),
+    "a model that throws as it answers": () =>
+      Stream.map(Stream.make(Kit.text("half")), () => {
+        throw new Error("broken hunter2-hunter2")
+      })
+  }
+  for (const [what, crash] of Object.entries(crashes)) {
+    for (const moment of ["before a model call", "after a turn", "because a provider refused it"] as const) {
+      it.scoped(`${what}, ${moment}: the compaction fails, and the turn goes on`, () =>
+        Effect.gen(function* () {
+          const { model } = conversing([says(500), says(500), says(10), says(10)])
+          let refused = moment !== "because a provider refused it"
+          const broken: Model.Service = {
+            ...model,
+            stream: (prompt, tools, who) => {
+              if (isSummary(prompt)) return crash()
+              if (!refused && prompt.content.length > 4) {
+                refused = true
+                return Stream.fail(new Model.ContextTooLong({ model: model.id, message: "too long" }))
+              }
+              return model.stream(prompt, tools, who)
+            }
+          }
+          const changes = { autoTrigger: moment === "after a turn", checkBeforeSend: moment === "before a model call" }
+          const kit = yield* start(broken, config({ type: "summarize", ...changes }))
+          for (const text of ["1", "2", "3"]) assert.strictEqual((yield* kit.agent.run(text))._tag, "Completed", text)
+          assert.include((yield* compactions(kit)).join(), "…")
+          const errors = (yield* kit.events).flatMap((event) => (event._tag === "AgentError" ? [event.message] : []))
+          assert.match(errors[0] ?? "", /crashed.*: broken \[REDACTED\]/)
+          assert.deepStrictEqual(yield* kit.wrong, [])
+        })
+      )
+    }
+  }
+
+  it.scoped("is told to who asked for it", () =>
+    Effect.gen(function* () {
+      const { model } = conversing([says(100), says(100)])
+      const broken: Model.Service = {
+        ...model,
+        stream: (prompt, tools, who) => {
+          if (isSummary(prompt)) throw new Error("broken")
+          return model.stream(prompt, tools, who)
+        }
+      }
+      const kit = yield* start(broken, config({ type: "summarize", autoTrigger: false, checkBeforeSend: false }))
+      yield* turns(kit, "1", "2")
+      assert.match((yield* Effect.flip(kit.agent.compact)).message, /crashed.*broken/)
+    })
+  )
+})
+
+describe("a summary", () => {
+  it.scoped("takes the place of old turns; earlier summaries stay, in order, and pinned turns too", () =>
+    Effect.gen(function* () {
+      const answers = ["a", "b", "c", "d", "e"].map((letter) => says(300, letter))
+      const { asked, model } = conversing(answers, {
+        summaries: [{ text: "first hunter2-hunter2", usage: { input: 7, output: 2 } }, { text: "second" }]
+      })
+      const kit = yield* start(model, config({ type: "summarize", pinnedTurnIndices: [1] }))
+      yield* turns(kit, "1", "2", "3")
+      assert.deepStrictEqual(brief(kit.agent.history.messages), [
+        "summary first [REDACTED]",
+        "user 2",
+        "assistant bbbbb",
+        "user 3",
+        "assistant ccccc"
+      ])
+      yield* turns(kit, "4")
+      assert.deepStrictEqual(brief(kit.agent.history.messages), [
+        "summary first [REDACTED]",
+        "user 2",
+        "assistant bbbbb",
+        "summary second",
+        "user 4",
+        "assistant ddddd"
+      ])
+      const [first, second] = asked
+      assert.include(History.textOf(first?.messages[1]), "User: 1\n\nAssistant: aaaa")
+      assert.notInclude(History.textOf(second?.messages[1]), "first", "a summary is not summarised again")
+      assert.deepStrictEqual(
+        (yield* kit.of("CompactionEnded")).map(({ usage }) => [usage?.inputTokens, usage?.outputTokens]),
+        [
+          [7, 2],
+          [undefined, undefined]
+        ]
+      )
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("that fails leaves the history alone and is told, once, and the turn is what it was", () =>
+    Effect.gen(function* () {
+      const broken: ReadonlyArray<readonly [Kit.Reply, string]> = [
+        [Stream.fail(new Model.Refused({ model: "m", message: "No hunter2-hunter2." })), "No [REDACTED]."],
+        [Stream.die(new Error("boom")), "The model crashed: boom"],
+        [{ text: "  " }, "The model's summary was empty."],
+        [Stream.make(Kit.text("half")), "The model's summary was cut off."],
+        [Stream.make(Kit.text("no"), Kit.finish("content-filter")), "The provider stopped the summary."]
+      ]
+      for (const type of ["summarize", "hybrid"] as const) {
+        for (const [reply, why] of broken) {
+          const { model } = conversing([says(500), says(500)], { summaries: [reply] })
+          const kit = yield* start(model, config({ type }))
+          yield* turns(kit, "1")
+          assert.deepStrictEqual((yield* kit.agent.run("2"))._tag, "Completed")
+          assert.deepStrictEqual(yield* compactions(kit), ["threshold…", "threshold -0"])
+          assert.deepStrictEqual(
+            (yield* kit.of("AgentError")).map(({ message }) => message),
+            [`The conversation was not summarised, and stays as it is. ${why}`]
+          )
+          assert.strictEqual(kit.agent.history.messages.length, 4)
+        }
+      }
+    })
+  )
+
+  it.scoped("that fails is not tried again in the same turn, until the history has grown", () =>
+    Effect.gen(function* () {
+      const work = (name: string) => ({ tools: [{ name: "work", params: { name } }] })
+      const { asked, model } = conversing([says(500), says(400), work("a"), work("grow"), { text: "done" }], {
+        summaries: [{ text: "" }, { text: "" }]
+      })
+      const kit = yield* start(model, config({ type: "summarize", autoTrigger: false }), (name) =>
+        Effect.succeed(name === "grow" ? long(100) : name)
+      )
+      yield* turns(kit, "1", "2", "3")
+      assert.strictEqual(asked.length, 2, "before the first and the third of three model calls")
+      assert.strictEqual((yield* kit.of("AgentError")).length, 2)
+    })
+  )
+
+  it.scoped("is stopped by an interjection, which is read, and made again of what there is then", () =>
+    Effect.gen(function* () {
+      const begun = yield* Deferred.make<void>()
+      const { asked, heard, model } = conversing([says(500, "a"), says(290, "b"), { text: "yes" }], {
+        summaries: [Kit.halting([Kit.text("ne")], begun), { text: "made again" }]
+      })
+      const kit = yield* start(model, config({ type: "summarize", autoTrigger: false }))
+      yield* turns(kit, "1", "2")
+      const running = yield* Effect.fork(kit.agent.run("3"))
+      yield* Deferred.await(begun)
+      const { id } = yield* kit.agent.send("and 4")
+      assert.strictEqual((yield* Fiber.join(running))._tag, "Completed")
+      assert.strictEqual(asked.length, 2)
+      assert.deepStrictEqual(brief(heard[2]?.messages ?? []), ["summary made again", "user 3", "user and 4"])
+      assert.deepStrictEqual(yield* compactions(kit), ["pre_message…", "pre_message -4"])
+      assert.deepStrictEqual(
+        (yield* kit.of("InterjectionAcknowledged")).map(({ messageId }) => messageId),
+        [id]
+      )
+      assert.strictEqual((yield* kit.of("TurnStarted")).length, 3, "the same turn")
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("gives way to truncating for somebody who keeps talking", () =>
+    Effect.gen(function* () {
+      const begun = yield* Effect.forEach([1, 2, 3], () => Deferred.make<void>())
+      const { asked, heard, model } = conversing([says(500, "a"), says(290, "b"), { text: "yes" }], {
+        summaries: begun.map((latch) => Kit.halting([], latch))
+      })
+      const kit = yield* start(model, config({ type: "summarize", autoTrigger: false }))
+      yield* turns(kit, "1", "2")
+      const running = yield* Effect.fork(kit.agent.run("3"))
+      for (const latch of begun) {
+        yield* Deferred.await(latch)
+        yield* kit.agent.send("more")
+      }
+      yield* Fiber.join(running)
+      assert.strictEqual(asked.length, 3)
+      assert.deepStrictEqual(brief(heard[2]?.messages ?? []).slice(-4), [
+        "user 3",
+        "user more",
+        "user more",
+        "user more"
+      ])
+      assert.deepStrictEqual(yield* compactions(kit), ["pre_message…", "pre_message -2"])
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("that is cancelled leaves the history alone", () =>
+    Effect.gen(function* () {
+      const begun = yield* Deferred.make<void>()
+      const { model } = conversing([says(500), says(290)], { summaries: [Kit.halting([Kit.text("ne")], begun)] })
+      const kit = yield* start(model, config({ type: "summarize", autoTrigger: false }))
+      yield* turns(kit, "1", "2")
+      const running = yield* Effect.fork(kit.agent.run("3"))
+      yield* Deferred.await(begun)
+      yield* kit.agent.cancel()
+      assert.deepStrictEqual(yield* Fiber.join(running), { _tag: "Cancelled", reason: "user", steps: 0 } as TurnEnd)
+      assert.deepStrictEqual(yield* compactions(kit), ["pre_message…", "pre_message -0"])
+      assert.strictEqual(kit.agent.history.messages.length, 5)
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("after a turn: cancelling keeps the turn's end, words that come go on with the turn", () =>
+    Effect.gen(function* () {
+      const begun = yield* Effect.forEach([1, 2], () => Deferred.make<void>())
+      const { model } = conversing([says(500, "a"), says(400, "b"), { text: "more" }], {
+        summaries: begun.map((latch) => Kit.halting([], latch))
+      })
+      const kit = yield* start(model, config({ type: "summarize", checkBeforeSend: false }))
+      yield* turns(kit, "1")
+      const running = yield* Effect.fork(kit.agent.run("2"))
+      yield* Deferred.await(begun[0] ?? assert.fail())
+      yield* kit.agent.send("and")
+      yield* Deferred.await(begun[1] ?? assert.fail())
+      yield* kit.agent.cancel()
+      assert.deepStrictEqual(yield* Fiber.join(running), { _tag: "Completed", text: "more", steps: 2 } as TurnEnd)
+      assert.strictEqual((yield* kit.of("TurnStarted")).length, 2)
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+})
+
+describe("compacting because somebody asks", () => {
+  it.scoped("leaves the latest turns, at once when idle, and says what it did", () =>
+    Effect.gen(function* () {
+      const { model } = conversing([says(20, "a"), says(20, "b"), says(20, "c")])
+      const kit = yield* start(model, config({ preserveRecentTurns: 2 }))
+      yield* turns(kit, "1", "2", "3")
+      assert.deepStrictEqual(yield* kit.agent.compact, { removed: 2, tokens: 50 })
+      assert.deepStrictEqual(yield* kit.agent.compact, { removed: 0, tokens: 50 }, "nothing more may go")
+      assert.deepStrictEqual(yield* compactions(kit), ["manual…", "manual -2", "manual…", "manual -0"])
+      assert.isTrue(yield* kit.agent.isIdle)
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("waits for the next model call of a running turn", () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<string>()
+      const work = { tools: [{ name: "work", params: { name: "a" } }] }
+      const { heard, model } = conversing([says(20), work, { text: "done" }])
+      const kit = yield* start(model, config(), () => Deferred.await(gate))
+      yield* turns(kit, "1")
+      const running = yield* Effect.fork(kit.agent.run("2"))
+      yield* settle
+      const compacting = yield* Effect.fork(kit.agent.compact)
+      yield* settle
+      assert.strictEqual(kit.agent.history.messages.length, 3, "nothing goes while tools run")
+      yield* Deferred.succeed(gate, "worked")
+      assert.strictEqual((yield* Fiber.join(compacting)).removed, 2)
+      yield* Fiber.join(running)
+      assert.deepStrictEqual(Kit.outline(heard[2]?.messages ?? []), [
+        "user: 2",
+        'assistant: work({"name":"a"})',
+        "tool: worked"
+      ])
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("is done after a turn that was cancelled before it came to it", () =>
+    Effect.gen(function* () {
+      const begun = yield* Deferred.make<void>()
+      const { model } = conversing([says(20), Kit.halting([], begun)])
+      const kit = yield* start(model, config())
+      yield* turns(kit, "1")
+      const running = yield* Effect.fork(kit.agent.run("2"))
+      yield* Deferred.await(begun)
+      const compacting = yield* Effect.fork(kit.agent.compact)
+      yield* settle
+      yield* kit.agent.cancel()
+      yield* Fiber.join(running)
+      assert.strictEqual((yield* Fiber.join(compacting)).removed, 2)
+      yield* kit.agent.awaitIdle
+      const events = yield* kit.events
+      const last = events.findLastIndex((event) => event._tag === "TurnEnded")
+      assert.deepStrictEqual(
+        events.slice(last + 1).map((event) => (event._tag === "AgentStatusChanged" ? event.status : event._tag)),
+        ["CompactionStarted", "CompactionEnded", "idle"],
+        "not idle in between"
+      )
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("while idle gives way to words, and is done in their turn", () =>
+    Effect.gen(function* () {
+      const begun = yield* Deferred.make<void>()
+      const { heard, model } = conversing([says(200, "a"), says(20, "b"), { text: "hello" }], {
+        summaries: [Kit.halting([Kit.text("ne")], begun), { text: "made again" }]
+      })
+      const kit = yield* start(model, config({ type: "summarize" }))
+      yield* turns(kit, "1", "2")
+      const compacting = yield* Effect.fork(kit.agent.compact)
+      yield* Deferred.await(begun)
+      assert.isFalse(yield* kit.agent.isIdle)
+      assert.strictEqual((yield* kit.agent.run("3"))._tag, "Completed")
+      assert.strictEqual((yield* Fiber.join(compacting)).removed, 4)
+      assert.deepStrictEqual(brief(heard[2]?.messages ?? []), ["summary made again", "user 3"])
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("while idle lets queued words wait, and the turn begins with the shorter history", () =>
+    Effect.gen(function* () {
+      const begun = yield* Deferred.make<void>()
+      const go = yield* Deferred.make<void>()
+      const slow = Stream.unwrap(Effect.as(Deferred.await(go), Kit.parts({ text: "short" })))
+      const { heard, model } = conversing([says(200, "a"), says(20, "b"), { text: "hello" }], {
+        summaries: [Kit.halting([], begun, slow)]
+      })
+      const kit = yield* start(model, config({ type: "hybrid" }))
+      yield* turns(kit, "1", "2")
+      const compacting = yield* Effect.fork(kit.agent.compact)
+      yield* Deferred.await(begun)
+      yield* kit.agent.enqueue("3")
+      yield* settle
+      assert.strictEqual(heard.length, 2)
+      yield* Deferred.succeed(go, undefined)
+      yield* Fiber.join(compacting)
+      yield* kit.agent.awaitIdle
+      assert.deepStrictEqual(brief(heard[2]?.messages ?? []), ["summary short", "user 2", "assistant bbbbb", "user 3"])
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("while idle can be cancelled, and ends with the agent", () =>
+    Effect.gen(function* () {
+      const begun = yield* Effect.forEach([1, 2], () => Deferred.make<void>())
+      const { model } = conversing([says(200, "a"), says(20, "b"), { text: "hello" }], {
+        summaries: begun.map((latch) => Kit.halting([], latch))
+      })
+      const kit = yield* start(model, config({ type: "summarize" }))
+      yield* turns(kit, "1", "2")
+      const first = yield* Effect.fork(Effect.exit(kit.agent.compact))
+      yield* Deferred.await(begun[0] ?? assert.fail())
+      yield* kit.agent.cancel()
+      const cancelled = yield* Fiber.join(first)
+      assert.include(Exit.isFailure(cancelled) ? String(cancelled.cause) : "", "Compaction was cancelled")
+      assert.isTrue(yield* kit.agent.isIdle)
+      assert.strictEqual(kit.agent.history.messages.length, 4)
+      const second = yield* Effect.fork(Effect.exit(kit.agent.compact))
+      yield* Deferred.await(begun[1] ?? assert.fail())
+      yield* kit.agent.shutdown
+      assert.isTrue(Exit.isFailure(yield* Fiber.join(second)))
+      assert.strictEqual((yield* Effect.flip(kit.agent.compact))._tag, "CompactionFailed")
+    })
+  )
+})
+
+describe("a provider that finds the history too long", () => {
+  const tooLong = Stream.fail(new Model.ContextTooLong({ model: "m", message: "It is too long." }))
+
+  it.scoped("gets a shorter one, also without a configuration", () =>
+    Effect.gen(function* () {
+      const { heard, model } = conversing([says(50, "a"), says(50, "b"), tooLong, { text: "thanks" }])
+      const kit = yield* start(model)
+      yield* turns(kit, "1", "2")
+      // Five turns would stay otherwise.
+      assert.deepStrictEqual(yield* kit.agent.run("3"), { _tag: "Completed", text: "thanks", steps: 2 } as TurnEnd)
+      assert.deepStrictEqual(yield* compactions(kit), ["context_limit…", "context_limit -2"])
+      assert.deepStrictEqual(brief(heard[3]?.messages ?? []), ["user 2", "assistant bbbbb", "user 3"])
+    })
+  )
+
+  it.scoped("is asked again at most twice, the second time with the running turn alone", () =>
+    Effect.gen(function* () {
+      const answers = Array.from({ length: 7 }, () => says(50))
+      const { heard, model } = conversing([...answers, tooLong, tooLong, { text: "at last" }])
+      const kit = yield* start(model, undefined)
+      yield* turns(kit, "0", "1", "2", "3", "4", "5", "6")
+      assert.deepStrictEqual(yield* kit.agent.run("7"), { _tag: "Completed", text: "at last", steps: 3 } as TurnEnd)
+      assert.deepStrictEqual(yield* compactions(kit), [
+        "context_limit…",
+        "context_limit -6",
+        "context_limit…",
+        "context_limit -4"
+      ])
+      assert.deepStrictEqual(brief(heard[9]?.messages ?? []), [
+        "user 5",
+        "assistant xxxxx",
+        "user 6",
+        "assistant xxxxx",
+        "user 7"
+      ])
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("ends the turn when it never is content, with what it said; the next turn works", () =>
+    Effect.gen(function* () {
+      const { model } = conversing([says(50), says(50), tooLong, tooLong, tooLong, { text: "fine" }])
+      const kit = yield* start(model, config())
+      yield* turns(kit, "1", "2")
+      assert.deepStrictEqual(yield* kit.agent.run("3"), {
+        _tag: "Failed",
+        error: "It is too long.",
+        steps: 3
+      } as TurnEnd)
+      assert.strictEqual((yield* kit.agent.run("4"))._tag, "Completed")
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("gets tool results cut, the longest first, those of the running turn too", () =>
+    Effect.gen(function* () {
+      const work = (name: string) => ({ name: "work", params: { name } })
+      const { heard, model } = conversing([{ tools: [work("long"), work("short")] }, tooLong, { text: "thanks" }], {
+        window: 100_000
+      })
+      const kit = yield* start(model, undefined, (name) =>
+        Effect.succeed(name === "long" ? `A${"😀".repeat(20_000)}Z` : "b")
+      )
+      assert.strictEqual((yield* kit.agent.run("go"))._tag, "Completed")
+      const [cut, kept] = Kit.resultsOf(heard[2]?.messages ?? [])
+      assert.strictEqual(kept, "b")
+      assert.match(String(cut), /^A(😀)+\n\[… 36002 characters were removed to make room …\]\n(😀)+Z$/u)
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("loses turns where they could not be summarised", () =>
+    Effect.gen(function* () {
+      const { model } = conversing([says(200), says(200), tooLong, { text: "thanks" }], { summaries: [tooLong] })
+      const kit = yield* start(model, config({ type: "summarize", autoTrigger: false }))
+      yield* turns(kit, "1", "2")
+      assert.strictEqual((yield* kit.agent.run("3"))._tag, "Completed")
+      assert.deepStrictEqual(yield* compactions(kit), ["context_limit…", "context_limit -2"])
+      assert.strictEqual((yield* kit.of("AgentError")).length, 1)
+      assert.deepStrictEqual(brief(kit.agent.history.messages).slice(-3), [
+        "assistant xxxxx",
+        "user 3",
+        "assistant thank"
+      ])
+    })
+  )
+
+  it.scoped("is heard during the summary it made necessary", () =>
+    Effect.gen(function* () {
+      const begun = yield* Deferred.make<void>()
+      const { heard, model } = conversing([says(200), says(200), tooLong, { text: "thanks" }], {
+        summaries: [Kit.halting([], begun), { text: "short" }]
+      })
+      const kit = yield* start(model, config({ type: "summarize", autoTrigger: false }))
+      yield* turns(kit, "1", "2")
+      const running = yield* Effect.fork(kit.agent.run("3"))
+      yield* Deferred.await(begun)
+      yield* kit.agent.send("4")
+      yield* Fiber.join(running)
+      assert.deepStrictEqual(brief(heard[3]?.messages ?? []), ["summary short", "user 3", "user 4"])
+      assert.strictEqual(Option.getOrUndefined(yield* kit.agent.awaitIdle)?._tag, "Completed")
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+})

@@ -1,0 +1,263 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/TestClock"
+import * as TestContext from "effect/TestContext"
+import * as fc from "fast-check"
+import * as Interactor from "../../src/interaction/Interactor.js"
+import { TurnFiber, type Work } from "../../src/turn/TurnFiber.js"
+import * as HaltChannel from "../../src/channel/HaltChannel.js"
+import { settle } from "../kit/Recorder.js"
+
+/** Legs whose fibers and failures are counted. */
+const make = () => {
+  const seen = { forked: 0, failed: new Array<Cause.Cause<never>>() }
+  const legs = new TurnFiber({
+    fork: (work) => {
+      seen.forked++
+      return Effect.forkDaemon(work)
+    },
+    patience: "5 seconds",
+    failed: (cause) => seen.failed.push(cause)
+  })
+  return { legs, seen }
+}
+
+/** Runs a turn's work as a session does, in a fiber that a test waits for or interrupts. */
+const start = (legs: TurnFiber, work: Work) =>
+  Effect.flatMap(HaltChannel.make, (nobody) =>
+    Effect.fork(
+      Interactor.withInteractor(nobody.interactor)(Effect.uninterruptibleMask((restore) => legs.run(work, restore)))
+    )
+  )
+
+const kindOf = (exit: Exit.Exit<unknown, unknown>): string =>
+  Exit.isSuccess(exit) ? `value ${String(exit.value)}` : Cause.isInterruptedOnly(exit.cause) ? "interrupted" : "failed"
+
+describe("the legs of a turn", () => {
+  it.effect("nobody cuts: one fiber, whatever the number of sections", () =>
+    Effect.gen(function* () {
+      const { legs, seen } = make()
+      const ends: Array<string> = []
+      const next = (n: number): Work =>
+        legs.section(n === 2 ? Effect.fail("no") : Effect.succeed(n), (exit) => {
+          ends.push(kindOf(exit))
+          return n === 3 ? Effect.void : next(n + 1)
+        })
+      yield* Fiber.join(
+        yield* start(
+          legs,
+          Effect.suspend(() => next(1))
+        )
+      )
+      assert.deepStrictEqual(ends, ["value 1", "failed", "value 3"])
+      assert.deepStrictEqual(seen, { forked: 1, failed: [] })
+    })
+  )
+
+  it.effect("what was cut out ends, with what it has to clean up, and the turn goes on in another fiber", () =>
+    Effect.gen(function* () {
+      const { legs, seen } = make()
+      const told: Array<string> = []
+      const waiting = Effect.onInterrupt(Effect.never, () => Effect.sync(() => told.push("cleaned up")))
+      const work = Effect.suspend(() =>
+        legs.section(waiting, (exit) => {
+          told.push(kindOf(exit))
+          return legs.section(Effect.succeed("on"), (after) => Effect.sync(() => told.push(kindOf(after))))
+        })
+      )
+      const running = yield* start(legs, work)
+      yield* settle
+      legs.interruptSection()
+      legs.interruptSection()
+      yield* Fiber.join(running)
+      assert.deepStrictEqual(told, ["cleaned up", "interrupted", "value on"])
+      assert.strictEqual(seen.forked, 2)
+    })
+  )
+
+  it.effect("between two sections there is nothing to cut", () =>
+    Effect.gen(function* () {
+      const { legs, seen } = make()
+      const gate = yield* Deferred.make<void>()
+      const ends: Array<string> = []
+      const work = Effect.suspend(() =>
+        legs.section(Effect.succeed(1), (exit) => {
+          ends.push(kindOf(exit))
+          return Effect.flatMap(Deferred.await(gate), () =>
+            legs.section(Effect.succeed(2), (after) => Effect.sync(() => ends.push(kindOf(after))))
+          )
+        })
+      )
+      const running = yield* start(legs, work)
+      yield* settle
+      legs.interruptSection()
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(running)
+      assert.deepStrictEqual(ends, ["value 1", "value 2"])
+      assert.strictEqual(seen.forked, 1)
+    })
+  )
+
+  it.effect("what does not stop is left behind when the turn is stopped, and is not heard any more", () =>
+    Effect.gen(function* () {
+      const { legs } = make()
+      const gate = yield* Deferred.make<void>()
+      const told: Array<string> = []
+      const work = Effect.suspend(() =>
+        legs.section(
+          Effect.uninterruptible(Deferred.await(gate)),
+          (exit) => Effect.sync(() => told.push(kindOf(exit))),
+          () => told.push("left behind")
+        )
+      )
+      const running = yield* start(legs, work)
+      yield* settle
+      legs.stop()
+      yield* TestClock.adjust("4 seconds")
+      assert.deepStrictEqual(told, [])
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(running)
+      assert.deepStrictEqual(told, ["left behind", "interrupted"])
+      yield* Deferred.succeed(gate, undefined)
+      yield* settle
+      assert.deepStrictEqual(told, ["left behind", "interrupted"], "and its end is nobody's")
+    })
+  )
+
+  it.effect("what may not be left behind is waited for", () =>
+    Effect.gen(function* () {
+      const { legs } = make()
+      const gate = yield* Deferred.make<void>()
+      const ends: Array<string> = []
+      const work = Effect.suspend(() =>
+        legs.section(Effect.uninterruptible(Deferred.await(gate)), (exit) => Effect.sync(() => ends.push(kindOf(exit))))
+      )
+      const running = yield* start(legs, work)
+      yield* settle
+      legs.stop()
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual(ends, [])
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(running)
+      assert.lengthOf(ends, 1)
+    })
+  )
+
+  it.effect("one that was stopped before it began does nothing", () =>
+    Effect.gen(function* () {
+      const { legs } = make()
+      const told: Array<string> = []
+      legs.stop()
+      const run = Effect.zipRight(
+        Effect.sync(() => told.push("begun")),
+        Effect.never
+      )
+      const work = Effect.suspend(() => legs.section(run, (exit) => Effect.sync(() => told.push(kindOf(exit)))))
+      yield* Fiber.join(yield* start(legs, work))
+      assert.deepStrictEqual(told, ["interrupted"])
+    })
+  )
+
+  it.effect("a crash between the sections is told, and ends the turn", () =>
+    Effect.gen(function* () {
+      const { legs, seen } = make()
+      const work = Effect.suspend(() => legs.section(Effect.void, () => Effect.dieMessage("broken")))
+      yield* Fiber.join(yield* start(legs, work))
+      assert.deepStrictEqual(seen.failed.map(Cause.isDie), [true])
+    })
+  )
+})
+
+// -----------------------------------------------------------------------------------------------------------------
+
+/** What one section does. */
+const section = fc.constantFrom("at once", "gate", "stubborn", "fails")
+const action = fc.oneof(
+  { weight: 4, arbitrary: fc.constant("cut" as const) },
+  { weight: 4, arbitrary: fc.constant("open" as const) },
+  { weight: 1, arbitrary: fc.constant("stop" as const) },
+  { weight: 1, arbitrary: fc.constant("interrupt" as const) },
+  { weight: 2, arbitrary: fc.constant("a minute" as const) },
+  { weight: 4, arbitrary: fc.constant("let run" as const) }
+)
+
+describe("whatever is cut and stopped, and when", () => {
+  it("every section that began is followed once, in order, and the turn ends", () =>
+    fc.assert(
+      fc.asyncProperty(fc.array(section, { maxLength: 6 }), fc.array(action, { maxLength: 14 }), (sections, actions) =>
+        Effect.gen(function* () {
+          const { legs, seen } = make()
+          const gates = yield* Effect.forEach(sections, () => Deferred.make<void>())
+          const log: Array<string> = []
+          let current = -1
+          let running = 0
+          const body = (kind: string, at: number): Effect.Effect<void, string> => {
+            const begun = Effect.sync(() => {
+              log.push(`begin ${at}`)
+              assert.isFalse(legs.isStopped, "nothing begins once the turn is stopped")
+              assert.strictEqual(++running, 1)
+            })
+            const gate = gates[at] === undefined ? Effect.void : Deferred.await(gates[at])
+            const inner =
+              kind === "gate"
+                ? gate
+                : kind === "stubborn"
+                  ? Effect.uninterruptible(gate)
+                  : kind === "fails"
+                    ? Effect.fail("no")
+                    : Effect.void
+            return Effect.zipRight(begun, inner)
+          }
+          const step = (at: number): Work => {
+            const kind = sections[at]
+            if (kind === undefined || legs.isStopped) return Effect.sync(() => void log.push("end"))
+            current = at
+            return legs.section(
+              body(kind, at),
+              () => {
+                running = 0
+                log.push(`then ${at}`)
+                return step(at + 1)
+              },
+              kind === "stubborn" ? () => undefined : undefined
+            )
+          }
+          const fiber = yield* start(
+            legs,
+            Effect.suspend(() => step(0))
+          )
+          for (const what of actions) {
+            if (what === "cut") legs.interruptSection()
+            else if (what === "stop") legs.stop()
+            else if (what === "interrupt") fiber.unsafeInterruptAsFork(fiber.id())
+            else if (what === "a minute") yield* TestClock.adjust("1 minute")
+            else if (what === "let run") yield* Effect.yieldNow()
+            else
+              for (const gate of gates.slice(Math.max(0, current), current + 1))
+                yield* Deferred.succeed(gate, undefined)
+          }
+          legs.stop()
+          yield* TestClock.adjust("1 minute")
+          const exit = yield* Fiber.await(fiber)
+          const before = [...log]
+          for (const gate of gates) yield* Deferred.succeed(gate, undefined)
+          yield* settle
+          assert.deepStrictEqual(log, before, "what was left behind is not heard any more")
+          assert.deepStrictEqual(seen.failed, [])
+          assert.isTrue(Exit.isSuccess(exit) || Cause.isInterruptedOnly(exit.cause))
+          const thens = log.filter((entry) => entry.startsWith("then"))
+          assert.deepStrictEqual(
+            thens,
+            thens.map((_, at) => `then ${at}`)
+          )
+          assert.isAtMost(log.filter((entry) => entry.startsWith("begin")).length, thens.length)
+          if (log.length > 0) assert.strictEqual(log.at(-1), "end")
+        }).pipe(Effect.provide(TestContext.TestContext), Effect.runPromise)
+      ),
+      { numRuns: 700 }
+    ))
+})
