@@ -1,4 +1,9 @@
-/** `assent`: the library. Every module is a namespace; each can also be imported alone, as `assent/runtime/Agent`. */
+/**
+ * `assent`: the library. Every module is a namespace, and each can also be imported alone, as `assent/runtime/Agent`.
+ *
+ * `exports` in `package.json` is the list of what is public. A module that is not in it is closed, and may change at any
+ * time; `test/surface` holds what the public ones declare.
+ */
 export * as Digest from "./core/Digest.js"
 export * as Id from "./core/Id.js"
 export * as Interruption from "./core/Interruption.js"
@@ -8,6 +13,7 @@ export * as Spans from "./core/Spans.js"
 export * as AgentEvent from "./event/AgentEvent.js"
 export * as AuditTrail from "./audit/AuditTrail.js"
 export * as EventBus from "./event/EventBus.js"
+export * as TurnEnd from "./event/TurnEnd.js"
 export * as ToolCall from "./tool/ToolCall.js"
 export * as ToolOutput from "./tool/ToolOutput.js"
 export * as ToolRegistry from "./tool/ToolRegistry.js"
@@ -46,15 +52,14 @@ export * as History from "./conversation/History.js"
 export * as Interjection from "./session/Interjection.js"
 export * as JournalEntry from "./journal/JournalEntry.js"
 export * as Replay from "./journal/Replay.js"
-export * as Restored from "./journal/SessionSnapshot.js"
-export * as SessionLock from "./journal/SessionLease.js"
+export * as SessionSnapshot from "./journal/SessionSnapshot.js"
+export * as SessionLease from "./journal/SessionLease.js"
 export * as SessionStore from "./journal/SessionStore.js"
 export * as SessionSummary from "./journal/SessionSummary.js"
 export * as Stage from "./session/Stage.js"
 export * as StoreError from "./journal/StoreError.js"
-export * as Turn from "./turn/Turn.js"
 export * as ProfileLoader from "./subagent/ProfileLoader.js"
-export * as SubagentOrder from "./subagent/DelegationRequest.js"
+export * as DelegationRequest from "./subagent/DelegationRequest.js"
 export * as SubagentProfile from "./subagent/SubagentProfile.js"
 export * as SubagentResult from "./subagent/SubagentResult.js"
 export * as Subagents from "./subagent/Subagents.js"
@@ -66,3 +71,14 @@ export * as Agent from "./runtime/Agent.js"
 export * as AgentHandle from "./runtime/AgentHandle.js"
 export * as AgentRuntime from "./runtime/AgentRuntime.js"
 export * as Persistence from "./runtime/Persistence.js"
+
+/* What was renamed keeps its old name until 1.0. */
+
+/** @deprecated It is called `SessionSnapshot`. */
+export * as Restored from "./journal/SessionSnapshot.js"
+/** @deprecated It is called `SessionLease`. */
+export * as SessionLock from "./journal/SessionLease.js"
+/** @deprecated It is called `DelegationRequest`. */
+export * as SubagentOrder from "./subagent/DelegationRequest.js"
+/** @deprecated How a turn ends is in `TurnEnd`. */
+export * as Turn from "./event/TurnEnd.js"
