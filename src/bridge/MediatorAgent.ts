@@ -138,10 +138,11 @@ class Mediation {
       question
     ])
     const reply: Reply = { text: "", calls: [], isComplete: false, isBroken: false }
-    const asking = { agent: `${origin.agent}/mediator`, sessionId: origin.sessionId }
+    const agent = `${origin.agent}/mediator`
+    const asking: Model.Request = { prompt, tools: [RespondToRequest], agent, sessionId: origin.sessionId }
     return Effect.flatMap(this.options.model, (model) =>
       Effect.as(
-        Stream.runForEach(model.stream(prompt, [RespondToRequest], asking), (part) =>
+        Stream.runForEach(model.stream(asking), (part) =>
           Effect.sync(() => {
             take(reply, part)
             if (part.type === "finish") usage?.(model.id, part.usage)

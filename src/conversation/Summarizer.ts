@@ -38,7 +38,7 @@ export const summarise = (options: Options, request: SummaryRequest): Effect.Eff
         content: [Prompt.textPart({ text: TranscriptText.make(request.words, request.all, room) })]
       })
     ])
-    return model.stream(prompt, [], { agent: origin.agent, sessionId: origin.sessionId }).pipe(
+    return model.stream({ prompt, tools: [], agent: origin.agent, sessionId: origin.sessionId }).pipe(
       Stream.runFoldWhile(nothing, ({ text }) => text.length <= request.limit, collect),
       Effect.retry({ while: Model.isTransient, schedule: retries }),
       Effect.mapError((error) => error.message),

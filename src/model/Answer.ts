@@ -9,7 +9,8 @@ import type * as Response from "@effect/ai/Response"
 import * as Tool from "@effect/ai/Tool"
 import * as Either from "effect/Either"
 import * as ForeignJson from "../core/ForeignJson.js"
-import * as Model from "./Model.js"
+import type { ModelError } from "./ModelError.js"
+import * as ModelPort from "./ModelPort.js"
 import * as ProviderError from "./ProviderError.js"
 
 /** One call as far as it has arrived. */
@@ -59,7 +60,7 @@ export const maxCalls = 4096
 
 /** One reply has one writer, its reader of events, and one reader, its stream. */
 export class Answer {
-  private parts: Array<Model.Part> = []
+  private parts: Array<ModelPort.Part> = []
   private block: { readonly type: Block; readonly id: string } | undefined
   private blocks = 0
   private began = false
@@ -69,7 +70,7 @@ export class Answer {
   private readonly ids = new Set<string>()
   private readonly leftOut = new Map<string, number>()
   private leftOutCount = 0
-  private failure: Model.ModelError | undefined
+  private failure: ModelError | undefined
 
   /** `nextId` names calls that the server gave no id of their own. */
   constructor(
@@ -78,7 +79,7 @@ export class Answer {
   ) {}
 
   /** What has come since the last time. */
-  taken(): ReadonlyArray<Model.Part> {
+  taken(): ReadonlyArray<ModelPort.Part> {
     const { parts } = this
     if (parts.length > 0) this.parts = []
     return parts
@@ -89,11 +90,11 @@ export class Answer {
   }
 
   /** An answer that cannot go on. */
-  get broken(): Model.ModelError | undefined {
+  get broken(): ModelError | undefined {
     return this.failure
   }
 
-  fail(error: Model.ModelError): void {
+  fail(error: ModelError): void {
     this.failure ??= error
   }
 
@@ -222,7 +223,7 @@ export class Answer {
     }
     this.finished = true
     const remark = this.remark()
-    const told = remark === undefined ? metadata : { ...metadata, ...Model.remarked(remark) }
+    const told = remark === undefined ? metadata : { ...metadata, ...ModelPort.remarked(remark) }
     this.parts.push({ type: "finish", reason: this.reasonOf(reason), usage, ...given(told) })
   }
 

@@ -1,7 +1,8 @@
 /**
  * A model behind Anthropic's `/v1/messages`, or a gateway that speaks the same.
  *
- * Thinking goes back as it came, with its signature, or the server would refuse the next turn.
+ * Thinking goes back as it came, with its signature, or the server would refuse the next turn. Of what a request may say
+ * besides its prompt, an output schema is refused, and how closely images are looked at is not sent.
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import type * as HttpClient from "@effect/platform/HttpClient"
@@ -26,9 +27,13 @@ export const make = (
   Connection.make(options, {
     keyHeader: (key) => ["x-api-key", key],
     read: AnthropicReply.make,
-    request: (prompt, tools) =>
+    request: (request) =>
       Either.gen(function* () {
+        const { prompt, thinking, tools } = request
+        if (request.outputSchema !== undefined) return yield* Either.left(OfferedTool.noSchema)
         const { own, provided } = yield* OfferedTool.sort(tools, "anthropic")
+        const chosen = yield* OfferedTool.chosen(request)
+        const marks = marksOf(request)
         const offered = [
           ...own.map(({ parameters, ...rest }) => ({ ...rest, input_schema: parameters })),
           ...provided.map(({ kind, name, settings }) => ({
@@ -37,7 +42,9 @@ export const make = (
             ...settings
           }))
         ]
-        const system = prompt.content.flatMap((message) => (message.role === "system" ? [systemBlock(message)] : []))
+        const system = prompt.content.flatMap((message, index) =>
+          message.role === "system" ? marked([systemBlock(message)], marks.has(index)) : []
+        )
         const betas = new Set(provided.flatMap(({ kind }) => betaOf(kind)))
         return {
           path: "/v1/messages",
@@ -47,10 +54,12 @@ export const make = (
           },
           body: {
             model: options.model,
-            max_tokens: options.maxOutputTokens ?? maxOutput(options.model),
+            max_tokens: yield* maxTokens(options, request),
+            ...(thinking?.budget === undefined ? {} : { thinking: thinkingOf(thinking.budget) }),
             ...(system.length === 0 ? {} : { system }),
-            messages: yield* messagesOf(prompt, tools),
+            messages: yield* messagesOf(prompt, tools, marks),
             ...(offered.length === 0 ? {} : { tools: offered }),
+            ...(chosen === undefined ? {} : { tool_choice: toolChoice(chosen, tools) }),
             stream: true
           }
         }
@@ -63,6 +72,38 @@ export const make = (
 
 // The first generation of Claude 3 refuses more than 4096; all later models take at least this.
 const maxOutput = (model: string): number => (/^claude-3-(haiku|sonnet|opus)/.test(model) ? 4096 : 8192)
+
+/** The server counts what the model thinks as well: where nobody says how much that is in all, it comes on top. */
+const maxTokens = (options: Options, request: Model.Request): Either.Either<number, string> => {
+  const limit = Connection.outputLimit(options, request)
+  const budget = request.thinking?.budget ?? 0
+  if (limit === undefined) return Either.right(maxOutput(options.model) + budget)
+  return budget < limit
+    ? Either.right(limit)
+    : Either.left(`it is to think ${budget} tokens long in a reply of at most ${limit}`)
+}
+
+const thinkingOf = (budget: number): Block =>
+  budget > 0 ? { type: "enabled", budget_tokens: budget } : { type: "disabled" }
+
+const toolChoice = (choice: Model.ToolChoice, tools: ReadonlyArray<Tool.Any>): Block =>
+  typeof choice === "object"
+    ? { type: "tool", name: OfferedTool.named(tools, choice.tool) }
+    : { type: choice === "required" ? "any" : choice }
+
+/** More are refused, so that the last ones count: what ends with them holds what ends with the others. */
+const mostMarks = 4
+
+const marksOf = ({ cacheMarks = [], prompt }: Model.Request): ReadonlySet<number> =>
+  new Set(prompt.content.flatMap((_, index) => (cacheMarks.includes(index) ? [index] : [])).slice(-mostMarks))
+
+/** Up to the last of these, the server is to keep what it has read. What was thought cannot be marked. */
+const marked = (blocks: ReadonlyArray<Block>, isMarked: boolean): ReadonlyArray<Block> => {
+  const at = isMarked ? blocks.findLastIndex(({ type }) => type !== "thinking" && type !== "redacted_thinking") : -1
+  return at < 0
+    ? blocks
+    : blocks.map((block, index) => (index === at ? { cache_control: { type: "ephemeral" }, ...block } : block))
+}
 
 /** What has to be said for a tool that is not for everybody yet. */
 const betaOf = (kind: string): ReadonlyArray<string> => {
@@ -90,19 +131,21 @@ const cacheOf = ({ options }: { readonly options: Prompt.ProviderOptions }): Blo
 /** In turns: what follows on one another from the same side is one message. */
 const messagesOf = (
   prompt: Prompt.Prompt,
-  tools: ReadonlyArray<Tool.Any>
+  tools: ReadonlyArray<Tool.Any>,
+  marks: ReadonlySet<number>
 ): Either.Either<ReadonlyArray<Block>, string> =>
   Either.gen(function* () {
     const messages: Array<{ readonly role: "user" | "assistant"; readonly content: Array<Block> }> = []
-    for (const message of prompt.content) {
+    for (const [index, message] of prompt.content.entries()) {
       if (message.role === "system") continue
       const role = message.role === "assistant" ? "assistant" : "user"
-      const content =
+      const blocks =
         message.role === "assistant"
           ? message.content.flatMap((part) => assistantBlock(part, tools))
           : message.role === "tool"
             ? message.content.map(resultBlock)
             : (yield* Either.all(message.content.map(userBlock))).flat()
+      const content = marked(blocks, marks.has(index))
       const last = messages.at(-1)
       if (last?.role === role) last.content.push(...content)
       else if (content.length > 0) messages.push({ role, content: [...content] })

@@ -1,7 +1,8 @@
 /**
  * A model behind any server that speaks the `/chat/completions` protocol: Ollama, llama.cpp, vLLM, OpenRouter.
  *
- * The API key is in the `Authorization` header of the request and nowhere else.
+ * How much a model thinks is sent as an effort; a server finds by itself what it has read before. Servers that do not know
+ * what a request may say besides its prompt leave it out or refuse it. The API key is in the `Authorization` header of the request and nowhere else.
  */
 import type * as HttpClient from "@effect/platform/HttpClient"
 import type * as Effect from "effect/Effect"
@@ -11,6 +12,7 @@ import * as ChatMessage from "./ChatMessage.js"
 import * as ChatReply from "./ChatReply.js"
 import * as Connection from "./Connection.js"
 import type * as Model from "./Model.js"
+import * as OfferedTool from "./OfferedTool.js"
 
 /** `baseUrl` goes up to and without `/chat/completions`, such as `http://localhost:11434/v1`. */
 export type Options = Connection.Options
@@ -22,17 +24,25 @@ export const make = (
   Connection.make(options, {
     keyHeader: (key) => ["authorization", `Bearer ${key}`],
     read: (answer) => ChatReply.make(answer),
-    request: (prompt, tools) =>
+    request: (request) =>
       Either.gen(function* () {
-        const messages = yield* ChatMessage.fromPrompt(prompt)
+        const { imageDetail, outputSchema, prompt, thinking, tools } = request
+        const messages = yield* ChatMessage.fromPrompt(prompt, imageDetail)
         const functions = yield* ChatMessage.fromTools(tools)
+        const chosen = yield* OfferedTool.chosen(request)
+        const limit = Connection.outputLimit(options, request)
         return {
           path: "/chat/completions",
           body: {
             model: options.model,
             messages,
             ...(functions.length === 0 ? {} : { tools: functions }),
-            ...(options.maxOutputTokens === undefined ? {} : { max_tokens: options.maxOutputTokens }),
+            ...(chosen === undefined ? {} : { tool_choice: ChatMessage.toolChoice(chosen) }),
+            ...(limit === undefined ? {} : { max_tokens: limit }),
+            ...(thinking?.effort === undefined ? {} : { reasoning_effort: thinking.effort }),
+            ...(outputSchema === undefined
+              ? {}
+              : { response_format: { type: "json_schema", json_schema: { ...outputSchema, strict: false } } }),
             stream: true,
             stream_options: { include_usage: true }
           }

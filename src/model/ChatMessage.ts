@@ -7,6 +7,7 @@ import type * as Prompt from "@effect/ai/Prompt"
 import type * as Tool from "@effect/ai/Tool"
 import * as Either from "effect/Either"
 import * as FileData from "./FileData.js"
+import type { Request, ToolChoice } from "./ModelPort.js"
 import * as OfferedTool from "./OfferedTool.js"
 
 export type ChatMessage =
@@ -17,8 +18,11 @@ export type ChatMessage =
 
 export type ContentPart =
   | { readonly type: "text"; readonly text: string }
-  | { readonly type: "image_url"; readonly image_url: { readonly url: string } }
+  | { readonly type: "image_url"; readonly image_url: { readonly url: string; readonly detail?: Detail } }
   | { readonly type: "file"; readonly file: { readonly filename: string; readonly file_data: string } }
+
+/** How closely an image is looked at. */
+export type Detail = NonNullable<Request["imageDetail"]>
 
 export interface FunctionCall {
   readonly id: string
@@ -36,7 +40,10 @@ export interface FunctionDefinition {
 // -----------------------------------------------------------------------------------------------------------------
 
 /** A prompt as messages, in order; the left is a sentence naming a file that the protocol cannot carry. */
-export const fromPrompt = (prompt: Prompt.Prompt): Either.Either<ReadonlyArray<ChatMessage>, string> =>
+export const fromPrompt = (
+  prompt: Prompt.Prompt,
+  detail?: Detail | undefined
+): Either.Either<ReadonlyArray<ChatMessage>, string> =>
   Either.gen(function* () {
     const messages: Array<ChatMessage> = []
     for (const message of prompt.content) {
@@ -45,7 +52,7 @@ export const fromPrompt = (prompt: Prompt.Prompt): Either.Either<ReadonlyArray<C
           messages.push({ role: "system", content: message.content })
           break
         case "user":
-          messages.push({ role: "user", content: yield* userContent(message.content) })
+          messages.push({ role: "user", content: yield* userContent(message.content, detail) })
           break
         case "assistant":
           messages.push(...assistantMessages(message.content))
@@ -64,24 +71,31 @@ export const fromTools = (tools: ReadonlyArray<Tool.Any>): Either.Either<Readonl
     own.map((definition) => ({ type: "function", function: definition }))
   )
 
+/** A choice among the functions. */
+export const toolChoice = (choice: ToolChoice): string | object =>
+  typeof choice === "string" ? choice : { type: "function", function: { name: choice.tool } }
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
 const userContent = (
-  parts: ReadonlyArray<Prompt.UserMessagePart>
+  parts: ReadonlyArray<Prompt.UserMessagePart>,
+  detail: Detail | undefined
 ): Either.Either<string | ReadonlyArray<ContentPart>, string> => {
   // Small servers know text messages only, so lists are kept for messages that need one.
   const texts = parts.filter((part) => part.type === "text").map((part) => part.text)
-  return texts.length === parts.length ? Either.right(texts.join("\n")) : Either.all(parts.map(contentPart))
+  return texts.length === parts.length
+    ? Either.right(texts.join("\n"))
+    : Either.all(parts.map((part) => contentPart(part, detail)))
 }
 
-const contentPart = (part: Prompt.UserMessagePart): Either.Either<ContentPart, string> => {
+const contentPart = (part: Prompt.UserMessagePart, detail: Detail | undefined): Either.Either<ContentPart, string> => {
   if (part.type === "text") return Either.right({ type: "text", text: part.text })
   const mediaType = FileData.mediaType(part)
   if (mediaType.startsWith("image/")) {
     const url = part.data instanceof URL ? part.data.href : FileData.dataUrl(part.data, mediaType)
-    return Either.right({ type: "image_url", image_url: { url } })
+    return Either.right({ type: "image_url", image_url: detail === undefined ? { url } : { url, detail } })
   }
   const name = FileData.name(part)
   if (part.data instanceof URL) return Either.left(`it cannot read ${name} from a URL`)

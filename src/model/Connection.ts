@@ -4,7 +4,6 @@
  * What all formats have in common is here, so that all of them fail alike: redirects are not followed, a web page is named
  * as one, a server that does not stream is read as well, and the key is in the headers of the request and nowhere else.
  */
-import type * as Prompt from "@effect/ai/Prompt"
 import type * as Tool from "@effect/ai/Tool"
 import * as Sse from "@effect/experimental/Sse"
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
@@ -41,7 +40,7 @@ export interface Options {
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly contextWindow?: number | undefined
-  /** The most tokens one reply may have. Default: the server's. */
+  /** The most tokens one reply may have; a request may want fewer. Default: the server's. */
   readonly maxOutputTokens?: number | undefined
   /** What to do when the key is refused, such as `Check OPENROUTER_API_KEY.` */
   readonly credentials?: string | undefined
@@ -68,7 +67,7 @@ export interface Reader {
 /** A wire format. */
 export interface Protocol {
   /** A sentence instead, naming what the format cannot carry. May throw where the prompt cannot be written as JSON. */
-  readonly request: (prompt: Prompt.Prompt, tools: ReadonlyArray<Tool.Any>) => Either.Either<Request, string>
+  readonly request: (request: Model.Request) => Either.Either<Request, string>
   readonly keyHeader: (key: string) => readonly [name: string, value: string]
   readonly read: (answer: Answer, tools: ReadonlyArray<Tool.Any>) => Reader
 }
@@ -98,17 +97,17 @@ export const make = (
     return {
       id: options.id,
       contextWindow: options.contextWindow,
-      stream: (prompt, tools) =>
+      stream: (request) =>
         Stream.unwrapScoped(
           Effect.gen(function* () {
             const ids = yield* Id.IdGenerator
-            const sent = yield* requestOf(options, protocol, base, source, prompt, tools)
+            const sent = yield* requestOf(options, protocol, base, source, request)
             const response = yield* Effect.mapError(unredirected(client.execute(sent)), (error) =>
               ProviderError.fromHttpClientError(source, error)
             )
             if (response.status >= 200 && response.status < 300) {
               const answer = new Answer(source, () => ids.unsafeNext("call"))
-              return parts(response, answer, protocol.read(answer, tools))
+              return parts(response, answer, protocol.read(answer, request.tools))
             }
             // The body of a redirect says nothing; one that cannot be read says nothing either, and the status still does.
             const { headers, status } = response
@@ -119,6 +118,12 @@ export const make = (
         )
     }
   })
+
+/** The most tokens that the reply to this request may have, where anybody says so. */
+export const outputLimit = (options: Options, { maxOutputTokens: wanted }: Model.Request): number | undefined => {
+  const { maxOutputTokens: own } = options
+  return own === undefined || wanted === undefined ? (wanted ?? own) : Math.min(own, wanted)
+}
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -135,13 +140,10 @@ const requestOf = (
   protocol: Protocol,
   base: URL,
   source: ProviderError.Source,
-  prompt: Prompt.Prompt,
-  tools: ReadonlyArray<Tool.Any>
+  request: Model.Request
 ): Effect.Effect<HttpClientRequest.HttpClientRequest, Model.ModelError> =>
   Effect.gen(function* () {
-    const asked = yield* Effect.flatten(
-      Effect.try({ try: () => protocol.request(prompt, tools), catch: () => notJson })
-    )
+    const asked = yield* Effect.flatten(Effect.try({ try: () => protocol.request(request), catch: () => notJson }))
     const body = yield* Effect.mapError(HttpBody.json(asked.body), () => notJson)
     return HttpClientRequest.post(addressOf(base, asked.path)).pipe(
       HttpClientRequest.setHeaders(asked.headers ?? {}),

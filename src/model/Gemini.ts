@@ -1,7 +1,8 @@
 /**
  * A model behind Google's `streamGenerateContent`, or a gateway that speaks the same.
  *
- * Signatures of thoughts go back with the parts they came with.
+ * Signatures of thoughts go back with the parts they came with. How much a model thinks is sent as a budget; the server
+ * finds by itself what it has read before. A reply can be made to call a function, and no tool of the server's own.
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import type * as HttpClient from "@effect/platform/HttpClient"
@@ -28,9 +29,11 @@ export const make = (
   Connection.make(options, {
     keyHeader: (key) => ["x-goog-api-key", key],
     read: GeminiReply.make,
-    request: (prompt, tools) =>
+    request: (request) =>
       Either.gen(function* () {
+        const { prompt, tools } = request
         const { own, provided } = yield* OfferedTool.sort(tools, "google")
+        const chosen = yield* toolChoice(yield* OfferedTool.chosen(request), own)
         const functions = own.map(functionOf)
         const offered = [
           ...(functions.length === 0 ? [] : [{ functionDeclarations: functions }]),
@@ -46,9 +49,8 @@ export const make = (
             ...instructed,
             contents: isGemma && system.length > 0 ? [{ role: "user", parts: system }, ...contents] : contents,
             ...(offered.length === 0 ? {} : { tools: offered }),
-            ...(options.maxOutputTokens === undefined
-              ? {}
-              : { generationConfig: { maxOutputTokens: options.maxOutputTokens } })
+            ...chosen,
+            ...configOf(request, Connection.outputLimit(options, request))
           }
         }
       })
@@ -63,6 +65,33 @@ type Part = Readonly<Record<string, unknown>>
 interface Content {
   readonly role: "user" | "model"
   readonly parts: ReadonlyArray<Part>
+}
+
+const toolChoice = (
+  choice: Model.ToolChoice | undefined,
+  own: ReadonlyArray<OfferedTool.Definition>
+): Either.Either<Part, string> => {
+  if (choice === undefined) return Either.right({})
+  const isOne = typeof choice === "object"
+  if (isOne && !own.some(({ name }) => name === choice.tool))
+    return Either.left(`it cannot be made to call ${choice.tool}`)
+  const allowed = isOne ? { allowedFunctionNames: [choice.tool] } : {}
+  const mode = isOne || choice === "required" ? "ANY" : choice.toUpperCase()
+  return Either.right({ toolConfig: { functionCallingConfig: { mode, ...allowed } } })
+}
+
+const configOf = ({ imageDetail, outputSchema, thinking }: Model.Request, limit: number | undefined): Part => {
+  const config = {
+    ...(limit === undefined ? {} : { maxOutputTokens: limit }),
+    ...(thinking?.budget === undefined ? {} : { thinkingConfig: { thinkingBudget: thinking.budget } }),
+    ...(imageDetail === undefined || imageDetail === "auto"
+      ? {}
+      : { mediaResolution: `MEDIA_RESOLUTION_${imageDetail.toUpperCase()}` }),
+    ...(outputSchema === undefined
+      ? {}
+      : { responseMimeType: "application/json", responseSchema: GeminiSchema.fromJsonSchema(outputSchema.schema) })
+  }
+  return Object.keys(config).length === 0 ? {} : { generationConfig: config }
 }
 
 const camelCase = (name: string): string => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())

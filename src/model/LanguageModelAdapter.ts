@@ -16,6 +16,7 @@ import * as Cause from "effect/Cause"
 import * as Chunk from "effect/Chunk"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Encoding from "effect/Encoding"
 import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
@@ -24,7 +25,9 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type * as Redaction from "../core/Redaction.js"
 import * as LenientTool from "./LenientTool.js"
-import * as Model from "./Model.js"
+import * as ModelError from "./ModelError.js"
+import type * as ModelPort from "./ModelPort.js"
+import * as OfferedTool from "./OfferedTool.js"
 import * as ProviderError from "./ProviderError.js"
 
 export interface Options {
@@ -47,18 +50,27 @@ export const maxCorrections = 2
 // -----------------------------------------------------------------------------------------------------------------
 
 /** Adapts the language model of the context. */
-export const make = (options: Options): Effect.Effect<Model.Service, never, LanguageModel.LanguageModel> =>
+export const make = (options: Options): Effect.Effect<ModelPort.Service, never, LanguageModel.LanguageModel> =>
   Effect.map(LanguageModel.LanguageModel, (languageModel) => fromService(languageModel, options))
 
-/** Adapts a language model that is at hand. */
-export const fromService = (languageModel: LanguageModel.Service, options: Options): Model.Service => {
+/**
+ * Adapts a language model that is at hand. Of what a request may say besides its prompt and its tools, the choice among
+ * them is handed on; an output schema is refused, and the rest is set up where the language model is made.
+ */
+export const fromService = (languageModel: LanguageModel.Service, options: Options): ModelPort.Service => {
   const source = { model: options.id, redactor: options.redactor, credentials: options.credentials }
   const kitOf = LenientTool.makeKits(options.inlineReferences ?? false)
   return {
     id: options.id,
     contextWindow: options.contextWindow,
-    stream: (prompt, tools) =>
-      Stream.suspend(() => generate({ languageModel, source, kit: kitOf(tools) }, withObjectParams(prompt), 0))
+    stream: (request) =>
+      Stream.suspend(() => {
+        const toolChoice = OfferedTool.chosen(request)
+        if (Either.isLeft(toolChoice)) return Stream.fail(ProviderError.refused(source, toolChoice.left))
+        if (request.outputSchema !== undefined) return Stream.fail(ProviderError.refused(source, OfferedTool.noSchema))
+        const run: Run = { languageModel, source, kit: kitOf(request.tools), toolChoice: toolChoice.right }
+        return generate(run, withObjectParams(request.prompt), 0)
+      })
   }
 }
 
@@ -70,9 +82,14 @@ interface Run {
   readonly languageModel: LanguageModel.Service
   readonly source: ProviderError.Source
   readonly kit: LenientTool.Kit
+  readonly toolChoice: ModelPort.ToolChoice | undefined
 }
 
-const generate = (run: Run, prompt: Prompt.Prompt, corrections: number): Stream.Stream<Model.Part, Model.ModelError> =>
+const generate = (
+  run: Run,
+  prompt: Prompt.Prompt,
+  corrections: number
+): Stream.Stream<ModelPort.Part, ModelError.ModelError> =>
   Stream.suspend(() => {
     const reply = makeReply(run)
     return decodedParts(run, prompt).pipe(
@@ -104,14 +121,14 @@ const generate = (run: Run, prompt: Prompt.Prompt, corrections: number): Stream.
   })
 
 const decodedParts = (
-  { kit, languageModel }: Run,
+  { kit, languageModel, toolChoice }: Run,
   prompt: Prompt.Prompt
 ): Stream.Stream<DecodedPart, AiError.AiError> =>
   kit.names.size === 0
     ? languageModel.streamText({ prompt })
-    : languageModel.streamText({ prompt, toolkit: kit.toolkit, disableToolCallResolution: true })
+    : languageModel.streamText({ prompt, toolkit: kit.toolkit, disableToolCallResolution: true, toolChoice })
 
-const isModelError = Schema.is(Model.ModelError)
+const isModelError = Schema.is(ModelError.ModelError)
 
 const defectOf = (cause: Cause.Cause<unknown>): string => {
   const defect = Option.getOrUndefined(Cause.dieOption(cause))
@@ -150,21 +167,21 @@ const withCorrection = (prompt: Prompt.Prompt, invented: string, kit: LenientToo
 type DecodedPart = Response.StreamPart<LenientTool.Tools>
 
 interface Reply {
-  readonly take: (chunk: Chunk.Chunk<DecodedPart>) => Chunk.Chunk<Model.Part>
+  readonly take: (chunk: Chunk.Chunk<DecodedPart>) => Chunk.Chunk<ModelPort.Part>
   /** What follows when the language model's stream has ended without a failure. */
-  readonly end: () => Stream.Stream<never, Model.ModelError>
+  readonly end: () => Stream.Stream<never, ModelError.ModelError>
   /** The rest of a reply that failed, when what failed is a call that the turn can answer. */
-  readonly save: (error: AiError.AiError) => ReadonlyArray<Model.Part> | undefined
+  readonly save: (error: AiError.AiError) => ReadonlyArray<ModelPort.Part> | undefined
 }
 
 const makeReply = ({ kit, source }: Run): Reply => {
   let shown = false
-  let failure: Model.ModelError | undefined
+  let failure: ModelError.ModelError | undefined
   let finished = false
   // Calls whose arguments are arriving. Those of unknown tools are not shown: the reply may be asked for again.
   const open = new Map<string, { readonly name: string; readonly known: boolean; text: string }>()
 
-  const take = (part: DecodedPart): Model.Part | undefined => {
+  const take = (part: DecodedPart): ModelPort.Part | undefined => {
     switch (part.type) {
       case "error":
         failure = ProviderError.fromReported(source, part.error)
@@ -211,7 +228,7 @@ const makeReply = ({ kit, source }: Run): Reply => {
       if (error._tag !== "MalformedOutput") return undefined
       if (!ParseResult.isParseError(error.cause)) {
         // Arguments that could not be parsed: they have all arrived, but their call was not made.
-        const calls = Array.from(open, ([id, call]): Model.Part => {
+        const calls = Array.from(open, ([id, call]): ModelPort.Part => {
           const params = call.text.trim() === "" ? {} : call.text
           return { type: "tool-call", id, name: call.name, params }
         })
@@ -228,19 +245,19 @@ const makeReply = ({ kit, source }: Run): Reply => {
   }
 }
 
-const stopped: Model.Part = {
+const stopped: ModelPort.Part = {
   type: "finish",
   reason: "tool-calls",
   usage: { inputTokens: undefined, outputTokens: undefined, totalTokens: undefined }
 }
 
 /** The encoded parts that a response decoder did not accept, as the provider made them. */
-const encodedIn = (error: AiError.AiError): ReadonlyArray<Model.Part> => {
+const encodedIn = (error: AiError.AiError): ReadonlyArray<ModelPort.Part> => {
   if (error._tag !== "MalformedOutput" || !ParseResult.isParseError(error.cause)) return []
   const { actual } = error.cause.issue
   const values = Chunk.isChunk(actual) ? Chunk.toReadonlyArray(actual) : [actual]
   return values.filter(
-    (value): value is Model.Part =>
+    (value): value is ModelPort.Part =>
       Predicate.isRecord(value) && typeof value.type === "string" && value.type !== "error"
   )
 }
@@ -250,7 +267,7 @@ const inventedIn = (error: AiError.AiError, kit: LenientTool.Kit): ReadonlyArray
     (part): part is Response.ToolCallPartEncoded => part.type === "tool-call" && !kit.names.has(part.name)
   )
 
-const encode = (part: DecodedPart): Model.Part => {
+const encode = (part: DecodedPart): ModelPort.Part => {
   switch (part.type) {
     case "file":
       return { type: "file", mediaType: part.mediaType, data: Encoding.encodeBase64(part.data), ...metadataOf(part) }
@@ -277,7 +294,7 @@ const encode = (part: DecodedPart): Model.Part => {
       return { type: "finish", reason: part.reason, usage: { ...part.usage }, ...metadataOf(part) }
     default:
       // The other parts are the same in both forms, part by part, which the type system does not see over their union.
-      return { ...bare(part), ...metadataOf(part) } as Model.Part
+      return { ...bare(part), ...metadataOf(part) } as ModelPort.Part
   }
 }
 

@@ -7,6 +7,7 @@
 import * as Tool from "@effect/ai/Tool"
 import * as Either from "effect/Either"
 import * as Predicate from "effect/Predicate"
+import type { Request, ToolChoice } from "./ModelPort.js"
 
 /** What a model is told of a tool. */
 export interface Definition {
@@ -49,6 +50,24 @@ export const sort = (
   }
   return Either.right({ own, provided })
 }
+
+/**
+ * Which of the tools a reply may call, where there is something to say of it. The left is a sentence, for a choice that
+ * the tools do not leave.
+ */
+export const chosen = ({
+  toolChoice,
+  tools
+}: Pick<Request, "toolChoice" | "tools">): Either.Either<ToolChoice | undefined, string> => {
+  if (typeof toolChoice === "object" && !tools.some(({ name }) => name === toolChoice.tool)) {
+    return Either.left(`it is to call the tool ${toolChoice.tool}, which it was not given`)
+  }
+  if (tools.length > 0) return Either.right(toolChoice)
+  return toolChoice === "required" ? Either.left("it is to call a tool, and was given none") : Either.right(undefined)
+}
+
+/** Why a request is refused that wants another shape than text of a format that knows no schema. */
+export const noSchema = "it cannot be held to an output schema"
 
 /** The name under which a tool is registered, by the name that its provider uses. */
 export const registered = (tools: ReadonlyArray<Tool.Any>, providerName: string): string | undefined =>

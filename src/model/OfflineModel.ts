@@ -23,7 +23,7 @@ export const make = (options: { readonly id?: string | undefined } = {}): Model.
   const ids = Id.random()
   return {
     id: options.id ?? "offline/offline",
-    stream: (prompt, tools) => {
+    stream: ({ prompt, tools }) => {
       const { calls, text } = answer(inputOf(prompt), tools)
       const parts: Array<Model.Part> = calls.map(({ params, tool }) => ({
         type: "tool-call",

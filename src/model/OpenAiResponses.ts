@@ -1,10 +1,11 @@
 /**
  * A model behind OpenAI's `/responses`, or a gateway that speaks the same.
  *
- * Items go back under the ids they came with, reasoning among them, so that the server finds what it had thought.
+ * Items go back under the ids they came with, reasoning among them, so that the server finds what it had thought. How much
+ * a model thinks is sent as an effort; the server finds by itself what it has read before.
  */
 import type * as Prompt from "@effect/ai/Prompt"
-import type * as Tool from "@effect/ai/Tool"
+import * as Tool from "@effect/ai/Tool"
 import type * as HttpClient from "@effect/platform/HttpClient"
 import type * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -26,9 +27,12 @@ export const make = (
   Connection.make(options, {
     keyHeader: (key) => ["authorization", `Bearer ${key}`],
     read: OpenAiReply.make,
-    request: (prompt, tools) =>
+    request: (request) =>
       Either.gen(function* () {
+        const { imageDetail, outputSchema, prompt, thinking, tools } = request
         const { own, provided } = yield* OfferedTool.sort(tools, "openai")
+        const chosen = yield* OfferedTool.chosen(request)
+        const limit = Connection.outputLimit(options, request)
         const offered = [
           // Strict schemas must list every property as required; those of a team's tools need not.
           ...own.map((definition) => ({ type: "function", ...definition, strict: false })),
@@ -38,9 +42,14 @@ export const make = (
           path: "/responses",
           body: {
             model: options.model,
-            input: yield* inputOf(prompt, options.model, tools),
+            input: yield* inputOf(prompt, options.model, tools, imageDetail),
             ...(offered.length === 0 ? {} : { tools: offered }),
-            ...(options.maxOutputTokens === undefined ? {} : { max_output_tokens: options.maxOutputTokens }),
+            ...(chosen === undefined ? {} : { tool_choice: toolChoice(chosen, tools) }),
+            ...(limit === undefined ? {} : { max_output_tokens: limit }),
+            ...(thinking?.effort === undefined ? {} : { reasoning: { effort: thinking.effort } }),
+            ...(outputSchema === undefined
+              ? {}
+              : { text: { format: { type: "json_schema", ...outputSchema, strict: false } } }),
             stream: true
           }
         }
@@ -56,10 +65,20 @@ type Item = Readonly<Record<string, unknown>>
 /** Models that reason take the program's words from a developer. */
 const systemRole = (model: string): string => (/^(o\d|gpt-5|codex-|computer-use)/.test(model) ? "developer" : "system")
 
+/** A tool of the server's own is called by what it is. */
+const toolChoice = (choice: Model.ToolChoice, tools: ReadonlyArray<Tool.Any>): string | Item => {
+  if (typeof choice === "string") return choice
+  const tool = tools.find(({ name }) => name === choice.tool)
+  return tool !== undefined && Tool.isProviderDefined(tool)
+    ? { type: tool.id.slice(tool.id.indexOf(".") + 1) }
+    : { type: "function", name: choice.tool }
+}
+
 const inputOf = (
   prompt: Prompt.Prompt,
   model: string,
-  tools: ReadonlyArray<Tool.Any>
+  tools: ReadonlyArray<Tool.Any>,
+  detail: Model.Request["imageDetail"]
 ): Either.Either<ReadonlyArray<Item>, string> =>
   Either.gen(function* () {
     const items: Array<Item> = []
@@ -69,7 +88,10 @@ const inputOf = (
           items.push({ role: systemRole(model), content: message.content })
           break
         case "user":
-          items.push({ role: "user", content: yield* Either.all(message.content.map(contentPart)) })
+          items.push({
+            role: "user",
+            content: yield* Either.all(message.content.map((part) => contentPart(part, detail)))
+          })
           break
         case "assistant":
           items.push(...assistantItems(message.content, tools))
@@ -84,12 +106,15 @@ const inputOf = (
     return items
   })
 
-const contentPart = (part: Prompt.UserMessagePart): Either.Either<Item, string> => {
+const contentPart = (
+  part: Prompt.UserMessagePart,
+  detail: Model.Request["imageDetail"] = "auto"
+): Either.Either<Item, string> => {
   if (part.type === "text") return Either.right({ type: "input_text", text: part.text })
   const mediaType = FileData.mediaType(part)
   if (mediaType.startsWith("image/")) {
     const url = part.data instanceof URL ? part.data.href : FileData.dataUrl(part.data, mediaType)
-    return Either.right({ type: "input_image", image_url: url, detail: "auto" })
+    return Either.right({ type: "input_image", image_url: url, detail })
   }
   if (mediaType === "application/pdf") {
     if (part.data instanceof URL) return Either.right({ type: "input_file", file_url: part.data.href })

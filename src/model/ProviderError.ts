@@ -9,7 +9,7 @@ import type * as HttpClientError from "@effect/platform/HttpClientError"
 import * as ParseResult from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
 import * as Redaction from "../core/Redaction.js"
-import * as Model from "./Model.js"
+import * as ModelError from "./ModelError.js"
 
 /** Whose error it is, and what a person can do about a refused key. */
 export interface Source {
@@ -34,40 +34,40 @@ export interface Response {
 // -----------------------------------------------------------------------------------------------------------------
 
 /** A response with a status that is not a success. */
-export const fromResponse = (source: Source, response: Response): Model.ModelError => {
+export const fromResponse = (source: Source, response: Response): ModelError.ModelError => {
   if (response.status === 0 || (response.status >= 300 && response.status < 400)) return redirected(source, response)
   const report = reportOf(parsed(response.body))
   return classify(source, { ...report, status: response.status, retryAfter: waitOf(response) ?? report.retryAfter })
 }
 
 /** An error object that came inside a stream that had begun well. */
-export const fromReported = (source: Source, error: unknown): Model.ModelError => classify(source, reportOf(error))
+export const fromReported = (source: Source, error: unknown): ModelError.ModelError => classify(source, reportOf(error))
 
 /** No connection, or one that broke. `detail` is shown in brackets. */
-export const network = (source: Source, detail: string): Model.Network =>
-  new Model.Network({
+export const network = (source: Source, detail: string): ModelError.Network =>
+  new ModelError.Network({
     model: source.model,
     message: sentence(source, "the connection failed", { text: detail }, "Check the network and the base URL.")
   })
 
 /** The stream ended without the mark that says the model had finished. */
-export const cutOff = (source: Source): Model.Network => network(source, incomplete)
+export const cutOff = (source: Source): ModelError.Network => network(source, incomplete)
 
 export const incomplete = "the answer ended before it was complete"
 
 /** An answer that cannot be used. */
-export const badOutput = (source: Source, detail: string): Model.BadOutput =>
-  new Model.BadOutput({
+export const badOutput = (source: Source, detail: string): ModelError.BadOutput =>
+  new ModelError.BadOutput({
     model: source.model,
     message: sentence(source, "the answer cannot be used", { text: detail }, "Try again, or use another model.")
   })
 
 /** A request that cannot be made, or was not accepted. */
-export const refused = (source: Source, detail: string): Model.ModelError =>
+export const refused = (source: Source, detail: string): ModelError.ModelError =>
   classify(source, { ...nothing, text: detail, status: 400 })
 
 /** Errors of `@effect/ai` clients. */
-export const fromAiError = (source: Source, error: AiError.AiError): Model.ModelError => {
+export const fromAiError = (source: Source, error: AiError.AiError): ModelError.ModelError => {
   switch (error._tag) {
     case "HttpRequestError":
       return fromRequest(source, error.reason, error.request.url, "cause" in error ? error.cause : undefined)
@@ -85,7 +85,7 @@ export const fromAiError = (source: Source, error: AiError.AiError): Model.Model
 }
 
 /** Errors of the HTTP client before a response, or while its body is read. */
-export const fromHttpClientError = (source: Source, error: HttpClientError.HttpClientError): Model.ModelError =>
+export const fromHttpClientError = (source: Source, error: HttpClientError.HttpClientError): ModelError.ModelError =>
   error._tag === "RequestError"
     ? fromRequest(source, error.reason, error.request.url, error.cause)
     : network(source, codeOf(error.cause) ?? incomplete)
@@ -107,7 +107,7 @@ interface Report {
 const nothing: Report = { text: undefined, codes: [], status: undefined, retryAfter: undefined }
 
 // Order matters: a wrong key may come as a 400, a conversation that is too long as a 500, an exhausted account as a 429.
-const classify = (source: Source, report: Report): Model.ModelError => {
+const classify = (source: Source, report: Report): ModelError.ModelError => {
   const { status } = report
   const text = report.text ?? ""
   const names = report.codes.join(" ")
@@ -116,25 +116,28 @@ const classify = (source: Source, report: Report): Model.ModelError => {
   const say = (what: string, advice: string) => ({ message: sentence(source, what, report, advice) })
   if (status === 401 || status === 403 || keyNames.test(names) || keyTexts.test(text)) {
     const advice = source.credentials ?? "Check the API key and which models it may use."
-    return new Model.Unauthorized({ ...fields, ...say("the provider did not accept the API key", advice) })
+    return new ModelError.Unauthorized({ ...fields, ...say("the provider did not accept the API key", advice) })
   }
   if (accountNames.test(names)) {
-    return new Model.Refused({ ...fields, ...say("the account has no credit left", "Check its plan and billing.") })
+    return new ModelError.Refused({
+      ...fields,
+      ...say("the account has no credit left", "Check its plan and billing.")
+    })
   }
   if (status === 429 || rateNames.test(names)) {
-    return new Model.RateLimited({ ...waited, ...say("too many requests", "Wait and try again.") })
+    return new ModelError.RateLimited({ ...waited, ...say("too many requests", "Wait and try again.") })
   }
   if (status === 413 || lengthNames.test(names) || lengthTexts.test(text)) {
     const advice = "Shorten the conversation, or use a model with a larger context."
-    return new Model.ContextTooLong({ ...fields, ...say("the conversation is too long for the model", advice) })
+    return new ModelError.ContextTooLong({ ...fields, ...say("the conversation is too long for the model", advice) })
   }
   if (status === 408 || (status !== undefined && status >= 500) || overloadNames.test(names)) {
     const advice = "Try again later, or use another model."
-    return new Model.Overloaded({ ...waited, ...say("the provider cannot serve right now", advice) })
+    return new ModelError.Overloaded({ ...waited, ...say("the provider cannot serve right now", advice) })
   }
   if (status !== undefined || refusalNames.test(names)) {
     const advice = "Check the model's name, the base URL and the request's parameters."
-    return new Model.Refused({ ...fields, ...say("the provider refused the request", advice) })
+    return new ModelError.Refused({ ...fields, ...say("the provider refused the request", advice) })
   }
   return badOutput(source, text === "" ? "the provider reported an error without a message" : text)
 }
@@ -150,7 +153,7 @@ const lengthTexts =
   /context[ _-]?(length|window|size|limit)|prompt is too long|prompt (contains|has) \d+ tokens.*too large|token count.*exceeds|maximum number of tokens|too many (input )?tokens|reduce the length of (the|your) (messages|prompt|input)/i
 const refusalNames = /invalid_request|invalid_argument|not_found|invalid_prompt|content_filter|content_policy/i
 
-const fromRequest = (source: Source, reason: string, url: string, cause: unknown): Model.ModelError => {
+const fromRequest = (source: Source, reason: string, url: string, cause: unknown): ModelError.ModelError => {
   if (reason !== "Transport") {
     return refused(source, reason === "InvalidUrl" ? "the base URL is not a URL" : "the request could not be encoded")
   }
@@ -159,7 +162,7 @@ const fromRequest = (source: Source, reason: string, url: string, cause: unknown
   const nobody = nobodyThere.find(([pattern]) => pattern.test(code ?? ""))
   if (nobody === undefined) return network(source, text)
   const [, what, advice] = nobody
-  return new Model.Unreachable({ model: source.model, message: sentence(source, what, { text }, advice) })
+  return new ModelError.Unreachable({ model: source.model, message: sentence(source, what, { text }, advice) })
 }
 
 // What is so now will be so in a second: nothing that is worth trying again. `EAI_AGAIN` is, for a network that comes up.
@@ -176,13 +179,13 @@ const nobodyThere: ReadonlyArray<readonly [code: RegExp, what: string, advice: s
 ]
 
 /** A redirect is never followed: it would carry the key to wherever it leads. */
-const redirected = (source: Source, { headers, status }: Response): Model.ModelError => {
+const redirected = (source: Source, { headers, status }: Response): ModelError.ModelError => {
   const to = headers.location
   // Of the place only the host, which is all that a person needs to find the right address.
   const text = to !== undefined && URL.canParse(to) ? `to ${new URL(to).host}` : undefined
   const shown = status === 0 ? undefined : status
   const advice = "Redirects are not followed. Set the base URL to where the API is."
-  return new Model.Refused({
+  return new ModelError.Refused({
     model: source.model,
     message: sentence(source, "the server redirects", { text, status: shown }, advice),
     ...(shown === undefined ? {} : { status })
@@ -272,7 +275,7 @@ const waitOf = ({ headers }: Response): number | undefined => {
 }
 
 // An error event whose type a client library does not know fails its decoding; the event is still in the issue.
-const reportedWithin = (source: Source, cause: unknown): Model.ModelError | undefined => {
+const reportedWithin = (source: Source, cause: unknown): ModelError.ModelError | undefined => {
   if (!ParseResult.isParseError(cause)) return undefined
   const { actual } = cause.issue
   const events = Predicate.isIterable(actual) && typeof actual !== "string" ? Array.from(actual) : [actual]

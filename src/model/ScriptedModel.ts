@@ -24,6 +24,7 @@ import type * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as Id from "../core/Id.js"
 import * as Model from "./Model.js"
+import * as WholeAnswer from "./WholeAnswer.js"
 
 /** How a step can fail before it answers. All but `bad_output` are transient. */
 export const errors = ["rate_limit", "overloaded", "network", "bad_output"] as const
@@ -86,6 +87,10 @@ class Player implements Model.Service {
   /** Failures of a step so far, by session, agent and step. */
   private readonly attempts = new Map<string, number>()
   private readonly reels: ReadonlyMap<string, ReadonlyArray<Scene>>
+  readonly stream: Model.Service["stream"] = WholeAnswer.bind(
+    (request: Model.Request) => this.play(request),
+    (request) => this.whole(request)
+  )
 
   constructor(
     script: Script,
@@ -96,27 +101,26 @@ class Player implements Model.Service {
     )
   }
 
-  stream(prompt: Prompt.Prompt, _tools: unknown, options: Model.Options): Stream.Stream<Model.Part, Model.ModelError> {
-    const { at, scene } = this.next(prompt, options.agent)
+  private play({ agent, prompt, sessionId }: Model.Request): Stream.Stream<Model.Part, Model.ModelError> {
+    const { at, scene } = this.next(prompt, agent)
     if (scene.expected === undefined && scene.failures.length === 0) return scene.play()
     return Stream.suspend(() => {
-      const wrong = this.wrong(scene, prompt, `${options.sessionId}\n${at}`)
+      const wrong = this.wrong(scene, prompt, `${sessionId}\n${at}`)
       return wrong === undefined ? scene.play() : Stream.fail(wrong)
     })
   }
 
-  // Not a field, as `make` could give it: a copy of this model that streams in another way must not have it.
-  answer(
-    prompt: Prompt.Prompt,
-    _tools: unknown,
-    options: Model.Options
-  ): Effect.Effect<ReadonlyArray<Model.Part>, Model.ModelError> | undefined {
-    const { at, scene } = this.next(prompt, options.agent)
+  private whole({
+    agent,
+    prompt,
+    sessionId
+  }: Model.Request): Effect.Effect<ReadonlyArray<Model.Part>, Model.ModelError> | undefined {
+    const { at, scene } = this.next(prompt, agent)
     const { whole } = scene
     if (whole === undefined) return undefined
     if (scene.expected === undefined && scene.failures.length === 0) return whole()
     return Effect.suspend(() => {
-      const wrong = this.wrong(scene, prompt, `${options.sessionId}\n${at}`)
+      const wrong = this.wrong(scene, prompt, `${sessionId}\n${at}`)
       return wrong === undefined ? whole() : Effect.fail(wrong)
     })
   }

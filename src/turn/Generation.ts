@@ -19,6 +19,7 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { isImmediate } from "../internal/Immediate.js"
 import * as Model from "../model/Model.js"
+import * as WholeAnswer from "../model/WholeAnswer.js"
 import type { TurnFiber } from "./TurnFiber.js"
 import * as SilenceWatch from "./SilenceWatch.js"
 import { ReplyCollector, type Generated } from "./ReplyCollector.js"
@@ -103,10 +104,11 @@ export class Generation implements SilenceWatch.Host {
     const { agent, sessionId } = session.origin
     const { prompt } = session.history
     const { tools } = session.tools
-    const whole = model.answer?.(prompt, tools, { agent, sessionId })
+    const request: Model.Request = { prompt, tools, agent, sessionId }
+    const whole = WholeAnswer.of(model.stream)?.(request)
     const taken =
       whole === undefined
-        ? drain(model.stream(prompt, tools, { agent, sessionId }), (parts) => collector.take(parts))
+        ? drain(model.stream(request), (parts) => collector.take(parts))
         : Effect.flatMap(whole, (parts) => collector.take(parts))
     const finished = () => {
       this.silence?.stop()

@@ -44,8 +44,9 @@ const mediating = (script: ScriptedModel.Script["agents"], reply: Reply) => {
   const busy = { now: 0, most: 0 }
   const model: Model.Service = {
     id: usual.id,
-    stream: (prompt, tools, asking) => {
-      if (!asking.agent.endsWith("/mediator")) return usual.stream(prompt, tools, asking)
+    stream: (asked) => {
+      const { agent, prompt } = asked
+      if (!agent.endsWith("/mediator")) return usual.stream(asked)
       const xml = textOf(prompt.content[prompt.content.length - 1] ?? Prompt.systemMessage({ content: "" }))
       const question = {
         xml,
@@ -56,7 +57,7 @@ const mediating = (script: ScriptedModel.Script["agents"], reply: Reply) => {
       const model = ScriptedModel.make({ agents: { mediator: [step] } })
       busy.most = Math.max(busy.most, ++busy.now)
       return Stream.ensuring(
-        model.stream(Prompt.fromMessages([Prompt.userMessage({ content: [] })]), tools, asking),
+        model.stream({ ...asked, prompt: Prompt.fromMessages([Prompt.userMessage({ content: [] })]) }),
         Effect.sync(() => busy.now--)
       )
     }

@@ -352,10 +352,10 @@ describe("a subagent's task ends", () => {
     let asked = 0
     return {
       id: usual.id,
-      stream: (prompt, tools, who) =>
-        who.agent.startsWith("main/") && ++asked === at
+      stream: (request) =>
+        request.agent.startsWith("main/") && ++asked === at
           ? Stream.fail(new Model.Unauthorized({ model: usual.id, message: "the key is not valid" }))
-          : usual.stream(prompt, tools, who)
+          : usual.stream(request)
     }
   }
 

@@ -24,7 +24,8 @@ export const Greet = Tool.make("greet", { description: "Greets.", parameters: { 
 export const Now = Tool.make("now", { description: "Tells the time." })
 export const tools = [ReadFile, Greet, Now]
 
-export const options: Model.Options = { agent: "main", sessionId: "ses_1" }
+/** Who asks. */
+export const asker: Pick<Model.Request, "agent" | "sessionId"> = { agent: "main", sessionId: "ses_1" }
 
 export const ask = Prompt.make([
   { role: "system", content: "Be brief." },
@@ -34,9 +35,10 @@ export const ask = Prompt.make([
 export const collect = (
   model: Model.Service,
   prompt: Prompt.Prompt = ask,
-  offered: ReadonlyArray<Tool.Any> = tools
+  offered: ReadonlyArray<Tool.Any> = tools,
+  more: Partial<Model.Request> = {}
 ): Effect.Effect<ReadonlyArray<Model.Part>, Model.ModelError> =>
-  Effect.map(Stream.runCollect(model.stream(prompt, offered, options)), Chunk.toReadonlyArray)
+  Effect.map(Stream.runCollect(model.stream({ ...asker, prompt, tools: offered, ...more })), Chunk.toReadonlyArray)
 
 export const textIn = (parts: ReadonlyArray<Model.Part>): string =>
   parts.flatMap((part) => (part.type === "text-delta" ? [part.delta] : [])).join("")

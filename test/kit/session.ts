@@ -70,7 +70,12 @@ type Parts = Stream.Stream<Model.Part, Model.ModelError>
 
 /** The parts of one reply. */
 export const parts = (step: Step): Parts =>
-  ScriptedModel.make({ agents: { main: [step] } }).stream(Prompt.empty, [], { agent: "main", sessionId: "" })
+  ScriptedModel.make({ agents: { main: [step] } }).stream({
+    prompt: Prompt.empty,
+    tools: [],
+    agent: "main",
+    sessionId: ""
+  })
 
 export const text = (delta: string): Model.Part => ({ type: "text-delta", id: "1", delta })
 
@@ -99,7 +104,7 @@ export const replies = (...all: ReadonlyArray<Reply>) => {
   const heard: Array<Heard> = []
   const model: Model.Service = {
     id: "test/replies",
-    stream: (prompt, _, { agent }) =>
+    stream: ({ agent, prompt }) =>
       Stream.suspend(() => {
         const reply = all[heard.length] ?? { text: "no more replies" }
         heard.push({ messages: [...prompt.content], agent })

@@ -8,7 +8,7 @@ import * as Stream from "effect/Stream"
 import * as Id from "../../src/core/Id.js"
 import * as ChatCompletions from "../../src/model/ChatCompletions.js"
 import type * as Model from "../../src/model/Model.js"
-import { ask, callsIn, collect, failureOf, finishOf, key, options, textIn, tools } from "../kit/ModelSample.js"
+import { ask, callsIn, collect, failureOf, finishOf, key, asker, textIn, tools } from "../kit/ModelSample.js"
 import * as ModelServer from "../kit/ModelServer.js"
 import { chatChunk } from "../kit/Wire.js"
 
@@ -341,7 +341,9 @@ describe("failures", () => {
         yield* server.play(ModelServer.eventStream([events.join("")], "hang"))
         const seen: Array<Model.Part> = []
         const failure = yield* failureOf(
-          Stream.runForEach(model.stream(ask, tools, options), (part) => Effect.sync(() => seen.push(part)))
+          Stream.runForEach(model.stream({ ...asker, prompt: ask, tools }), (part) =>
+            Effect.sync(() => seen.push(part))
+          )
         )
         assert.strictEqual(failure._tag, tag)
         assert.strictEqual(textIn(seen), "Hel")

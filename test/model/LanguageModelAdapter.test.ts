@@ -16,7 +16,7 @@ import * as Redaction from "../../src/core/Redaction.js"
 import * as LanguageModelAdapter from "../../src/model/LanguageModelAdapter.js"
 import * as LenientTool from "../../src/model/LenientTool.js"
 import * as Model from "../../src/model/Model.js"
-import { ask, callsIn, collect, failureOf, finishOf, key, Now, options, ReadFile, textIn } from "../kit/ModelSample.js"
+import { ask, callsIn, collect, failureOf, finishOf, key, Now, asker, ReadFile, textIn } from "../kit/ModelSample.js"
 
 type Encoded = Response.StreamPartEncoded
 
@@ -349,7 +349,9 @@ describe("failures", () => {
         )
         const seen: Array<string> = []
         const failure = yield* failureOf(
-          Stream.runForEach(model.stream(ask, [], options), (part) => Effect.sync(() => seen.push(part.type)))
+          Stream.runForEach(model.stream({ ...asker, prompt: ask, tools: [] }), (part) =>
+            Effect.sync(() => seen.push(part.type))
+          )
         )
         assert.strictEqual(failure._tag, tag)
         assert.deepStrictEqual(seen, ["text-start"])
@@ -396,7 +398,7 @@ it.effect("interruption ends the language model's stream", () =>
       )
     )
     const fiber = yield* Effect.fork(
-      Stream.runForEach(model.stream(ask, [], options), () => Deferred.succeed(started, undefined))
+      Stream.runForEach(model.stream({ ...asker, prompt: ask, tools: [] }), () => Deferred.succeed(started, undefined))
     )
     yield* Deferred.await(started)
     const exit = yield* Fiber.interrupt(fiber)

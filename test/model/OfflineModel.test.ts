@@ -46,7 +46,7 @@ const answer = (
 ): Effect.Effect<Reply, Model.ModelError> =>
   Effect.map(
     Stream.runCollect(
-      OfflineModel.make().stream(Prompt.make(messages), offered, { agent: "main", sessionId: "ses_1" })
+      OfflineModel.make().stream({ prompt: Prompt.make(messages), tools: offered, agent: "main", sessionId: "ses_1" })
     ),
     (parts) => {
       const all = [...parts]
@@ -213,7 +213,7 @@ describe("OfflineModel", () => {
       assert.strictEqual(reply.reason, "tool-calls")
       const prompt = Prompt.make([user("hello")])
       const chunks = yield* Stream.runCollect(
-        Stream.chunks(OfflineModel.make().stream(prompt, tools, { agent: "main", sessionId: "s" }))
+        Stream.chunks(OfflineModel.make().stream({ prompt, tools, agent: "main", sessionId: "s" }))
       )
       assert.isAbove(Chunk.size(chunks), 4)
     })

@@ -7,7 +7,7 @@ import * as Stream from "effect/Stream"
 import type { ReadableStreamDefaultController } from "node:stream/web"
 import * as Model from "../../src/model/Model.js"
 import * as ModelRegistry from "../../src/model/ModelRegistry.js"
-import { ask, callsIn, collect, failureOf, finishOf, key, options, textIn, tools } from "../kit/ModelSample.js"
+import { ask, callsIn, collect, failureOf, finishOf, key, asker, textIn, tools } from "../kit/ModelSample.js"
 import * as ModelServer from "../kit/ModelServer.js"
 import type { Wire } from "../kit/Wire.js"
 import * as Wires from "../kit/Wire.js"
@@ -270,7 +270,7 @@ for (const wire of Wires.wires) {
           return new Response(new ReadableStream({ start } as never), { headers: { "content-type": stream } })
         }
         const model = yield* modelOf(wire)
-        const pull = yield* Stream.toPull(model.stream(ask, tools, options)).pipe(answering(pinging))
+        const pull = yield* Stream.toPull(model.stream({ ...asker, prompt: ask, tools })).pipe(answering(pinging))
         assert.strictEqual((yield* answering(pinging)(pull)).length, 0)
       })
     )
@@ -292,7 +292,9 @@ for (const wire of Wires.wires) {
           return new Response(body, { headers: { "content-type": stream } })
         }
         const model = yield* modelOf(wire)
-        yield* Stream.runDrain(Stream.take(model.stream(ask, tools, options), 300)).pipe(answering(endless))
+        yield* Stream.runDrain(Stream.take(model.stream({ ...asker, prompt: ask, tools }), 300)).pipe(
+          answering(endless)
+        )
         assert.isTrue(cancelled)
       })
     )

@@ -14,7 +14,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Model from "../../src/model/Model.js"
 import * as ModelRegistry from "../../src/model/ModelRegistry.js"
-import { ask, key, options, tools } from "../kit/ModelSample.js"
+import { ask, key, asker, tools } from "../kit/ModelSample.js"
 import type { Call, Wire } from "../kit/Wire.js"
 import { wires } from "../kit/Wire.js"
 
@@ -163,7 +163,7 @@ const answerTo = (wire: Wire, body: string) =>
     })
     const model = yield* registry.resolve(`${wire.provider}/${wire.model}`)
     const seen: Array<Model.Part> = []
-    const run = Stream.runForEachChunk(model.stream(ask, tools, options), (chunk) =>
+    const run = Stream.runForEachChunk(model.stream({ ...asker, prompt: ask, tools }), (chunk) =>
       Effect.sync(() => void seen.push(...Chunk.toReadonlyArray(chunk)))
     )
     return { exit: yield* Effect.exit(run), seen }

@@ -19,7 +19,7 @@ import {
   failureOf,
   finishOf,
   key,
-  options,
+  asker,
   textIn,
   tools
 } from "../kit/ModelSample.js"
@@ -203,7 +203,9 @@ for (const wire of wires) {
             yield* server.play(ModelServer.eventStream(upToText, then))
             const seen: Array<Model.Part> = []
             const error = yield* failureOf(
-              Stream.runForEach(model.stream(ask, tools, options), (part) => Effect.sync(() => seen.push(part)))
+              Stream.runForEach(model.stream({ ...asker, prompt: ask, tools }), (part) =>
+                Effect.sync(() => seen.push(part))
+              )
             )
             assert.deepInclude(error, { _tag: "Network" })
             assert.strictEqual(textIn(seen), "Hel")
@@ -219,7 +221,7 @@ for (const wire of wires) {
             baseUrls: { [wire.provider]: url }
           })
           const model = yield* registry.resolve(`${wire.provider}/${wire.model}`)
-          const error = yield* failureOf(Stream.runDrain(model.stream(ask, tools, options)))
+          const error = yield* failureOf(Stream.runDrain(model.stream({ ...asker, prompt: ask, tools })))
           assert.strictEqual(error._tag, "Unreachable")
           assert.isFalse(Model.isTransient(error))
           assert.include(error.message, `nothing listens there (${new URL(url).host}: ECONNREFUSED). Start the server`)
@@ -257,7 +259,7 @@ for (const wire of wires) {
           yield* server.play(ModelServer.eventStream(upToText, "hang"), { then: "hang" })
           const started = yield* Deferred.make<void>()
           const fiber = yield* Effect.fork(
-            Stream.runForEach(model.stream(ask, tools, options), (part) =>
+            Stream.runForEach(model.stream({ ...asker, prompt: ask, tools }), (part) =>
               part.type === "text-delta" ? Deferred.succeed(started, undefined) : Effect.void
             )
           )
@@ -266,7 +268,7 @@ for (const wire of wires) {
           yield* Fiber.interrupt(fiber)
           yield* streaming.closed
           // The same while the headers or the first event are awaited.
-          const waiting = yield* Effect.fork(Stream.runDrain(model.stream(ask, tools, options)))
+          const waiting = yield* Effect.fork(Stream.runDrain(model.stream({ ...asker, prompt: ask, tools })))
           const request = yield* server.received
           yield* Fiber.interrupt(waiting)
           yield* request.closed

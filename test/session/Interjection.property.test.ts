@@ -47,7 +47,7 @@ const drive = (seed: number) => {
   const model: Model.Service = {
     id: "test/random",
     contextWindow: 2_000,
-    stream: (prompt) => {
+    stream: ({ prompt }) => {
       for (const id of idsIn(prompt.content)) seen.add(id)
       const failure = new Model.Overloaded({ model: "test/random", message: "busy", status: 529 })
       if (below(10) === 0) return Stream.fail(failure)

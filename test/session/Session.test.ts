@@ -232,7 +232,7 @@ describe("whatever happens when", () => {
     let open = 0
     const model: Model.Service = {
       id: "test/random",
-      stream: (prompt) => {
+      stream: ({ prompt }) => {
         const last = prompt.content.findLast((message) => message.role === "user")
         const final = JSON.stringify(last?.content).includes("final")
         const reply = final ? Kit.parts({ text: "here" }) : Kit.parts(step())

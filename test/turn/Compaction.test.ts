@@ -30,7 +30,7 @@ const conversing = (
   const model: Model.Service = {
     id: "test/small",
     contextWindow: options.window ?? 1_000,
-    stream: (prompt, tools, who) => (isSummary(prompt) ? summarise : talk).model.stream(prompt, tools, who)
+    stream: (request) => (isSummary(request.prompt) ? summarise : talk).model.stream(request)
   }
   return { model, heard: talk.heard, asked: summarise.heard }
 }
@@ -189,13 +189,13 @@ describe("whatever crashes while a history is made shorter", () => {
           let refused = moment !== "because a provider refused it"
           const broken: Model.Service = {
             ...model,
-            stream: (prompt, tools, who) => {
-              if (isSummary(prompt)) return crash()
-              if (!refused && prompt.content.length > 4) {
+            stream: (request) => {
+              if (isSummary(request.prompt)) return crash()
+              if (!refused && request.prompt.content.length > 4) {
                 refused = true
                 return Stream.fail(new Model.ContextTooLong({ model: model.id, message: "too long" }))
               }
-              return model.stream(prompt, tools, who)
+              return model.stream(request)
             }
           }
           const changes = { autoTrigger: moment === "after a turn", checkBeforeSend: moment === "before a model call" }
@@ -215,9 +215,9 @@ describe("whatever crashes while a history is made shorter", () => {
       const { model } = conversing([says(100), says(100)])
       const broken: Model.Service = {
         ...model,
-        stream: (prompt, tools, who) => {
-          if (isSummary(prompt)) throw new Error("broken")
-          return model.stream(prompt, tools, who)
+        stream: (request) => {
+          if (isSummary(request.prompt)) throw new Error("broken")
+          return model.stream(request)
         }
       }
       const kit = yield* start(broken, config({ type: "summarize", autoTrigger: false, checkBeforeSend: false }))

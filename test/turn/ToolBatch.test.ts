@@ -302,11 +302,11 @@ describe("what comes after a call", () => {
         const { model } = Kit.replies(step, { text: "done" })
         const looking: Model.Service = {
           id: model.id,
-          stream: (...asked) =>
+          stream: (asked) =>
             Stream.unwrap(
               Effect.map(Effect.zip(Origin.current, FiberRef.get(Mark)), ([{ toolCallId }, mark]) => {
                 seen.push([toolCallId, mark])
-                return model.stream(...asked)
+                return model.stream(asked)
               })
             )
         }

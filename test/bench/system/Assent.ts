@@ -1,7 +1,6 @@
 /** Assent as a program uses it: an agent with a mock model, its tools, its gate, its events, everything in memory. */
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
-import * as Channel from "effect/Channel"
 import * as Chunk from "effect/Chunk"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -63,15 +62,14 @@ const runtime = ({ model, count, before, policy = byRule, tools = 1 }: Options) 
 const mock = (script: Script.Script, count: Workload.Tally): Model.Service => {
   const replies = script.map((reply) => Chunk.unsafeFromArray(Kit.streamed(reply)))
   const answer = Effect.promise(async () => replies[count.modelCalls++] ?? Promise.reject(new Error("No more steps.")))
-  return { id: "bench/mock", stream: () => answered(answer), answer: () => answer }
+  return Model.fromAnswer({ id: "bench/mock", answer: () => answer })
 }
 
 /** The same through a stream. */
-const streaming = (model: Model.Service): Model.Service => ({ id: model.id, stream: model.stream })
-
-/** The whole answer at once, by the cheapest stream there is. */
-const answered = (answer: Effect.Effect<Chunk.Chunk<Model.Part>>): Stream.Stream<Model.Part> =>
-  Stream.fromChannel(Channel.flatMap(Channel.fromEffect(answer), Channel.write))
+const streaming = (model: Model.Service): Model.Service => ({
+  id: model.id,
+  stream: (request) => model.stream(request)
+})
 
 const expected = (script: Script.Script): Partial<Workload.Tally> => {
   const toolRuns = script.flatMap(({ calls }) => calls).length
@@ -249,12 +247,14 @@ const blocked = (size: number) =>
         Effect.gen(function* () {
           const count = Workload.tally()
           const [call, words] = Script.turns(1).map((reply) => Chunk.unsafeFromArray(Kit.streamed(reply)))
-          const answer: NonNullable<Model.Service["answer"]> = ({ content }) =>
-            Effect.promise(async () => {
-              count.modelCalls++
-              return (content.at(-1)?.role === "tool" ? words : call) ?? Chunk.empty<Model.Part>()
-            })
-          const model: Model.Service = { id: "bench/mock", stream: () => Stream.empty, answer }
+          const model = Model.fromAnswer({
+            id: "bench/mock",
+            answer: ({ prompt: { content } }) =>
+              Effect.promise(async () => {
+                count.modelCalls++
+                return (content.at(-1)?.role === "tool" ? words : call) ?? Chunk.empty<Model.Part>()
+              })
+          })
           const layer = yield* runtime({ model, count, policy: PermissionFile.defaults })
           const channel = yield* QueueChannel.make({ capacity: size, dialogs: "unbounded", timeouts: {} })
           const before = Cpu.heapInUse()

@@ -71,7 +71,7 @@ const model = (size: number, count: Workload.Tally): Model.Service => {
   )
   return {
     id: "bench/mock",
-    stream: ({ content }, _, { agent }) => {
+    stream: ({ agent, prompt: { content } }) => {
       count.modelCalls++
       const answered = content.at(-1)?.role === "tool"
       if (agent !== "main") return Stream.fromIterable(answered ? say("done") : [call("work_1", "work", {}), finish])

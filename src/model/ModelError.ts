@@ -1,0 +1,66 @@
+/** Why a generation failed: what a provider, or the way to it, can do wrong. None of them holds what could hold a key. */
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+
+const fields = {
+  /** `provider/model`. */
+  model: Schema.String,
+  /** A sentence for a person; holds no key and no request. */
+  message: Schema.String,
+  /** HTTP status, when there was one. */
+  status: Schema.optional(Schema.Number)
+}
+
+/** Too many requests; milliseconds to wait when the provider said so. Transient. */
+export class RateLimited extends Schema.TaggedError<RateLimited>("assent/model/RateLimited")("RateLimited", {
+  ...fields,
+  retryAfter: Schema.optional(Schema.Number)
+}) {}
+
+/** The provider cannot serve right now; milliseconds to wait when it said so. Transient. */
+export class Overloaded extends Schema.TaggedError<Overloaded>("assent/model/Overloaded")("Overloaded", {
+  ...fields,
+  retryAfter: Schema.optional(Schema.Number)
+}) {}
+
+/** No connection, or one that broke. Transient. */
+export class Network extends Schema.TaggedError<Network>("assent/model/Network")("Network", fields) {}
+
+/** Nobody is there: nothing listens at the address, or there is no such address. Trying again would find the same. */
+export class Unreachable extends Schema.TaggedError<Unreachable>("assent/model/Unreachable")("Unreachable", fields) {}
+
+/** The key is missing, wrong, or may not use this model. */
+export class Unauthorized extends Schema.TaggedError<Unauthorized>("assent/model/Unauthorized")(
+  "Unauthorized",
+  fields
+) {}
+
+/** The prompt does not fit into the model's context. */
+export class ContextTooLong extends Schema.TaggedError<ContextTooLong>("assent/model/ContextTooLong")(
+  "ContextTooLong",
+  fields
+) {}
+
+/** The provider or model answered with something that cannot be used. */
+export class BadOutput extends Schema.TaggedError<BadOutput>("assent/model/BadOutput")("BadOutput", fields) {}
+
+/** The provider refused the request: bad parameters, unknown model, content policy. */
+export class Refused extends Schema.TaggedError<Refused>("assent/model/Refused")("Refused", fields) {}
+
+export const ModelError = Schema.Union(
+  RateLimited,
+  Overloaded,
+  Network,
+  Unreachable,
+  Unauthorized,
+  ContextTooLong,
+  BadOutput,
+  Refused
+)
+export type ModelError = typeof ModelError.Type
+
+/** Whether trying the same request again may succeed. */
+export const isTransient: Predicate.Refinement<ModelError, RateLimited | Overloaded | Network> = Predicate.or(
+  Predicate.or(Predicate.isTagged("RateLimited"), Predicate.isTagged("Overloaded")),
+  Predicate.isTagged("Network")
+) as Predicate.Refinement<ModelError, RateLimited | Overloaded | Network>

@@ -1,0 +1,338 @@
+/** What a request may say besides its prompt and its tools, as each wire format says it, and what none of them leaves out in silence. */
+import * as OpenAiTool from "@effect/ai-openai/OpenAiTool"
+import * as Prompt from "@effect/ai/Prompt"
+import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as LanguageModel from "@effect/ai/LanguageModel"
+import * as Stream from "effect/Stream"
+import * as LanguageModelAdapter from "../../src/model/LanguageModelAdapter.js"
+import type * as Model from "../../src/model/Model.js"
+import * as ModelRegistry from "../../src/model/ModelRegistry.js"
+import { ask, asker, collect, failureOf, key, tools } from "../kit/ModelSample.js"
+import * as ModelServer from "../kit/ModelServer.js"
+import type { Wire } from "../kit/Wire.js"
+import { wires } from "../kit/Wire.js"
+
+type Provider = Wire["provider"]
+
+const modelOf = (wire: Wire, maxOutputTokens?: number) =>
+  Effect.gen(function* () {
+    const server = yield* ModelServer.make
+    const registry = yield* ModelRegistry.make({
+      keys: { [wire.provider]: Redacted.make(key) },
+      baseUrls: { [wire.provider]: server.url + wire.basePath },
+      ...(maxOutputTokens === undefined ? {} : { maxOutputTokens })
+    })
+    return { server, model: yield* registry.resolve(`${wire.provider}/${wire.model}`) }
+  })
+
+/** What was sent, without what every request says. */
+const sent = (wire: Wire, more: Partial<Model.Request>, maxOutputTokens?: number) =>
+  Effect.gen(function* () {
+    const { model, server } = yield* modelOf(wire, maxOutputTokens)
+    yield* server.play(ModelServer.eventStream(wire.events({ text: ["ok"] })))
+    const { prompt = ask, tools: offered = tools, ...rest } = more
+    yield* collect(model, prompt, offered, rest)
+    return ModelServer.json(yield* server.received) as Record<string, any>
+  }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer))
+
+/** Why it was not sent. */
+const refusal = (wire: Wire, more: Partial<Model.Request>, maxOutputTokens?: number) =>
+  Effect.gen(function* () {
+    const { model, server } = yield* modelOf(wire, maxOutputTokens)
+    yield* server.play(ModelServer.eventStream(wire.events({ text: ["ok"] })))
+    const { prompt = ask, tools: offered = tools, ...rest } = more
+    const error = yield* failureOf(collect(model, prompt, offered, rest))
+    assert.strictEqual(error._tag, "Refused")
+    return error.message
+  }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer))
+
+const schema = {
+  type: "object",
+  properties: { city: { type: "string" } },
+  required: ["city"],
+  additionalProperties: false
+}
+const outputSchema: Model.OutputSchema = { name: "place", schema }
+
+type Said = { readonly [P in Provider]: Readonly<Record<string, unknown>> | "refused" }
+
+const mode = (mode: string, more = {}) => ({ toolConfig: { functionCallingConfig: { mode, ...more } } })
+
+const cases: ReadonlyArray<readonly [string, Partial<Model.Request>, Said]> = [
+  [
+    "nothing",
+    {},
+    {
+      anthropic: { max_tokens: 8192, tool_choice: undefined, thinking: undefined },
+      openai: { max_output_tokens: undefined, tool_choice: undefined, reasoning: undefined, text: undefined },
+      google: { generationConfig: undefined, toolConfig: undefined },
+      "openai-compatible": {
+        max_tokens: undefined,
+        tool_choice: undefined,
+        reasoning_effort: undefined,
+        response_format: undefined
+      }
+    }
+  ],
+  [
+    "that tools are called as the model likes",
+    { toolChoice: "auto" },
+    {
+      anthropic: { tool_choice: { type: "auto" } },
+      openai: { tool_choice: "auto" },
+      google: mode("AUTO"),
+      "openai-compatible": { tool_choice: "auto" }
+    }
+  ],
+  [
+    "that no tool is called",
+    { toolChoice: "none" },
+    {
+      anthropic: { tool_choice: { type: "none" } },
+      openai: { tool_choice: "none" },
+      google: mode("NONE"),
+      "openai-compatible": { tool_choice: "none" }
+    }
+  ],
+  [
+    "that some tool is called",
+    { toolChoice: "required" },
+    {
+      anthropic: { tool_choice: { type: "any" } },
+      openai: { tool_choice: "required" },
+      google: mode("ANY"),
+      "openai-compatible": { tool_choice: "required" }
+    }
+  ],
+  [
+    "that one tool is called",
+    { toolChoice: { tool: "now" } },
+    {
+      anthropic: { tool_choice: { type: "tool", name: "now" } },
+      openai: { tool_choice: { type: "function", name: "now" } },
+      google: mode("ANY", { allowedFunctionNames: ["now"] }),
+      "openai-compatible": { tool_choice: { type: "function", function: { name: "now" } } }
+    }
+  ],
+  [
+    "that a tool is called that was not given",
+    { toolChoice: { tool: "unheard_of" } },
+    { anthropic: "refused", openai: "refused", google: "refused", "openai-compatible": "refused" }
+  ],
+  [
+    "that a tool is called where there is none",
+    { tools: [], toolChoice: "required" },
+    { anthropic: "refused", openai: "refused", google: "refused", "openai-compatible": "refused" }
+  ],
+  [
+    "that no tool is called where there is none",
+    { tools: [], toolChoice: "none" },
+    {
+      anthropic: { tool_choice: undefined },
+      openai: { tool_choice: undefined },
+      google: { toolConfig: undefined },
+      "openai-compatible": { tool_choice: undefined }
+    }
+  ],
+  [
+    "how long the reply may be",
+    { maxOutputTokens: 300 },
+    {
+      anthropic: { max_tokens: 300 },
+      openai: { max_output_tokens: 300 },
+      google: { generationConfig: { maxOutputTokens: 300 } },
+      "openai-compatible": { max_tokens: 300 }
+    }
+  ],
+  [
+    "how many tokens it thinks",
+    { thinking: { budget: 2048 } },
+    {
+      anthropic: { thinking: { type: "enabled", budget_tokens: 2048 }, max_tokens: 8192 + 2048 },
+      openai: { reasoning: undefined },
+      google: { generationConfig: { thinkingConfig: { thinkingBudget: 2048 } } },
+      "openai-compatible": { reasoning_effort: undefined }
+    }
+  ],
+  [
+    "that it does not think",
+    { thinking: { budget: 0, effort: "minimal" } },
+    {
+      anthropic: { thinking: { type: "disabled" }, max_tokens: 8192 },
+      openai: { reasoning: { effort: "minimal" } },
+      google: { generationConfig: { thinkingConfig: { thinkingBudget: 0 } } },
+      "openai-compatible": { reasoning_effort: "minimal" }
+    }
+  ],
+  [
+    "how hard it thinks",
+    { thinking: { effort: "high" } },
+    {
+      anthropic: { thinking: undefined, max_tokens: 8192 },
+      openai: { reasoning: { effort: "high" } },
+      google: { generationConfig: undefined },
+      "openai-compatible": { reasoning_effort: "high" }
+    }
+  ],
+  [
+    "the shape of its text",
+    { tools: [], outputSchema },
+    {
+      anthropic: "refused",
+      openai: { text: { format: { type: "json_schema", name: "place", schema, strict: false } } },
+      google: {
+        generationConfig: {
+          responseMimeType: "application/json",
+          responseSchema: { type: "OBJECT", properties: { city: { type: "STRING" } }, required: ["city"] }
+        }
+      },
+      "openai-compatible": {
+        response_format: { type: "json_schema", json_schema: { name: "place", schema, strict: false } }
+      }
+    }
+  ]
+]
+
+for (const wire of wires) {
+  describe(`a request to ${wire.provider}`, () => {
+    for (const [what, more, said] of cases) {
+      const expected = said[wire.provider]
+      it.live(`that says ${what} is ${expected === "refused" ? "refused in words" : "sent"}`, () =>
+        Effect.gen(function* () {
+          if (expected === "refused") {
+            assert.match(yield* refusal(wire, more), /\bit (is|cannot)\b/)
+            return
+          }
+          const body = yield* sent(wire, more)
+          for (const [field, value] of Object.entries(expected)) assert.deepStrictEqual(body[field], value, field)
+        })
+      )
+    }
+
+    it.live("has the smaller of two limits", () =>
+      Effect.gen(function* () {
+        const limitIn = (body: Record<string, any>) =>
+          body.max_tokens ?? body.max_output_tokens ?? body.generationConfig.maxOutputTokens
+        assert.strictEqual(limitIn(yield* sent(wire, { maxOutputTokens: 300 }, 200)), 200)
+        assert.strictEqual(limitIn(yield* sent(wire, { maxOutputTokens: 100 }, 200)), 100)
+        assert.strictEqual(limitIn(yield* sent(wire, {}, 200)), 200)
+      })
+    )
+
+    it.live("says how closely its images are looked at, where that can be said", () =>
+      Effect.gen(function* () {
+        const data = new Uint8Array([1, 2, 3])
+        const image = Prompt.filePart({ mediaType: "image/png", data })
+        const prompt = Prompt.fromMessages([Prompt.userMessage({ content: [image] })])
+        const text = JSON.stringify(yield* sent(wire, { prompt, imageDetail: "low" }))
+        const usual = JSON.stringify(yield* sent(wire, { prompt }))
+        assert.include(text, "AQID")
+        const said = { anthropic: false, openai: true, google: true, "openai-compatible": true }[wire.provider]
+        assert.strictEqual(/"(?:low|MEDIA_RESOLUTION_LOW)"/.test(text), said)
+        assert.notMatch(usual, /"(?:low|MEDIA_RESOLUTION_LOW)"/)
+      })
+    )
+  })
+}
+
+const wireOf = (provider: Provider): Wire => wires.find((wire) => wire.provider === provider) ?? assert.fail(provider)
+
+describe("what only one provider knows", () => {
+  it.live("anthropic keeps what it has read up to the marks, the last four of them", () =>
+    Effect.gen(function* () {
+      const say = (role: "user" | "assistant", text: string): Prompt.MessageEncoded => ({
+        role,
+        content: [{ type: "text", text }]
+      })
+      const prompt = Prompt.make([
+        { role: "system", content: "a" },
+        say("user", "b"),
+        say("assistant", "c"),
+        say("user", "d"),
+        say("user", "e"),
+        say("assistant", "f"),
+        say("user", "g")
+      ])
+      const marksIn = (body: Record<string, any>) =>
+        [...body.system, ...body.messages.flatMap(({ content }: any) => content)].flatMap((block: any) =>
+          block.cache_control === undefined ? [] : [[block.text, block.cache_control.type]]
+        )
+      const wire = wireOf("anthropic")
+      assert.deepStrictEqual(marksIn(yield* sent(wire, { prompt })), [])
+      assert.deepStrictEqual(marksIn(yield* sent(wire, { prompt, cacheMarks: [3, 0] })), [
+        ["a", "ephemeral"],
+        ["d", "ephemeral"]
+      ])
+      assert.deepStrictEqual(
+        marksIn(yield* sent(wire, { prompt, cacheMarks: [0, 1, 2, 3, 4, 6, 6, 99] })).map(([text]) => text),
+        ["c", "d", "e", "g"],
+        "one that is there twice or nowhere is harmless"
+      )
+      for (const other of wires.filter(({ provider }) => provider !== "anthropic")) {
+        assert.notInclude(JSON.stringify(yield* sent(other, { prompt, cacheMarks: [0, 6] })), "ephemeral")
+      }
+    })
+  )
+
+  it.live("anthropic does not think longer than a reply may be", () =>
+    Effect.gen(function* () {
+      const wire = wireOf("anthropic")
+      const thinking = { budget: 2048 }
+      assert.include(yield* refusal(wire, { thinking, maxOutputTokens: 2048 }), "2048")
+      assert.include(yield* refusal(wire, { thinking }, 1000), "1000")
+      assert.strictEqual((yield* sent(wire, { thinking, maxOutputTokens: 2049 })).max_tokens, 2049)
+    })
+  )
+
+  it.live("openai can be made to call a tool of its own, by what it is", () =>
+    Effect.gen(function* () {
+      const search = OpenAiTool.WebSearch({})
+      const more = { tools: [search], toolChoice: { tool: search.name } }
+      assert.deepStrictEqual((yield* sent(wireOf("openai"), more)).tool_choice, { type: "web_search" })
+      assert.include(yield* refusal(wireOf("anthropic"), more), search.name)
+    })
+  )
+})
+
+describe("any language model", () => {
+  const adapted = Effect.gen(function* () {
+    const chosen: Array<unknown> = []
+    const languageModel = yield* LanguageModel.make({
+      generateText: () => Effect.dieMessage("not used"),
+      streamText: ({ toolChoice }) => {
+        chosen.push(toolChoice)
+        return Stream.make({
+          type: "finish",
+          reason: "stop",
+          usage: { inputTokens: 1, outputTokens: 1, totalTokens: 2 }
+        } as const)
+      }
+    })
+    const model = LanguageModelAdapter.fromService(languageModel, { id: "test/model" })
+    const run = (more: Partial<Model.Request>) =>
+      Stream.runDrain(model.stream({ ...asker, prompt: ask, tools, ...more }))
+    return { chosen, run }
+  })
+
+  it.effect("is told which tools it may call, and cannot be held to a schema", () =>
+    Effect.gen(function* () {
+      const { chosen, run } = yield* adapted
+      for (const toolChoice of [undefined, "auto", "none", "required", { tool: "now" }] as const) {
+        yield* run({ toolChoice })
+      }
+      assert.deepStrictEqual(chosen, ["auto", "auto", "none", "required", { tool: "now" }])
+      yield* run({ tools: [], toolChoice: "none" })
+      for (const more of [
+        { outputSchema },
+        { toolChoice: { tool: "unheard_of" } },
+        { tools: [], toolChoice: "required" }
+      ] as const) {
+        assert.strictEqual((yield* failureOf(run(more)))._tag, "Refused")
+      }
+      assert.lengthOf(chosen, 6, "it was not asked what it cannot do")
+    })
+  )
+})
