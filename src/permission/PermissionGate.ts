@@ -384,7 +384,7 @@ class Gate implements Service {
     const breakOff = Effect.suspend(() =>
       check.resolved === undefined ? Effect.asVoid(check.breakOff(PermissionCheck.cancelled)) : Effect.void
     )
-    return { ...allowedOf(now), pending: { settle, breakOff, leave: () => check.leave() } }
+    return { ...allowedOf(now), pending: { settle, breakOff, leave: () => check.leave(), writeLeft: check.writeLeft } }
   }
 
   // Most calls end here: without a record to write, the verdict is known at once.

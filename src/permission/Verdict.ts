@@ -32,6 +32,8 @@ export interface Pending {
   readonly breakOff: Effect.Effect<void>
   /** The same at once, where breaking off does not end. */
   readonly leave: () => void
+  /** Writes down that it was left; nothing when its end is written, or being written. */
+  readonly writeLeft: Effect.Effect<void>
 }
 
 /** The call must not run; `text` is what the model gets to see. */

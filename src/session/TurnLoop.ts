@@ -160,7 +160,7 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
     // A compaction tells by itself what went wrong in it.
     const legs = new TurnFiber({ fork: forkAs(origin), patience: limits.stopWithin, failed: () => {} })
     this.begins(legs)
-    return Interactor.withInteractor(interactor)(legs.run(work, restore))
+    return Interactor.withInteractor(interactor)(legs.run(TurnFiber.steps(work), restore))
   }
 
   isStopped(): boolean {

@@ -8,14 +8,16 @@ import type * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
 import * as Defect from "../core/Defect.js"
-import type { PermissionCheck } from "../permission/PermissionCheck.js"
+import type { Pending } from "../permission/PermissionGate.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 import type { TurnContext } from "./TurnContext.js"
+
+type Left = Pick<Pending, "writeLeft">
 
 export class BatchCleanup {
   private outer: { readonly id: FiberId.Single; readonly refs: FiberRefs.FiberRefs } | undefined
   private crashes: Array<readonly [ToolCall, Cause.Cause<unknown>]> | undefined
-  private left: Array<PermissionCheck> | undefined
+  private left: Array<Left> | undefined
 
   constructor(private readonly session: TurnContext) {}
 
@@ -31,7 +33,7 @@ export class BatchCleanup {
   }
 
   /** A check was left behind, and its end is not written down yet. */
-  leftBehind(check: PermissionCheck): void {
+  leftBehind(check: Left): void {
     this.left ??= []
     this.left.push(check)
   }

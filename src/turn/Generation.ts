@@ -35,7 +35,7 @@ export class Generation implements SilenceWatch.Host {
 
   constructor(
     private readonly session: TurnContext,
-    private readonly model: Model.Service,
+    readonly model: Model.Service,
     private readonly newCallId: () => string,
     private readonly legs: Pick<TurnFiber, "interruptSection" | "abandon">
   ) {

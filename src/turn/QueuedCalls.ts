@@ -19,7 +19,11 @@ export class QueuedCalls {
   private isClosed = false
   private readonly permits: Effect.Semaphore
 
-  constructor(atOnce: number) {
+  /** `left` is told of one that was left behind; that is still to be written down. */
+  constructor(
+    atOnce: number,
+    private readonly left: (pending: Pending) => void
+  ) {
     this.permits = Effect.unsafeMakeSemaphore(atOnce)
   }
 
@@ -49,8 +53,8 @@ export class QueuedCalls {
 
   /** Whoever looks at it does not stop: it counts as broken off. */
   leave(index: number): void {
-    this.pending.get(index)?.leave()
-    this.settling.get(index)?.leave()
+    for (const pending of [this.pending.get(index), this.settling.get(index)])
+      if (pending !== undefined) this.abandon(pending)
     this.pending.delete(index)
     this.settling.delete(index)
   }
@@ -65,9 +69,14 @@ export class QueuedCalls {
       Effect.map(
         GracePeriod.wait((done) => fiber.addObserver(done), patience),
         (isOver) => {
-          if (!isOver) for (const { leave } of pending) leave()
+          if (!isOver) for (const one of pending) this.abandon(one)
         }
       )
     )
+  }
+
+  private abandon(pending: Pending): void {
+    pending.leave()
+    this.left(pending)
   }
 }

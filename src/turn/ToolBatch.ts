@@ -30,7 +30,8 @@ import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import { BatchCleanup } from "./BatchCleanup.js"
 import { QueuedCalls } from "./QueuedCalls.js"
-import type { TurnFiber, Work } from "./TurnFiber.js"
+import type { Generated } from "./ReplyCollector.js"
+import type { TurnFiber } from "./TurnFiber.js"
 import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import * as CallResumption from "./CallResumption.js"
 import type { RunningCall } from "./RunningCalls.js"
@@ -51,7 +52,13 @@ interface Asking {
 
 export class ToolBatch implements ToolRun.Host {
   /** What is left to do when the calls are done with. */
-  readonly after: BatchCleanup
+  readonly cleanup: BatchCleanup
+  /** The call that was proposed alone. */
+  readonly only: ToolCall | undefined
+  /** What runs the lone call, once it may run. */
+  private run: Prepared
+  /** The lone call, once it runs. */
+  private lone: RunningCall | undefined
   // By the call's index; made as long as they are, because thousands of batches of one call may wait to be approved.
   private readonly known: Array<ToolResult | undefined>
   readonly startedAt: Array<number | undefined>
@@ -74,11 +81,14 @@ export class ToolBatch implements ToolRun.Host {
   constructor(
     readonly session: TurnContext,
     readonly calls: ReadonlyArray<ToolCall>,
+    /** What the model said with them. */
+    readonly content: Generated["content"],
     private readonly before: ReadonlyMap<string, SessionSnapshot.CallSnapshot> | undefined,
     private readonly legs: TurnFiber
   ) {
     const { length } = calls
-    this.after = new BatchCleanup(session)
+    this.cleanup = new BatchCleanup(session)
+    this.only = length === 1 ? calls[0] : undefined
     this.known = new Array<ToolResult | undefined>(length)
     this.startedAt = new Array<number | undefined>(length)
     this.summaries = new Array<string | undefined>(length)
@@ -96,53 +106,34 @@ export class ToolBatch implements ToolRun.Host {
     }
   }
 
-  /** The call that was proposed alone. */
-  get only(): ToolCall | undefined {
-    return this.calls.length === 1 ? this.calls[0] : undefined
-  }
-
-  /** Decides about the call of a batch of one. */
-  prepareOnly(call: ToolCall): Effect.Effect<Prepared, never, Interactor> {
-    return this.whenRoom(this.prepare(0, call))
-  }
-
-  /** Runs it as a section of its turn, and goes on. */
-  runOnly(call: ToolCall, run: () => Effect.Effect<void>, then: () => Work): Work {
-    const { calls } = this.session
-    const entry = calls.begin(call, this.legs, ({ cancelled }) => this.over(0, call, cancelled))
-    return this.legs.section(
-      Effect.suspend(run),
-      (exit) => {
-        if (Exit.isFailure(exit)) this.crashed(0, call, exit.cause)
-        calls.release(entry)
-        const tidied = this.after.done()
-        return tidied === Effect.void ? then() : Effect.flatMap(tidied, then)
-      },
-      () => calls.abandon(entry)
-    )
+  /**
+   * What is to be done now, as a section of the turn: deciding about a lone call, and then running it; or deciding about many,
+   * each of which runs in a fiber of its own. Made where it is run.
+   */
+  work(): Effect.Effect<void, never, Interactor> {
+    const { only, run } = this
+    if (only === undefined) return this.whenRoom(this.all())
+    if (run === undefined) return this.whenRoom(Effect.map(this.prepare(0, only), (run) => void (this.run = run)))
+    this.lone = this.session.calls.begin(only, this.legs, ({ cancelled }) => this.over(0, only, cancelled))
+    return Effect.suspend(run)
   }
 
   /**
-   * Prepares all calls and runs them side by side, each in a fiber of its own. Whoever is interrupted in it {@link stop}s, or
-   * calls it again to go on behind the call that was cut out.
+   * Whether its work goes `on` after a section that ended so, is `done`, or was `broken` off. It goes on with a lone call that
+   * may run, and with the others when one of many was cancelled while it waited to be decided.
    */
-  runAll(): Work {
-    return this.whenRoom(this.all())
-  }
-
-  /**
-   * After an interruption: whether it was one call that was cancelled while it waited to be decided, which has its result
-   * then, and the others go on.
-   */
-  wasCut(): boolean {
-    const { asking } = this
-    this.asking = undefined
-    if (asking === undefined) return false
-    const { call, entry, index } = asking
-    const { cancelled } = entry
-    if (cancelled) this.over(index, call, true)
-    this.session.calls.release(entry)
-    return cancelled
+  ended(exit: Exit.Exit<void>): "on" | "done" | "broken" {
+    const { lone, only } = this
+    if (only === undefined) return Exit.isSuccess(exit) ? "done" : this.wasCut(exit.cause) ? "on" : "broken"
+    if (lone !== undefined) {
+      if (Exit.isFailure(exit)) this.crashed(0, only, exit.cause)
+      this.session.calls.release(lone)
+      return "done"
+    }
+    if (Exit.isSuccess(exit)) return this.run === undefined ? "done" : "on"
+    if (Cause.isInterrupted(exit.cause)) return this.wasCut(exit.cause) ? "done" : "broken"
+    this.crashed(0, only, exit.cause)
+    return "done"
   }
 
   /** Cancels a call that is not looked at yet. False: it is, or is none of these. */
@@ -155,14 +146,30 @@ export class ToolBatch implements ToolRun.Host {
     return false
   }
 
-  /** What decides about a call does not stop: the turn goes on without it. */
-  leave(): void {
+  /** After an interruption: whether it was one call that was cancelled while it waited to be decided, and has its result. */
+  private wasCut(cause: Cause.Cause<never>): boolean {
     const { asking } = this
+    this.asking = undefined
+    if (asking === undefined || !Cause.isInterrupted(cause)) return false
+    const { call, entry, index } = asking
+    const { cancelled } = entry
+    if (cancelled) this.over(index, call, true)
+    this.session.calls.release(entry)
+    return cancelled && !this.legs.isStopped
+  }
+
+  /** What runs, or decides about a call, does not stop: the turn goes on without it. */
+  leave(): void {
+    const { asking, lone } = this
+    if (lone !== undefined) {
+      this.session.calls.abandon(lone)
+      return
+    }
     this.isLate = true
     if (asking === undefined) return
     const { call, check, entry, index } = asking
     check.leave()
-    this.after.leftBehind(check)
+    this.cleanup.leftBehind(check)
     if (!entry.cancelled) this.over(index, call, false)
     this.session.calls.abandon(entry)
   }
@@ -190,7 +197,7 @@ export class ToolBatch implements ToolRun.Host {
   /** Notes that preparing the call went wrong: that is the call's failure, not the turn's. */
   crashed(index: number, call: ToolCall, cause: Cause.Cause<unknown>): void {
     if (Cause.isInterruptedOnly(cause)) return
-    this.after.crashed(call, cause)
+    this.cleanup.crashed(call, cause)
     this.end(index, call, "failed", Defect.sentence(call.name))
   }
 
@@ -202,7 +209,7 @@ export class ToolBatch implements ToolRun.Host {
     context: Context.Context<never> | undefined
   ): FiberRefs.FiberRefs {
     // One of many has a fiber of its own once it runs.
-    if (context === undefined || this.calls.length === 1) this.after.keep(id, refs)
+    if (context === undefined || this.calls.length === 1) this.cleanup.keep(id, refs)
     const origin = Origin.inCall(call.id, id, refs)
     return FiberRefs.updateManyAs(refs, {
       entries: context === undefined ? [origin] : [origin, [FiberRef.currentContext, [[id, context]]]]
@@ -218,7 +225,10 @@ export class ToolBatch implements ToolRun.Host {
     const { parallelTools } = session.limits
     session.calls.waiting = this
     return Effect.gen(this, function* () {
-      if (calls.length > parallelTools) this.held ??= new QueuedCalls(parallelTools)
+      // What a cut has left to do.
+      yield* Effect.uninterruptible(this.cleanup.done())
+      if (calls.length > parallelTools)
+        this.held ??= new QueuedCalls(parallelTools, (pending) => this.cleanup.leftBehind(pending))
       while (this.next < calls.length) {
         const index = this.next++
         const call = calls[index]
@@ -233,9 +243,9 @@ export class ToolBatch implements ToolRun.Host {
         this.open++
         yield* Effect.forkDaemon(this.started(index, call, run))
       }
-      yield* this.after.back()
+      yield* this.cleanup.back()
       yield* this.allOver
-      yield* this.after.done()
+      yield* this.cleanup.done()
     })
   }
 

@@ -23,7 +23,7 @@ export interface Host {
   readonly summaries: ReadonlyArray<string | undefined>
   /** Filled by the calls that begin. */
   readonly startedAt: Array<number | undefined>
-  readonly after: BatchCleanup
+  readonly cleanup: BatchCleanup
   /** False: the bus is full. */
   readonly end: (index: number, call: ToolCall, outcome: ToolOutcome, result: unknown, startedAt?: number) => boolean
   /** A fiber's local values as part of the call. */
@@ -73,10 +73,10 @@ const begin = (host: Host, { call, entry, index }: Subject, allowed: Allowed): E
     const { outcome, result } = resultOf(entry, exit)
     const told = allowed.edited ? editedResult(result, allowed.encoded) : result
     const room = host.end(index, call, outcome, told, began)
-    const done = host.only === undefined ? Effect.void : host.after.back()
+    const done = host.only === undefined ? Effect.void : host.cleanup.back()
     const back = room ? done : Effect.zipRight(session.bus.awaitRoom, done)
     return Exit.isFailure(exit) && Defect.isIn(exit.cause)
-      ? Effect.zipRight(host.after.log(call, exit.cause), back)
+      ? Effect.zipRight(host.cleanup.log(call, exit.cause), back)
       : back
   }
   const handler = handled(host, call, entry, allowed.params)

@@ -1,18 +1,18 @@
 /**
- * The fibers that a turn works in, one after the other; mostly there is one.
+ * The fiber that a turn works in; after a part of the turn was cut out, the next one.
  *
- * What a turn does right now may be cut out of it: the model's answer, by an interjection; a tool that runs alone, by
- * whoever cancels that call. The fiber ends with it, and the turn goes on in another. So neither costs a fiber of its own
- * as long as nobody cuts.
+ * A turn is a generator of effects. What it does right now may be cut out of it: the model's answer, by an interjection; a
+ * tool that runs alone, by whoever cancels that call. A fiber that was interrupted stays so. It ends, and another one goes on
+ * with the same generator. So neither costs a fiber of its own as long as nobody cuts.
  *
  * ```
- *  leg 1: ─ … ─[ answer ─x cut
- *  leg 2:                 └─ what was said, the interjection, [ answer ] ─ … ─[ tool ─x does not stop: left behind
- *  leg 3:                                                                        └─ cancelled, …
+ *  fiber 1: ─ … ─[ answer ─x cut
+ *  fiber 2:                 └─ what was said, the interjection, [ answer ] ─ … ─[ tool ─x does not stop: abandoned
+ *  fiber 3:                                                                        └─ cancelled, …
  * ```
  *
- * A leg is not interruptible but where it says so; there stopping the turn ends it. Written by the running leg, by who waits
- * for the turn, and by whoever cuts or stops it, in synchronous sections only.
+ * A leg is what one fiber does of the turn. It is not interruptible but where it says so; there stopping the turn ends it.
+ * Written by the running leg, by who waits for the turn, and by whoever cuts or stops it, in synchronous sections only.
  */
 import type * as Cause from "effect/Cause"
 import type * as Duration from "effect/Duration"
@@ -20,12 +20,16 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
+import { YieldWrap } from "effect/Utils"
 import type { Restore } from "../core/Interruption.js"
 import * as GracePeriod from "../internal/GracePeriod.js"
 import type { Interactor } from "../interaction/Interactor.js"
 
 /** What a turn does; it may ask somebody. */
 export type Work = Effect.Effect<void, never, Interactor>
+
+/** A turn, step by step: an `Effect.gen` that another fiber may go on with. */
+export type Steps = Generator<YieldWrap<Effect.Effect<unknown, never, Interactor>>, void, never>
 
 export interface Options {
   /** Starts a leg in a fiber that nobody supervises: one that is left behind must hold nobody up. */
@@ -38,61 +42,69 @@ export interface Options {
 
 export class TurnFiber {
   private leg: Leg | undefined
-  /** Begins the leg after one that was cut. */
-  private next: (() => Work) | undefined
+  /** Whether a leg that is over leads to another one. */
+  private goesOn = false
   private stopped = false
   /** Of who waits: called when the leg is over, or is to stop. */
   private notify: (() => void) | undefined
 
   constructor(private readonly options: Options) {}
 
+  /** Work of one step. */
+  static *steps(work: Work): Steps {
+    yield* work
+  }
+
   /** Somebody stopped the turn: nothing new is begun. */
   get isStopped(): boolean {
     return this.stopped
   }
 
-  /** Runs a turn's work to its end. Not interruptible but where it waits; interrupted there, it stops the turn first. */
-  run(work: Work, restore: Restore): Work {
+  /** Runs a turn to its end. Not interruptible but where it waits; interrupted there, it stops the turn first. */
+  run(steps: Steps, restore: Restore): Work {
     const leg: Leg = { fiber: undefined, section: undefined, isOver: false }
     this.leg = leg
-    return Effect.flatMap(this.options.fork(work), (fiber) => {
+    return Effect.flatMap(this.options.fork(Effect.gen(() => steps)), (fiber) => {
       leg.fiber = fiber
       fiber.addObserver((exit) => {
-        if (Exit.isFailure(exit) && !leg.isOver) this.options.failed(exit.cause)
+        if (Exit.isFailure(exit) && !leg.isOver && !this.goesOn) this.options.failed(exit.cause)
         this.over(leg)
       })
       if (this.stopped) fiber.unsafeInterruptAsFork(FiberId.none)
       return Effect.matchCauseEffect(restore(this.told(leg)), {
         onFailure: (cause) => {
           this.stop()
-          return Effect.zipRight(this.ended(leg, restore), Effect.failCause(cause))
+          return Effect.zipRight(this.ended(leg, steps, restore), Effect.failCause(cause))
         },
-        onSuccess: () => this.ended(leg, restore)
+        onSuccess: () => this.ended(leg, steps, restore)
       })
     })
   }
 
   /**
-   * What may be cut out, and how the leg, or the next one, goes on once it has ended. Made where it is run. With `left` it
-   * is left behind when it does not stop in time, and `left` is told.
+   * What may be cut out: `yield*` it in the turn's generator, in the step in which it is made. Yields how it ended. With
+   * `abandoned` it is left behind when it does not stop in time, and `abandoned` is told.
    */
-  section<A, E>(run: Effect.Effect<A, E, Interactor>, then: (exit: Exit.Exit<A, E>) => Work, left?: () => void): Work {
+  section<A, E>(run: Effect.Effect<A, E, Interactor>, abandoned?: () => void): Section<A, E> {
     const { leg } = this
-    if (leg === undefined) return Effect.void
-    const section: Section = { isCut: false, abandoned: () => then(Exit.interrupt(FiberId.none)), left }
-    leg.section = section
-    const over = (exit: Exit.Exit<A, E>): Work => {
+    const section: Section<A, E> = new Section(
+      Effect.matchCauseEffect(Effect.interruptible(run), {
+        onFailure: (cause) => over(Exit.failCause(cause)),
+        onSuccess: (value) => over(Exit.succeed(value))
+      }),
+      abandoned
+    )
+    if (leg !== undefined) leg.section = section
+    const over = (exit: Exit.Exit<A, E>): Effect.Effect<void> => {
       // Whoever left it behind has gone on with the turn.
-      if (leg.section !== section) return Effect.void
+      if (leg === undefined || leg.section !== section) return left
       leg.section = undefined
-      if (!section.isCut || this.stopped) return then(exit)
-      this.next = () => then(exit)
-      return Effect.void
+      section.exit = exit
+      if (!section.isCut || this.stopped) return Effect.void
+      this.goesOn = true
+      return left
     }
-    return Effect.matchCauseEffect(Effect.interruptible(run), {
-      onFailure: (cause) => over(Exit.failCause(cause)),
-      onSuccess: (value) => over(Exit.succeed(value))
-    })
+    return section
   }
 
   /** Cuts out what runs now, if it may be. */
@@ -107,10 +119,11 @@ export class TurnFiber {
   abandon(): void {
     const { leg } = this
     const section = leg?.section
-    if (leg === undefined || section?.left === undefined) return
+    if (leg === undefined || section?.abandoned === undefined) return
     leg.section = undefined
-    this.next = section.abandoned
-    section.left()
+    section.exit = Exit.interrupt(FiberId.none)
+    this.goesOn = true
+    section.abandoned()
     this.over(leg)
   }
 
@@ -143,12 +156,12 @@ export class TurnFiber {
   }
 
   /** A leg that is over leads to the next, if there is one; one that was told to stop is waited for. */
-  private ended(leg: Leg, restore: Restore): Work {
+  private ended(leg: Leg, steps: Steps, restore: Restore): Work {
     return Effect.suspend(() => {
-      if (!leg.isOver) return Effect.flatMap(this.stopping(leg), () => this.ended(leg, restore))
-      const { next } = this
-      this.next = undefined
-      return next === undefined ? Effect.void : this.run(Effect.suspend(next), restore)
+      if (!leg.isOver) return Effect.flatMap(this.stopping(leg), () => this.ended(leg, steps, restore))
+      if (!this.goesOn) return Effect.void
+      this.goesOn = false
+      return this.run(steps, restore)
     })
   }
 
@@ -172,13 +185,35 @@ export class TurnFiber {
 interface Leg {
   fiber: Fiber.RuntimeFiber<void> | undefined
   /** What may be cut out now. */
-  section: Section | undefined
+  section: Section<unknown, unknown> | undefined
   /** Its fiber has ended, or was left behind. */
   isOver: boolean
 }
 
-interface Section {
-  isCut: boolean
-  readonly abandoned: () => Work
-  readonly left: (() => void) | undefined
+/** Ends a fiber whose turn goes on in another one. */
+const left: Effect.Effect<never> = Effect.interrupt
+
+/**
+ * Yields its effect, and then how that ended: to the fiber that ran it, or to the one that goes on with the turn. One object
+ * in place of a generator, because every step of every turn has some.
+ */
+export class Section<A, E> {
+  isCut = false
+  exit: Exit.Exit<A, E> | undefined
+  private isBegun = false
+
+  constructor(
+    private readonly run: Effect.Effect<void, never, Interactor>,
+    readonly abandoned: (() => void) | undefined
+  ) {}
+
+  [Symbol.iterator](): this {
+    return this
+  }
+
+  next(): IteratorResult<YieldWrap<Effect.Effect<void, never, Interactor>>, Exit.Exit<A, E>> {
+    if (this.isBegun) return { done: true, value: this.exit ?? Exit.interrupt(FiberId.none) }
+    this.isBegun = true
+    return { done: false, value: new YieldWrap(this.run) }
+  }
 }

@@ -8,11 +8,11 @@ import * as TestClock from "effect/TestClock"
 import * as TestContext from "effect/TestContext"
 import * as fc from "fast-check"
 import * as Interactor from "../../src/interaction/Interactor.js"
-import { TurnFiber, type Work } from "../../src/turn/TurnFiber.js"
+import { TurnFiber, type Steps } from "../../src/turn/TurnFiber.js"
 import * as HaltChannel from "../../src/channel/HaltChannel.js"
 import { settle } from "../kit/Recorder.js"
 
-/** Legs whose fibers and failures are counted. */
+/** One whose fibers and failures are counted. */
 const make = () => {
   const seen = { forked: 0, failed: new Array<Cause.Cause<never>>() }
   const legs = new TurnFiber({
@@ -26,11 +26,11 @@ const make = () => {
   return { legs, seen }
 }
 
-/** Runs a turn's work as a session does, in a fiber that a test waits for or interrupts. */
-const start = (legs: TurnFiber, work: Work) =>
+/** Runs a turn as a session does, in a fiber that a test waits for or interrupts. */
+const start = (legs: TurnFiber, work: () => Steps) =>
   Effect.flatMap(HaltChannel.make, (nobody) =>
     Effect.fork(
-      Interactor.withInteractor(nobody.interactor)(Effect.uninterruptibleMask((restore) => legs.run(work, restore)))
+      Interactor.withInteractor(nobody.interactor)(Effect.uninterruptibleMask((restore) => legs.run(work(), restore)))
     )
   )
 
@@ -42,17 +42,12 @@ describe("the legs of a turn", () => {
     Effect.gen(function* () {
       const { legs, seen } = make()
       const ends: Array<string> = []
-      const next = (n: number): Work =>
-        legs.section(n === 2 ? Effect.fail("no") : Effect.succeed(n), (exit) => {
-          ends.push(kindOf(exit))
-          return n === 3 ? Effect.void : next(n + 1)
-        })
-      yield* Fiber.join(
-        yield* start(
-          legs,
-          Effect.suspend(() => next(1))
-        )
-      )
+      const work = function* (): Steps {
+        for (const n of [1, 2, 3]) {
+          ends.push(kindOf(yield* legs.section(n === 2 ? Effect.fail("no") : Effect.succeed(n))))
+        }
+      }
+      yield* Fiber.join(yield* start(legs, work))
       assert.deepStrictEqual(ends, ["value 1", "failed", "value 3"])
       assert.deepStrictEqual(seen, { forked: 1, failed: [] })
     })
@@ -63,12 +58,10 @@ describe("the legs of a turn", () => {
       const { legs, seen } = make()
       const told: Array<string> = []
       const waiting = Effect.onInterrupt(Effect.never, () => Effect.sync(() => told.push("cleaned up")))
-      const work = Effect.suspend(() =>
-        legs.section(waiting, (exit) => {
-          told.push(kindOf(exit))
-          return legs.section(Effect.succeed("on"), (after) => Effect.sync(() => told.push(kindOf(after))))
-        })
-      )
+      const work = function* (): Steps {
+        told.push(kindOf(yield* legs.section(waiting)))
+        told.push(kindOf(yield* legs.section(Effect.succeed("on"))))
+      }
       const running = yield* start(legs, work)
       yield* settle
       legs.interruptSection()
@@ -84,14 +77,11 @@ describe("the legs of a turn", () => {
       const { legs, seen } = make()
       const gate = yield* Deferred.make<void>()
       const ends: Array<string> = []
-      const work = Effect.suspend(() =>
-        legs.section(Effect.succeed(1), (exit) => {
-          ends.push(kindOf(exit))
-          return Effect.flatMap(Deferred.await(gate), () =>
-            legs.section(Effect.succeed(2), (after) => Effect.sync(() => ends.push(kindOf(after))))
-          )
-        })
-      )
+      const work = function* (): Steps {
+        ends.push(kindOf(yield* legs.section(Effect.succeed(1))))
+        yield* Deferred.await(gate)
+        ends.push(kindOf(yield* legs.section(Effect.succeed(2))))
+      }
       const running = yield* start(legs, work)
       yield* settle
       legs.interruptSection()
@@ -107,13 +97,10 @@ describe("the legs of a turn", () => {
       const { legs } = make()
       const gate = yield* Deferred.make<void>()
       const told: Array<string> = []
-      const work = Effect.suspend(() =>
-        legs.section(
-          Effect.uninterruptible(Deferred.await(gate)),
-          (exit) => Effect.sync(() => told.push(kindOf(exit))),
-          () => told.push("left behind")
-        )
-      )
+      const work = function* (): Steps {
+        const stubborn = Effect.uninterruptible(Deferred.await(gate))
+        told.push(kindOf(yield* legs.section(stubborn, () => told.push("left behind"))))
+      }
       const running = yield* start(legs, work)
       yield* settle
       legs.stop()
@@ -133,9 +120,9 @@ describe("the legs of a turn", () => {
       const { legs } = make()
       const gate = yield* Deferred.make<void>()
       const ends: Array<string> = []
-      const work = Effect.suspend(() =>
-        legs.section(Effect.uninterruptible(Deferred.await(gate)), (exit) => Effect.sync(() => ends.push(kindOf(exit))))
-      )
+      const work = function* (): Steps {
+        ends.push(kindOf(yield* legs.section(Effect.uninterruptible(Deferred.await(gate)))))
+      }
       const running = yield* start(legs, work)
       yield* settle
       legs.stop()
@@ -156,7 +143,9 @@ describe("the legs of a turn", () => {
         Effect.sync(() => told.push("begun")),
         Effect.never
       )
-      const work = Effect.suspend(() => legs.section(run, (exit) => Effect.sync(() => told.push(kindOf(exit)))))
+      const work = function* (): Steps {
+        told.push(kindOf(yield* legs.section(run)))
+      }
       yield* Fiber.join(yield* start(legs, work))
       assert.deepStrictEqual(told, ["interrupted"])
     })
@@ -165,7 +154,10 @@ describe("the legs of a turn", () => {
   it.effect("a crash between the sections is told, and ends the turn", () =>
     Effect.gen(function* () {
       const { legs, seen } = make()
-      const work = Effect.suspend(() => legs.section(Effect.void, () => Effect.dieMessage("broken")))
+      const work = function* (): Steps {
+        yield* legs.section(Effect.void)
+        throw new Error("broken")
+      }
       yield* Fiber.join(yield* start(legs, work))
       assert.deepStrictEqual(seen.failed.map(Cause.isDie), [true])
     })
@@ -212,24 +204,17 @@ describe("whatever is cut and stopped, and when", () => {
                     : Effect.void
             return Effect.zipRight(begun, inner)
           }
-          const step = (at: number): Work => {
-            const kind = sections[at]
-            if (kind === undefined || legs.isStopped) return Effect.sync(() => void log.push("end"))
-            current = at
-            return legs.section(
-              body(kind, at),
-              () => {
-                running = 0
-                log.push(`then ${at}`)
-                return step(at + 1)
-              },
-              kind === "stubborn" ? () => undefined : undefined
-            )
+          const work = function* (): Steps {
+            for (const [at, kind] of sections.entries()) {
+              if (legs.isStopped) break
+              current = at
+              yield* legs.section(body(kind, at), kind === "stubborn" ? () => undefined : undefined)
+              running = 0
+              log.push(`then ${at}`)
+            }
+            log.push("end")
           }
-          const fiber = yield* start(
-            legs,
-            Effect.suspend(() => step(0))
-          )
+          const fiber = yield* start(legs, work)
           for (const what of actions) {
             if (what === "cut") legs.interruptSection()
             else if (what === "stop") legs.stop()
