@@ -148,7 +148,7 @@ describe("the house", () => {
       "builtin/ShellRun.ts",
       "builtin/StrayProcesses.ts",
       "sandbox/BubblewrapSandbox.ts",
-      "sandbox/Layout.ts",
+      "sandbox/OwnFiles.ts",
       "event/AuditArchive.ts",
       "cli/HiddenVariables.ts",
       "cli/StorePlace.ts",

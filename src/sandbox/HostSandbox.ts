@@ -11,12 +11,14 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import * as Directory from "../core/Directory.js"
 import * as BubblewrapSandbox from "./BubblewrapSandbox.js"
 import * as Layout from "./Layout.js"
 import * as Sandbox from "./Sandbox.js"
 import * as SeatbeltProfile from "./SeatbeltProfile.js"
 import { isWithin } from "./View.js"
+import type * as Watch from "./Watch.js"
 
 export interface Options {
   /** The workspace, absolute. */
@@ -87,13 +89,14 @@ export const make = (
         const bubblewrap = { program, directory }
         const obstacle = yield* BubblewrapSandbox.obstacle(platform, bubblewrap)
         if (obstacle !== undefined) return yield* Effect.fail(obstacle)
-        const layout = yield* Scope.extend(Layout.make(platform, layoutOptions), scope)
         const filter = yield* Effect.mapError(
           BubblewrapSandbox.writeFilter(platform, bubblewrap),
           ({ message }) => message
         )
         const closing = yield* BubblewrapSandbox.closing(platform)
-        return { by: "bubblewrap", roots, start: startBubblewrap(platform, { ...bubblewrap, filter, closing }, layout) }
+        const ready: BubblewrapSandbox.Ready = { ...bubblewrap, filter, closing }
+        const layout = yield* Scope.extend(Layout.make(platform, layoutOptions, confined(platform, ready)), scope)
+        return { by: "bubblewrap", roots, start: startBubblewrap(platform, ready, layout) }
       })
     )
 
@@ -149,6 +152,24 @@ const firstThere = (fileSystem: FileSystem.FileSystem, files: ReadonlyArray<stri
     Effect.findFirst(files, (file) => isThere(fileSystem, file)),
     Option.getOrUndefined
   )
+
+const systemPath = "/usr/bin:/bin:/run/current-system/sw/bin"
+
+/** A program of ours, as confined as a command. */
+const confined =
+  (platform: Layout.Platform, options: BubblewrapSandbox.Ready): Watch.Confined =>
+  (view, command) =>
+    BubblewrapSandbox.start(platform, options, view, {
+      command,
+      directory: "/",
+      environment: { PATH: systemPath }
+    }).pipe(
+      Effect.flatMap(({ ended, process: child }) =>
+        Effect.zipRight(Effect.ignore(Stream.runDrain(child.stdout)), ended)
+      ),
+      Effect.scoped,
+      Effect.ignore
+    )
 
 const startBubblewrap =
   (platform: Layout.Platform, options: BubblewrapSandbox.Ready, layout: Layout.Layout): Sandbox.Service["start"] =>
