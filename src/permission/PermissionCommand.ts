@@ -95,7 +95,7 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
       state.clear()
       return changed(["This session's lists and default are forgotten."])
     default:
-      return Either.left([`There is no "permissions ${verb}".`, ...usage].join("\n"))
+      return Either.left([`There is no "permissions ${ForeignJson.echo(verb)}".`, ...usage].join("\n"))
   }
 }
 
