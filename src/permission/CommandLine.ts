@@ -76,12 +76,17 @@ export const remembered = (text: string, cwd = "", line = Either.getOrUndefined(
 }
 
 /**
- * The text form: `git *` for a program, the text itself for an exact command, marked by `$ ` where it needs a mark. In front
- * of it the directory, unless it is the workspace: `(in "web") npm test`.
+ * The text form: `(reading) git *` for a program, which is no pattern that a person would write; the text itself for an exact
+ * command, marked by `$ ` where it needs a mark. In front of it the directory, unless it is the workspace:
+ * `(in "web") npm test`.
  */
 export const formatRemembered = (entry: Remembered): string => {
   const text =
-    entry._tag === "Program" ? `${entry.program} *` : isPlain(entry.command) ? entry.command : `$ ${entry.command}`
+    entry._tag === "Program"
+      ? `(reading) ${entry.program} *`
+      : isPlain(entry.command)
+        ? entry.command
+        : `$ ${entry.command}`
   return entry.cwd === "" ? text : `(in ${JSON.stringify(entry.cwd)}) ${text}`
 }
 
@@ -205,7 +210,7 @@ export const readings = (text: string, line = parse(text)): ReadonlyArray<Readin
 const { Program: Program_, Exact } = Data.taggedEnum<Remembered>()
 
 const programName = /^[A-Za-z0-9_][A-Za-z0-9_.+-]*$/
-const programEntry = /^([A-Za-z0-9_][A-Za-z0-9_.+-]*) \*$/
+const programEntry = /^\(reading\) ([A-Za-z0-9_][A-Za-z0-9_.+-]*) \*$/
 const place = /^\(in ("(?:[^"\\]|\\.)*")\) /s
 
 const placed = (text: string): readonly [cwd: string, rest: string] => {
@@ -220,7 +225,7 @@ const placed = (text: string): readonly [cwd: string, rest: string] => {
 
 // Has a blank, so it is no tool's name; has no wildcard, so it is no pattern.
 const isPlain = (text: string): boolean =>
-  /[ \t\n]/.test(text) && !/[*?[]/.test(text) && !/^(?:\$ |\(in ")/.test(text) && trim(text) === text
+  /[ \t\n]/.test(text) && !/[*?[]/.test(text) && !/^(?:\$ |\(in "|\(reading\) )/.test(text) && trim(text) === text
 
 type Parsed = ReturnType<typeof parse>
 

@@ -14,12 +14,7 @@ import * as Wrapper from "./Wrapper.js"
 export const of = (line: CommandLine): string | undefined => inLine(line, false, 0)
 
 /** The texts that a command hands to a shell by its words and assignments; the rules that deny look into them. */
-export const texts = (command: SimpleCommand): ReadonlyArray<string> => {
-  const ran = Order.ranBy(command)
-  const own = orderOf(ran)?.texts ?? none
-  if (ran.assignments.length === 0) return own
-  return [...own, ...ran.assignments.flatMap((text) => HarmlessVariable.orderOf(text, false).texts)]
-}
+export const texts = (command: SimpleCommand): ReadonlyArray<string> => textsOf(Order.ranBy(command), 0)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -34,6 +29,15 @@ const maxText = 20_000
 
 const orderOf = (ran: Order.Ran): Order.Order | undefined =>
   Wrapper.orderOf(ran) ?? Interpreter.orderOf(ran) ?? CommandOption.orderOf(ran)
+
+const textsOf = (ran: Order.Ran, depth: number): ReadonlyArray<string> => {
+  const order = orderOf(ran)
+  const own = order?.texts ?? none
+  if (ran.assignments.length === 0 && (order === undefined || order.programs.length === 0)) return own
+  const given = ran.assignments.flatMap((text) => HarmlessVariable.orderOf(text, false).texts)
+  const inner = depth < maxDepth ? (order?.programs ?? []).flatMap((program) => textsOf(program, depth + 1)) : none
+  return [...own, ...given, ...inner]
+}
 
 const inLine = (line: CommandLine, fed: boolean, depth: number): string | undefined => {
   const { commands } = line

@@ -240,7 +240,7 @@ describe("what an option does", () => {
     Effect.gen(function* () {
       const kit = yield* Kit.make({ person: ["a", "n", "n"] })
       yield* kit.check("shell", { command: "git status" })
-      assert.strictEqual(approveOf((yield* kit.person.shown)[0]).approvalKey, "git *")
+      assert.strictEqual(approveOf((yield* kit.person.shown)[0]).approvalKey, "(reading) git *")
       assert.strictEqual((yield* kit.check("shell", { command: "git log -3" }))._tag, "Allowed")
       assert.strictEqual((yield* kit.check("shell", { command: "git status; rm -rf x" }))._tag, "Denied")
       assert.strictEqual((yield* kit.check("shell", { command: "git status $(rm -rf x)" }))._tag, "Denied")
@@ -718,7 +718,12 @@ describe("what is foreseen", () => {
 
   it.effect.prop(
     "is what the gate does",
-    { call: calls, policy: policies, suspension: suspensions, remembered: fc.subarray(["ls", "deploy", "git *"]) },
+    {
+      call: calls,
+      policy: policies,
+      suspension: suspensions,
+      remembered: fc.subarray(["ls", "deploy", "(reading) git *", "touch *"])
+    },
     ({ call: [tool, params], policy, remembered, suspension }) =>
       Effect.gen(function* () {
         const kit = yield* Kit.make({ policy: policy as PolicySource, guards, person: () => "n" })
