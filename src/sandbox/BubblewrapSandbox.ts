@@ -91,11 +91,11 @@ export const writeFilter = (
     }
     yield* Directory.ensure(fileSystem, path, directory, 0o700)
     // Beside it first: another process may be starting a command with it.
-    const beside = yield* fileSystem.makeTempFile({ directory, prefix: "filter-" })
+    const beside = yield* fileSystem.makeTempFileScoped({ directory, prefix: "filter-" })
     yield* fileSystem.writeFile(beside, wanted)
     yield* fileSystem.rename(beside, file)
     return file
-  })
+  }).pipe(Effect.scoped)
 
 /**
  * Whoever started us may have left files open, which every program that we start inherits. A plain shell closes those with
