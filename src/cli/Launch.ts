@@ -119,7 +119,9 @@ export const startAgent = (
       (error) => ConfigurationInvalid.make(`No temporary directory can be made: ${error.message}`)
     )
     const protectedPaths = [
-      ...[".assent", ".jaato"].map((name) => path.join(settings.workspace, name)),
+      ...[settings.workspace, ...settings.sandbox.writable].flatMap((directory) =>
+        [".assent", ".jaato"].map((name) => path.join(directory, name))
+      ),
       ...directories,
       ...(settings.auditKeyFile === undefined ? [] : [path.resolve(settings.auditKeyFile)]),
       // Whether or not the workspace contains it, as a home does.
@@ -162,6 +164,7 @@ export const startAgent = (
         Layer.merge(
           Tools.layer({
             root: settings.workspace,
+            added: settings.sandbox.writable,
             protectedPaths,
             spillDirectory,
             sandbox: settings.sandbox,
@@ -243,7 +246,13 @@ const ownLimits = ({ limits }: Settings.Settings) =>
   Struct.pick(limits, "maxSteps", "parallelTools", "callsPerStep", "identicalErrors", "modelSilence")
 
 const baseInstructions = (settings: Settings.Settings): string =>
-  [`The workspace is ${settings.workspace}. Paths are relative to it.`, settings.instructions]
+  [
+    [
+      `The workspace is ${settings.workspace}. Paths are relative to it.`,
+      ...settings.sandbox.writable.map((directory) => `${directory} was added to it.`)
+    ].join(" "),
+    settings.instructions
+  ]
     .filter((part) => part !== "")
     .join("\n\n")
 

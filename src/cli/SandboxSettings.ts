@@ -2,7 +2,7 @@
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { statSync } from "node:fs"
+import { realpathSync, statSync } from "node:fs"
 import * as path from "node:path"
 import * as HostSandbox from "../sandbox/HostSandbox.js"
 import * as Sandbox from "../sandbox/Sandbox.js"
@@ -57,17 +57,34 @@ export const of = (
       if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) {
         return yield* new Arguments.UsageError({ message: `--add-dir ${directory} is not a directory.` })
       }
+      if (HostSandbox.tooBroad.includes(realpathSync(directory))) {
+        return yield* new Arguments.UsageError({ message: `--add-dir ${directory} ${broad}` })
+      }
     }
     const absolute = (files: ReadonlyArray<string> = []) =>
       files.flatMap((file) => {
         const place = file.startsWith("~/") && home !== undefined ? path.join(home, file.slice(2)) : file
         return path.isAbsolute(place) ? [place] : []
       })
+    const writable = absolute(file.writable)
+    for (const directory of writable) {
+      // Tools get it too, whether or not there is a sandbox.
+      const isThere = statSync(directory, { throwIfNoEntry: false }) !== undefined
+      if (isThere && HostSandbox.tooBroad.includes(realpathSync(directory))) {
+        return yield* invalid(`sandbox.writable: ${directory} ${broad}`)
+      }
+    }
     return {
       mode,
       network: file.network ?? false,
       readable: absolute(file.readable),
-      writable: [...absolute(file.writable), ...added],
+      writable: [...writable, ...added],
       directory: path.join(folder, "sandbox")
     }
   })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const broad = "cannot be given as a whole: name the directory in it that is meant."

@@ -42,6 +42,9 @@ export interface Options {
   readonly programs?: ReadonlyArray<string> | undefined
 }
 
+/** Whoever gives these away confines nothing. */
+export const tooBroad = ["/", "/etc", "/usr", "/var", "/home", "/Users", "/proc", "/sys", "/dev"]
+
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
@@ -70,7 +73,9 @@ export const make = (
         const program = yield* firstThere(fileSystem, options.programs ?? BubblewrapSandbox.places)
         const seatbelt = program === undefined && (yield* isThere(fileSystem, seatbeltProgram))
         if (program === undefined && !seatbelt) return yield* Effect.fail(BubblewrapSandbox.missing)
-        const roots = [...new Set(yield* reals([options.root, ...(options.writable ?? [])]))]
+        // One that is not there cannot be mounted, and nothing would run.
+        const writable = yield* Effect.filter(options.writable ?? [], (file) => isThere(fileSystem, file))
+        const roots = [...new Set(yield* reals([options.root, ...writable]))]
         const broad = roots.find((root) => tooBroad.includes(root))
         if (broad !== undefined) return yield* Effect.fail(`${broad} cannot be given to a sandbox as a whole.`)
         const directory = yield* options.directory === undefined
@@ -138,9 +143,6 @@ interface Host {
   readonly roots: ReadonlyArray<string>
   readonly start: Sandbox.Service["start"]
 }
-
-/** Whoever gives these away confines nothing. */
-const tooBroad = ["/", "/etc", "/usr", "/var", "/home", "/Users", "/proc", "/sys", "/dev"]
 
 const seatbeltProgram = "/usr/bin/sandbox-exec"
 
