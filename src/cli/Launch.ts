@@ -97,7 +97,7 @@ export const outOfReach = (opened: Channels.Opened, files: ReadonlyArray<string>
 
 /** How long a subagent's questions wait: a person at a terminal has all the time there is, unless a limit was set. */
 export const subagentTimeouts = (given: Interactor.Timeouts, attended: boolean): Interactor.Timeouts =>
-  Interactor.timeoutsOf(given, attended ? {} : ParentBridgedChannel.defaultTimeouts)
+  Interactor.timeoutsOf(given, attended ? { permission: 0, clarification: 0 } : ParentBridgedChannel.defaultTimeouts)
 
 /** Starts the agent that settings describe, with these interactors attached and their directories out of its reach. */
 export const startAgent = (
