@@ -8,7 +8,6 @@ import * as CommandLine from "./CommandLine.js"
 import * as CommandPattern from "./CommandPattern.js"
 import * as Foresight from "./Foresight.js"
 import * as Glob from "./Glob.js"
-import type * as Guard from "./Guard.js"
 import * as PermissionFile from "./PermissionFile.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { PermissionState } from "./PermissionState.js"
@@ -40,7 +39,7 @@ export const usage: ReadonlyArray<string> = [
 /** As {@link run}; what it says of a call is what the gate would. */
 export const answer = (
   line: string,
-  target: Target & { readonly guards: ReadonlyArray<Guard.Guard> }
+  target: Target & Pick<Foresight.Options, "guards" | "redactor">
 ): Effect.Effect<Either.Either<Outcome, string>> => {
   const asked = /^\s*check\s+(\S+)\s*([^]*)$/.exec(line)
   const entry = target.tools.get(asked?.[1] ?? "")
