@@ -45,6 +45,7 @@ import * as InteractionRecord from "./InteractionRecord.js"
 import type { InteractionRequest } from "./InteractionRequest.js"
 import * as Interactor from "./Interactor.js"
 import { Winners } from "./Pending.js"
+import * as PermissionOption from "./PermissionOption.js"
 import { Raised } from "./Raised.js"
 
 export interface Service {
@@ -112,6 +113,19 @@ export const layer = (
 type AnyAnswered = Interactor.Answered<Interaction.Interaction>
 
 const none: ReadonlyMap<string, Raised> = new Map()
+/** What an answer says beyond what could be decided was not decided: nobody is told that it was. */
+const decided = (
+  { interaction }: InteractionRequest,
+  exit: Exit.Exit<AnyAnswered, InteractionError>
+): Exit.Exit<AnyAnswered, InteractionError> =>
+  interaction._tag === "Approve" && interaction.onceOnly === true
+    ? Exit.map(exit, (answered) => ({
+        ...answered,
+        // The answer to an approval, which the type of all answers cannot say.
+        answer: PermissionOption.once(answered.answer as Interaction.ApproveAnswer)
+      }))
+    : exit
+
 type Ending = Effect.Effect<AnyAnswered, InteractionError>
 
 /**
@@ -210,7 +224,7 @@ class Broker implements Service, Attachments.Host {
   settle(raised: Raised, exit: Exit.Exit<AnyAnswered, InteractionError>, by: string): boolean {
     if (raised.settled !== undefined) return false
     this.winners.add(raised.request.requestId, by)
-    raised.settle(exit)
+    raised.settle(decided(raised.request, exit))
     return true
   }
 
