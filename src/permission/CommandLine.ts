@@ -19,6 +19,7 @@ import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import * as CommandPattern from "./CommandPattern.js"
 import * as Doubt from "./Doubt.js"
+import * as Interpreter from "./Interpreter.js"
 import * as Place from "./Place.js"
 import * as Program from "./Program.js"
 import * as ProgramRun from "./ProgramRun.js"
@@ -283,6 +284,7 @@ const unfold = (words: ReadonlyArray<string>, named: boolean, out: Array<Reading
     if (runs) out.push({ program: next, named: true, text: text.slice(program.length + 1), words: plain, start: 1 })
   }
   if (!runs) return
+  const interprets = Interpreter.speaksAnother(words[0] ?? "")
   let offset = 0
   for (let start = 1; start < words.length; start++) {
     offset += (words[start - 1] ?? "").length + 1
@@ -292,8 +294,20 @@ const unfold = (words: ReadonlyArray<string>, named: boolean, out: Array<Reading
       const code = codeIn(word)
       if (code === undefined || codes.has(code)) continue
       codes.add(code)
+      if (interprets) spell(code, out)
       collect(code, parse(code), out, depth + 1, all)
     }
+  }
+}
+
+/** In another language the name of a program stands between quotes, commas, brackets; each of its words may be one. */
+const spell = (code: string, out: Array<Reading>): void => {
+  const words = code.split(/[^\w./@%+-]+/).filter((word) => word !== "")
+  const text = words.join(" ")
+  let offset = 0
+  for (const [start, program] of words.entries()) {
+    out.push({ program, named: true, text: text.slice(offset), words, start })
+    offset += program.length + 1
   }
 }
 

@@ -19,6 +19,9 @@ export const orderOf = (ran: Order.Ran): Order.Order | undefined => {
 export const isInterpreter = (program: string): boolean =>
   shells.has(Program.nameOf(program)) || givesOf(program) !== undefined
 
+/** It runs code that no shell would read. */
+export const speaksAnother = (program: string): boolean => givesOf(program) !== undefined
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------

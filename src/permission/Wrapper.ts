@@ -144,9 +144,21 @@ const split: Wrapper = (ran) => {
   return Order.text([glued === "" ? "" : glued, ...ran.words.slice(at + 1)].join(" "))
 }
 
-/** They compute what stands in brackets, and run what stands in there. */
-const computing: Wrapper = (ran) =>
-  ran.words.some((word, at) => at > 0 && !Order.isUnknown(ran, at) && /\$\(|`/.test(word)) ? Order.dark : Order.nothing
+/**
+ * They compute what stands in brackets, and run what stands in there. `names`: words that are names of variables, which may
+ * hold brackets too.
+ */
+const computing =
+  (names: (word: string, before: string) => boolean): Wrapper =>
+  (ran) =>
+    ran.words.some((word, at) =>
+      at === 0 ? false : Order.isUnknown(ran, at) ? names(word, ran.words[at - 1] ?? "") : /\$\(|`/.test(word)
+    )
+      ? Order.dark
+      : Order.nothing
+
+const byOption = (_: string, before: string): boolean => /^-[A-Za-z]*v$/.test(before)
+const byExpansion = (word: string): boolean => /^[$`]/.test(word)
 
 const trap: Wrapper = (ran) => {
   const at = ran.words[1] === "--" ? 2 : 1
@@ -230,9 +242,10 @@ const wrappers: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
   ["trap", trap],
   ["alias", alias],
   ...many(". source", source),
-  ...many("let test [ printf declare typeset local export readonly unset read getopts", computing),
+  ...many("test [ printf", computing(byOption)),
+  ...many("let declare typeset local export readonly unset read getopts", computing(byExpansion)),
   ...many("hash enable", told(/^-[A-Za-z]*[pf]/)),
-  ...many("mapfile readarray", told(/^-[A-Za-z]*C/)),
+  ...many("mapfile readarray", (ran) => Order.both(told(/^-[A-Za-z]*C/)(ran), computing(byExpansion)(ran))),
   ...many("bind complete compgen fc coproc", opaque),
   ...many(
     "parallel sem chrt setpriv runuser gosu su pkexec ltrace gdb lldb valgrind script chroot unshare nsenter run-parts " +
