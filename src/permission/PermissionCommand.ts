@@ -31,7 +31,7 @@ export const usage: ReadonlyArray<string> = [
   "permissions check TOOL [ARGUMENTS]        what would happen: arguments as JSON, or a command as it is",
   "permissions allow|deny PATTERN            remember for this session",
   "permissions default allow|deny|ask        for this session",
-  "permissions suspend [turn|idle|all]       ask nothing until then; all without a word",
+  "permissions suspend [turn|idle|all]       ask nothing until then; idle without a word",
   "permissions resume                        ask again",
   "permissions clear                         forget this session's lists and default"
 ]
@@ -78,7 +78,7 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
       state.setDefault(argument)
       return changed([`The default for this session is ${argument}.`])
     case "suspend": {
-      const scope = argument === "" ? "all" : argument
+      const scope = argument === "" ? "idle" : argument
       if (scope !== "turn" && scope !== "idle" && scope !== "all") {
         return Either.left("permissions suspend takes turn, idle or all.")
       }
