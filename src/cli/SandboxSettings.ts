@@ -19,21 +19,31 @@ export interface SandboxSettings {
   readonly directory: string
 }
 
-/** What holds on this machine, in one line. */
+/** What holds on this machine. Nothing is kept of finding it out. */
+const stateOf = (root: string, settings: SandboxSettings) =>
+  Effect.scoped(Effect.flatMap(HostSandbox.make({ ...settings, directory: undefined, root }), ({ state }) => state))
+
+/** How commands run here, for a status line; and a sentence more where nobody chose that. */
+export const sign = (root: string, settings: SandboxSettings) =>
+  Effect.map(stateOf(root, settings), (found): { readonly words: string; readonly remark: string | undefined } => {
+    if (found._tag === "Confined") {
+      return { words: `commands confined, network ${found.network ? "on" : "off"}`, remark: undefined }
+    }
+    if (settings.mode === "require") return { words: "no commands", remark: `No command runs: ${found.reason}` }
+    const remark = settings.mode === "off" ? undefined : `Commands run without a sandbox: ${found.reason}`
+    return { words: "commands open", remark }
+  })
+
+/** The same in one line. */
 export const describe = (root: string, settings: SandboxSettings) =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      // Nothing is kept of it.
-      const { state } = yield* HostSandbox.make({ ...settings, directory: undefined, root })
-      const found = yield* state
-      if (found._tag === "Unconfined") {
-        const consequence = settings.mode === "require" ? "no command runs" : "commands run without one"
-        return `sandbox: ${settings.mode}, ${consequence}: ${found.reason}`
-      }
-      const network = found.network ? "with the network" : "without the network"
-      return `sandbox: ${settings.mode}, by ${found.by}: commands write in ${found.writable.join(", ")} only, ${network}`
-    })
-  )
+  Effect.map(stateOf(root, settings), (found) => {
+    if (found._tag === "Unconfined") {
+      const consequence = settings.mode === "require" ? "no command runs" : "commands run without one"
+      return `sandbox: ${settings.mode}, ${consequence}: ${found.reason}`
+    }
+    const network = found.network ? "with the network" : "without the network"
+    return `sandbox: ${settings.mode}, by ${found.by}: commands write in ${found.writable.join(", ")} only, ${network}`
+  })
 
 /** `folder` is the workspace's own of the person's state. */
 export const of = (
