@@ -179,10 +179,11 @@ const hire = (executor: CommandExecutor.CommandExecutor, around: Scope.Scope, co
         )
       )
       const lines = yield* Queue.unbounded<Uint8Array>()
-      // Whoever looks cannot be interrupted; this must be, or the scope would never close.
-      yield* Effect.forkScoped(
+      // Not waited for: a stream whose process is killed may never say that it has finished. It ends with the queue.
+      yield* Effect.forkDaemon(
         Effect.interruptible(Effect.ignore(Stream.run(Stream.fromQueue(lines, { maxChunkSize: 1 }), child.stdin)))
       )
+      yield* Effect.addFinalizer(() => Queue.shutdown(lines))
       const pull = yield* Stream.toPull(child.stdout)
       const ask = Effect.gen(function* () {
         yield* Queue.offer(lines, line)
