@@ -88,7 +88,8 @@ export const maxLine = 1_048_576
 export const parse = (line: string): Either.Either<JsonCommand, string> => {
   // Seen at once, because there may be very many of them, and a parser's error is dear: with it comes a script that lives
   // until all memory is looked through.
-  if (!begins.test(line) || !line.trimEnd().endsWith("}")) return Either.left("it is no JSON object.")
+  const isObject = begins.test(line) && (line.length > maxLine || line.trimEnd().endsWith("}"))
+  if (!isObject) return Either.left("it is no JSON object.")
   const json = ForeignJson.parse(line, { size: maxLine })
   if (Either.isLeft(json)) return Either.left(`it ${json.left.message}.`)
   const tag = Predicate.isRecord(json.right) ? json.right._tag : undefined
