@@ -26,7 +26,7 @@ export const tells = (program: string): boolean => Order.known(tellers, program)
 // -----------------------------------------------------------------------------------------------------------------
 
 /** More programs in one command than anybody would write. */
-const maxBehind = 16
+const maxBehind = 8
 
 /** They name packages, not programs to run. */
 const installing =

@@ -26,6 +26,7 @@ const none: ReadonlyArray<string> = []
 const maxDepth = 8
 const maxTexts = 2
 const maxText = 20_000
+const maxAssignments = 64
 
 const orderOf = (ran: Order.Ran): Order.Order | undefined =>
   Wrapper.orderOf(ran) ?? Interpreter.orderOf(ran) ?? CommandOption.orderOf(ran)
@@ -33,10 +34,11 @@ const orderOf = (ran: Order.Ran): Order.Order | undefined =>
 const textsOf = (ran: Order.Ran, depth: number): ReadonlyArray<string> => {
   const order = orderOf(ran)
   const own = order?.texts ?? none
-  if (ran.assignments.length === 0 && (order === undefined || order.programs.length === 0)) return own
-  const given = ran.assignments.flatMap((text) => HarmlessVariable.orderOf(text, false).texts)
+  if (ran.assignments.length === 0 && (order === undefined || order.programs.length === 0))
+    return own.filter((text) => text.length <= maxText)
+  const given = ran.assignments.slice(0, maxAssignments).flatMap((text) => HarmlessVariable.orderOf(text, false).texts)
   const inner = depth < maxDepth ? (order?.programs ?? []).flatMap((program) => textsOf(program, depth + 1)) : none
-  return [...own, ...given, ...inner]
+  return [...own, ...given, ...inner].filter((text) => text.length <= maxText)
 }
 
 const inLine = (line: CommandLine, fed: boolean, depth: number): string | undefined => {
@@ -93,6 +95,7 @@ const inRun = (ran: Order.Ran, depth: number, exports: boolean): string | undefi
   const declares = exporting.has(program) || program === "readonly" || program === "local"
   const given = declares ? [...assignments, ...words.slice(1)] : assignments
   const isAlone = words.length === 0 || (declares && !exporting.has(program))
+  if (given.length > maxAssignments) return untold(program)
   for (const text of given) {
     if (!text.includes("=")) continue
     const unknown = /[$`]/.test(text)
