@@ -28,7 +28,12 @@ export interface Foreseen {
   readonly rule: string
 }
 
-/** `params` are encoded, as a model writes them. A crash denies, as in the gate. */
+/**
+ * `params` are encoded, as a model writes them. A crash denies, as in the gate.
+ *
+ * What an agent is in at the moment is no part of it: a stage asks for the tools that it does not name, and an envelope lets
+ * a subagent's pass. Both end with what they were given for.
+ */
 export const foresee = (
   { guards, policy, redactor = Redaction.shapesOnly, sessionId, state }: Options,
   entry: ToolRegistry.Entry,
