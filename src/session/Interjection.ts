@@ -104,7 +104,7 @@ export const find = <A extends Agent>(agents: Iterable<A>, target: string): Eith
       return Either.right(agent)
     paths.push(origin.agent)
   }
-  return Either.left(untraced(() => new AgentUnknown({ target, agents: paths })))
+  return Either.left(untraced(() => new AgentUnknown({ target, agents: paths }, true)))
 }
 
 /** Hands the words to whom they are meant for, or up from there. Yields once they are filed, under this id if it is given. */

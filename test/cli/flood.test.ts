@@ -106,9 +106,12 @@ describe("a peer's flood", () => {
   )
 })
 
-/** Lines of each flood, and the memory in megabytes and the time in milliseconds that it may cost the process. */
+/**
+ * Lines of each flood, and the memory in megabytes and the time in milliseconds that it may cost the process. Of the memory
+ * some fifty are the young generation of a process that works at all; what nobody collects would be hundreds.
+ */
 const lines = 100_000
-const room = 70
+const room = 80
 const patience = 30_000
 
 describe("a process under a flood", () => {
