@@ -77,7 +77,8 @@ export const run = ({ calls, place, random, tell = () => undefined }: Options): 
         const moment = 300 * random() ** 2
         const command = line.replaceAll("N", `${number}`)
         const timeout = way === "timed out" ? 0.001 + moment / 1_000 : way === "by itself" ? 20 : 1
-        const running = yield* Effect.fork(Effect.exit(kit.handle("run_command", { command, timeout })))
+        // One that does not end must not keep the verdict from being told.
+        const running = yield* Effect.forkDaemon(Effect.exit(kit.handle("run_command", { command, timeout })))
         if (way !== "by itself" && way !== "timed out") {
           yield* Effect.sleep(moment)
           if (way === "cancelled") yield* Fiber.interruptFork(running)
