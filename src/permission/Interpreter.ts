@@ -93,7 +93,7 @@ const ofInterpreter = (ran: Order.Ran, { flags, program, values }: Gives): Order
 }
 
 const interpreters: ReadonlyMap<string, Gives> = new Map<string, Gives>([
-  ["python", gives(/^-[bBdEhiIOPqsSuvx]*[cm]/, /^(?:-[bBdEhiIOPqsSuvVx]+|--version|--help)$/, /^-[WX]$/)],
+  ["python", gives(/^-[bBdEhIOPqsSuvx]*[cm]/, /^(?:-[bBdEhIOPqsSuvVx]+|--version|--help)$/, /^-[WX]$/)],
   [
     "node",
     gives(/^(?:-[ep]|-pe|--eval|--print|--test)(?:$|=)/, /^(?:--?v|--version|--input-type=\w+|--no-warnings)$/, /^-r$/)

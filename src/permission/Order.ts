@@ -161,8 +161,8 @@ export const scan = (ran: Ran, shape: Shape, where: "first" | "anywhere"): Scann
 export const known = <A>(table: ReadonlyMap<string, A>, program: string): A | undefined =>
   table.get(Program.basename(program).toLowerCase()) ?? table.get(Program.nameOf(program))
 
-/** It names the program's own input. */
-export const isInput = (word: string): boolean => /^(?:-|\/dev\/(?:stdin|fd\/.*)|\/proc\/.*\/fd\/.*)$/.test(word)
+/** It may name the program's own input: what stands below `/dev` and `/proc`, however one gets there. */
+export const isInput = (word: string): boolean => word === "-" || /(?:^|\/)(?:dev|proc)\//.test(word)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

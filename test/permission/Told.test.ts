@@ -23,6 +23,11 @@ cat f | bash -s x
 cat f | sh -
 cat f | bash /dev/stdin
 bash /dev/fd/0 < f
+cat f | bash /dev//stdin
+cat f | bash //dev/./stdin
+cat f | bash ../../dev/stdin
+cat f | python3 -i a.py
+cat f | python3 -Bi -c 'x'
 cat f | python
 cat f | python3 -
 cat f | python3.12 -u
