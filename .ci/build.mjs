@@ -1,5 +1,6 @@
 /**
- * Bundles a program: `node .ci/build.mjs bin | bench | soak | soak-shell`. Says nothing unless something is wrong.
+ * Bundles a program: `node .ci/build.mjs bin | bench | soak | soak-shell | soak-sandbox`. Says nothing unless something
+ * is wrong.
  *
  * The command line becomes scripts in pieces, not modules: `src/cli/start.ts` loads them together with what V8 compiled
  * before, which takes a third off the start. Each piece is a function of what CommonJS gives it.
@@ -41,7 +42,8 @@ const programs = {
   },
   bench: () => module("test/bench/main.ts", "bench"),
   soak: () => module("test/soak/main.ts", "soak"),
-  "soak-shell": () => module("test/soak/shell.ts", "soak-shell")
+  "soak-shell": () => module("test/soak/shell.ts", "soak-shell"),
+  "soak-sandbox": () => module("test/soak/sandbox.ts", "soak-sandbox")
 }
 
 const program = programs[process.argv[2]]

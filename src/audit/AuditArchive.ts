@@ -131,6 +131,22 @@ export const extent = (
   })
 
 /**
+ * Hands over what stands in each line, unverified; nothing for one that is no record. Yields whether there is a trail. In
+ * memory that does not grow with it.
+ */
+export const peekEach = (
+  archive: Archive,
+  sessionId: SessionId,
+  take: (record: AuditRecord | undefined) => Effect.Effect<void>
+): Effect.Effect<boolean, AuditBroken, FileSystem.FileSystem | Path.Path> =>
+  Effect.flatMap(Path.Path, (path) =>
+    Effect.map(
+      eachLine(files(path, archive, sessionId).trail, (line) => take(AuditChain.peekLine(AuditChain.lineOf(line)))),
+      (torn) => torn !== undefined
+    )
+  )
+
+/**
  * The root sessions that have a trail in the directory, and those whose head says that they had one, in order of their
  * names.
  */
@@ -167,7 +183,7 @@ const longestLine = 8_000_000
  */
 const eachLine = (
   file: string,
-  take: (line: Uint8Array) => Either.Either<void, AuditBroken>
+  take: (line: Uint8Array) => Effect.Effect<void, AuditBroken>
 ): Effect.Effect<number | undefined, AuditBroken, FileSystem.FileSystem> =>
   Effect.scoped(
     Effect.gen(function* () {

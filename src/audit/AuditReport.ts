@@ -5,7 +5,6 @@ import * as Effect from "effect/Effect"
 import type { SessionId } from "../core/Id.js"
 import * as AuditArchive from "./AuditArchive.js"
 import { AuditBroken } from "./AuditBroken.js"
-import * as AuditChain from "./AuditChain.js"
 import type { AuditRecord, Decided } from "./AuditRecord.js"
 
 /** One line for each trail: session, records, from when to when. Nothing is verified. */
@@ -20,19 +19,34 @@ export const list = (
     )
   })
 
-/** One line for each record of a trail. Nothing is verified; a line that is no record says so. */
+/** Says one line for each record of a trail, some at a time. Nothing is verified; a line that is no record says so. */
 export const show = (
   archive: AuditArchive.Archive,
-  sessionId: SessionId
-): Effect.Effect<ReadonlyArray<string>, AuditBroken, FileSystem.FileSystem | Path.Path> =>
+  sessionId: SessionId,
+  say: (lines: ReadonlyArray<string>) => Effect.Effect<void>
+): Effect.Effect<void, AuditBroken, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
-    const files = AuditArchive.files(yield* Path.Path, archive, sessionId)
-    const { trail } = yield* AuditArchive.read(files)
-    if (trail === undefined) return yield* new AuditBroken({ file: files.trail, problem: "missing" })
-    return AuditChain.peek(trail).map((record, index) =>
-      record === undefined ? `${number(index + 1)}  not a record` : line(record)
-    )
+    let count = 0
+    let held: Array<string> = []
+    const sayHeld = Effect.suspend(() => {
+      const lines = held
+      held = []
+      return say(lines)
+    })
+    const isThere = yield* AuditArchive.peekEach(archive, sessionId, (record) => {
+      count++
+      held.push(record === undefined ? `${number(count)}  not a record` : line(record))
+      return held.length < together ? Effect.void : sayHeld
+    })
+    if (!isThere) {
+      const { trail } = AuditArchive.files(yield* Path.Path, archive, sessionId)
+      return yield* new AuditBroken({ file: trail, problem: "missing" })
+    }
+    yield* sayHeld
   })
+
+/** Lines that are said at once. */
+const together = 200
 
 /** What a trail that verifies is, and what its readers should know about it; the first line is the verdict. */
 export const verdict = ({ keyed, last, reopened, sessionId }: AuditArchive.Verified): ReadonlyArray<string> => [

@@ -123,8 +123,10 @@ class Mediation {
       content: [Prompt.textPart({ text: InteractionXml.encodeRequest(request, redactor) })]
     })
     const generation = Effect.suspend(() => this.generate(question))
-    const answered = Effect.map(Effect.option(Effect.timeout(generation, timeout ?? "1 minute")), (reply) =>
-      Option.flatMap(reply, (reply) => this.read(request, question, reply))
+    // Disconnected: a model that does not let itself be interrupted is left behind, and the question goes on to the person.
+    const answered = Effect.map(
+      Effect.option(Effect.timeout(Effect.disconnect(generation), timeout ?? "1 minute")),
+      (reply) => Option.flatMap(reply, (reply) => this.read(request, question, reply))
     )
     return this.turns.withPermits(1)(Effect.flatMap(decided, (known) => (known ? Effect.succeedNone : answered)))
   }

@@ -32,7 +32,10 @@ export interface Options {
   readonly door: PendingReplies
   /** The child's end of the parent's inbox. */
   readonly port: ChildPort
-  /** Counted from when the question is raised. Default: {@link defaultTimeouts}. Zero or negative: for ever. */
+  /**
+   * Counted from when the question is raised. A part that is not given keeps its default, {@link defaultTimeouts}. Zero or
+   * negative: for ever.
+   */
   readonly timeouts?: Interactor.Timeouts | undefined
 }
 
@@ -58,8 +61,9 @@ class Bridge implements Interactor.Service {
     request: InteractionRequest<I>,
     options?: Interactor.Options<I>
   ): Effect.Effect<Interactor.Answered<I>, InteractionError> => {
-    const { door, parent, port, timeouts } = this.options
-    const limit = Option.getOrUndefined(Interactor.timeoutOf(request.interaction, timeouts ?? defaultTimeouts))
+    const { door, parent, port } = this.options
+    const timeouts = Interactor.timeoutsOf(this.options.timeouts, defaultTimeouts)
+    const limit = Option.getOrUndefined(Interactor.timeoutOf(request.interaction, timeouts))
     return Effect.uninterruptibleMask((restore) =>
       Effect.suspend(() => {
         const { requestId } = request
@@ -75,7 +79,7 @@ class Bridge implements Interactor.Service {
         const timeUp = (limit: Duration.Duration) =>
           Effect.sync(() => {
             const why = new InteractionTimedOut({ requestId, by: parent, after: Duration.toMillis(limit) })
-            const allows = timeouts?.onTimeout === "allow" && request.interaction._tag === "Approve"
+            const allows = timeouts.onTimeout === "allow" && request.interaction._tag === "Approve"
             giveUp(why, allows ? Exit.succeed({ answer: allowed, by: parent, how: "timeout" }) : undefined)
           })
         const waiting =

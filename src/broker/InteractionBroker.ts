@@ -46,6 +46,7 @@ import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
 import { RecentSettlements } from "../interaction/PendingRequests.js"
 import { OpenRequest } from "./OpenRequest.js"
+import * as PermissionOption from "../interaction/PermissionOption.js"
 
 export interface Service {
   /** The broker as the interactor it is. */
@@ -109,6 +110,19 @@ export const layer = (
 type AnyAnswered = Interactor.Answered<Interaction.Interaction>
 
 const none: ReadonlyMap<string, OpenRequest> = new Map()
+/** What an answer says beyond what could be decided was not decided: nobody is told that it was. */
+const decided = (
+  { interaction }: InteractionRequest,
+  exit: Exit.Exit<AnyAnswered, InteractionError>
+): Exit.Exit<AnyAnswered, InteractionError> =>
+  interaction._tag === "Approve" && interaction.onceOnly === true
+    ? Exit.map(exit, (answered) => ({
+        ...answered,
+        // The answer to an approval, which the type of all answers cannot say.
+        answer: PermissionOption.once(answered.answer as Interaction.ApproveAnswer)
+      }))
+    : exit
+
 type Ending = Effect.Effect<AnyAnswered, InteractionError>
 
 /**
@@ -207,7 +221,7 @@ class Broker implements Service, Participants.Host {
   settle(raised: OpenRequest, exit: Exit.Exit<AnyAnswered, InteractionError>, by: string): boolean {
     if (raised.settled !== undefined) return false
     this.winners.add(raised.request.requestId, by)
-    raised.settle(exit)
+    raised.settle(decided(raised.request, exit))
     return true
   }
 

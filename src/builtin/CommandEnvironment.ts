@@ -78,13 +78,14 @@ export const make = ({ added = {}, passed = [], withheld = [] }: Options): Effec
  */
 export const outside = (
   environment: Environment,
-  { fileSystem, path, root }: Pick<WorkspaceRoot.Service, "fileSystem" | "path" | "root">
+  { fileSystem, path, roots }: Pick<WorkspaceRoot.Service, "fileSystem" | "path" | "roots">
 ): Effect.Effect<Environment> =>
   Effect.gen(function* () {
     const { HOME: home, PATH: before } = environment
     if (before === undefined) return environment
     const real = (place: string) => Effect.orElseSucceed(fileSystem.realPath(place), () => path.resolve(place))
-    const isInside = (place: string) => place === root || place.startsWith(root.endsWith("/") ? root : `${root}/`)
+    const isInside = (place: string) =>
+      roots.some((root) => place === root || place.startsWith(root.endsWith("/") ? root : `${root}/`))
     const [within, beyond] = yield* Effect.partition(
       before.split(":").filter((place) => path.isAbsolute(place)),
       (place) => Effect.flatMap(real(place), (found) => (isInside(found) ? Effect.fail(place) : Effect.succeed(place)))

@@ -230,6 +230,11 @@ export const layer = (
       WorkspaceRoot.layer(options),
       options.sandbox === undefined
         ? Sandbox.layerNone
-        : HostSandbox.layer({ hidden: options.protectedPaths, ...options.sandbox, root: options.root })
+        : HostSandbox.layer({
+            hidden: options.protectedPaths,
+            ...options.sandbox,
+            root: options.root,
+            writable: [...(options.sandbox.writable ?? []), ...(options.added ?? [])]
+          })
     )
   )

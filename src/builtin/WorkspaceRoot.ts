@@ -16,9 +16,11 @@ import * as RealPath from "../permission/RealPath.js"
 export interface Options {
   /** The workspace, absolute. */
   readonly root: string
+  /** Directories that somebody added, absolute: tools and confined commands may use them like the workspace. */
+  readonly added?: ReadonlyArray<string> | undefined
   /**
    * Files and directories inside it, absolute or relative to it, that tools neither read, list nor change. `.assent` and
-   * `.jaato` are protected whatever is given here.
+   * `.jaato` are protected whatever is given here, those of added directories too.
    */
   readonly protectedPaths?: ReadonlyArray<string> | undefined
   /** Characters of one result that a model gets to see. Default: 30,000. */
@@ -38,6 +40,8 @@ export interface Target {
 export interface Service {
   /** Absolute, with no symbolic link in it. */
   readonly root: string
+  /** The workspace and the added directories, absolute, with no symbolic link in them. */
+  readonly roots: ReadonlyArray<string>
   readonly maxOutput: number
   readonly fileSystem: FileSystem.FileSystem
   readonly path: Path.Path
@@ -66,7 +70,13 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
     const path = yield* Path.Path
     // A workspace that does not exist yet stays as it was given; every use of it then says so.
     const given = path.resolve(options.root)
-    const root = yield* Effect.orElseSucceed(fileSystem.realPath(given), () => given)
+    const realOf = (directory: string) => Effect.orElseSucceed(fileSystem.realPath(directory), () => directory)
+    const root = yield* realOf(given)
+    const roots = [
+      root,
+      ...(yield* Effect.forEach(options.added ?? [], (directory) => realOf(path.resolve(directory))))
+    ]
+    const isInside = (absolute: string) => roots.some((directory) => within(path, directory, absolute))
     const readable = new Set<string>()
 
     const shown = (absolute: string): string => {
@@ -92,7 +102,10 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
       return climb(absolute, [])
     }
 
-    const names = [".assent", ".jaato", ...(options.protectedPaths ?? [])].map((name) => path.resolve(root, name))
+    const names = [
+      ...roots.flatMap((directory) => [".assent", ".jaato"].map((name) => path.join(directory, name))),
+      ...(options.protectedPaths ?? []).map((name) => path.resolve(root, name))
+    ]
     // One look per part of a path, shared by all of them: most of what is protected lies in one directory.
     const protection = Effect.suspend(() =>
       Effect.map(Effect.forEach(new Set(names), RealPath.make(fileSystem, path).real), (found) => {
@@ -107,8 +120,8 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
         if (text.includes("\0")) return yield* Effect.fail("A path cannot contain a zero character.")
         const wanted = path.resolve(root, text)
         const absolute = yield* Effect.mapError(real(wanted), (reason) => reason.replace(wanted, text))
-        if (!within(path, root, absolute)) {
-          return yield* Effect.fail(`${text} is outside the workspace; use a path inside ${root}.`)
+        if (!isInside(absolute)) {
+          return yield* Effect.fail(`${text} is outside the workspace; use a path inside ${roots.join(" or ")}.`)
         }
         const isProtected = yield* protection
         if (isProtected(absolute) || isProtected(wanted)) {
@@ -149,6 +162,7 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
 
     return {
       root,
+      roots,
       maxOutput: Math.max(minOutput, options.maxOutput ?? 30_000),
       fileSystem,
       path,

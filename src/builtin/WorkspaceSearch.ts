@@ -202,8 +202,10 @@ const walk = (
 
     /** Rules that hold at the start; none when the start is itself left out, because somebody asked for it. */
     const above = Effect.gen(function* () {
-      const below = workspace.path.relative(workspace.root, start)
-      let current = workspace.root
+      const isAbove = (root: string) =>
+        start === root || start.startsWith(root.endsWith(path.sep) ? root : root + path.sep)
+      let current = workspace.roots.find(isAbove) ?? workspace.root
+      const below = path.relative(current, start)
       let found: ReadonlyArray<Ignoring> = []
       for (const name of below === "" ? [] : below.split(path.sep)) {
         found = [...found, ...(yield* ignoringAt(current))]

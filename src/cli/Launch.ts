@@ -97,7 +97,7 @@ export const outOfReach = (opened: Channels.Opened, files: ReadonlyArray<string>
 
 /** How long a subagent's questions wait: a person at a terminal has all the time there is, unless a limit was set. */
 export const subagentTimeouts = (given: Interactor.Timeouts, attended: boolean): Interactor.Timeouts =>
-  Interactor.timeoutsOf(given, attended ? {} : ParentBridgedChannel.defaultTimeouts)
+  Interactor.timeoutsOf(given, attended ? { permission: 0, clarification: 0 } : ParentBridgedChannel.defaultTimeouts)
 
 /** Starts the agent that settings describe, with these interactors attached and their directories out of its reach. */
 export const startAgent = (
@@ -119,7 +119,9 @@ export const startAgent = (
       (error) => ConfigurationInvalid.make(`No temporary directory can be made: ${error.message}`)
     )
     const protectedPaths = [
-      ...[".assent", ".jaato"].map((name) => path.join(settings.workspace, name)),
+      ...[settings.workspace, ...settings.sandbox.writable].flatMap((directory) =>
+        [".assent", ".jaato"].map((name) => path.join(directory, name))
+      ),
       ...directories,
       ...(settings.auditKeyFile === undefined ? [] : [path.resolve(settings.auditKeyFile)]),
       // Whether or not the workspace contains it, as a home does.
@@ -162,6 +164,7 @@ export const startAgent = (
         Layer.merge(
           Tools.layer({
             root: settings.workspace,
+            added: settings.sandbox.writable,
             protectedPaths,
             spillDirectory,
             sandbox: settings.sandbox,
@@ -243,7 +246,13 @@ const ownLimits = ({ limits }: Settings.Settings) =>
   Struct.pick(limits, "maxSteps", "parallelTools", "callsPerStep", "identicalErrors", "modelSilence")
 
 const baseInstructions = (settings: Settings.Settings): string =>
-  [`The workspace is ${settings.workspace}. Paths are relative to it.`, settings.instructions]
+  [
+    [
+      `The workspace is ${settings.workspace}. Paths are relative to it.`,
+      ...settings.sandbox.writable.map((directory) => `${directory} was added to it.`)
+    ].join(" "),
+    settings.instructions
+  ]
     .filter((part) => part !== "")
     .join("\n\n")
 

@@ -4,7 +4,9 @@
  * What the conversation says is material here. The answer is masked, bounded, and used only when there is one.
  */
 import * as Prompt from "@effect/ai/Prompt"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { Origin } from "../core/Origin.js"
@@ -21,6 +23,8 @@ export interface Options {
   readonly redactor: Redactor
   /** Tokens the model can take in. */
   readonly window: number
+  /** How long it may say nothing. Zero is for ever; so is the default. */
+  readonly silence?: Duration.DurationInput | undefined
 }
 
 /**
@@ -38,7 +42,7 @@ export const summarise = (options: Options, request: SummaryRequest): Effect.Eff
         content: [Prompt.textPart({ text: TranscriptText.make(request.words, request.all, room) })]
       })
     ])
-    return model.stream({ prompt, tools: [], agent: origin.agent, sessionId: origin.sessionId }).pipe(
+    return heard(model.stream({ prompt, tools: [], agent: origin.agent, sessionId: origin.sessionId }), options).pipe(
       Stream.runFoldWhile(nothing, ({ text }) => text.length <= request.limit, collect),
       Effect.retry({ while: Model.isTransient, schedule: retries }),
       Effect.mapError((error) => error.message),
@@ -64,6 +68,21 @@ export const summarise = (options: Options, request: SummaryRequest): Effect.Eff
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Fails when nothing comes for so long. A model that does not let itself be interrupted then is left behind. */
+const heard = (
+  parts: Stream.Stream<Model.Part, Model.ModelError>,
+  { model, silence = 0 }: Options
+): Stream.Stream<Model.Part, Model.ModelError> => {
+  if (!(Duration.toMillis(silence) > 0)) return parts
+  const message = `The model said nothing for ${Duration.format(silence)}.`
+  const tooLong = () => Option.some(new Model.Network({ model: model.id, message }))
+  return Stream.fromPull(
+    Effect.map(Stream.toPull(parts), (pull) =>
+      Effect.timeoutFail(Effect.disconnect(pull), { duration: silence, onTimeout: tooLong })
+    )
+  )
+}
 
 const retries = Schedule.intersect(Schedule.exponential("1 second"), Schedule.recurs(2))
 

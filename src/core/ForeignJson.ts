@@ -7,6 +7,7 @@
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
+import { untraced } from "./Untraced.js"
 
 /** How many objects and arrays may stand in each other. */
 export const maxDepth = 64
@@ -51,10 +52,12 @@ export class ForeignJsonRefused extends Schema.TaggedError<ForeignJsonRefused>("
 export const parse = (text: string, limits?: Limits): Either.Either<unknown, ForeignJsonRefused> => {
   const refusal = textRefusal(text, limits)
   if (refusal !== undefined) return Either.left(refusal)
-  return Either.try({
-    try: (): unknown => JSON.parse(text),
-    catch: (cause) => refuse("syntax", limits, cause instanceof Error ? echo(cause.message) : undefined)
-  })
+  return untraced(() =>
+    Either.try({
+      try: (): unknown => JSON.parse(text),
+      catch: (cause) => refuse("syntax", limits, cause instanceof Error ? echo(cause.message) : undefined)
+    })
+  )
 }
 
 /** Why a text is not even parsed; nothing when it may be, which does not say that it is JSON. */
@@ -98,7 +101,8 @@ export const echo = (text: string, limit: number = maxEcho): string => {
 // -----------------------------------------------------------------------------------------------------------------
 
 const refuse = (reason: ForeignJsonRefused["reason"], limits: Limits | undefined, detail?: string) =>
-  new ForeignJsonRefused({ reason, size: limits?.size ?? maxSize, detail })
+  // Ours to make, and very many may be: nothing in it needs to be looked at.
+  new ForeignJsonRefused({ reason, size: limits?.size ?? maxSize, detail }, true)
 
 const isHighSurrogate = (text: string, at: number): boolean => (text.charCodeAt(at) & 0xfc00) === 0xd800
 

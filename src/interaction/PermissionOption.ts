@@ -43,6 +43,10 @@ export const parse = (line: string, offer: Offer): Option.Option<Typed> => {
   return Option.some(row.typed)
 }
 
+/** What counts of an answer where each such call is to be asked: what it allows beyond this call does not. */
+export const once = (answer: ApproveAnswer): ApproveAnswer =>
+  answer.decision === "allow" ? { decision: "allow", scope: "once" } : answer
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------

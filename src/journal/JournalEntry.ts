@@ -70,7 +70,9 @@ export const Permissions = Schema.Struct({
   /** Sessions that may do everything until their turn ends. */
   turn: Schema.Array(SessionId),
   /** Sessions that may do everything until they are idle. */
-  idle: Schema.Array(SessionId)
+  idle: Schema.Array(SessionId),
+  /** Entries that were remembered by name differ from what a person wrote. */
+  told: Schema.optional(Schema.Literal(true))
 })
 export type Permissions = typeof Permissions.Type
 

@@ -151,10 +151,14 @@ export class SessionRecorder {
   }
 
   readonly permissions = (permissions: Snapshot): void => {
-    const { default: fallback, ...rest } = permissions
+    const { default: fallback, told, ...rest } = permissions
     this.journal.note({
       _tag: "PermissionsChanged",
-      permissions: { ...rest, ...(fallback === undefined ? {} : { default: fallback }) }
+      permissions: {
+        ...rest,
+        ...(fallback === undefined ? {} : { default: fallback }),
+        ...(told === undefined ? {} : { told })
+      }
     })
   }
 

@@ -45,6 +45,9 @@ export interface Lease {
   /**
    * Writes all of them or none, after whatever was appended before. Durable once it returns. Appending from several
    * fibers shares the cost of reaching the disk. Interrupting it leaves them written or not, never in part.
+   *
+   * Returns or fails: what was told to be kept must be, so that cancel and shutdown wait for it too. A store that waits for
+   * somebody else, such as a network, bounds that itself, and fails.
    */
   readonly append: (
     drafts: ReadonlyArray<JournalEntry.Draft>

@@ -22,7 +22,7 @@ export const make = (
   options: Options
 ): Effect.Effect<Model.Service, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>
   Connection.make(options, {
-    keyHeader: (key) => ["authorization", `Bearer ${key}`],
+    keyHeader: Connection.bearer,
     read: (answer) => ChatReply.make(answer),
     request: (request) =>
       Either.gen(function* () {

@@ -72,6 +72,9 @@ export interface Protocol {
   readonly read: (answer: Answer, tools: ReadonlyArray<Tool.Any>) => Reader
 }
 
+/** The header of most: a bearer token. */
+export const bearer: Protocol["keyHeader"] = (key) => ["authorization", `Bearer ${key}`]
+
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
 // -----------------------------------------------------------------------------------------------------------------

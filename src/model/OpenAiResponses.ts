@@ -25,7 +25,7 @@ export const make = (
   options: Options
 ): Effect.Effect<Model.Service, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>
   Connection.make(options, {
-    keyHeader: (key) => ["authorization", `Bearer ${key}`],
+    keyHeader: Connection.bearer,
     read: OpenAiReply.make,
     request: (request) =>
       Either.gen(function* () {

@@ -2,6 +2,8 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { SessionId } from "../core/Id.js"
+import * as Redaction from "../core/Redaction.js"
+import type { Redactor } from "../core/Redaction.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ApprovalForm from "./ApprovalForm.js"
 import * as Guard from "./Guard.js"
@@ -14,6 +16,8 @@ export interface Options {
   readonly state: PermissionState
   readonly guards: ReadonlyArray<Guard.Guard>
   readonly sessionId: SessionId
+  /** Masks what a guard that crashes puts into the log. Default: by the shapes of tokens alone. */
+  readonly redactor?: Redactor | undefined
 }
 
 /** `method` is the one the gate would record; `invalid` for arguments that never come to it. */
@@ -24,9 +28,14 @@ export interface Foreseen {
   readonly rule: string
 }
 
-/** `params` are encoded, as a model writes them. A crash denies, as in the gate. */
+/**
+ * `params` are encoded, as a model writes them. A crash denies, as in the gate.
+ *
+ * What an agent is in at the moment is no part of it: a stage asks for the tools that it does not name, and an envelope lets
+ * a subagent's pass. Both end with what they were given for.
+ */
 export const foresee = (
-  { guards, policy, sessionId, state }: Options,
+  { guards, policy, redactor = Redaction.shapesOnly, sessionId, state }: Options,
   entry: ToolRegistry.Entry,
   params: unknown
 ): Effect.Effect<Foreseen> => {
@@ -41,7 +50,7 @@ export const foresee = (
       if (Either.isLeft(valid)) return denied("pre_validation", valid.left)
     }
     const subject = PermissionFile.subject(policy, entry, params)
-    const found = yield* Guard.objection(policy.deny, guards, { tool: entry.name, params, subject, entry })
+    const found = yield* Guard.objection(policy.deny, guards, { tool: entry.name, params, subject, entry }, redactor)
     if (typeof found === "string") return denied("guard", found)
     const decision = state.evaluate(policy, subject, entry, sessionId)
     if (decision.decision !== "allow" || found === undefined) return decision

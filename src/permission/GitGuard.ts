@@ -8,14 +8,18 @@
  * place, or may come to, by a glob too. What git itself writes when nothing of that is named is left to the rules, but for
  * settings by which it runs something, or may.
  *
- * What this cannot see: a program that finds the place by itself, such as an archiver that unpacks it, and a name that is
- * nothing but an expansion.
+ * A search that starts above such a place and hands what it finds to something that writes, a directory that is copied with
+ * such a place in it, and a template for new repositories are asked about too.
+ *
+ * What this cannot see: what a program writes by itself, such as an archiver, `patch` or an installer of hooks, and a name
+ * that is nothing but an expansion.
  */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import type { CommandLine, SimpleCommand } from "../shell/CommandLine.js"
 import * as FileGlob from "./FileGlob.js"
+import * as GitSearch from "./GitSearch.js"
 import * as GitSetting from "../shell/GitSetting.js"
 import * as Guard from "./Guard.js"
 import * as Program from "../shell/Program.js"
@@ -67,7 +71,7 @@ class Look {
     const field = entry.paths.flatMap((name) => Sanitizer.fieldOf(subject, name)).find(isGit)
     if (field !== undefined || subject.command === undefined) return field
     const { line } = subject
-    const setting = subject.readings.find(GitSetting.isWritten)
+    const setting = subject.readings.find((reading) => GitSetting.isWritten(reading) || GitSetting.isPlanted(reading))
     if (setting !== undefined) return setting.text
     if (line === undefined) {
       return mentions(subject.command) || ShellPath.spellsInCodes(subject.command) ? subject.command : undefined
@@ -112,12 +116,36 @@ class Look {
       }
       for (const command of line.commands) {
         for (const word of moved(command)) {
-          for (const from of bases) {
-            if (yield* this.exists(path.join(path.resolve(from, word), ".git"))) return word
+          for (const from of bases) if (yield* this.holds(path.resolve(from, word), copies(command))) return word
+        }
+      }
+      for (const start of GitSearch.starts(line, (program) => readers.has(program))) {
+        if (start.length > longestPath) continue
+        for (const from of bases) {
+          for (const hit of yield* this.hits(from, start)) {
+            if (yield* this.holds(path.resolve(from, hit), true)) return start
           }
         }
       }
       return undefined
+    })
+  }
+
+  /** The directory has a `.git`; `deep`: or one further down has, as far as one can look. */
+  private holds(directory: string, deep: boolean): Effect.Effect<boolean> {
+    const { fileSystem, path } = this.at
+    return Effect.gen(this, function* () {
+      if (yield* this.exists(path.join(directory, ".git"))) return true
+      if (!deep) return false
+      const waiting = [directory]
+      for (let looks = 0; looks < maxLooks; looks++) {
+        const next = waiting.shift()
+        if (next === undefined) return false
+        const names = yield* Effect.orElseSucceed(fileSystem.readDirectory(next), () => [])
+        if (names.some(isGit)) return true
+        for (const name of names.slice(0, maxLooks)) waiting.push(path.join(next, name))
+      }
+      return false
     })
   }
 
@@ -158,6 +186,9 @@ class Look {
   }
 }
 
+/** Directories and files that are looked at for one further down; more would be felt. */
+const maxLooks = 500
+
 /** No path is as long. */
 const longestPath = 4_096
 
@@ -173,7 +204,8 @@ const mentions = (text: string): boolean =>
   ShellPath.mentions(text, place) ||
   [text, ...text.split(/[\s;&|()<>"']+/)].some((part) => ShellPath.couldHavePart(part, place.basename)) ||
   // Git says where it is, and is told.
-  /[$`].*--(?:absolute-)?git-(?:common-)?(?:dir|path)\b|\bGIT_(?:COMMON_)?DIR\b/s.test(text)
+  /[$`].*--(?:absolute-)?git-(?:common-)?(?:dir|path)\b|\bGIT_(?:(?:COMMON_)?DIR|TEMPLATE_DIR)\b/s.test(text) ||
+  /\binit\.templatedir\b/i.test(text)
 
 const writes = (operator: string): boolean => operator.includes(">")
 
@@ -201,6 +233,8 @@ const removers: ReadonlySet<string> = new Set("rm rmdir unlink trash".split(" ")
 
 /** They take along, or away, all that a directory holds. */
 const movers: ReadonlySet<string> = new Set("cp mv rm rsync install unlink shred trash".split(" "))
+
+const copies = ({ program }: SimpleCommand): boolean => /^(?:cp|rsync|install)$/.test(Program.nameOf(program))
 
 /** What such a command takes: all it names, but for the place where it puts it. */
 const moved = ({ program, words }: SimpleCommand): ReadonlyArray<string> => {

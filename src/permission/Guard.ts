@@ -6,6 +6,9 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import * as Defect from "../core/Defect.js"
+import * as Origin from "../core/Origin.js"
+import type { Redactor } from "../core/Redaction.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as PermissionRule from "./PermissionRule.js"
 
@@ -60,7 +63,8 @@ export const none: Effect.Effect<undefined> = Effect.succeed(undefined)
 export const objection = (
   rules: PermissionRule.Compiled,
   guards: ReadonlyArray<Guard>,
-  call: Guarded
+  call: Guarded,
+  redactor: Pick<Redactor, "text">
 ): Effect.Effect<Objection | undefined> => {
   const rule = PermissionRule.denies(rules, call.subject)
   if (rule !== undefined) return Effect.succeed(`forbidden by rule ${rule}`)
@@ -72,10 +76,10 @@ export const objection = (
       const check = guard(call)
       if (check === Effect.void) continue
       // Guards are foreign code, which may return what its type denies.
-      if (!Effect.isEffect(check)) return Effect.fail(crashed)
+      if (!Effect.isEffect(check)) return nonsense
       return Effect.flatMap(check, (found: unknown) => {
         if (found === undefined) return from(index + 1, asks)
-        return found instanceof Ask ? from(index + 1, together(asks, found)) : Effect.fail(crashed)
+        return found instanceof Ask ? from(index + 1, together(asks, found)) : nonsense
       })
     }
     return asks === undefined ? none : Effect.succeed(asks)
@@ -83,22 +87,36 @@ export const objection = (
   // It may also throw before it is an effect.
   const checks = Either.getOrElse(
     Either.try(() => from(0, undefined)),
-    () => Effect.fail(crashed)
+    (thrown) => Effect.die(thrown)
   )
-  return checks === none
-    ? none
-    : Effect.catchAllCause(checks, (cause) => Effect.succeed(refusal(Cause.failureOption(cause))))
+  return checks === none ? none : Effect.catchAllCause(checks, (cause) => refusal(cause, call, redactor))
 }
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const crashed = "a guard failed"
+const nonsense = Effect.dieMessage("it yields neither nothing nor a question")
 
-/** A guard may also fail with what its type denies: it has refused all the same, and nothing it asks is a refusal. */
-const refusal = (failed: Option.Option<unknown>): string =>
-  Option.isSome(failed) && typeof failed.value === "string" && failed.value !== "" ? failed.value : crashed
+/**
+ * A guard may also fail with what its type denies: it has refused all the same, and nothing it asks is a refusal. What
+ * went wrong is in the log: a guard that always crashes refuses everything, and somebody has to find out why.
+ */
+const refusal = (
+  cause: Cause.Cause<unknown>,
+  { tool }: Guarded,
+  redactor: Pick<Redactor, "text">
+): Effect.Effect<string> => {
+  const failed = Option.getOrUndefined(Cause.failureOption(cause))
+  if (typeof failed === "string" && failed !== "") return Effect.succeed(failed)
+  if (Cause.isInterruptedOnly(cause)) return Effect.succeed("a guard failed")
+  return Effect.as(logged(cause, tool, redactor), "a guard failed; what went wrong is in the log")
+}
+
+const logged = (cause: Cause.Cause<unknown>, tool: string, redactor: Pick<Redactor, "text">): Effect.Effect<void> =>
+  Effect.flatMap(Origin.current, ({ agent, sessionId }) =>
+    Defect.log("A guard", cause, redactor, { session: sessionId, agent, tool })
+  )
 
 const together = (one: Ask | undefined, other: Ask): Ask =>
   one === undefined

@@ -8,7 +8,6 @@ import * as CommandLine from "../shell/CommandLine.js"
 import * as CommandPattern from "../shell/CommandPattern.js"
 import * as Foresight from "./Foresight.js"
 import * as Glob from "../core/Glob.js"
-import type * as Guard from "./Guard.js"
 import * as PermissionFile from "./PermissionFile.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { PermissionState } from "./PermissionState.js"
@@ -32,7 +31,7 @@ export const usage: ReadonlyArray<string> = [
   "permissions check TOOL [ARGUMENTS]        what would happen: arguments as JSON, or a command as it is",
   "permissions allow|deny PATTERN            remember for this session",
   "permissions default allow|deny|ask        for this session",
-  "permissions suspend [turn|idle|all]       ask nothing until then; all without a word",
+  "permissions suspend [turn|idle|all]       ask nothing until then; idle without a word",
   "permissions resume                        ask again",
   "permissions clear                         forget this session's lists and default"
 ]
@@ -40,7 +39,7 @@ export const usage: ReadonlyArray<string> = [
 /** As {@link run}; what it says of a call is what the gate would. */
 export const answer = (
   line: string,
-  target: Target & { readonly guards: ReadonlyArray<Guard.Guard> }
+  target: Target & Pick<Foresight.Options, "guards" | "redactor">
 ): Effect.Effect<Either.Either<Outcome, string>> => {
   const asked = /^\s*check\s+(\S+)\s*([^]*)$/.exec(line)
   const entry = target.tools.get(asked?.[1] ?? "")
@@ -79,7 +78,7 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
       state.setDefault(argument)
       return changed([`The default for this session is ${argument}.`])
     case "suspend": {
-      const scope = argument === "" ? "all" : argument
+      const scope = argument === "" ? "idle" : argument
       if (scope !== "turn" && scope !== "idle" && scope !== "all") {
         return Either.left("permissions suspend takes turn, idle or all.")
       }
@@ -95,7 +94,7 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
       state.clear()
       return changed(["This session's lists and default are forgotten."])
     default:
-      return Either.left([`There is no "permissions ${verb}".`, ...usage].join("\n"))
+      return Either.left([`There is no "permissions ${ForeignJson.echo(verb)}".`, ...usage].join("\n"))
   }
 }
 

@@ -20,6 +20,7 @@ import * as Spans from "../core/Spans.js"
 import type { ApproveAnswer } from "../interaction/Interaction.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
+import * as PermissionOption from "../interaction/PermissionOption.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ApprovalForm from "./ApprovalForm.js"
@@ -30,7 +31,7 @@ import * as Guard from "./Guard.js"
 import * as PermissionFile from "./PermissionFile.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { Decision, PermissionState } from "./PermissionState.js"
-import { answered, denied, once, spanOf, unanswered, type Allowed, type Resolution, type Verdict } from "./Verdict.js"
+import { answered, denied, spanOf, unanswered, type Allowed, type Resolution, type Verdict } from "./Verdict.js"
 
 export type { Allowed, Denied, Pending, Resolution, Verdict } from "./Verdict.js"
 export { isRefusal, unanswered } from "./Verdict.js"
@@ -292,7 +293,7 @@ class Gate implements Service {
             return this.byRule(now, known ?? this.evaluate(now, subject))
           }
           const to = { requestId: asked.requestId, askedAt: asked.askedAt, by, how }
-          return this.answered(now, subject, to, form.onceOnly === true ? once(answer) : answer)
+          return this.answered(now, subject, to, form.onceOnly === true ? PermissionOption.once(answer) : answer)
         },
         (error) => {
           const reason = this.options.redactor.text(doubt ?? error.message)
@@ -354,8 +355,8 @@ class Gate implements Service {
     params: unknown,
     subject: PermissionRule.Subject
   ): Effect.Effect<Guard.Objection | undefined> {
-    const { policy, guards } = this.options
-    return Guard.objection(policy.deny, guards, { tool: entry.name, params, subject, entry })
+    const { policy, guards, redactor } = this.options
+    return Guard.objection(policy.deny, guards, { tool: entry.name, params, subject, entry }, redactor)
   }
 
   private resolve(now: Case, resolution: Resolution): Effect.Effect<Verdict> {

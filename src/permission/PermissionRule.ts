@@ -15,7 +15,6 @@ import * as CommandPattern from "../shell/CommandPattern.js"
 import * as Glob from "../core/Glob.js"
 import * as Haystack from "../shell/Haystack.js"
 import * as Location from "../shell/Location.js"
-import * as Program from "../shell/Program.js"
 import * as Signature from "./Signature.js"
 import type { Subject } from "./Subject.js"
 
@@ -220,6 +219,18 @@ export const remembersExactly = (entries: Iterable<string>, self: Subject): bool
   return false
 }
 
+/** What was remembered by the name of the program that a person's entry is all about (`git`, `git*`, `git *`). */
+export const alsoMeant = (entry: string): string | undefined => {
+  const program = CommandPattern.onlyProgram(entry)
+  return program === undefined ? undefined : CommandLine.formatRemembered({ _tag: "Program", program, cwd: "" })
+}
+
+/**
+ * An allowing entry as it is read now. Journals of version 0.1 say `git *` of what was remembered by name; a person's pattern
+ * looked the same, and is taken for the narrower of the two.
+ */
+export const ofOlder = (entry: string): string => (/^\S+ \*$/.test(entry) ? (alsoMeant(entry) ?? entry) : entry)
+
 /** One line per rule, for people. */
 export const describe = ({ rules }: Compiled): ReadonlyArray<string> => [
   ...rules.tools.map((rule) => `tool ${rule}`),
@@ -286,9 +297,5 @@ const named = ({ servers, tools }: Compiled, tool: string): string | undefined =
 const joined = (rules: ReadonlyArray<string> | undefined): string | undefined =>
   rules === undefined || rules.length === 0 ? undefined : [...new Set(rules)].join(" + ")
 
-// `bash *` is never remembered, so whoever entered it means the pattern.
-const asRemembered = (entry: string): CommandLine.Remembered | undefined => {
-  if (!CommandLine.isRemembered(entry)) return undefined
-  const remembered = CommandLine.parseRemembered(entry)
-  return remembered._tag === "Program" && Program.alwaysRuns(remembered.program) ? undefined : remembered
-}
+const asRemembered = (entry: string): CommandLine.Remembered | undefined =>
+  CommandLine.isRemembered(entry) ? CommandLine.parseRemembered(entry) : undefined

@@ -48,6 +48,8 @@ export interface Snapshot {
   readonly turn: ReadonlyArray<SessionId>
   /** Sessions that may do everything until they are idle. */
   readonly idle: ReadonlyArray<SessionId>
+  /** Entries say whether they were remembered or written by a person. Not so in journals of version 0.1. */
+  readonly told?: true | undefined
 }
 
 export class PermissionState {
@@ -137,13 +139,13 @@ export class PermissionState {
 
   /** Later words win: an entry leaves the other list. */
   allow(entry: string): void {
-    this.denied.delete(entry)
+    forget(this.denied, entry)
     this.allowed = having(this.allowed, entry)
     this.changed?.()
   }
 
   deny(entry: string): void {
-    this.allowed.delete(entry)
+    forget(this.allowed, entry)
     this.denied = having(this.denied, entry)
     this.changed?.()
   }
@@ -201,13 +203,16 @@ export class PermissionState {
       ...(this.sessionDefault === undefined ? {} : { default: this.sessionDefault }),
       all: this.all,
       turn: [...this.turn],
-      idle: [...this.idle]
+      idle: [...this.idle],
+      told: true
     }
   }
 
   /** Takes over what a snapshot says, in a state that was told nothing yet. */
   restore(snapshot: Snapshot): void {
-    for (const entry of snapshot.allow) this.allowed = having(this.allowed, entry)
+    for (const entry of snapshot.allow) {
+      this.allowed = having(this.allowed, snapshot.told === true ? entry : PermissionRule.ofOlder(entry))
+    }
     for (const entry of snapshot.deny) this.denied = having(this.denied, entry)
     for (const sessionId of snapshot.turn) this.turn = having(this.turn, sessionId)
     for (const sessionId of snapshot.idle) this.idle = having(this.idle, sessionId)
@@ -243,6 +248,13 @@ export class PermissionState {
 
 /** Shared by all who were told nothing, which is nearly everybody; only {@link having} adds, and never to this one. */
 const empty = new Set<never>()
+
+/** With the entry, what was remembered of the program that it is all about. */
+const forget = (entries: Set<string>, entry: string): void => {
+  if (entries.size === 0) return
+  entries.delete(entry)
+  entries.delete(PermissionRule.alsoMeant(entry) ?? entry)
+}
 
 const having = <A>(entries: Set<A>, entry: A): Set<A> => (entries === empty ? new Set([entry]) : entries.add(entry))
 

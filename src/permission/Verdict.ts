@@ -65,10 +65,6 @@ export interface Resolution {
   readonly sandbox?: ToolRegistry.RunsHow
 }
 
-/** What counts of an answer where each such call is to be asked: what it allows beyond this call does not. */
-export const once = (answer: ApproveAnswer): ApproveAnswer =>
-  answer.decision === "allow" ? { decision: "allow", scope: "once" } : answer
-
 /** What a yes or no comes to. */
 export const answered = (
   answer: Exclude<ApproveAnswer, { readonly decision: "edit" }>,

@@ -174,7 +174,7 @@ export class RunningAgent implements Agent {
 
   permissions(line: string): Effect.Effect<Either.Either<PermissionCommand.Outcome, string>> {
     const { guards, permissions: state, policy, redactor } = this.parts.tree.shared
-    const target = { guards, state, policy, tools: this.tools, sessionId: this.id }
+    const target = { guards, state, policy, redactor, tools: this.tools, sessionId: this.id }
     return Effect.flatMap(PermissionCommand.answer(line, target), (said) => {
       const outcome = Either.mapBoth(said, {
         onLeft: redactor.text,

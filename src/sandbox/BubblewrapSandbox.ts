@@ -91,11 +91,11 @@ export const writeFilter = (
     }
     yield* Directory.ensure(fileSystem, path, directory, 0o700)
     // Beside it first: another process may be starting a command with it.
-    const beside = yield* fileSystem.makeTempFile({ directory, prefix: "filter-" })
+    const beside = yield* fileSystem.makeTempFileScoped({ directory, prefix: "filter-" })
     yield* fileSystem.writeFile(beside, wanted)
     yield* fileSystem.rename(beside, file)
     return file
-  })
+  }).pipe(Effect.scoped)
 
 /**
  * Whoever started us may have left files open, which every program that we start inherits. A plain shell closes those with
@@ -137,8 +137,18 @@ export const start = (
     )
     let mayBegin = true
     const say = (words: ReadonlyArray<Uint8Array>) => Effect.ignore(Stream.run(Stream.fromIterable(words), child.stdin))
-    yield* Effect.forkScoped(
-      Effect.flatMap(Deferred.await(ready), (isReady) => (isReady ? say(mayBegin ? [go] : []) : Effect.void))
+    // Whoever was killed before it had tied the first process to itself leaves one that would begin, and live on alone.
+    const isHeld = Effect.orElseSucceed(
+      Effect.map(fileSystem.readFileString(`/proc/${child.pid}/stat`), (stat) => !/^[ZX]/.test(stateOf(stat))),
+      () => false
+    )
+    // Not waited for: a stream whose process is killed may never say that it has finished.
+    yield* Effect.forkDaemon(
+      Effect.gen(function* () {
+        if (!(yield* Deferred.await(ready))) return
+        const begins = yield* isHeld
+        yield* say(begins && mayBegin ? [go] : [])
+      })
     )
 
     const ended = Effect.gen(function* (): Effect.fn.Return<Ended, string> {
@@ -179,6 +189,9 @@ const patience = "2 seconds"
 const terminate = 'kill -s TERM -- "-$1"; kill -s CONT -- "-$1"'
 /** What the first process says of itself is short; a shell that complains without end is not listened to. */
 const maxWords = 16_384
+
+/** Of `pid (name) state …`; the name may hold anything. */
+const stateOf = (stat: string): string => stat.slice(stat.lastIndexOf(")") + 2)
 
 const filterDescriptor = 9
 const usual: Closing = { shell: "/bin/sh", words: "3>&- 4>&- 5>&- 6>&- 7>&- 8>&-" }

@@ -11,12 +11,14 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import * as Directory from "../core/Directory.js"
 import * as BubblewrapSandbox from "./BubblewrapSandbox.js"
 import * as Layout from "./Layout.js"
 import * as Sandbox from "./Sandbox.js"
 import * as SeatbeltProfile from "./SeatbeltProfile.js"
 import { isWithin } from "./View.js"
+import type * as Watch from "./Watch.js"
 
 export interface Options {
   /** The workspace, absolute. */
@@ -39,6 +41,9 @@ export interface Options {
   /** Where to look for bubblewrap. Default: where systems install it. */
   readonly programs?: ReadonlyArray<string> | undefined
 }
+
+/** Whoever gives these away confines nothing. */
+export const tooBroad = ["/", "/etc", "/usr", "/var", "/home", "/Users", "/proc", "/sys", "/dev"]
 
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
@@ -68,7 +73,9 @@ export const make = (
         const program = yield* firstThere(fileSystem, options.programs ?? BubblewrapSandbox.places)
         const seatbelt = program === undefined && (yield* isThere(fileSystem, seatbeltProgram))
         if (program === undefined && !seatbelt) return yield* Effect.fail(BubblewrapSandbox.missing)
-        const roots = [...new Set(yield* reals([options.root, ...(options.writable ?? [])]))]
+        // One that is not there cannot be mounted, and nothing would run.
+        const writable = yield* Effect.filter(options.writable ?? [], (file) => isThere(fileSystem, file))
+        const roots = [...new Set(yield* reals([options.root, ...writable]))]
         const broad = roots.find((root) => tooBroad.includes(root))
         if (broad !== undefined) return yield* Effect.fail(`${broad} cannot be given to a sandbox as a whole.`)
         const directory = yield* options.directory === undefined
@@ -87,13 +94,14 @@ export const make = (
         const bubblewrap = { program, directory }
         const obstacle = yield* BubblewrapSandbox.obstacle(platform, bubblewrap)
         if (obstacle !== undefined) return yield* Effect.fail(obstacle)
-        const layout = yield* Scope.extend(Layout.make(platform, layoutOptions), scope)
         const filter = yield* Effect.mapError(
           BubblewrapSandbox.writeFilter(platform, bubblewrap),
           ({ message }) => message
         )
         const closing = yield* BubblewrapSandbox.closing(platform)
-        return { by: "bubblewrap", roots, start: startBubblewrap(platform, { ...bubblewrap, filter, closing }, layout) }
+        const ready: BubblewrapSandbox.Ready = { ...bubblewrap, filter, closing }
+        const layout = yield* Scope.extend(Layout.make(platform, layoutOptions, confined(platform, ready)), scope)
+        return { by: "bubblewrap", roots, start: startBubblewrap(platform, ready, layout) }
       })
     )
 
@@ -136,9 +144,6 @@ interface Host {
   readonly start: Sandbox.Service["start"]
 }
 
-/** Whoever gives these away confines nothing. */
-const tooBroad = ["/", "/etc", "/usr", "/var", "/home", "/Users", "/proc", "/sys", "/dev"]
-
 const seatbeltProgram = "/usr/bin/sandbox-exec"
 
 const isThere = (fileSystem: FileSystem.FileSystem, file: string): Effect.Effect<boolean> =>
@@ -149,6 +154,24 @@ const firstThere = (fileSystem: FileSystem.FileSystem, files: ReadonlyArray<stri
     Effect.findFirst(files, (file) => isThere(fileSystem, file)),
     Option.getOrUndefined
   )
+
+const systemPath = "/usr/bin:/bin:/run/current-system/sw/bin"
+
+/** A program of ours, as confined as a command. */
+const confined =
+  (platform: Layout.Platform, options: BubblewrapSandbox.Ready): Watch.Confined =>
+  (view, command) =>
+    BubblewrapSandbox.start(platform, options, view, {
+      command,
+      directory: "/",
+      environment: { PATH: systemPath }
+    }).pipe(
+      Effect.flatMap(({ ended, process: child }) =>
+        Effect.zipRight(Effect.ignore(Stream.runDrain(child.stdout)), ended)
+      ),
+      Effect.scoped,
+      Effect.ignore
+    )
 
 const startBubblewrap =
   (platform: Layout.Platform, options: BubblewrapSandbox.Ready, layout: Layout.Layout): Sandbox.Service["start"] =>

@@ -5,19 +5,19 @@
  * link into the rest of the machine, so none is made: whoever starts beside others gets theirs. What appeared is put away
  * when a command ends, and no other begins until that is done.
  */
-import * as Command from "@effect/platform/Command"
-import type * as CommandExecutor from "@effect/platform/CommandExecutor"
 import type * as FileSystem from "@effect/platform/FileSystem"
-import type * as Path from "@effect/platform/Path"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import * as Directory from "../core/Directory.js"
+import * as OwnFiles from "./OwnFiles.js"
 import * as Repository from "./Repository.js"
+import * as Search from "./Search.js"
 import * as SetAside from "./SetAside.js"
 import * as Surroundings from "./Surroundings.js"
 import * as View from "./View.js"
+import * as Watch from "./Watch.js"
 
 export interface Options {
   /** The workspace and what else may be written in, absolute, without links. The first is the workspace. */
@@ -31,11 +31,7 @@ export interface Options {
   readonly network: boolean
 }
 
-export interface Platform {
-  readonly fileSystem: FileSystem.FileSystem
-  readonly path: Path.Path
-  readonly executor: CommandExecutor.CommandExecutor
-}
+export type Platform = Search.Platform
 
 /** A place in a layout, until it is left. */
 export interface Entered {
@@ -51,128 +47,131 @@ export interface Layout {
   readonly forget: Effect.Effect<void>
 }
 
-export const make = (platform: Platform, options: Options): Effect.Effect<Layout, never, Scope.Scope> =>
+export const make = (
+  platform: Platform,
+  options: Options,
+  confined: Watch.Confined
+): Effect.Effect<Layout, string, Scope.Scope> =>
   Effect.gen(function* () {
-    const { executor, fileSystem, path } = platform
+    const { fileSystem, path } = platform
+    const search = yield* Search.make(platform, options.roots, options.directory)
+    const watch = Watch.make(platform, search, confined)
     const turn = yield* Effect.makeSemaphore(1)
     const surroundings = yield* Effect.cached(Surroundings.look(fileSystem, path))
-    const ours = yield* Effect.cached(ourFiles(platform, options))
+    const own = yield* Effect.cached(OwnFiles.make(platform, options))
+    const [workspace = "/"] = options.roots
+    const agents = path.join(workspace, ".assent")
     let active = 0
     let laidOut: LaidOut | undefined
-    /** Everything of the names that act that was there when somebody last looked. */
-    let known: ReadonlyArray<string> | undefined
+    /** What of the names that act was there before the commands that run began, and in which version. */
+    let before: ReadonlyMap<string, string> = new Map()
     let isStale = false
     const made = new Set<string>()
     yield* Effect.addFinalizer(() => Effect.forEach(made, (directory) => removeEmpty(fileSystem, directory)))
 
-    const layOut = Effect.gen(function* () {
-      const around = yield* surroundings
-      const files = yield* ours
-      known ??= (yield* SetAside.find(executor, options.roots)).map(({ file }) => file)
-      const [workspace = "/"] = options.roots
-      const own = path.join(workspace, ".assent")
-      // To have something to mount. It goes with the scope, if it is empty then.
-      if (yield* Effect.isSuccess(fileSystem.makeDirectory(own))) made.add(own)
-      const mounts: Array<View.Mount> = [
-        ...around.mounts,
-        ...files.mounts,
-        ...(yield* Effect.filter(options.readable, (file) => isThere(fileSystem, file))).map((file): View.Mount => ({
-          _tag: "ReadOnly",
-          path: file
-        })),
-        ...options.roots.map((root): View.Mount => ({ _tag: "Writable", path: root }))
-      ]
-      const absent: Array<string> = []
-      const nests = new Map<string, ReadonlySet<string>>()
-      const held = new Set<string>()
-      for (const file of new Set([...known, own])) {
-        if (!Option.contains(yield* Effect.option(fileSystem.realPath(file)), file)) continue
-        if (path.basename(file) !== ".git") {
-          mounts.push({ _tag: "ReadOnly", path: file })
-          held.add(file)
-          continue
-        }
-        const repository = yield* Repository.read(fileSystem, path, file)
-        if (repository === undefined) continue
-        mounts.push(...repository.mounts)
-        absent.push(...repository.absent)
-        for (const [nest, names] of repository.nests) nests.set(nest, names)
-        held.add(file)
-      }
-      const writable = mounts.filter(({ _tag }) => _tag === "Writable").map((mount) => mount.path)
-      for (const file of new Set([...options.hidden, options.directory])) {
-        const info = yield* Effect.option(fileSystem.stat(file))
-        const isSeen = [...writable, ...options.readable].some((root) => View.isWithin(root, file))
-        if (!isSeen || Option.isNone(info) || options.roots.includes(file) || held.has(file)) continue
-        mounts.push({ _tag: "Hidden", path: file, kind: info.value.type === "Directory" ? "directory" : "file" })
-      }
-      const home = homes.find((place) => !mounts.some(({ path: other }) => View.isWithin(other, place)))
-      if (home === undefined) return yield* Effect.fail("There is no place for a private home in the sandbox.")
-      const view = View.make({
-        mounts,
-        roots: options.roots,
-        home,
-        homeFrom: files.home,
-        network: options.network,
-        environment: around.environment
-      })
-      return { view, absent, nests, held }
-    })
-
-    /** What is new in the repositories that were there. */
-    const appearedWithin = (laid: LaidOut) =>
+    const layOut = (known: ReadonlyArray<Search.Found>) =>
       Effect.gen(function* () {
-        const wrong: Array<string> = []
-        for (const file of laid.absent) {
-          const link = yield* Effect.isSuccess(fileSystem.readLink(file))
-          if (link || (yield* isThere(fileSystem, file))) wrong.push(file)
+        const around = yield* surroundings
+        const files = yield* own
+        // To have something to mount. It goes with the scope, if it is empty then.
+        if (yield* Effect.isSuccess(fileSystem.makeDirectory(agents))) made.add(agents)
+        const mounts: Array<View.Mount> = [
+          ...around.mounts,
+          ...files.mounts,
+          ...(yield* Effect.filter(options.readable, (file) => isThere(fileSystem, file))).map((file): View.Mount => ({
+            _tag: "ReadOnly",
+            path: file
+          })),
+          ...options.roots.map((root): View.Mount => ({ _tag: "Writable", path: root }))
+        ]
+        const absent = new Map<string, string | undefined>()
+        const nests = new Map<string, ReadonlySet<string>>()
+        const held = new Set<string>()
+        for (const file of new Set([...known.map(({ file }) => file), agents])) {
+          const real = Option.getOrUndefined(yield* Effect.option(fileSystem.realPath(file)))
+          const isItself = real === file
+          // A link can be replaced, which is seen by its version; what it leads to is guarded where a command could reach it.
+          if (real === undefined || !options.roots.some((root) => View.isWithin(root, real))) continue
+          if (path.basename(file).toLowerCase() === ".git") {
+            const repository = yield* Repository.read(fileSystem, path, real, options.roots)
+            if (repository === undefined) continue
+            mounts.push(...repository.mounts)
+            for (const [name, link] of repository.absent) absent.set(name, link)
+            for (const [nest, names] of repository.nests) nests.set(nest, names)
+          } else if (isItself) mounts.push({ _tag: "ReadOnly", path: file })
+          if (isItself) held.add(file)
         }
-        for (const [nest, names] of laid.nests) {
-          const now = yield* Effect.orElseSucceed(fileSystem.readDirectory(nest), () => [])
-          wrong.push(...now.filter((name) => !names.has(name)).map((name) => path.join(nest, name)))
+        const writable = mounts.filter(({ _tag }) => _tag === "Writable").map((mount) => mount.path)
+        for (const file of new Set([...options.hidden, options.directory])) {
+          const info = yield* Effect.option(fileSystem.stat(file))
+          const isSeen = [...writable, ...options.readable].some((root) => View.isWithin(root, file))
+          if (!isSeen || Option.isNone(info) || options.roots.includes(file) || held.has(file)) continue
+          mounts.push({ _tag: "Hidden", path: file, kind: info.value.type === "Directory" ? "directory" : "file" })
         }
-        return wrong
+        const home = OwnFiles.homes.find((place) => !mounts.some(({ path: other }) => View.isWithin(other, place)))
+        if (home === undefined) return yield* Effect.fail("There is no place for a private home in the sandbox.")
+        const view = View.make({
+          mounts,
+          roots: options.roots,
+          home,
+          homeFrom: files.home,
+          network: options.network,
+          environment: around.environment
+        })
+        return { view, guarded: { absent, nests }, held, nodes: nodesOf(known) }
       })
 
-    /** Everything that is there and should not be. */
-    const appeared = (laid: LaidOut, since: number) =>
-      Effect.gen(function* () {
-        const found = yield* SetAside.find(executor, options.roots)
-        const files = found.filter(({ changedAt, file }) => !laid.held.has(file) && changedAt >= since)
-        const wrong = files.map(({ file }) => file)
-        const before = known
-        known = found.map(({ file }) => file).filter((file) => !wrong.includes(file))
-        // Somebody else's, from before: protected from now on.
-        if (before?.join("\0") !== known.join("\0")) isStale = true
-        return [...wrong, ...(yield* appearedWithin(laid))]
-      })
+    /** Which of them are where. Ours is there as soon as something is laid out. */
+    const nodesOf = (found: ReadonlyArray<Search.Found>): string =>
+      [...found.flatMap(({ file, node }) => (file === agents ? [] : [`${node} ${file}`])), agents].toSorted().join("\0")
 
     /** What was laid out for the command before, where nobody changed anything that it says. */
     const current = Effect.gen(function* () {
-      if (laidOut === undefined) return yield* layOut
-      if (active > 0) return laidOut
-      const isSame = !isStale && (yield* appearedWithin(laidOut)).length === 0
-      if (isSame) return laidOut
+      if (laidOut !== undefined && active > 0) return laidOut
+      const [begun, appeared] = yield* Effect.all(
+        [search.find, laidOut === undefined ? Effect.succeed([]) : watch.appeared(laidOut.view, laidOut.guarded)],
+        { concurrency: "unbounded" }
+      )
+      const isThere = begun.found.some(({ file }) => file === agents)
+      const isSame = !isStale && isThere && appeared.length === 0 && laidOut?.nodes === nodesOf(begun.found)
+      const laid = laidOut !== undefined && isSame ? laidOut : yield* layOut(begun.found)
       isStale = false
-      return yield* layOut
+      const { close, closed, found } = yield* watch.findAll(laid.view, begun)
+      yield* close
+      before = new Map([...found, ...closed].map(({ file, version }) => [file, version]))
+      return laid
     })
 
-    const leave = (laid: LaidOut, since: number) =>
+    const leave = (laid: LaidOut) =>
       Effect.gen(function* () {
-        const wrong = yield* appeared(laid, since - coarse)
+        const [all, within] = yield* Effect.all(
+          [Effect.either(watch.findAll(laid.view)), watch.appeared(laid.view, laid.guarded)],
+          { concurrency: "unbounded" }
+        )
+        const isNew = ({ file, version }: Search.Found) => !laid.held.has(file) && before.get(file) !== version
         const notices: Array<string> = []
-        for (const file of wrong) {
-          const root = options.roots.find((place) => View.isWithin(place, file)) ?? path.dirname(file)
-          const stamp = new Date(yield* Clock.currentTimeMillis).toISOString().replace(/\W/g, "").slice(0, 15)
-          const directory = path.join(options.directory, "set-aside")
-          const to = yield* SetAside.move(fileSystem, path, { file, root, directory, stamp })
-          const shown = path.relative(root, file)
-          notices.push(
-            to === undefined
-              ? `[${shown} appeared, which acts later; it could not be moved away: look at it before you run anything there.]`
-              : `[${shown} appeared, which acts later; it was moved to ${to}.]`
-          )
+        const put = (file: string, what: string) =>
+          Effect.gen(function* () {
+            const root = options.roots.find((place) => View.isWithin(place, file)) ?? path.dirname(file)
+            const stamp = new Date(yield* Clock.currentTimeMillis).toISOString().replace(/\W/g, "").slice(0, 15)
+            const directory = path.join(options.directory, "set-aside")
+            const to = yield* SetAside.move(fileSystem, path, { file, root, directory, stamp })
+            const happened = `${path.relative(root, file)} ${what}`
+            notices.push(
+              to === undefined
+                ? `[${happened}; it could not be moved away: look at it before you run anything there.]`
+                : `[${happened}; it was moved to ${to}.]`
+            )
+          })
+        if (Either.isLeft(all))
+          notices.push(`[${all.left}; a .git that a command left there acts when git runs in it.]`)
+        else {
+          for (const { file } of all.right.found.filter(isNew)) yield* put(file, "appeared, which acts later")
+          for (const { file } of all.right.closed.filter(isNew))
+            yield* put(file, "cannot be listed, so that nobody can say what is in it")
+          yield* all.right.close
         }
+        for (const file of within) yield* put(file, "appeared, which acts later")
         active -= 1
         return notices
       })
@@ -183,8 +182,7 @@ export const make = (platform: Platform, options: Options): Effect.Effect<Layout
           const laid = yield* current
           laidOut = laid
           active += 1
-          const since = yield* Clock.currentTimeMillis
-          let left: Effect.Effect<ReadonlyArray<string>> | undefined = turn.withPermits(1)(leave(laid, since))
+          let left: Effect.Effect<ReadonlyArray<string>> | undefined = turn.withPermits(1)(leave(laid))
           // Once: whoever comes later has nothing to tell.
           const once = Effect.suspend(() => {
             const now = left ?? Effect.succeed([])
@@ -207,23 +205,15 @@ export const make = (platform: Platform, options: Options): Effect.Effect<Layout
 
 interface LaidOut {
   readonly view: View.View
-  readonly absent: ReadonlyArray<string>
-  readonly nests: ReadonlyMap<string, ReadonlySet<string>>
+  readonly guarded: Watch.Guarded
+  /** Which of the names that act were where. */
+  readonly nodes: string
   /** Cannot be replaced by a command. */
   readonly held: ReadonlySet<string>
 }
 
-/** The kernel's clock for files goes by ticks. */
-const coarse = 50
-
-/** Where the private home is seen: never in a directory that commands write to, or it would have to be made there. */
-const homes = ["/home/assent", "/var/assent", "/assent"]
-
 const isThere = (fileSystem: FileSystem.FileSystem, file: string): Effect.Effect<boolean> =>
   Effect.orElseSucceed(fileSystem.exists(file), () => false)
-
-const isSame = (a: Uint8Array, b: Uint8Array): boolean =>
-  a.length === b.length && a.every((byte, index) => byte === b[index])
 
 /** Not what somebody put something into meanwhile. */
 const removeEmpty = (fileSystem: FileSystem.FileSystem, directory: string): Effect.Effect<void> =>
@@ -232,71 +222,3 @@ const removeEmpty = (fileSystem: FileSystem.FileSystem, directory: string): Effe
       names.length === 0 ? fileSystem.remove(directory, { recursive: true }) : Effect.void
     )
   )
-
-/** What we write for the inside: who the user is, what `localhost` is, and who the author of a commit is. */
-const ourFiles = ({ executor, fileSystem, path }: Platform, { directory, network, roots }: Options) =>
-  Effect.gen(function* () {
-    const put = (file: string, wanted: Uint8Array) =>
-      Effect.gen(function* () {
-        // A command of another process may be reading it.
-        const there = yield* Effect.option(fileSystem.readFile(file))
-        if (Option.exists(there, (found) => isSame(found, wanted))) return
-        yield* Directory.ensure(fileSystem, path, path.dirname(file), 0o700)
-        yield* fileSystem.writeFile(file, wanted, { mode: 0o644 })
-      })
-    const home = path.join(directory, "home")
-    const etc = path.join(directory, "etc")
-    yield* Directory.ensure(fileSystem, path, home, 0o700)
-    yield* Directory.ensure(fileSystem, path, etc, 0o700)
-    const owner = yield* fileSystem.stat(home)
-    const uid = Option.getOrElse(owner.uid, () => 0)
-    const gid = Option.getOrElse(owner.gid, () => 0)
-    const user = uid === 0 ? "root" : "user"
-    const place = homes.find((known) => !roots.some((root) => View.isWithin(root, known))) ?? "/"
-    const nobody = uid === 65_534 ? "" : `nobody:x:65534:65534::/:/bin/false\n`
-    const texts: ReadonlyArray<readonly [string, string]> = [
-      ["passwd", `${user}:x:${uid}:${gid}::${place}:/bin/sh\n${nobody}`],
-      ["group", `${user}:x:${gid}:\n${gid === 65_534 ? "" : "nogroup:x:65534:\n"}`],
-      ["hosts", "127.0.0.1 localhost sandbox\n::1 localhost\n"],
-      ["gitconfig", yield* gitSettings(executor)]
-    ]
-    const bytes = new TextEncoder()
-    for (const [name, text] of texts) yield* put(path.join(etc, name), bytes.encode(text))
-    const { configuration, ofNetwork } = Surroundings
-    for (const name of network ? [...configuration.files, ...ofNetwork] : configuration.files) {
-      const found = yield* Effect.option(fileSystem.readFile(`/etc/${name}`))
-      if (Option.isSome(found)) yield* put(path.join(etc, name), found.value)
-    }
-    const mounts: Array<View.Mount> = [{ _tag: "ReadOnly", path: "/etc", from: etc }]
-    for (const name of configuration.directories) {
-      const found = yield* Effect.option(fileSystem.realPath(`/etc/${name}`))
-      if (Option.isNone(found)) continue
-      yield* Directory.ensure(fileSystem, path, path.join(etc, name), 0o700)
-      mounts.push({ _tag: "ReadOnly", path: `/etc/${name}`, from: found.value })
-    }
-    return { home, mounts }
-  }).pipe(Effect.mapError((error) => `The sandbox's directory ${directory} cannot be used: ${error.message}`))
-
-/** Of the person's git settings, what commits and comparisons look like. No addresses, no credentials, no programs. */
-const gitSettings = (executor: CommandExecutor.CommandExecutor): Effect.Effect<string> =>
-  Effect.gen(function* () {
-    const read = (scope: string) =>
-      Effect.orElseSucceed(
-        executor.string(
-          Command.make("/usr/bin/git", "config", scope, "--includes", "--null", "--get-regexp", harmless).pipe(
-            Command.workingDirectory("/")
-          )
-        ),
-        () => ""
-      )
-    const entries = `${yield* read("--system")}${yield* read("--global")}`.split("\0").flatMap((entry) => {
-      const [, key = "", value = ""] = /^([^\n]+)\n?([\s\S]*)$/.exec(entry) ?? []
-      const [, section, name] = /^(\w+)\.([\w-]+)$/.exec(key) ?? []
-      return section === undefined ? [] : [`[${section}]\n\t${name} = ${JSON.stringify(value)}\n`]
-    })
-    return entries.join("")
-  })
-
-const harmless =
-  "^(user\\.(name|email)|init\\.defaultbranch|core\\.(autocrlf|eol|safecrlf|filemode|ignorecase|quotepath)|" +
-  "safe\\.directory|pull\\.(rebase|ff)|merge\\.conflictstyle|diff\\.(algorithm|renames|mnemonicprefix)|color\\.ui)$"

@@ -13,17 +13,18 @@ import { isWithin, type Mount } from "./View.js"
 
 export interface Repository {
   readonly mounts: ReadonlyArray<Mount>
-  /** Files and directories inside that are not there, and must not be when a command has ended. */
-  readonly absent: ReadonlyArray<string>
+  /** What is not there inside, or is a link with this target, and must be so when a command has ended. */
+  readonly absent: ReadonlyMap<string, string | undefined>
   /** Directories in which each entry is a repository of its own, with those that are there. */
   readonly nests: ReadonlyMap<string, ReadonlySet<string>>
 }
 
-/** Reads what a `.git`, a directory or the file of a worktree or submodule, leads to. */
+/** Reads what a `.git`, a directory or the file of a worktree or submodule, leads to. In `roots` commands write. */
 export const read = (
   fileSystem: FileSystem.FileSystem,
   path: Path.Path,
-  git: string
+  git: string,
+  roots: ReadonlyArray<string>
 ): Effect.Effect<Repository | undefined> =>
   Effect.gen(function* () {
     /** Itself and no link on the way: what a link leads to was chosen by whoever could write here. */
@@ -47,8 +48,20 @@ export const read = (
         )
       })
     const mounts: Array<Mount> = []
-    const absent: Array<string> = []
+    const absent = new Map<string, string | undefined>()
     const nests = new Map<string, ReadonlySet<string>>()
+
+    /** Read-only, what a link leads to as well where commands could write there. */
+    const guard = (file: string, type: FileSystem.File.Type): Effect.Effect<void> =>
+      Effect.gen(function* () {
+        if ((yield* typeOf(file)) === type) return void mounts.push({ _tag: "ReadOnly", path: file })
+        const link = Option.getOrUndefined(yield* Effect.option(fileSystem.readLink(file)))
+        absent.set(file, link)
+        const target = Option.getOrUndefined(yield* Effect.option(fileSystem.realPath(file)))
+        if (link === undefined || target === undefined || (yield* typeOf(target)) !== type) return
+        const isWritable = roots.some((root) => isWithin(root, target)) && !isWithin(target, git)
+        if (isWritable) mounts.push({ _tag: "ReadOnly", path: target })
+      })
 
     const protect = (directory: string): Effect.Effect<void> =>
       Effect.gen(function* () {
@@ -56,14 +69,9 @@ export const read = (
         for (const name of directories) {
           const file = path.join(directory, name)
           yield* Effect.ignore(fileSystem.makeDirectory(file))
-          if ((yield* typeOf(file)) === "Directory") mounts.push({ _tag: "ReadOnly", path: file })
-          else absent.push(file)
+          yield* guard(file, "Directory")
         }
-        for (const name of files) {
-          const file = path.join(directory, name)
-          if ((yield* typeOf(file)) === "File") mounts.push({ _tag: "ReadOnly", path: file })
-          else absent.push(file)
-        }
+        for (const name of files) yield* guard(path.join(directory, name), "File")
         yield* modules(path.join(directory, "modules"))
         const worktrees = path.join(directory, "worktrees")
         const known = new Set<string>()
@@ -98,11 +106,7 @@ export const read = (
     const worktree = (directory: string): Effect.Effect<void> =>
       Effect.gen(function* () {
         mounts.push({ _tag: "Writable", path: directory })
-        for (const name of pointers) {
-          const file = path.join(directory, name)
-          if ((yield* typeOf(file)) === "File") mounts.push({ _tag: "ReadOnly", path: file })
-          else absent.push(file)
-        }
+        for (const name of pointers) yield* guard(path.join(directory, name), "File")
       })
 
     const type = yield* typeOf(git)

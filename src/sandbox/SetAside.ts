@@ -1,49 +1,8 @@
-/**
- * What appeared in a workspace while a command ran and would act later: a `.git` or an `.assent`, anywhere in it.
- *
- * It is moved to a directory of ours before anything else runs. The search is left to the system's `find`, which is faster
- * than we are and follows no link.
- */
-import * as Command from "@effect/platform/Command"
-import type * as CommandExecutor from "@effect/platform/CommandExecutor"
+/** Moves what appeared in a workspace while a command ran, and would act later, to a directory of ours. */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as Directory from "../core/Directory.js"
-
-/** Names that act: git runs what the one says, we let count what the others say. */
-export const names = [".git", ".assent", ".jaato"]
-
-export interface Found {
-  readonly file: string
-  /** Milliseconds since the epoch: when it was made, moved or changed. Infinity where that cannot be found out. */
-  readonly changedAt: number
-}
-
-/** All of them below the roots. */
-export const find = (
-  executor: CommandExecutor.CommandExecutor,
-  roots: ReadonlyArray<string>
-): Effect.Effect<ReadonlyArray<Found>> => {
-  const named = names.flatMap((name, index) => [...(index === 0 ? [] : ["-o"]), "-name", name])
-  const searched = (action: ReadonlyArray<string>) =>
-    Effect.orElseSucceed(
-      executor.string(
-        Command.make("/usr/bin/find", ...roots, "(", ...named, ")", ...action, "-prune").pipe(Command.stderr("pipe"))
-      ),
-      () => ""
-    )
-  return Effect.gen(function* () {
-    // Not every system's `find` knows when something changed.
-    const dated = yield* searched(["-printf", "%C@ %p\\0"])
-    const text = dated === "" ? yield* searched(["-print0"]) : dated
-    return text.split("\0").flatMap((entry) => {
-      if (entry === "") return []
-      const [, seconds, file = entry] = /^(\d+\.\d+) ([\s\S]*)$/.exec(entry) ?? []
-      return [{ file, changedAt: seconds === undefined ? Infinity : Number(seconds) * 1_000 }]
-    })
-  })
-}
 
 /**
  * Moves a file or directory below `root` into `directory`. The name says where it was. Nothing when it is not there any

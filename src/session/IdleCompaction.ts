@@ -114,6 +114,10 @@ class SessionHost implements Compaction.Host {
     return this.session.inbox
   }
 
+  get silence() {
+    return this.session.limits.modelSilence
+  }
+
   model() {
     return this.session.model()
   }

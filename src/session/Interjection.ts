@@ -16,6 +16,8 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as ForeignJson from "../core/ForeignJson.js"
+import { untraced } from "../core/Untraced.js"
 import type { MessageId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
 import type { Message } from "../inbox/Message.js"
@@ -63,7 +65,7 @@ export class AgentUnknown extends Schema.TaggedError<AgentUnknown>("assent/sessi
   agents: Schema.Array(Schema.String)
 }) {
   override get message(): string {
-    return `There is no agent ${JSON.stringify(this.target)}. There are: ${this.agents.join(", ")}.`
+    return `There is no agent ${JSON.stringify(ForeignJson.echo(this.target))}. There are: ${this.agents.join(", ")}.`
   }
 }
 
@@ -102,7 +104,7 @@ export const find = <A extends Agent>(agents: Iterable<A>, target: string): Eith
       return Either.right(agent)
     paths.push(origin.agent)
   }
-  return Either.left(new AgentUnknown({ target, agents: paths }))
+  return Either.left(untraced(() => new AgentUnknown({ target, agents: paths }, true)))
 }
 
 /** Hands the words to whom they are meant for, or up from there. Yields once they are filed, under this id if it is given. */

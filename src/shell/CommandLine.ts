@@ -19,6 +19,7 @@ import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import * as CommandPattern from "./CommandPattern.js"
 import * as Doubt from "./Doubt.js"
+import * as Interpreter from "./Interpreter.js"
 import * as Location from "./Location.js"
 import * as Program from "./Program.js"
 import * as ProgramRun from "./ProgramRun.js"
@@ -76,12 +77,17 @@ export const remembered = (text: string, cwd = "", line = Either.getOrUndefined(
 }
 
 /**
- * The text form: `git *` for a program, the text itself for an exact command, marked by `$ ` where it needs a mark. In front
- * of it the directory, unless it is the workspace: `(in "web") npm test`.
+ * The text form: `(reading) git *` for a program, which is no pattern that a person would write; the text itself for an exact
+ * command, marked by `$ ` where it needs a mark. In front of it the directory, unless it is the workspace:
+ * `(in "web") npm test`.
  */
 export const formatRemembered = (entry: Remembered): string => {
   const text =
-    entry._tag === "Program" ? `${entry.program} *` : isPlain(entry.command) ? entry.command : `$ ${entry.command}`
+    entry._tag === "Program"
+      ? `(reading) ${entry.program} *`
+      : isPlain(entry.command)
+        ? entry.command
+        : `$ ${entry.command}`
   return entry.cwd === "" ? text : `(in ${JSON.stringify(entry.cwd)}) ${text}`
 }
 
@@ -205,7 +211,7 @@ export const readings = (text: string, line = parse(text)): ReadonlyArray<Readin
 const { Program: Program_, Exact } = Data.taggedEnum<Remembered>()
 
 const programName = /^[A-Za-z0-9_][A-Za-z0-9_.+-]*$/
-const programEntry = /^([A-Za-z0-9_][A-Za-z0-9_.+-]*) \*$/
+const programEntry = /^\(reading\) ([A-Za-z0-9_][A-Za-z0-9_.+-]*) \*$/
 const place = /^\(in ("(?:[^"\\]|\\.)*")\) /s
 
 const placed = (text: string): readonly [cwd: string, rest: string] => {
@@ -220,7 +226,7 @@ const placed = (text: string): readonly [cwd: string, rest: string] => {
 
 // Has a blank, so it is no tool's name; has no wildcard, so it is no pattern.
 const isPlain = (text: string): boolean =>
-  /[ \t\n]/.test(text) && !/[*?[]/.test(text) && !/^(?:\$ |\(in ")/.test(text) && trim(text) === text
+  /[ \t\n]/.test(text) && !/[*?[]/.test(text) && !/^(?:\$ |\(in "|\(reading\) )/.test(text) && trim(text) === text
 
 type Parsed = ReturnType<typeof parse>
 
@@ -278,6 +284,7 @@ const unfold = (words: ReadonlyArray<string>, named: boolean, out: Array<Reading
     if (runs) out.push({ program: next, named: true, text: text.slice(program.length + 1), words: plain, start: 1 })
   }
   if (!runs) return
+  const interprets = Interpreter.speaksAnother(words[0] ?? "")
   let offset = 0
   for (let start = 1; start < words.length; start++) {
     offset += (words[start - 1] ?? "").length + 1
@@ -287,8 +294,20 @@ const unfold = (words: ReadonlyArray<string>, named: boolean, out: Array<Reading
       const code = codeIn(word)
       if (code === undefined || codes.has(code)) continue
       codes.add(code)
+      if (interprets) spell(code, out)
       collect(code, parse(code), out, depth + 1, all)
     }
+  }
+}
+
+/** In another language the name of a program stands between quotes, commas, brackets; each of its words may be one. */
+const spell = (code: string, out: Array<Reading>): void => {
+  const words = code.split(/[^\w./@%+-]+/).filter((word) => word !== "")
+  const text = words.join(" ")
+  let offset = 0
+  for (const [start, program] of words.entries()) {
+    out.push({ program, named: true, text: text.slice(offset), words, start })
+    offset += program.length + 1
   }
 }
 

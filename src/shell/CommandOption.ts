@@ -4,6 +4,7 @@
  * Of each of them the options are named that are understood. Another one may tell it anything.
  */
 import * as GitOrder from "./GitOrder.js"
+import * as HarmlessVariable from "./HarmlessVariable.js"
 import * as Interpreter from "./Interpreter.js"
 import * as Order from "./Order.js"
 import * as Program from "./Program.js"
@@ -17,12 +18,15 @@ export const orderOf = (ran: Order.Ran): Order.Order | undefined => {
   return Program.alwaysRuns(ran.words[0] ?? "") ? Order.both(texts(ran), behind(ran)) : undefined
 }
 
+/** What it runs is fed by it, or may be. */
+export const tells = (program: string): boolean => Order.known(tellers, program) !== undefined
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
 /** More programs in one command than anybody would write. */
-const maxBehind = 16
+const maxBehind = 8
 
 /** They name packages, not programs to run. */
 const installing =
@@ -244,7 +248,7 @@ const make: Teller = (ran) => {
     if (name === undefined) continue
     if (Order.isUnknown(ran, at) || /[$`]/.test(value)) return Order.dark
     if (/SHELL|FLAGS|MAKE/.test(name) && !/^[\w .,/:=+-]*$/.test(value)) return Order.dark
-    if (value.trim() !== "") values.push(value)
+    if (value.trim() !== "" && !HarmlessVariable.isShell(name, value)) values.push(value)
   }
   return Order.text(...values)
 }
@@ -287,6 +291,31 @@ const hasConsoleCommand = (word: string): boolean =>
 
 const sqlite: Teller = (ran) => (ran.words.some((word) => /^--?(?:cmd|init)$/.test(word)) ? Order.dark : console(ran))
 
+// ---- programs that mostly do their own work
+
+/** Options that take a text, of programs whose other options run nothing. */
+const taking =
+  (names: string): Teller =>
+  (ran) => {
+    let order = Order.nothing
+    for (let at = 1; at < ran.words.length; at++) {
+      const word = wordAt(ran, at)
+      const found = new RegExp(`^(?:${names})(=|$)`).exec(word)
+      if (found === null) continue
+      const place = found[1] === "=" ? at : at + 1
+      const text = found[1] === "=" ? word.slice(found[0].length) : wordAt(ran, at + 1)
+      if (text === "" || Order.isUnknown(ran, place)) return Order.dark
+      order = Order.both(order, Order.text(text))
+    }
+    return order
+  }
+
+/** Words by which it may run or load something. */
+const unlike =
+  (words: RegExp): Teller =>
+  (ran) =>
+    ran.words.some((word, at) => at > 0 && words.test(word)) ? Order.dark : Order.nothing
+
 const many = (names: string, teller: Teller): ReadonlyArray<readonly [string, Teller]> =>
   names.split(" ").map((name) => [name, teller] as const)
 
@@ -304,5 +333,28 @@ const tellers: ReadonlyMap<string, Teller> = new Map<string, Teller>([
   ...many("psql mysql mariadb mongo mongosh dc", console),
   ...many("sqlite sqlite3", sqlite),
   ...many("zip", options({ flags: /^(?:-[rqujmy9@xiD0-8e]+|--(?:exclude|recurse-paths|quiet)(?:=.*)?)$/ })),
+  ["split", taking("--f[a-z]*")],
+  ["sort", taking("--co[a-z-]*")],
+  ["rg", taking("--pre|--hostname-bin")],
+  ["ag", taking("--pager")],
+  ["journalctl", taking("--pager")],
+  ["wget", unlike(/^(?:-[A-Za-z]*e|--ex|--use-a|--conf)/)],
+  ["curl", unlike(/^(?:-[A-Za-z]*K|--conf)/)],
+  ...many(
+    "gcc g++ cc c++ clang clang++",
+    unlike(/^(?:-wrapper|-fplugin|-B|--?specs|-Xclang|-load|--config|-fuse-ld=.*\/)/)
+  ),
+  ...many("nc ncat netcat", unlike(/^(?:-[A-Za-z]*[ec]|--(?:sh-|lua-)?exec)/)),
+  ["socat", unlike(/exec:|system:|shell:/i)],
+  ["ssh-keygen", unlike(/^-[A-Za-z]*[Dw]/)],
+  ["ssh-add", unlike(/^-[A-Za-z]*s/)],
+  ["tcpdump", unlike(/^-[A-Za-z]*z/)],
+  ["openssl", unlike(/engine|provider/)],
+  ["cpio", unlike(/^--rsh/)],
+  ...many("apt apt-get aptitude dpkg", unlike(/^(?:-[a-z]*o|--option|--(?:pre|post)-invoke|-[a-z]*c$|--config)/)),
+  ...many("xterm gnome-terminal konsole", unlike(/^(?:-e|-x|--)/)),
+  ...many("go", (ran) => Order.both(taking("--?(?:exec|toolexec|vettool)")(ran), behind(ran))),
+  ...many("cargo", (ran) => Order.both(unlike(/^--config/)(ran), behind(ran))),
+  ...many("gradle gradlew", (ran) => Order.both(unlike(/^(?:-I|--init-script)/)(ran), behind(ran))),
   ["git", GitOrder.orderOf]
 ])

@@ -3,8 +3,8 @@
  *
  * A pattern means what it says: `git push*` is `git push` with anything behind it, `npm test` is `npm test`. A wildcard
  * never goes on with the word of a program or a subcommand (`git diff*` is `git diff *`), and what runs other programs or
- * writes where it likes (`git -c`, `--output`) has to be spelled. One word (`git`, `git*`, `git *`) is a name, and a name
- * allows what the harmless table says of it; of a program that is not in there, a call without arguments.
+ * writes where it likes (`git -c`, `--output`) has to be spelled. One word (`git`, `git*`) is a name, and a name allows what
+ * the harmless table says of it; of a program that is not in there, a call without arguments. `touch *` is two words.
  */
 import * as Glob from "../core/Glob.js"
 import * as Harmless from "./Harmless.js"
@@ -85,12 +85,15 @@ export const remark = (text: string): string | undefined => {
   const program = first.replace(/\*+$/, "")
   if (Glob.isWild(program) || program === "")
     return `${shown(text)} allows no command: name the program, such as "npm test*".`
-  const rest = all.slice(all.indexOf(first) + 1)
-  if (!(first !== program || rest.length > 0) || !rest.every(isStars)) return undefined
+  if (first === program || all.length > all.indexOf(first) + 1) return undefined
   return Harmless.isListed(program)
     ? undefined
     : `${shown(text)} allows ${program} without arguments only, because it may do anything with others: name them, such as "${program} test*".`
 }
+
+/** The program, where the text is about all of its commands. */
+export const onlyProgram = (text: string): string | undefined =>
+  /^([A-Za-z0-9_][A-Za-z0-9_.+-]*)(?: ?\*)?$/.exec(text)?.[1]
 
 /** Nothing but stars. */
 export const isStars = (text: string): boolean => /^[\s*]*\*[\s*]*$/.test(text)
@@ -131,7 +134,7 @@ const fromWords = (text: string, all: ReadonlyArray<string>): CommandPattern => 
   const { head, rest } = parts
   const [program = ""] = head
   const own =
-    head.length === 1 && rest.every(isStars)
+    all.length - assignments.length === 1
       ? named(text, program)
       : spelled(text, head, rest.every(isStars) ? everything : Glob.compile(rest.join(separator)), all, rest, quoted)
   return {

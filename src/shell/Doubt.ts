@@ -14,12 +14,7 @@ import * as Wrapper from "./Wrapper.js"
 export const of = (line: CommandLine): string | undefined => inLine(line, false, 0)
 
 /** The texts that a command hands to a shell by its words and assignments; the rules that deny look into them. */
-export const texts = (command: SimpleCommand): ReadonlyArray<string> => {
-  const ran = Order.ranBy(command)
-  const own = orderOf(ran)?.texts ?? none
-  if (ran.assignments.length === 0) return own
-  return [...own, ...ran.assignments.flatMap((text) => HarmlessVariable.orderOf(text, false).texts)]
-}
+export const texts = (command: SimpleCommand): ReadonlyArray<string> => textsOf(Order.ranBy(command), 0)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -31,9 +26,20 @@ const none: ReadonlyArray<string> = []
 const maxDepth = 8
 const maxTexts = 2
 const maxText = 20_000
+const maxAssignments = 64
 
 const orderOf = (ran: Order.Ran): Order.Order | undefined =>
   Wrapper.orderOf(ran) ?? Interpreter.orderOf(ran) ?? CommandOption.orderOf(ran)
+
+const textsOf = (ran: Order.Ran, depth: number): ReadonlyArray<string> => {
+  const order = orderOf(ran)
+  const own = order?.texts ?? none
+  if (ran.assignments.length === 0 && (order === undefined || order.programs.length === 0))
+    return own.filter((text) => text.length <= maxText)
+  const given = ran.assignments.slice(0, maxAssignments).flatMap((text) => HarmlessVariable.orderOf(text, false).texts)
+  const inner = depth < maxDepth ? (order?.programs ?? []).flatMap((program) => textsOf(program, depth + 1)) : none
+  return [...own, ...given, ...inner].filter((text) => text.length <= maxText)
+}
 
 const inLine = (line: CommandLine, fed: boolean, depth: number): string | undefined => {
   const { commands } = line
@@ -42,6 +48,8 @@ const inLine = (line: CommandLine, fed: boolean, depth: number): string | undefi
   const exports = commands.some(({ words: [program = "", option = ""] }) =>
     program === "set" ? /^-[a-z]*[ao]/.test(option) : exporting.has(program)
   )
+  const sets = commands.some(({ assignments, program }) => assignments.length > 0 || setting.has(program))
+  if (sets && computes(line)) return "What is computed cannot be told before it runs; write the numbers out."
   const seen = new Set<string>()
   for (const command of commands) {
     // Long lines repeat themselves.
@@ -49,25 +57,53 @@ const inLine = (line: CommandLine, fed: boolean, depth: number): string | undefi
     if (!command.fed) seen.add(command.text)
     const { named, program } = command
     if (!named) return `Which program ${program} is cannot be told before it runs; name it.`
-    const found = inRun({ ...Order.ranBy(command), fed: command.fed || feeds }, depth, exports)
+    const ran = { ...Order.ranBy(command), fed: command.fed || feeds }
+    // A variable that no command sets is nothing, and adds no words.
+    if (
+      searches.test(program) &&
+      command.dynamic &&
+      command.words.some((word, at) => Order.mayBeOption(ran, at) && (sets || /^(?:\$\(|`)/.test(word)))
+    )
+      return untold(program)
+    const found = inRun(ran, depth, exports)
     if (found !== undefined) return found
   }
   return undefined
 }
+
+const searches = /(?:^|\/)(?:g?find|fd|fdfind)$/
+
+/** Beside assignments. */
+const setting: ReadonlySet<string> = new Set(
+  "read mapfile readarray getopts set declare typeset local export readonly".split(" ")
+)
+
+/** A number that is computed from a variable is computed from what that holds, which may run something in brackets. */
+const computes = ({ commands, text }: CommandLine): boolean =>
+  /\$\(\([^)]*[A-Za-z_]/.test(text) &&
+  commands.some(
+    ({ assignments, program }) => reading.test(program) || assignments.some((assignment) => /\[/.test(assignment))
+  )
+
+const reading = /^(?:read|mapfile|readarray)$/
 
 const exporting: ReadonlySet<string> = new Set(["export", "declare", "typeset"])
 
 const inRun = (ran: Order.Ran, depth: number, exports: boolean): string | undefined => {
   const { assignments, fed, words } = ran
   const [program = ""] = words
-  const given = exporting.has(program) ? [...assignments, ...words.slice(1)] : assignments
+  const declares = exporting.has(program) || program === "readonly" || program === "local"
+  const given = declares ? [...assignments, ...words.slice(1)] : assignments
+  const isAlone = words.length === 0 || (declares && !exporting.has(program))
+  if (given.length > maxAssignments) return untold(program)
   for (const text of given) {
     if (!text.includes("=")) continue
     const unknown = /[$`]/.test(text)
-    const order =
-      words.length === 0 ? HarmlessVariable.orderAlone(text, unknown, exports) : HarmlessVariable.orderOf(text, unknown)
+    const order = isAlone
+      ? HarmlessVariable.orderAlone(text, unknown, exports)
+      : HarmlessVariable.orderOf(text, unknown)
     const name = text.slice(0, text.indexOf("="))
-    if (order.dark || inTexts(order.texts, false, depth) !== undefined)
+    if (order.dark || inTexts(order.texts, true, depth) !== undefined)
       return `What ${name} makes programs run cannot be told; leave it out.`
   }
   if (words.length === 0) return undefined
@@ -80,7 +116,9 @@ const inRun = (ran: Order.Ran, depth: number, exports: boolean): string | undefi
     const found = inRun(inner, depth + 1, false)
     if (found !== undefined) return found
   }
-  return inTexts(order.texts, fed, depth) === undefined ? undefined : untold(program)
+  // What reads through another program is fed by that: a pager, a filter.
+  const feeds = fed || CommandOption.tells(program)
+  return inTexts(order.texts, feeds, depth) === undefined ? undefined : untold(program)
 }
 
 const inTexts = (texts: ReadonlyArray<string>, fed: boolean, depth: number): string | undefined => {

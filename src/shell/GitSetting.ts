@@ -21,6 +21,18 @@ export const isWritten = ({ program, start, words }: Reading): boolean => {
   return !isHarmless(key ?? "")
 }
 
+/** The words put settings or hooks of their own into a new repository. */
+export const isPlanted = ({ program, start, words }: Reading): boolean => {
+  if (Program.nameOf(program) !== "git" || !/^(?:init|clone)$/.test(words[start + 1] ?? "")) return false
+  const rest = words.slice(start + 2)
+  return rest.some((word, at) => {
+    if (word.startsWith("--te")) return !/^--te[a-z]*=$/.test(word)
+    const [, glued] = /^(?:--conf[a-z]*=|-c)(.+)$/s.exec(word) ?? []
+    const given = glued ?? (/^(?:-c|--conf[a-z]*)$/.test(word) ? rest[at + 1] : undefined)
+    return given !== undefined && words[start + 1] === "clone" && !isHarmless(given.split("=")[0] ?? "")
+  })
+}
+
 /** By this setting git runs nothing and reads nothing from elsewhere. */
 export const isHarmless = (key: string): boolean => harmless.test(key)
 

@@ -25,7 +25,8 @@ export const isHarmless = (words: ReadonlyArray<string>, open = false): boolean 
 export const isListed = (program: string): boolean => program === "git" || anything.has(program) || table.has(program)
 
 /** It has subcommands: the word behind its name says what it does. */
-export const hasSubcommands = (program: string): boolean => !anything.has(program) && !table.has(program)
+export const hasSubcommands = (program: string): boolean =>
+  !anything.has(program) && !table.has(program) && !takingFiles.has(program)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -41,6 +42,14 @@ const anything: ReadonlySet<string> = new Set(
     "grep egrep fgrep cut paste tr comm join fold fmt expand unexpand od cmp cksum sum md5sum sha1sum sha224sum",
     "sha256sum sha384sum sha512sum b2sum ps numfmt tsort pathchk"
   ].flatMap((line) => line.split(" "))
+)
+
+/** Not harmless, but what stands behind their names are files. A program that is not known may have subcommands. */
+const takingFiles: ReadonlySet<string> = new Set(
+  (
+    "touch mkdir rmdir rm cp mv ln install chmod chown chgrp tee truncate shred unlink mktemp mkfifo dd split csplit patch " +
+    "gzip gunzip bzip2 bunzip2 xz unxz zstd zip unzip curl wget rsync scp"
+  ).split(" ")
 )
 
 const use =

@@ -11,12 +11,16 @@ export const orderOf = (assignment: string, unknown: boolean): Order.Order => {
   const [, name = "", value = ""] = /^([A-Za-z_]\w*)\+?=([^]*)$/.exec(assignment) ?? []
   if (programs.test(name)) {
     if (unknown) return Order.dark
-    return value.trim() === "" ? Order.nothing : Order.text(value)
+    return value.trim() === "" || isShell(name, value) ? Order.nothing : Order.text(value)
   }
   if (names.has(name) || families.test(name)) return Order.nothing
   // A number or a yes is no file and no program, unless it stands where one is looked for.
   return !unknown && plainValue.test(value) && !places.test(name) ? Order.nothing : Order.dark
 }
+
+/** A usual shell, where one is asked for. */
+export const isShell = (name: string, value: string): boolean =>
+  name === "SHELL" && /^(?:(?:\/usr)?\/bin\/)?(?:ba|da|z|k)?sh$/.test(value)
 
 /**
  * The same for one that stands alone: it stays in the shell, unless programs have got a variable of that name from the

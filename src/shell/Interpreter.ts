@@ -19,6 +19,9 @@ export const orderOf = (ran: Order.Ran): Order.Order | undefined => {
 export const isInterpreter = (program: string): boolean =>
   shells.has(Program.nameOf(program)) || givesOf(program) !== undefined
 
+/** It runs code that no shell would read. */
+export const speaksAnother = (program: string): boolean => givesOf(program) !== undefined
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
@@ -90,7 +93,7 @@ const ofInterpreter = (ran: Order.Ran, { flags, program, values }: Gives): Order
 }
 
 const interpreters: ReadonlyMap<string, Gives> = new Map<string, Gives>([
-  ["python", gives(/^-[bBdEhiIOPqsSuvx]*[cm]/, /^(?:-[bBdEhiIOPqsSuvVx]+|--version|--help)$/, /^-[WX]$/)],
+  ["python", gives(/^-[bBdEhIOPqsSuvx]*[cm]/, /^(?:-[bBdEhIOPqsSuvVx]+|--version|--help)$/, /^-[WX]$/)],
   [
     "node",
     gives(/^(?:-[ep]|-pe|--eval|--print|--test)(?:$|=)/, /^(?:--?v|--version|--input-type=\w+|--no-warnings)$/, /^-r$/)

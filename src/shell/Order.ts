@@ -12,7 +12,7 @@ import type { SimpleCommand } from "./ShellSyntax.js"
 export interface Ran {
   /** The program first. */
   readonly words: ReadonlyArray<string>
-  /** The places of words whose value is not known. */
+  /** The places of words whose value is not known, in order. */
   readonly unknown: ReadonlyArray<number>
   /** Its input is what another command prints, or a file. */
   readonly fed: boolean
@@ -36,15 +36,24 @@ export const nothing: Order = { texts: [], programs: [], dark: false }
 
 export const dark: Order = { texts: [], programs: [], dark: true }
 
-export const text = (...texts: ReadonlyArray<string>): Order => ({ texts, programs: [], dark: false })
+/** Nobody would write as many, and they would cost everybody time. */
+export const tooMany: Order = { texts: [], programs: [], dark: true }
+
+export const text = (...texts: ReadonlyArray<string>): Order =>
+  texts.length > maxOrders ? tooMany : { texts, programs: [], dark: false }
 
 export const program = (ran: Ran): Order => ({ texts: [], programs: [ran], dark: false })
 
-export const both = (one: Order, other: Order): Order => ({
-  texts: [...one.texts, ...other.texts],
-  programs: [...one.programs, ...other.programs],
-  dark: one.dark || other.dark
-})
+export const both = (one: Order, other: Order): Order => {
+  if (one === tooMany || other === nothing) return one
+  if (other === tooMany || one === nothing) return other
+  if (one.texts.length + one.programs.length + other.texts.length + other.programs.length > maxOrders) return tooMany
+  return {
+    texts: [...one.texts, ...other.texts],
+    programs: [...one.programs, ...other.programs],
+    dark: one.dark || other.dark
+  }
+}
 
 export const ranBy = ({ assignments, fed, unknown, words }: SimpleCommand): Ran => ({
   words,
@@ -57,7 +66,18 @@ export const ranBy = ({ assignments, fed, unknown, words }: SimpleCommand): Ran 
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-export const isUnknown = ({ unknown }: Ran, at: number): boolean => unknown.includes(at)
+export const isUnknown = ({ unknown }: Ran, at: number): boolean => {
+  if (unknown.length === 0) return false
+  // They are in order.
+  let low = 0
+  let high = unknown.length - 1
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((unknown[middle] ?? 0) < at) low = middle + 1
+    else high = middle
+  }
+  return unknown[low] === at
+}
 
 export const isKnown = (ran: Ran, at: number): boolean => !isUnknown(ran, at)
 
@@ -95,7 +115,7 @@ export interface Shape {
 
 export interface Scanned {
   readonly texts: ReadonlyArray<string>
-  /** The places of the words that are no options. */
+  /** The places of the words that are no options; of those behind the first, where it is about that, one at most. */
   readonly operands: ReadonlyArray<number>
 }
 
@@ -114,16 +134,21 @@ export const scan = (ran: Ran, shape: Shape, where: "first" | "anywhere"): Scann
     if (!ended && mayBeOption(ran, at)) return undefined
     if (ended || word === "-" || !word.startsWith("-")) {
       operands.push(at)
-      if (where === "first") ended = true
+      if (where === "first") {
+        ended = true
+        // What is behind belongs to the program.
+        if (operands.length === 2) break
+      }
     } else if (word === "--") ended = true
     else {
       const found = joined.exec(word)
       if (found !== null) {
         if (isUnknown(ran, at)) return undefined
+        if (texts.length === maxOrders) return undefined
         texts.push(found.slice(1).find((group) => group !== undefined) ?? "")
       } else if (orders.test(word)) {
         const next = words[++at]
-        if (next === undefined || isUnknown(ran, at)) return undefined
+        if (next === undefined || isUnknown(ran, at) || texts.length === maxOrders) return undefined
         texts.push(next)
       } else if (values.test(word)) at++
       else if (!flags.test(word)) return undefined
@@ -136,12 +161,14 @@ export const scan = (ran: Ran, shape: Shape, where: "first" | "anywhere"): Scann
 export const known = <A>(table: ReadonlyMap<string, A>, program: string): A | undefined =>
   table.get(Program.basename(program).toLowerCase()) ?? table.get(Program.nameOf(program))
 
-/** It names the program's own input. */
-export const isInput = (word: string): boolean => /^(?:-|\/dev\/(?:stdin|fd\/.*)|\/proc\/.*\/fd\/.*)$/.test(word)
+/** It may name the program's own input: what stands below `/dev` and `/proc`, however one gets there. */
+export const isInput = (word: string): boolean => word === "-" || /(?:^|\/)(?:dev|proc)\//.test(word)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const maxOrders = 64
 
 const assignment = /^[A-Za-z_][A-Za-z0-9_]*\+?=/
 const never = /^(?!)/

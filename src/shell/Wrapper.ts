@@ -64,9 +64,7 @@ const fedWith = (ran: Order.Ran, replaced: string | undefined): Order.Ran =>
     ? { ...ran, words: [...ran.words, "$@"], unknown: [...ran.unknown, ran.words.length], fed: false }
     : {
         ...ran,
-        unknown: [
-          ...new Set([...ran.unknown, ...ran.words.flatMap((word, at) => (word.includes(replaced) ? [at] : []))])
-        ]
+        unknown: ran.words.flatMap((word, at) => (Order.isUnknown(ran, at) || word.includes(replaced) ? [at] : []))
       }
 
 const xargsShape: Order.Shape = {
@@ -127,26 +125,46 @@ const flock: Wrapper = (ran) => {
   })(ran)
 }
 
-const split: Wrapper = (ran) => {
-  const at = ran.words.findIndex((word) => /^-(?:S|vS)|^--split-string/.test(word))
-  if (at < 0) {
-    // It takes names that no shell would.
-    if (ran.words.some((word) => /^[^=/-]*[^\w=/-][^=/]*=/.test(word))) return Order.dark
-    return prefix({
-      flags: /^(?:-[i0v]+|--ignore-environment|--null|--debug|--unset=.+|-u.+|-C.+|--chdir=.+)$/,
-      values: /^-[uC]$|^--(?:unset|chdir)$/
-    })(ran)
+const env: Wrapper = (ran) => {
+  let at = 1
+  while (ran.words[at]?.startsWith("-") === true) {
+    const word = ran.words[at] ?? ""
+    if (/^(?:-[iv0]*S|--s)/.test(word)) return splitting(ran, at)
+    at += /^(?:-[uC]|--unset|--chdir)$/.test(word) ? 2 : 1
   }
-  const word = ran.words[at] ?? ""
-  const glued = word.replace(/^(?:-v?S|--split-string=?)/, "")
-  const given = glued === "" ? at + 1 : at
-  if (ran.unknown.length > 0 || /[$\\]/.test(ran.words[given] ?? "")) return Order.dark
-  return Order.text([glued === "" ? "" : glued, ...ran.words.slice(at + 1)].join(" "))
+  // It takes names that no shell would.
+  for (; ran.words[at]?.includes("=") === true; at++) if (!Order.isAssignment(ran, at)) return Order.dark
+  return plainEnv(ran)
 }
 
-/** They compute what stands in brackets, and run what stands in there. */
-const computing: Wrapper = (ran) =>
-  ran.words.some((word, at) => at > 0 && !Order.isUnknown(ran, at) && /\$\(|`/.test(word)) ? Order.dark : Order.nothing
+const plainEnv = prefix({
+  flags: /^(?:-[i0v]+|--ignore-environment|--null|--debug|--unset=.+|-u.+|-C.+|--chdir=.+)$/,
+  values: /^-[uC]$|^--(?:unset|chdir)$/
+})
+
+/** A word that becomes several. */
+const splitting = (ran: Order.Ran, at: number): Order.Order => {
+  const glued = (ran.words[at] ?? "").replace(/^(?:-[iv0]*S|--s[a-z-]*=?)/, "")
+  const given = glued === "" ? at + 1 : at
+  if (ran.unknown.length > 0 || /[$\\]/.test(ran.words[given] ?? "")) return Order.dark
+  return Order.text([glued, ...ran.words.slice(at + 1)].join(" "))
+}
+
+/**
+ * They compute what stands in brackets, and run what stands in there. `names`: words that are names of variables, which may
+ * hold brackets too.
+ */
+const computing =
+  (names: (word: string, before: string) => boolean): Wrapper =>
+  (ran) =>
+    ran.words.some((word, at) =>
+      at === 0 ? false : Order.isUnknown(ran, at) ? names(word, ran.words[at - 1] ?? "") : /\$\(|`/.test(word)
+    )
+      ? Order.dark
+      : Order.nothing
+
+const byOption = (_: string, before: string): boolean => /^-[A-Za-z]*v$/.test(before)
+const byExpansion = (word: string): boolean => /^[$`]/.test(word)
 
 const trap: Wrapper = (ran) => {
   const at = ran.words[1] === "--" ? 2 : 1
@@ -186,7 +204,7 @@ const many = (names: string, wrapper: Wrapper): ReadonlyArray<readonly [string, 
 const anyFlag = /^-/
 
 const wrappers: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
-  ["env", split],
+  ["env", env],
   ["xargs", xargs],
   ...many("find gfind", find),
   ...many("fd fdfind", fd),
@@ -230,9 +248,10 @@ const wrappers: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
   ["trap", trap],
   ["alias", alias],
   ...many(". source", source),
-  ...many("let test [ printf declare typeset local export readonly unset read getopts", computing),
+  ...many("test [ printf", computing(byOption)),
+  ...many("let declare typeset local export readonly unset read getopts", computing(byExpansion)),
   ...many("hash enable", told(/^-[A-Za-z]*[pf]/)),
-  ...many("mapfile readarray", told(/^-[A-Za-z]*C/)),
+  ...many("mapfile readarray", (ran) => Order.both(told(/^-[A-Za-z]*C/)(ran), computing(byExpansion)(ran))),
   ...many("bind complete compgen fc coproc", opaque),
   ...many(
     "parallel sem chrt setpriv runuser gosu su pkexec ltrace gdb lldb valgrind script chroot unshare nsenter run-parts " +

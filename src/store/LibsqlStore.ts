@@ -17,6 +17,7 @@ import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { statSync } from "node:fs"
+import * as Directory from "../core/Directory.js"
 import type * as SessionLease from "../journal/SessionLease.js"
 import * as SessionStore from "../journal/SessionStore.js"
 import { StoreUnusable, StoreUnwritable } from "../journal/StoreError.js"
@@ -132,7 +133,7 @@ const create = (file: string): Effect.Effect<void, StoreUnwritable, FileSystem.F
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
       if (yield* fs.exists(file)) return yield* fs.access(file, { readable: true, writable: true })
-      yield* fs.makeDirectory(path.dirname(file), { recursive: true, mode: 0o700 })
+      yield* Directory.ensure(fs, path, path.dirname(file), 0o700)
       yield* fs.open(file, { flag: "a", mode: 0o600 })
     })
   ).pipe(

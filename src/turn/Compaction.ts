@@ -13,6 +13,7 @@
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -56,6 +57,8 @@ export interface Host {
   readonly spans?: Spans.Service | undefined
   /** The fiber that an interjection is to interrupt; undefined once it has ended. */
   readonly hold: (fiber: Fiber.RuntimeFiber<unknown, unknown> | undefined) => void
+  /** How long the model may say nothing. Default: for ever. */
+  readonly silence?: Duration.DurationInput | undefined
   /** What a call that wrote a summary used. */
   readonly spent?: ((model: string, usage: AgentEvent.Usage) => void) | undefined
   /** Told after the history was replaced, in the same synchronous section. */
@@ -247,7 +250,7 @@ class Compaction implements Service {
   }
 
   private snapshot(options: Pick<Snapshot, "goal" | "running" | "forced" | "config" | "window">): Snapshot {
-    const { history, origin, redactor } = this.host
+    const { history, origin, redactor, silence } = this.host
     const model = this.host.model()
     const window = this.window()
     return {
@@ -255,7 +258,7 @@ class Compaction implements Service {
       messages: [...history.messages],
       tokens: this.meter.tokens(),
       summarise: (request) =>
-        Effect.tap(Summarizer.summarise({ model, origin, redactor, window }, request), ({ usage }) =>
+        Effect.tap(Summarizer.summarise({ model, origin, redactor, window, silence }, request), ({ usage }) =>
           Effect.sync(() => this.host.spent?.(model.id, usage))
         )
     }

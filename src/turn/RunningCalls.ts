@@ -15,6 +15,7 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Schema from "effect/Schema"
+import * as ForeignJson from "../core/ForeignJson.js"
 import type { ToolCallId } from "../core/Id.js"
 import * as GracePeriod from "../internal/GracePeriod.js"
 import type { ToolCall } from "../tool/ToolCall.js"
@@ -31,7 +32,7 @@ export class ToolCallNotRunning extends Schema.TaggedError<ToolCallNotRunning>("
   override get message(): string {
     const { running, toolCallId } = this
     const there = running.length === 0 ? "No call runs." : `Running: ${running.join(", ")}.`
-    return `There is no running tool call ${JSON.stringify(toolCallId)}. ${there}`
+    return `There is no running tool call ${JSON.stringify(ForeignJson.echo(toolCallId))}. ${there}`
   }
 }
 

@@ -42,7 +42,10 @@ export const resultOf = (
 
 export const messageOf = (error: unknown): string => {
   if (error instanceof Error) return error.message
-  return typeof error === "object" && error !== null ? canonicalJson(error) : String(error)
+  if (typeof error !== "object" || error === null) return String(error)
+  const whole = Either.try(() => (losesInJson(error) ? undefined : canonicalJson(error)))
+  // Written all the same, a map would be `{}`.
+  return Either.getOrUndefined(whole) ?? `with ${nameOf(error)}, which JSON cannot hold`
 }
 
 export const unknownTool = (tools: ToolRegistry.Service, name: string): string => {
@@ -103,7 +106,12 @@ export const presentable = (session: TurnContext, result: unknown): Either.Eithe
 const losesInJson = (value: unknown): boolean => {
   switch (typeof value) {
     case "object":
-      if (value === null || ("toJSON" in value && typeof value.toJSON === "function")) return false
+      if (value === null) return false
+      // What it says of itself is what is written, and may be no better.
+      if ("toJSON" in value && typeof value.toJSON === "function") {
+        const said: unknown = value.toJSON("")
+        return said !== value && losesInJson(said)
+      }
       if (Array.isArray(value)) return value.some(losesInJson)
       return isOpaque(value) || Object.values(value).some(losesInJson)
     case "number":
@@ -114,6 +122,11 @@ const losesInJson = (value: unknown): boolean => {
     default:
       return false
   }
+}
+
+const nameOf = (value: object): string => {
+  const { constructor } = value
+  return typeof constructor === "function" && constructor.name !== "" ? `a ${constructor.name}` : "something"
 }
 
 /** What it holds is not in its fields: maps, errors, bytes, promises, and objects of classes without any. */

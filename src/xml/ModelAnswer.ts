@@ -31,8 +31,12 @@ export interface Said {
 type AnyAnswer = Interaction.Answer<Interaction.Interaction>
 type Read<A> = Either.Either<A, string>
 
+/**
+ * A call that is to be asked each time, because a guard wants a question of its own or not all of it can be shown, is for a
+ * person.
+ */
 export const isAnswerable = (interaction: Interaction.Interaction): interaction is Answerable =>
-  kinds.has(interaction._tag)
+  kinds.has(interaction._tag) && !(interaction._tag === "Approve" && interaction.onceOnly === true)
 
 /** Reads what was said as the answer to `interaction`. */
 export const read = <I extends Answerable>(interaction: I, said: Said): Read<Interaction.Answer<I>> =>

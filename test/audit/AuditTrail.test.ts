@@ -1049,11 +1049,28 @@ describe("in words", () => {
         (yield* AuditReport.list(place))[0] ?? "",
         /^ses_1 {2}3 records {2}\d{4}-.* to 1970-01-01 00:00:00\.005Z$/
       )
-      const lines = yield* AuditReport.show(place, root)
+      const lines: Array<string> = []
+      yield* AuditReport.show(place, root, (some) => Effect.sync(() => void lines.push(...some)))
       assert.deepStrictEqual(lines.slice(1), [
         `    2  1970-01-01 00:00:02.500Z  granted    permission run_command  main/code_reviewer  user_approved: allowed (once) by console  by console  after 0.5 s  [req_2 call_2 turn_1 args ${Digest.digest({ command: "make 2" }).slice(0, 12)}]`,
         `    3  1970-01-01 00:00:00.005Z  answered   interaction Ask  main  \\u{1b}[2Jnot\\u{a}here\\u{202e}  after 0.0 s  [req_9]`
       ])
+    })
+  )
+
+  live(
+    "a long trail is told piece by piece, whole and in order",
+    Effect.gen(function* () {
+      const place = yield* newPlace
+      yield* process(place, [asked(1)])
+      yield* overwrite(place.files.trail, `${yield* text(place.files.trail)}${"nonsense\n".repeat(5_000)}`)
+      const pieces: Array<ReadonlyArray<string>> = []
+      yield* AuditReport.show(place, root, (some) => Effect.sync(() => void pieces.push(some)))
+      assert.isAtMost(Math.max(...pieces.map(({ length }) => length)), 200)
+      assert.deepStrictEqual(
+        pieces.flat().map((line) => Number(line.slice(0, 5))),
+        Array.from({ length: 5_002 }, (_, index) => index + 1)
+      )
     })
   )
 
@@ -1063,8 +1080,11 @@ describe("in words", () => {
       const place = yield* newPlace
       yield* process(place, [asked(1)])
       yield* overwrite(place.files.trail, `${yield* text(place.files.trail)}nonsense\n`)
-      assert.strictEqual((yield* AuditReport.show(place, root))[2], "    3  not a record")
-      const error = yield* Effect.flip(AuditReport.show(place, "ses_404" as SessionId))
+      const lines: Array<string> = []
+      const say = (some: ReadonlyArray<string>) => Effect.sync(() => void lines.push(...some))
+      yield* AuditReport.show(place, root, say)
+      assert.strictEqual(lines[2], "    3  not a record")
+      const error = yield* Effect.flip(AuditReport.show(place, "ses_404" as SessionId, say))
       assert.include(error.message, "there is no such trail")
     })
   )

@@ -13,6 +13,7 @@ import * as Redaction from "../../src/core/Redaction.js"
 import type * as Model from "../../src/model/Model.js"
 import * as ScriptedModel from "../../src/model/ScriptedModel.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
+import * as Guard from "../../src/permission/Guard.js"
 import * as Family from "../kit/Family.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
 import { settle } from "../kit/Recorder.js"
@@ -335,6 +336,40 @@ describe("a parent's model that mediates", () => {
         assert.strictEqual(shown.length, isShown ? 1 : 0, kind)
         shown.length = 0
       }
+    })
+  )
+
+  it.scoped("is not asked about what a guard wants a question of its own for: the person is", () =>
+    Effect.gen(function* () {
+      const family = yield* start(({ id }) => calls(respond(id, "yes")), {
+        script: { ...script, helper: [work("a"), { text: "ok" }] },
+        runtime: {
+          guards: [
+            ({ tool }) => (tool === "work" ? Effect.succeed(Guard.ask({ reason: "It is sharp." })) : Effect.void)
+          ]
+        },
+        person: ["n"]
+      })
+      yield* family.agent.run("go")
+      assert.deepStrictEqual(family.shown, [])
+      assert.deepStrictEqual(family.worked, [])
+      assert.strictEqual((yield* family.person.shown).length, 1)
+    })
+  )
+
+  it.scoped("does not let itself be interrupted: the person is asked after a minute all the same", () =>
+    Effect.gen(function* () {
+      const { model } = mediating({}, () => ({ text: "?" }))
+      const strategy = yield* MediatorAgent.make({
+        model: Effect.succeed({ ...model, stream: () => Stream.fromEffect(Effect.uninterruptible(Effect.never)) }),
+        origin: Origin.outside,
+        redactor: Redaction.shapesOnly,
+        conversation: () => []
+      })
+      const request = yield* InteractionSample.request(InteractionSample.samples.Approve.interaction)
+      const asking = yield* Effect.fork(strategy(request, Effect.succeed(false)))
+      yield* TestClock.adjust("1 minute")
+      assert.isTrue(Option.isNone(yield* Fiber.join(asking)))
     })
   )
 

@@ -101,7 +101,9 @@ describe("a bridge", () => {
     ["as long as it is told", { permission: "3 seconds" }, 3_000],
     ["for ever with zero", { permission: 0 }, undefined],
     ["for ever with less than zero", { permission: -1 }, undefined],
-    ["for ever with nothing set", {}, undefined]
+    ["for ever without end", { permission: Duration.infinity }, undefined],
+    ["five minutes with nothing set", {}, 300_000],
+    ["five minutes where only something else is set", { clarification: 0, onTimeout: "deny" }, 300_000]
   ]
   for (const [what, timeouts, millis] of limits) {
     it.scoped(`waits ${what}`, () =>

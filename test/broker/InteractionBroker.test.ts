@@ -900,6 +900,25 @@ describe("answers from outside", () => {
   )
 })
 
+describe("what was decided", () => {
+  it.scoped.each([
+    { onceOnly: true, told: "once" as const },
+    { onceOnly: undefined, told: "all" as const }
+  ])("is told as it counts: everything, where once only is $onceOnly, is $told", ({ onceOnly, told }) =>
+    Effect.gen(function* () {
+      const { broker, events } = yield* setup()
+      yield* people(broker, { script: [TestInteractor.answer({ decision: "allow", scope: "all" })] })
+      const { interaction } = samples.Approve
+      const request = yield* InteractionSample.request(Interaction.approve({ ...interaction, onceOnly }))
+      const exit = yield* Effect.flatMap(ask(broker, request), Fiber.join)
+      const answer = Exit.isSuccess(exit) ? exit.value.answer : undefined
+      const [value] = events.flatMap((event) => (event._tag === "InteractionAnswered" ? [event.value] : []))
+      assert.deepStrictEqual([answer, value], [answer, answer])
+      assert.strictEqual(answer?.decision === "allow" && answer.scope, told)
+    })
+  )
+})
+
 describe("secrets", () => {
   it.scoped.each(["Auth.Password", "Auth.DeviceCode"] as const)(
     "tells that %s was answered, but not with what",

@@ -118,7 +118,7 @@ describe("the environment of a command", () => {
       Effect.gen(function* () {
         yield* fileSystem.makeDirectory(`${root}/bin`)
         yield* fileSystem.symlink(`${root}/bin`, `${outside}/linked`)
-        const place = { fileSystem, path: yield* Path.Path, root }
+        const place = { fileSystem, path: yield* Path.Path, roots: [root] }
         const pathOf = (PATH: string, home = outside) =>
           Effect.map(CommandEnvironment.outside({ PATH, HOME: home }, place), ({ PATH: made }) => made)
         const ways = [

@@ -7,6 +7,37 @@ import { inWorkspace } from "./workspaceFixture.js"
 
 describe("paths", () => {
   it.scopedLive(
+    "in an added directory are like those of the workspace, but for what is the runtime's there",
+    inWorkspace(
+      ({ call, fileSystem, outside, root, run }) =>
+        Effect.gen(function* () {
+          yield* fileSystem.makeDirectory(`${outside}/.assent`)
+          yield* fileSystem.writeFileString(`${outside}/.assent/permissions.json`, "{}")
+          yield* fileSystem.writeFileString(`${outside}/.gitignore`, "left")
+          yield* fileSystem.writeFileString(`${outside}/left`, "needle")
+          yield* fileSystem.symlink("/etc", `${outside}/out`)
+          const there = `${outside}/deep/new`
+          yield* call("write_file", { path: there, content: "needle\n" })
+          assert.strictEqual(yield* call("read_file", { path: "../outside/deep/new" }), "     1\tneedle")
+          yield* call("edit_file", { path: there, old_text: "needle", new_text: "a needle" })
+          assert.strictEqual(yield* fileSystem.readFileString(there), "a needle\n")
+          assert.strictEqual(yield* call("search_files", { pattern: "needle", path: outside }), `${there}:1: a needle`)
+          assert.include(yield* call("list_files", { path: outside }), `${outside}/deep/`)
+          assert.strictEqual((yield* run({ command: "pwd", cwd: outside })).output, `${outside}\n`)
+          for (const path of [".assent/permissions.json", ".ASSENT/x", ".jaato/x", "deep/../.assent"]) {
+            const told = yield* call("write_file", { path: `${outside}/${path}`, content: "x" })
+            assert.include(told, "belongs to the runtime", path)
+          }
+          for (const path of [`${outside}/out/passwd`, `${outside}/../x`, `${outside}-not/x`]) {
+            const told = yield* call("read_file", { path })
+            assert.include(told, `is outside the workspace; use a path inside ${root} or ${outside}.`, path)
+          }
+        }),
+      ({ outside }) => ({ added: [outside] })
+    )
+  )
+
+  it.scopedLive(
     "outside the workspace are refused, however they are written",
     inWorkspace(({ call, check, fileSystem, outside, root }) =>
       Effect.gen(function* () {

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as fs from "node:fs"
-import { inWorkspace } from "./workspaceFixture.js"
+import { inWorkspace, type Fixture, type Needs } from "./workspaceFixture.js"
 
 /** Replaces a directory of the workspace by a link that leads out of it, right before the call of this number. */
 class Attacker {
@@ -36,6 +36,48 @@ class Attacker {
     )
 }
 
+/** Does the same with another attacker until one strikes too late: at every moment once. */
+const atEveryMoment = (
+  outsideText: string,
+  use: (
+    fixture: Fixture,
+    strike: <A, E, R>(call: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>,
+    at: number
+  ) => Effect.Effect<void, unknown, Needs>
+) =>
+  Effect.gen(function* () {
+    let finished = false
+    for (let at = 0; !finished && at < 200; at++) {
+      const place = { root: "", outside: "" }
+      const attacker = new Attacker(at)
+      const strike = <A, E, R>(call: Effect.Effect<A, E, R>) =>
+        Effect.suspend(() => {
+          attacker.armed = true
+          return Effect.ensuring(
+            call,
+            Effect.sync(() => void (attacker.armed = false))
+          )
+        })
+      yield* inWorkspace(
+        (fixture) =>
+          Effect.gen(function* () {
+            const { outside, root } = Object.assign(place, { root: fixture.root, outside: fixture.outside })
+            fs.mkdirSync(`${root}/dir`)
+            fs.writeFileSync(`${root}/dir/there.txt`, "old")
+            fs.writeFileSync(`${outside}/there.txt`, outsideText)
+            yield* use(fixture, strike, at)
+            finished = attacker.calls <= at
+          }),
+        {},
+        attacker.layer(
+          () => place.root,
+          () => place.outside
+        )
+      )()
+    }
+    assert.isTrue(finished)
+  })
+
 describe("a directory that becomes a link while a file in it is written", () => {
   const calls = [
     ["write_file", { path: "dir/file.txt", content: "secret" }],
@@ -46,35 +88,14 @@ describe("a directory that becomes a link while a file in it is written", () => 
     it.scopedLive(
       `never leads ${tool} of ${params.path} out of the workspace, whenever that happens`,
       () =>
-        Effect.gen(function* () {
-          let finished = false
-          for (let at = 0; !finished && at < 200; at++) {
-            const place = { root: "", outside: "" }
-            const attacker = new Attacker(at)
-            yield* inWorkspace(
-              ({ call, outside, root }) =>
-                Effect.gen(function* () {
-                  Object.assign(place, { root, outside })
-                  fs.mkdirSync(`${root}/dir`)
-                  fs.writeFileSync(`${root}/dir/there.txt`, "old")
-                  fs.writeFileSync(`${outside}/there.txt`, "old")
-                  attacker.armed = true
-                  yield* call(tool, params)
-                  attacker.armed = false
-                  // Nothing was changed, made or left behind there.
-                  assert.deepStrictEqual(fs.readdirSync(outside, { recursive: true }), ["there.txt"], `call ${at}`)
-                  assert.strictEqual(fs.readFileSync(`${outside}/there.txt`, "utf8"), "old", `call ${at}`)
-                  finished = attacker.calls <= at
-                }),
-              {},
-              attacker.layer(
-                () => place.root,
-                () => place.outside
-              )
-            )()
-          }
-          assert.isTrue(finished)
-        }),
+        atEveryMoment("old", ({ call, outside }, strike, at) =>
+          Effect.gen(function* () {
+            yield* strike(call(tool, params))
+            // Nothing was changed, made or left behind there.
+            assert.deepStrictEqual(fs.readdirSync(outside, { recursive: true }), ["there.txt"], `call ${at}`)
+            assert.strictEqual(fs.readFileSync(`${outside}/there.txt`, "utf8"), "old", `call ${at}`)
+          })
+        ),
       60_000
     )
   }
@@ -91,38 +112,17 @@ describe("a directory that becomes a link while a file in it is read", () => {
     it.scopedLive(
       `never shows ${tool} of ${JSON.stringify(params)} what is outside of the workspace, whenever that happens`,
       () =>
-        Effect.gen(function* () {
-          let finished = false
-          for (let at = 0; !finished && at < 200; at++) {
-            const place = { root: "", outside: "" }
-            const attacker = new Attacker(at)
-            yield* inWorkspace(
-              ({ call, outside, root }) =>
-                Effect.gen(function* () {
-                  Object.assign(place, { root, outside })
-                  fs.mkdirSync(`${root}/dir`)
-                  fs.writeFileSync(`${root}/dir/there.txt`, "old")
-                  fs.writeFileSync(`${outside}/there.txt`, "old, and a key")
-                  attacker.armed = true
-                  const result = yield* Effect.exit(call(tool, params))
-                  attacker.armed = false
-                  const changed = fs
-                    .readdirSync(root, { recursive: true, encoding: "utf8" })
-                    .map((name) => `${root}/${name}`)
-                    .filter((name) => !name.startsWith(`${root}/dir`) && fs.statSync(name).isFile())
-                    .map((name) => fs.readFileSync(name, "utf8"))
-                  assert.notInclude(JSON.stringify([result, changed]), "and a key", `call ${at}`)
-                  finished = attacker.calls <= at
-                }),
-              {},
-              attacker.layer(
-                () => place.root,
-                () => place.outside
-              )
-            )()
-          }
-          assert.isTrue(finished)
-        }),
+        atEveryMoment("old, and a key", ({ call, root }, strike, at) =>
+          Effect.gen(function* () {
+            const result = yield* Effect.exit(strike(call(tool, params)))
+            const changed = fs
+              .readdirSync(root, { recursive: true, encoding: "utf8" })
+              .map((name) => `${root}/${name}`)
+              .filter((name) => !name.startsWith(`${root}/dir`) && fs.statSync(name).isFile())
+              .map((name) => fs.readFileSync(name, "utf8"))
+            assert.notInclude(JSON.stringify([result, changed]), "and a key", `call ${at}`)
+          })
+        ),
       60_000
     )
   }

@@ -11,7 +11,7 @@ import type { ToolDisplay } from "../../src/tool/ToolCall.js"
 import * as ToolTrait from "../../src/tool/ToolTrait.js"
 
 type ToolName = keyof typeof Workspace.toolkit.tools
-type Needs = WorkspaceRoot | FileSystem.FileSystem
+export type Needs = WorkspaceRoot | FileSystem.FileSystem
 
 export interface Fixture {
   readonly root: string

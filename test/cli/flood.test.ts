@@ -6,6 +6,7 @@ import * as Stream from "effect/Stream"
 import * as JsonExecutor from "../../src/cli/executor/JsonExecutor.js"
 import * as Agent from "../../src/runtime/Agent.js"
 import * as Agents from "../kit/agents.js"
+import * as Program from "../kit/Program.js"
 
 afterEach(() => {
   vi.restoreAllMocks()
@@ -85,6 +86,8 @@ describe("a peer's flood", () => {
     { what: "broken JSON", line: "{this is no command", told: "AgentError" },
     { what: "no command", line: '{"_tag":"Jump"}', told: "AgentError" },
     { what: "half a command", line: '{"_tag":"Send"}', told: "AgentError" },
+    { what: "broken JSON in an object", line: '{"_tag":broken}', told: "AgentError" },
+    { what: "interruptions of nobody", line: '{"_tag":"Interrupt","target":"nobody"}', told: "AgentError" },
     { what: "words for nobody", line: '{"_tag":"Send","text":"x","target":"main/nobody"}', told: "AgentError" },
     { what: "permissions lines that are none", line: '{"_tag":"Permissions","command":"x"}', told: "AgentError" },
     { what: "answers to nobody", line: answer, told: "AnswerRejected" }
@@ -100,5 +103,44 @@ describe("a peer's flood", () => {
       assert.strictEqual(reader.linesOf(told), many)
       assert.isBelow(reader.writes.length, many / 10, "lines are written together")
     })
+  )
+})
+
+/**
+ * Lines of each flood, and the memory in megabytes and the time in milliseconds that it may cost the process. Of the memory
+ * some fifty are the young generation of a process that works at all; what nobody collects would be hundreds.
+ */
+const lines = 100_000
+const room = 80
+const patience = 30_000
+
+describe("a process under a flood", () => {
+  const told = '"_tag":"AgentError"'
+  it.scopedLive.each([
+    { what: "no JSON", line: "this is no command" },
+    { what: "broken JSON", line: "{broken json" },
+    { what: "broken JSON in an object", line: '{"_tag":broken}' },
+    { what: "half a command", line: '{"_tag":"Send"}' },
+    { what: "permissions lines that are none", line: '{"_tag":"Permissions","command":"frobnicate"}' },
+    { what: "interruptions of nobody", line: '{"_tag":"Interrupt","target":"nobody"}' }
+  ])(
+    "of $what stays as small as it was, and answers each line",
+    ({ line }) =>
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        const program = yield* at.start(["run", "--jsonl", "--store", ":memory:"])
+        const answered = (text: string) => program.line((said) => said.includes(told) && said.includes(text))
+        // What it loads with the first such line is no growth.
+        yield* program.write(`${line}\n`)
+        yield* answered("Line 1")
+        const before = Program.peakMegabytes(program.pid)
+        yield* program.write(`${line}\n`.repeat(lines))
+        yield* answered(`Line ${lines + 1}`)
+        const after = Program.peakMegabytes(program.pid)
+        yield* program.endInput
+        assert.strictEqual((yield* program.exit).code, 0)
+        if (before !== undefined && after !== undefined) assert.isBelow(after - before, room)
+      }),
+    patience
   )
 })

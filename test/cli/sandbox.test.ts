@@ -24,6 +24,33 @@ describe("the sandbox of the command line", () => {
       const missing = yield* at.run(["run", "--add-dir", at.path("missing"), "x"])
       assert.strictEqual(missing.code, 2)
       assert.include(missing.stderr, "is not a directory")
+      const all = yield* at.run(["run", "--add-dir", "/", "x"])
+      assert.strictEqual(all.code, 2)
+      assert.include(all.stderr, "--add-dir / cannot be given as a whole")
+      yield* at.write("config/config.json", { sandbox: { writable: ["/etc"] } })
+      const etc = yield* at.run(["run", "x"])
+      assert.strictEqual(etc.code, 2)
+      assert.include(etc.stderr, "sandbox.writable: /etc cannot be given as a whole")
+    })
+  )
+
+  it.scopedLive("gives file tools the directories that the person added, but for what is not theirs", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      yield* at.write("other/there", "there\n")
+      yield* at.write("other/.assent/permissions.json", { whitelist: { tools: ["*"] } })
+      yield* at.write("config/permissions.json", { defaultPolicy: "allow" })
+      const write = (path: string) => ({ name: "write_file", params: { path, content: "new\n" } })
+      const model = yield* at.script(
+        { text: "So.", tools: [write(at.path("other/new")), write(at.path("other/.assent/x"))] },
+        { text: "Now.", tools: [{ name: "read_file", params: { path: at.path("other/there") } }] },
+        { expect: { contains: "there" }, text: "done" }
+      )
+      const args = ["run", "--json", "--model", model, "--add-dir", at.path("other"), "x"]
+      const { code, stderr } = yield* at.run(args, { env: { ASSENT_SANDBOX: "off" } })
+      assert.strictEqual(code, 0, stderr)
+      assert.strictEqual(yield* at.read("other/new"), "new\n")
+      assert.isFalse(yield* at.exists("other/.assent/x"))
     })
   )
 

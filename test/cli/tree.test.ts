@@ -28,7 +28,14 @@ const slowly = (text: string, more: Partial<ScriptedModel.Step> = {}): ScriptedM
 
 const chat = (
   script: ScriptedModel.Script["agents"],
-  { columns = 100, ...options }: Partial<Family.Options> & { readonly columns?: number } = {}
+  {
+    columns = 100,
+    commands,
+    ...options
+  }: Partial<Family.Options> & {
+    readonly columns?: number
+    readonly commands?: ChatExecutor.Options["commands"]
+  } = {}
 ) =>
   Effect.gen(function* () {
     const terminal = yield* TestTerminal.make({ columns, rows: 40 })
@@ -53,6 +60,7 @@ const chat = (
         ChatExecutor.run({
           agent: Object.create(agent, { events: { value: events } }),
           interactive: true,
+          commands,
           resolveModel: (ref) => Effect.fail(ConfigurationInvalid.make(`There is no ${ref}.`)),
           profiles: ["helper"]
         }),
@@ -69,6 +77,44 @@ const chat = (
   })
 
 const lastRow = (terminal: TestTerminal.TestTerminal) => terminal.screen().at(-1)
+
+describe("how commands run", () => {
+  const main = [slowly("one two three four five six seven eight nine ten")]
+
+  it.scoped("is told at the beginning, and shown behind what the agent does where there is room", () =>
+    Effect.gen(function* () {
+      const commands = Effect.succeed({ words: "commands confined, network off", remark: undefined })
+      const { enter, terminal, wait } = yield* chat({ main }, { commands })
+      assert.include(terminal.screen(), "Commands confined, network off.")
+      yield* enter("go")
+      assert.include(terminal.screen().join("\n"), "streaming · commands confined, network off")
+      yield* wait("10 seconds")
+      assert.strictEqual(lastRow(terminal), ">")
+    })
+  )
+
+  it.scoped("is told with what to do where commands cannot be confined", () =>
+    Effect.gen(function* () {
+      const remark = "Commands run without a sandbox: bubblewrap is not installed."
+      const { enter, terminal } = yield* chat(
+        { main },
+        { columns: 30, commands: Effect.succeed({ words: "commands open", remark }) }
+      )
+      assert.include(terminal.screen().join("").replaceAll(/\s+/g, " "), "Commands run without a sandbox")
+      yield* enter("go")
+      assert.include(terminal.screen().join("\n"), "streaming")
+      assert.notInclude(terminal.screen().join("\n"), "commands open")
+    })
+  )
+
+  it.scoped("does not keep anybody from typing while it is found out", () =>
+    Effect.gen(function* () {
+      const { enter, terminal } = yield* chat({ main }, { commands: Effect.never })
+      yield* enter("go")
+      assert.include(terminal.screen().join("\n"), "streaming")
+    })
+  )
+})
 
 describe("chat with subagents", () => {
   it.scoped("three children at once stay readable, and the status says what each does", () =>

@@ -1,6 +1,8 @@
 /** Runs command lines confined, for tests of the sandbox. */
 import * as NodeContext from "@effect/platform-node/NodeContext"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import { execFileSync } from "node:child_process"
 import { existsSync } from "node:fs"
@@ -50,6 +52,29 @@ export const run = (sandbox: Sandbox.Service, directory: string, line: string): 
       )
       const { exitCode, signal } = yield* running.ended
       return { exitCode, signal, output, notices: yield* running.settle }
+    })
+  )
+
+/** A command line that prints `up`, and is stopped then: how it ended. */
+export const stopped = (sandbox: Sandbox.Service, directory: string, line: string) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const running = yield* sandbox.start({
+        command: ["/bin/sh", "-c", line],
+        directory,
+        environment: { PATH: "/usr/bin:/bin" }
+      })
+      const up = yield* Deferred.make<void>()
+      const reading = yield* Effect.fork(
+        Stream.runForEach(Stream.decodeText(running.process.stdout), (text) =>
+          text.includes("up") ? Deferred.succeed(up, undefined) : Effect.void
+        )
+      )
+      yield* Deferred.await(up)
+      yield* running.stop ?? Effect.void
+      const ended = yield* running.ended
+      yield* Fiber.join(reading)
+      return ended
     })
   )
 

@@ -1,7 +1,7 @@
 /** Command lines that try to get out of a sandbox, and how to see from outside whether one did. */
 import { execFileSync, spawn, type ChildProcess } from "node:child_process"
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { createServer, type Server } from "node:net"
+import { connect, createServer, type Server } from "node:net"
 import { createSocket, type Socket } from "node:dgram"
 import { join } from "node:path"
 
@@ -13,6 +13,8 @@ export interface World {
   readonly outside: string
   readonly port: number
   readonly reached: () => number
+  /** Resolves when whatever was sent before has arrived: sends something of its own, which stands in line behind it. */
+  readonly arrived: () => Promise<void>
   readonly close: () => void
 }
 
@@ -73,7 +75,9 @@ export const make = async (place: string): Promise<World> => {
   })
   const port = await listening(tcp, 0)
   await listening(local, join(outside, "run/agent.sock"))
-  const udp: Socket = createSocket("udp4", hit)
+  const over = "over"
+  let isOver = () => {}
+  const udp: Socket = createSocket("udp4", (message) => (message.toString() === over ? isOver() : hit()))
   await new Promise<void>((resolve) => udp.bind(port, "127.0.0.1", resolve))
   const other: ChildProcess = spawn("sleep", ["600"], {
     env: { CANARY: secret, PLACE: place },
@@ -87,6 +91,23 @@ export const make = async (place: string): Promise<World> => {
     outside,
     port,
     reached: () => count,
+    arrived: async () => {
+      const knock = (where: { readonly port: number; readonly host: string } | { readonly path: string }) =>
+        new Promise<void>((resolve) =>
+          connect(where)
+            .on("error", () => undefined)
+            .resume()
+            .on("close", () => resolve())
+        )
+      await knock({ port, host: "127.0.0.1" })
+      await knock({ path: join(outside, "run/agent.sock") })
+      await new Promise<void>((resolve) => {
+        isOver = resolve
+        udp.send(over, port, "127.0.0.1")
+      })
+      // The two of ours.
+      count -= 2
+    },
     close: () => {
       other.kill("SIGKILL")
       tcp.close()

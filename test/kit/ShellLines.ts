@@ -50,25 +50,12 @@ export interface Outcome {
 const rules = PermissionRule.compile({
   tools: [],
   patterns: [
-    ...[
-      "git *",
-      "ls*",
-      "cat",
-      "grep *",
-      "sort *",
-      "uniq *",
-      "find *",
-      "env *",
-      "xargs *",
-      "timeout *",
-      "nohup *",
-      "time *"
-    ],
-    ...["npm test*", "make build", "sh -c *", "env tool go*"]
+    ...["git*", "ls*", "cat", "grep*", "sort*", "uniq*", "find*", "env*", "xargs*", "timeout*", "nohup*", "time*"],
+    ...["npm test*", "wide *", "make build", "sh -c *", "env tool go*"]
   ],
   arguments: ["head", "npm run lint"]
 })
-const remembered = ["make all", '(in "sub") make sub', '(in "sub") wc *', "bash"]
+const remembered = ["make all", '(in "sub") make sub', '(in "sub") (reading) wc *', "bash"]
 
 export const isAllowed = ({ cwd, text }: Line): boolean => {
   const subject = PermissionRule.subject({
@@ -120,6 +107,8 @@ export const isMeant = ({ cwd, program, words }: Ran): boolean => {
       return first === "test" || (first === "run" && words[1] === "lint")
     case "make":
       return ["build", "all"].includes(words.join(" "))
+    case "wide":
+      return true
     case "tool":
       return first === "go"
     default:
@@ -153,7 +142,7 @@ const split = (text: string): ReadonlyArray<string> => text.split("¦")
 
 const good = split(
   "git status¦git log -3¦git diff --stat¦git --no-pager show¦git branch -a¦git stash list¦ls -l¦cat a¦grep -n x a¦grep x a" +
-    "¦sort -r a¦uniq -c a¦find . -name a¦head -2 a¦npm test¦npm test x¦make build¦npm run lint¦git¦ls¦wc -l¦make all¦make sub¦bash"
+    "¦sort -r a¦uniq -c a¦find . -name a¦head -2 a¦npm test¦npm test x¦make build¦npm run lint¦git¦ls¦wc -l¦make all¦make sub¦bash¦wide¦wide open -f"
 )
 const bad = split(
   "rm a¦x¦git push¦git log --output=o¦git diff --ext-diff¦git -c a=b log¦git -C sub log¦git grep -O x¦git branch n¦git stash" +
@@ -220,7 +209,7 @@ export interface Machine {
   readonly close: () => void
 }
 
-const stubs = split("git¦ls¦cat¦grep¦sort¦uniq¦head¦wc¦npm¦make¦tool¦rm¦x¦gitx¦echo¦testx¦sub")
+const stubs = split("git¦ls¦cat¦grep¦sort¦uniq¦head¦wc¦npm¦make¦tool¦rm¦x¦gitx¦echo¦testx¦sub¦wide")
 const real = split("env¦find¦xargs¦timeout¦nohup¦nice¦setsid¦stdbuf¦time¦sh¦bash¦dash")
 
 const firstOf = (name: string): string | undefined =>

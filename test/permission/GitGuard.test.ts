@@ -188,7 +188,44 @@ describe("a question of its own", () => {
         "git config --unset safe.directory",
         "git config -f x a.b c",
         "git config --edit",
-        "cat a && tee .git/x"
+        "cat a && tee .git/x",
+        // New repositories that bring hooks or settings.
+        "git init --template=evil x",
+        "git init --template evil",
+        "git init --templ=evil",
+        "git clone --template=evil a b",
+        "git -C x init --template=evil",
+        "git -c init.templateDir=evil init x",
+        "GIT_TEMPLATE_DIR=evil git init",
+        "export GIT_TEMPLATE_DIR=evil; git init",
+        "git clone -c core.hooksPath=evil a b",
+        "git clone --config core.fsmonitor=evil a b",
+        "git clone --config=core.fsmonitor=evil a b",
+        "env git init --template=evil",
+        // What is taken along holds one further down.
+        "cp -r nested elsewhere",
+        "cp -R nested/. elsewhere",
+        "rsync -a nested/ elsewhere",
+        "cd nested && cp -r deep ../src",
+        // What looks for files finds those.
+        "find . -type f -exec sed -i s/a/b/ {} +",
+        "find -type f -exec sed -i s/a/b/ {} +",
+        "find . -name config -exec cp x {} \\;",
+        "find . -name 'pre-*' -exec tee {} \\;",
+        "find . -iname 'CONF*' -execdir cp x {} \\;",
+        "find nested -exec chmod +x {} +",
+        "find . -name '*.ts' -o -name config -exec cp x {} \\;",
+        "find . ! -name '*.ts' -exec cp x {} \\;",
+        "find . -type f -delete",
+        "find . -type f | xargs sed -i s/a/b/",
+        "find . -print0 | xargs -0 -n1 cp x",
+        "find . -type f | xargs -I{} cp x {}",
+        "grep -rl x . | xargs sed -i s/a/b/",
+        "grep -rl x | xargs sed -i s/a/b/",
+        "grep -Rl --include='conf*' x . | xargs sed -i s/a/b/",
+        "rg -l --hidden x | xargs sed -i s/a/b/",
+        "sed -i s/a/b/ $(grep -rl x .)",
+        "sed -i s/a/b/ `find . -type f`"
       ])
     )
   )
@@ -232,7 +269,29 @@ describe("a question of its own", () => {
         "rm -rf *",
         "cp a $X",
         "curl https://example.com/$ID/file.txt -o x",
-        "cd src && make"
+        "cd src && make",
+        "git init",
+        "git init --template= x",
+        "git clone -c user.name=x a b",
+        "git clone -c core.autocrlf=input a b",
+        "find . -type f -exec grep x {} +",
+        "find . -name '*.ts' -exec sed -i s/a/b/ {} +",
+        "find src -type f -exec sed -i s/a/b/ {} +",
+        "find . -name '*.ts' | xargs sed -i s/a/b/",
+        "find . -name '*.tmp' -delete",
+        "find . -type f | xargs wc -l",
+        "find . -type f | xargs grep x",
+        "grep -rl x src | xargs sed -i s/a/b/",
+        "grep -rl --include='*.ts' x . | xargs sed -i s/a/b/",
+        "rg -l x | xargs sed -i s/a/b/",
+        "grep -rn x . | head",
+        "ls -R | wc -l",
+        "echo $(grep -rl x .)",
+        "git ls-files | xargs sed -i s/a/b/",
+        "cp -r src plain other",
+        "tar xf a.tar",
+        "unzip a.zip",
+        "patch -p1 < a.diff"
       ])
     )
   )

@@ -124,7 +124,30 @@ const around: ReadonlyArray<Shape> = [
   ["watch ", "watch ", "ls"],
   ["bash -c '", "a;", "'"],
   ['bash -c "', "a 'b;c' ", '"'],
-  ["cat ", "../", ""]
+  ["cat ", "../", ""],
+  ["git rebase ", "-x a ", ""],
+  ["git ", "-c core.pager=x ", "log"],
+  ["find ", "$x ", ""],
+  ["A=b; find ", "$x ", ""],
+  ["find . ", "-exec ls {} \\; ", ""],
+  ["xargs -I{} a ", "{} ", ""],
+  ["alias ", "a=b ", ""],
+  ["make ", "A=b ", ""],
+  ["ssh h ", "ssh h ", ""],
+  ["hyperfine ", "'a b' ", ""],
+  ["docker ", "sh ", ""],
+  ["tar ", "--to-command=x ", ""],
+  ["", "PAGER=x ", "a"],
+  ["eval ", "eval ", ""],
+  ["eval '", "a;", "'"],
+  ["node -e '", "x(1);", "'"],
+  ["npm ", "-c 'a b' ", ""],
+  ["sed '", "s/a/b/;", "' f"],
+  ["sed 'a", "\\x", "' f"],
+  ["sed '", "[", "' f"],
+  ["awk '", "{a/b/c}", "' f"],
+  ["awk '", "/[", "' f"],
+  ["awk '", "a_", "' f"]
 ]
 
 const filled = ([begin, middle, end]: Shape, length: number): string =>

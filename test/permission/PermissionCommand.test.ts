@@ -84,13 +84,16 @@ describe("permissions", () => {
       assert.strictEqual(yield* next(1), "session_whitelist")
       lines("deny deploy")
       assert.strictEqual(yield* next(1), "session_blacklist")
-      lines("suspend")
+      lines("suspend all")
       assert.strictEqual(yield* next(1), "allow_all")
       assert.deepStrictEqual(lines("status"), ["default: ask", "suspended: all"])
       assert.deepStrictEqual(lines("resume"), ["default: ask", "suspended: no"])
       assert.strictEqual(yield* next(1), "session_blacklist")
-      lines("suspend idle")
-      assert.strictEqual(yield* next(1), "idle_suspension")
+      for (const line of ["suspend", "suspend idle"]) {
+        lines(line)
+        assert.strictEqual(yield* next(1), "idle_suspension")
+        lines("resume")
+      }
       lines("suspend turn")
       assert.strictEqual(yield* next(1), "turn_suspension")
       lines("resume")
@@ -118,7 +121,7 @@ describe("permissions", () => {
     Effect.gen(function* () {
       const { left, lines } = yield* setUp()
       assert.include(left("allow *"), "permissions default allow")
-      assert.deepStrictEqual(lines("allow npm *").slice(1).length, 1)
+      assert.deepStrictEqual(lines("allow npm*").slice(1).length, 1)
       assert.deepStrictEqual(lines("allow git *"), ["Allowed for this session: git *"])
       assert.deepStrictEqual(lines("deny *"), ["Denied for this session: *"])
     })

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as fc from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
+import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
 import * as HaltChannel from "../../src/channel/HaltChannel.js"
@@ -240,7 +241,7 @@ describe("what an option does", () => {
     Effect.gen(function* () {
       const kit = yield* Kit.make({ person: ["a", "n", "n"] })
       yield* kit.check("shell", { command: "git status" })
-      assert.strictEqual(approveOf((yield* kit.person.shown)[0]).approvalKey, "git *")
+      assert.strictEqual(approveOf((yield* kit.person.shown)[0]).approvalKey, "(reading) git *")
       assert.strictEqual((yield* kit.check("shell", { command: "git log -3" }))._tag, "Allowed")
       assert.strictEqual((yield* kit.check("shell", { command: "git status; rm -rf x" }))._tag, "Denied")
       assert.strictEqual((yield* kit.check("shell", { command: "git status $(rm -rf x)" }))._tag, "Denied")
@@ -491,13 +492,27 @@ describe("guards", () => {
       () => Effect.succeed({ reasons: ["why"], reason: "why" }) as unknown as Effect.Effect<void>
     ]
   ]
+  const said = (name: string) =>
+    `Permission denied: a guard failed${name === "interrupts itself" ? "" : "; what went wrong is in the log"}`
   for (const [name, guard] of broken) {
     it.effect(`one that ${name} denies`, () =>
       Effect.gen(function* () {
         const kit = yield* Kit.make({ guards: [guard], policy: { defaultPolicy: "allow" } })
         const verdict = yield* kit.check("deploy", { n: 1 })
-        assert.strictEqual(verdict._tag === "Denied" && verdict.text, "Permission denied: a guard failed")
+        assert.strictEqual(verdict._tag === "Denied" && verdict.text, said(name))
         assert.strictEqual(kit.resolved().length, 1)
+      })
+    )
+    it.effect(`one that ${name} is in the log, so that somebody learns why everything is refused`, () =>
+      Effect.gen(function* () {
+        const lines: Array<string> = []
+        const logger = Logger.make<unknown, void>(({ annotations, cause, message }) => {
+          lines.push([String(message), JSON.stringify(Object.fromEntries(annotations)), Cause.pretty(cause)].join(" "))
+        })
+        const kit = yield* Kit.make({ guards: [guard], policy: { defaultPolicy: "allow" } })
+        yield* Effect.provide(kit.check("deploy", { n: 1 }), Logger.replace(Logger.defaultLogger, logger))
+        assert.strictEqual(lines.length, name === "interrupts itself" ? 0 : 1)
+        for (const line of lines) assert.match(line, /^A guard crashed \{.*"tool":"deploy"/)
       })
     )
   }
@@ -718,7 +733,12 @@ describe("what is foreseen", () => {
 
   it.effect.prop(
     "is what the gate does",
-    { call: calls, policy: policies, suspension: suspensions, remembered: fc.subarray(["ls", "deploy", "git *"]) },
+    {
+      call: calls,
+      policy: policies,
+      suspension: suspensions,
+      remembered: fc.subarray(["ls", "deploy", "(reading) git *", "touch *"])
+    },
     ({ call: [tool, params], policy, remembered, suspension }) =>
       Effect.gen(function* () {
         const kit = yield* Kit.make({ policy: policy as PolicySource, guards, person: () => "n" })

@@ -111,7 +111,30 @@ describe("allow rules", () => {
     ["git status*", "git status -s 2>&1", true],
     ["git *", "git", true],
     ["git *", "git log --oneline", true],
-    ["git *", "git push", false],
+    ["git *", "git push", true],
+    ["git *", "git difftool", false],
+    ["touch *", "touch a b", true],
+    ["touch *", "touch", true],
+    ["touch *", "touch a; rm b", false],
+    ["touch *", "touch $(rm b)", false],
+    ["touch *", "touch > a", false],
+    ["touch *", "A=1 touch a", false],
+    ["touch*", "touch a", false],
+    ["touch", "touch a", false],
+    ["touch ma*", "touch made", true],
+    ["touch ma*", "touch other", false],
+    ["touch src/*", "touch src/../a", false],
+    ["cp a*", "cp ab c", true],
+    ["unheard ma*", "unheard made", false],
+    ["unheard ma*", "unheard ma de", true],
+    ["unheard *", "unheard of", true],
+    ["npm *", "npm run x", true],
+    ["sudo *", "sudo rm x", false],
+    ["env *", "env rm x", false],
+    ["xargs *", "xargs rm", false],
+    ["bash *", "bash -c 'rm x'", false],
+    ["bash *", "echo rm | bash", false],
+    ["find *", "find . -delete", false],
     ["git*", "git log", true],
     ["git*", "git push", false],
     ["git", "git log", true],
@@ -175,7 +198,8 @@ describe("allow rules", () => {
     ["find * -exec grep *", "find . -exec rm {} ';' -exec grep x {} +", false],
     ["find * -exec grep *", "find . -exec grep x {} ';' -exec rm {} +", false],
     ["find * -exec grep *", "find . -delete -exec grep x {} +", false],
-    ["python *", "python run.py", false],
+    ["python *", "python run.py", true],
+    ["python*", "python run.py", false],
     ["python run.py*", "python run.py", true],
     ["*--help", "bash -c 'rm x' --help", false],
     ["*--help", "ls --help", false],
@@ -326,7 +350,9 @@ describe("an entry of a session list", () => {
 
   it("that was remembered allows the same program and no other, and denies it everywhere", () => {
     const key = PermissionRule.rememberKey(command("git status"))
-    assert.strictEqual(key, "git *")
+    assert.strictEqual(key, "(reading) git *")
+    assert.isUndefined(allow(key, command("git push")))
+    assert.strictEqual(allow("git *", command("git push")), "signature")
     assert.strictEqual(allow(key, command("git log")), "signature")
     assert.isUndefined(allow(key, command("git log; rm x")))
     assert.isUndefined(allow(key, command("git -c a=b log")))
@@ -346,7 +372,9 @@ describe("an entry of a session list", () => {
   it("a person typed is a pattern, and means what it says", () => {
     assert.strictEqual(allow("python run.py *", command("python run.py")), "signature")
     assert.isUndefined(allow("python run.py *", command("python run.py; x")))
-    assert.isUndefined(allow("python *", command("python run.py")))
+    assert.strictEqual(allow("python *", command("python run.py")), "signature")
+    assert.isUndefined(allow("python*", command("python run.py")))
+    assert.strictEqual(allow("touch *", command("touch a")), "signature")
   })
 
   it("can be one of several that allow a compound together", () => {

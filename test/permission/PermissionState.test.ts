@@ -107,6 +107,32 @@ describe("session lists", () => {
     assert.deepStrictEqual(state.status(PermissionFile.defaults, root).deny, [])
   })
 
+  it("remember it too where one word was of a person's, and the other came of an answer", () => {
+    const state = new PermissionState()
+    const never = { decision: "deny", scope: "session" } as const
+    state.apply(never, "(reading) git *", root)
+    assert.strictEqual(decide(state, shell("git log")), "deny (session_blacklist)")
+    state.allow("git *")
+    assert.strictEqual(decide(state, shell("git log")), "allow (session_whitelist)")
+    state.allow("(reading) ls *")
+    state.deny("ls")
+    assert.deepStrictEqual(state.status(PermissionFile.defaults, root).allow, ["git *"])
+  })
+
+  it("take what an older journal holds for what was remembered by name", () => {
+    const state = new PermissionState()
+    const older = { allow: ["git *", "touch *", "npm test"], deny: [], all: false, turn: [], idle: [] }
+    state.restore(older)
+    assert.strictEqual(decide(state, shell("git log")), "allow (session_whitelist)")
+    assert.strictEqual(decide(state, shell("git push")), "ask (default)")
+    assert.strictEqual(decide(state, shell("touch a")), "ask (default)")
+    const newer = new PermissionState()
+    newer.allow("git *")
+    const again = new PermissionState()
+    again.restore(newer.snapshot())
+    assert.strictEqual(decide(again, shell("git push")), "allow (session_whitelist)")
+  })
+
   it("allow a compound only when entries allow all of it", () => {
     const state = new PermissionState()
     state.allow("git *")

@@ -23,6 +23,11 @@ cat f | bash -s x
 cat f | sh -
 cat f | bash /dev/stdin
 bash /dev/fd/0 < f
+cat f | bash /dev//stdin
+cat f | bash //dev/./stdin
+cat f | bash ../../dev/stdin
+cat f | python3 -i a.py
+cat f | python3 -Bi -c 'x'
 cat f | python
 cat f | python3 -
 cat f | python3.12 -u
@@ -114,6 +119,30 @@ flock f sh -c "$x"
 flock f -c "$x"
 npm exec -c "$x"
 npx -c "$x"
+a='-exec rm {} ;'; find b $a
+read d < f; find . $d
+find $(cat f)
+let "$a"
+a='b[$(x)]'; echo $((a))
+read a < f; echo $((a))
+test -v "$a"
+printf -v "$a" x
+read "$a" < f
+declare "$a"=1
+split -l1 --filter=sh f
+split --filter="$x" f
+sort --compress-program="$x" f
+rg --pre sh x
+GIT_PAGER=sh git log
+git -c core.pager='sh' log
+rsync -e sh a b
+socat - EXEC:"$x"
+socat - EXEC:x
+nc -e /bin/x host 1
+wget --use-askpass=x y
+go test -exec "$x"
+cargo --config x build
+apt -o APT::Update::Pre-Invoke::=x update
 nix-shell --run "$x"
 hyperfine "$x"
 `)
@@ -311,6 +340,8 @@ nohup env PATH=. ls
 bash -c 'LD_PRELOAD=x ls'
 xargs env BASH_ENV=f bash a.sh
 A=1 LD_AUDIT=x ls
+readonly BASH_ENV=f; export BASH_ENV; bash -c a
+env "LD_PRELOAD=$x" ls
 `)
   )("%s", (line) => assert.notStrictEqual(said(line), "passed"))
 })
@@ -359,6 +390,13 @@ python -c "import os; os.system('rm x')"
 node -e "require('child_process').execSync('rm x')"
 su -c 'rm x'
 npm exec -c 'rm x'
+python -c "import subprocess; subprocess.run(['rm', 'x'])"
+perl -e 'system "rm x"'
+perl -e 'exec("rm", "x")'
+node -e 'spawn("rm", ["x"])'
+ruby -e 'system(%w[rm x])'
+split --filter='rm x' f
+env PAGER='uv run rm x' man a
 `)
   )("%s", (line) => assert.strictEqual(said(line), "denied"))
 })
@@ -549,6 +587,19 @@ bash --version
 node --version
 sh
 npm -v
+make SHELL=/bin/bash test
+n=1; echo $((n + 1))
+find "$d" -name x
+find . -name "$x"
+sort -o a b
+sort -k2 a
+split -l 100 a
+curl -o a https://a.b/c
+gcc -O2 -o a a.c
+git fetch origin "$branch"
+export API_KEY=$X
+readonly A=1
+x=$(git rev-parse HEAD); git show "$x"
 `)
   )("%s", (line) => assert.strictEqual(said(line), "passed"))
 })

@@ -1,6 +1,5 @@
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
@@ -128,25 +127,7 @@ describe.skipIf(!Confined.isWanted)("a confined command", () => {
       const { root, sandbox } = yield* world()
       const line =
         "trap 'sleep 0.2; echo child >> told; exit' TERM; (trap 'sleep 0.3; echo grandchild >> told; exit' TERM; while :; do sleep 0.05; done) & echo up; while :; do sleep 0.05; done"
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          const running = yield* sandbox.start({
-            command: ["/bin/sh", "-c", line],
-            directory: root,
-            environment: { PATH: "/usr/bin:/bin" }
-          })
-          const up = yield* Deferred.make<void>()
-          const reading = yield* Effect.fork(
-            Stream.runForEach(Stream.decodeText(running.process.stdout), (text) =>
-              text.includes("up") ? Deferred.succeed(up, undefined) : Effect.void
-            )
-          )
-          yield* Deferred.await(up)
-          yield* running.stop ?? Effect.void
-          yield* Fiber.join(reading)
-          yield* running.ended
-        })
-      )
+      yield* Confined.stopped(sandbox, root, line)
       assert.strictEqual(readFileSync(join(root, "told"), "utf8").split("\n").toSorted().join(" "), " child grandchild")
     })
   )
@@ -156,23 +137,7 @@ describe.skipIf(!Confined.isWanted)("a confined command", () => {
       const { root, sandbox } = yield* world()
       const line =
         "trap '' TERM; setsid sh -c 'trap \"\" TERM; echo up; while :; do echo alive >> alive; sleep 0.05; done' & wait"
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          const running = yield* sandbox.start({
-            command: ["/bin/sh", "-c", line],
-            directory: root,
-            environment: { PATH: "/usr/bin:/bin" }
-          })
-          const up = yield* Deferred.make<void>()
-          const reading = yield* Effect.fork(
-            Stream.runForEach(Stream.decodeText(running.process.stdout), () => Deferred.succeed(up, undefined))
-          )
-          yield* Deferred.await(up)
-          yield* running.stop ?? Effect.void
-          assert.deepStrictEqual(yield* running.ended, { exitCode: null, signal: "SIGKILL" })
-          yield* Fiber.join(reading)
-        })
-      )
+      assert.deepStrictEqual(yield* Confined.stopped(sandbox, root, line), { exitCode: null, signal: "SIGKILL" })
       const before = readFileSync(join(root, "alive"), "utf8").length
       yield* Effect.sleep("200 millis")
       assert.strictEqual(readFileSync(join(root, "alive"), "utf8").length, before)

@@ -27,7 +27,7 @@ describe("what a workspace has as its .git", () => {
       fs.rmSync(path.join(root, name), { force: true })
       put(path.join(root, name))
       const before = process.memoryUsage().arrayBuffers
-      const found = yield* Repository.read(fileSystem, path, path.join(root, ".git"))
+      const found = yield* Repository.read(fileSystem, path, path.join(root, ".git"), [root])
       assert.isBelow(process.memoryUsage().arrayBuffers - before, 50_000_000)
       // Nothing of it is taken for a repository that this directory has.
       assert.isFalse((found?.mounts ?? []).some(({ _tag }) => _tag === "Writable"))

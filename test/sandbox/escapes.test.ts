@@ -13,8 +13,6 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(base, { recursive: true, force: true }))
 
-const settled = () => new Promise((resolve) => setTimeout(resolve, 100))
-
 /** Whether the attempt does harm where nothing confines it. */
 const without = async (attempt: Escape.Attempt, index: number): Promise<boolean> => {
   const world = await Escape.make(join(base, `without-${index}`))
@@ -30,7 +28,7 @@ const without = async (attempt: Escape.Attempt, index: number): Promise<boolean>
         )
       )
     })
-    await settled()
+    await world.arrived()
     return attempt.harm(world, stdout + stderr)
   } finally {
     world.close()
@@ -41,6 +39,22 @@ describe("the table of escapes", () => {
   it("is long enough, and names each attempt once", () => {
     assert.isAtLeast(Escape.attempts.length, 80)
     assert.strictEqual(new Set(Escape.attempts.map(({ name }) => name)).size, Escape.attempts.length)
+  })
+})
+
+describe("the servers of a world", () => {
+  it("have counted what was sent to them before", { timeout: 20_000 }, async () => {
+    const world = await Escape.make(join(base, "served"))
+    try {
+      await world.arrived()
+      assert.strictEqual(world.reached(), 0)
+      const script = `exec 3<>/dev/tcp/127.0.0.1/${world.port}; echo x > /dev/udp/127.0.0.1/${world.port}`
+      assert.strictEqual(spawnSync("/bin/bash", ["-c", script]).status, 0)
+      await world.arrived()
+      assert.strictEqual(world.reached(), 2)
+    } finally {
+      world.close()
+    }
   })
 })
 
@@ -56,7 +70,7 @@ describe.skipIf(!Confined.isWanted)("from the sandbox, nothing comes of", () => 
           )
           const sandbox = yield* Confined.make({ root: world.workspace, directory: join(world.place, "state") })
           const told = yield* Confined.run(sandbox, world.workspace, Escape.lineIn(world, attempt))
-          yield* Effect.promise(settled)
+          yield* Effect.promise(() => world.arrived())
           assert.isFalse(attempt.harm(world, told.output), told.output)
         }),
       60_000

@@ -356,20 +356,36 @@ it.scopedLive("a real shell runs no program that was not found", () =>
 describe("what always remembers", () => {
   it("has a text form that cannot be taken for another", () => {
     const form = (text: string) => CommandLine.formatRemembered(CommandLine.remembered(text))
-    assert.deepStrictEqual(["git log", "bash run.sh", "bash", "rm *", "$ x", "a\nb"].map(form), [
-      "git *",
+    const texts = ["git log", "bash run.sh", "bash", "rm *", "$ x", "a\nb", "(reading) git *", "(reading) x y"]
+    assert.deepStrictEqual(texts.map(form), [
+      "(reading) git *",
       "bash run.sh",
       "$ bash",
       "$ rm *",
       "$ $ x",
-      "a\nb"
+      "a\nb",
+      "$ (reading) git *",
+      "$ (reading) x y"
     ])
   })
 
   it("round-trips for every text", () => {
     const text = fc.oneof(
       fc.string(),
-      fc.constantFrom("git *", "$ git *", "$ ", "", " x ", "x *", "a b", "?", "$ $ x", "git  *")
+      fc.constantFrom(
+        "git *",
+        "(reading) git *",
+        "(reading) x y",
+        "$ git *",
+        "$ ",
+        "",
+        " x ",
+        "x *",
+        "a b",
+        "?",
+        "$ $ x",
+        "git  *"
+      )
     )
     fc.assert(
       fc.property(text, (command) => {

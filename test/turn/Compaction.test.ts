@@ -7,6 +7,7 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
+import * as TestClock from "effect/TestClock"
 import * as Model from "../../src/model/Model.js"
 import * as CompactionConfig from "../../src/conversation/CompactionConfig.js"
 import * as History from "../../src/conversation/History.js"
@@ -291,6 +292,27 @@ describe("a summary", () => {
       }
     })
   )
+
+  for (const [what, silent] of [
+    ["says nothing", Stream.never],
+    ["begins and says no more", Stream.concat(Stream.make(Kit.text("half")), Stream.never)],
+    ["does not let itself be interrupted", Stream.fromEffect(Effect.uninterruptible(Effect.never))]
+  ] as const) {
+    it.scoped(`of a model that ${what} is given up, and the turn goes on`, () =>
+      Effect.gen(function* () {
+        const { model } = conversing([says(500), says(500)], { summaries: [silent, silent, silent] })
+        const kit = yield* start(model, config({ type: "summarize" }))
+        yield* turns(kit, "1")
+        const running = yield* Effect.fork(kit.agent.run("2"))
+        yield* TestClock.adjust("20 minutes")
+        assert.strictEqual((yield* Fiber.join(running))._tag, "Completed")
+        assert.deepStrictEqual(
+          (yield* kit.of("AgentError")).map(({ message }) => message),
+          ["The conversation was not summarised, and stays as it is. The model said nothing for 5m."]
+        )
+      })
+    )
+  }
 
   it.scoped("that fails is not tried again in the same turn, until the history has grown", () =>
     Effect.gen(function* () {

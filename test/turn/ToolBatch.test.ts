@@ -187,6 +187,8 @@ describe("what the model is told of", () => {
           readonly y = () => this.#x
         })()
       ],
+      ["what says of itself that it is a map", { toJSON: () => new Map([["a", 1]]) }],
+      ["what says nothing of itself", { a: { toJSON: () => () => 1 } }],
       ["a map deep within", { a: [{ b: new Map() }] }],
       ["a function among others", [1, () => 1]]
     ].map(
@@ -216,6 +218,19 @@ describe("what the model is told of", () => {
       "failed",
       crashed
     ],
+    [
+      "fails with a map",
+      () => Effect.fail(new Map([["a", 1]]) as never),
+      "failed",
+      "work failed: with a Map, which JSON cannot hold"
+    ],
+    [
+      "fails with what holds a map",
+      () => Effect.fail({ why: { toJSON: () => new Map() } } as never),
+      "failed",
+      "work failed: with a Object, which JSON cannot hold"
+    ],
+    ["fails with an object", () => Effect.fail({ why: 1 } as never), "failed", 'work failed: {"why":1}'],
     ["interrupts itself", () => Effect.interrupt, "cancelled", "The call was cancelled."]
   ]
   for (const [name, worker, outcome, result] of crashes) {

@@ -67,7 +67,7 @@ const show = (
   key: AuditChain.Key | undefined
 ): Effect.Effect<number, AuditBroken, Platform> =>
   Effect.gen(function* () {
-    yield* say(yield* AuditReport.show(archive, sessionId))
+    yield* AuditReport.show(archive, sessionId, say)
     const verified = yield* Effect.either(AuditArchive.verifyStreamed(archive, sessionId, key))
     if (Either.isRight(verified)) return ExitCode.completed
     const { message, problem } = verified.left

@@ -1,4 +1,5 @@
 /** `assent chat`: a person at a terminal. */
+import type * as CommandExecutor from "@effect/platform/CommandExecutor"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
@@ -50,11 +51,15 @@ export const run = (invocation: Arguments.Invocation) =>
         events: { capacity: 4_096 },
         outputStreamed: true
       })
-      const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+      const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor>()
       return yield* ChatExecutor.run({
         agent,
         interactive,
         sessions,
+        commands: Effect.flatMap(
+          Effect.promise(() => import("../config/SandboxSettings.js")),
+          ({ sign }) => sign(current.workspace, current.sandbox)
+        ).pipe(Effect.provide(platform)),
         profiles: [...profiles.all.keys()],
         resolveModel: (ref) => Effect.provide(Launch.resolveModel(current, ref), platform)
       })

@@ -51,7 +51,7 @@ export const run = (invocation: Arguments.Invocation) =>
           // What a peer is asked before it is there waits for it.
           whenNobody: jsonl ? "wait" : "fail",
           // A program that reads our lines gets every one of them; a screen may skip.
-          events: json ? { capacity: 256, whenFull: "wait" } : { capacity: 4_096 }
+          events: json ? { capacity: 64, whenFull: "wait" } : { capacity: 4_096 }
         })
         if (settings.timeout !== undefined) {
           yield* Effect.forkScoped(Effect.delay(agent.cancel("timeout"), settings.timeout))

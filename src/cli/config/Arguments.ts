@@ -145,7 +145,7 @@ const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
     type: "string",
     multiple: true,
     value: "DIR",
-    help: "commands may write in this directory as well"
+    help: "the agent works in this directory as well: its file tools, and commands"
   },
   trust: { type: "boolean", help: "let this workspace's own files allow things, from now on" },
   yolo: { type: "boolean", help: "ask nobody and say yes; guards still deny" },

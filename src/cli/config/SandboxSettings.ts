@@ -2,7 +2,7 @@
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { statSync } from "node:fs"
+import { realpathSync, statSync } from "node:fs"
 import * as path from "node:path"
 import * as HostSandbox from "../../sandbox/HostSandbox.js"
 import * as Sandbox from "../../sandbox/Sandbox.js"
@@ -19,21 +19,31 @@ export interface SandboxSettings {
   readonly directory: string
 }
 
-/** What holds on this machine, in one line. */
+/** What holds on this machine. Nothing is kept of finding it out. */
+const stateOf = (root: string, settings: SandboxSettings) =>
+  Effect.scoped(Effect.flatMap(HostSandbox.make({ ...settings, directory: undefined, root }), ({ state }) => state))
+
+/** How commands run here, for a status line; and a sentence more where nobody chose that. */
+export const sign = (root: string, settings: SandboxSettings) =>
+  Effect.map(stateOf(root, settings), (found): { readonly words: string; readonly remark: string | undefined } => {
+    if (found._tag === "Confined") {
+      return { words: `commands confined, network ${found.network ? "on" : "off"}`, remark: undefined }
+    }
+    if (settings.mode === "require") return { words: "no commands", remark: `No command runs: ${found.reason}` }
+    const remark = settings.mode === "off" ? undefined : `Commands run without a sandbox: ${found.reason}`
+    return { words: "commands open", remark }
+  })
+
+/** The same in one line. */
 export const describe = (root: string, settings: SandboxSettings) =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      // Nothing is kept of it.
-      const { state } = yield* HostSandbox.make({ ...settings, directory: undefined, root })
-      const found = yield* state
-      if (found._tag === "Unconfined") {
-        const consequence = settings.mode === "require" ? "no command runs" : "commands run without one"
-        return `sandbox: ${settings.mode}, ${consequence}: ${found.reason}`
-      }
-      const network = found.network ? "with the network" : "without the network"
-      return `sandbox: ${settings.mode}, by ${found.by}: commands write in ${found.writable.join(", ")} only, ${network}`
-    })
-  )
+  Effect.map(stateOf(root, settings), (found) => {
+    if (found._tag === "Unconfined") {
+      const consequence = settings.mode === "require" ? "no command runs" : "commands run without one"
+      return `sandbox: ${settings.mode}, ${consequence}: ${found.reason}`
+    }
+    const network = found.network ? "with the network" : "without the network"
+    return `sandbox: ${settings.mode}, by ${found.by}: commands write in ${found.writable.join(", ")} only, ${network}`
+  })
 
 /** `folder` is the workspace's own of the person's state. */
 export const of = (
@@ -57,17 +67,34 @@ export const of = (
       if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) {
         return yield* new Arguments.UsageError({ message: `--add-dir ${directory} is not a directory.` })
       }
+      if (HostSandbox.tooBroad.includes(realpathSync(directory))) {
+        return yield* new Arguments.UsageError({ message: `--add-dir ${directory} ${broad}` })
+      }
     }
     const absolute = (files: ReadonlyArray<string> = []) =>
       files.flatMap((file) => {
         const place = file.startsWith("~/") && home !== undefined ? path.join(home, file.slice(2)) : file
         return path.isAbsolute(place) ? [place] : []
       })
+    const writable = absolute(file.writable)
+    for (const directory of writable) {
+      // Tools get it too, whether or not there is a sandbox.
+      const isThere = statSync(directory, { throwIfNoEntry: false }) !== undefined
+      if (isThere && HostSandbox.tooBroad.includes(realpathSync(directory))) {
+        return yield* invalid(`sandbox.writable: ${directory} ${broad}`)
+      }
+    }
     return {
       mode,
       network: file.network ?? false,
       readable: absolute(file.readable),
-      writable: [...absolute(file.writable), ...added],
+      writable: [...writable, ...added],
       directory: path.join(folder, "sandbox")
     }
   })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const broad = "cannot be given as a whole: name the directory in it that is meant."

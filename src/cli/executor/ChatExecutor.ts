@@ -28,6 +28,8 @@ export interface Options {
   readonly interactive: boolean
   /** The sessions that are kept, last used first. Default: none are. */
   readonly sessions?: ChatCommand.Options["sessions"]
+  /** How commands run here, in few words, and a sentence more if there is need for it. Default: nothing is said of it. */
+  readonly commands?: Effect.Effect<{ readonly words: string; readonly remark: string | undefined }> | undefined
   /** Names of profiles, for completion. */
   readonly profiles?: ReadonlyArray<string> | undefined
 }
@@ -37,7 +39,8 @@ export const run = (options: Options): Effect.Effect<number, never, ConsoleScree
   Effect.gen(function* () {
     const { agent, interactive } = options
     const screen = yield* ConsoleScreen
-    const transcript = Transcript.make({ color: screen.color })
+    let sign: string | undefined
+    const transcript = Transcript.make({ color: screen.color, sign: () => sign })
     const { outline } = transcript
     const commands = { ...options, screen, outline }
     const prompt = promptOf(agent, screen, outline)
@@ -52,6 +55,16 @@ export const run = (options: Options): Effect.Effect<number, never, ConsoleScree
     )
     yield* screen.setCompletion(ChatCommand.completion(outline, options.profiles ?? []))
     yield* greet(screen, agent)
+    if (interactive && options.commands !== undefined) {
+      // Nobody waits for it, who wants to type.
+      yield* Effect.forkScoped(
+        Effect.flatMap(options.commands, ({ remark, words }) => {
+          sign = words
+          const style = Display.style(screen.color)
+          return screen.printLine(style.dim(remark ?? `${words.charAt(0).toUpperCase()}${words.slice(1)}.`))
+        })
+      )
+    }
 
     let exit: number = ExitCode.completed
     let lastInterrupt = -Infinity

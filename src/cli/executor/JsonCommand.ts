@@ -86,22 +86,26 @@ export const maxLine = 1_048_576
 
 /** Parses one line; a left says what is wrong with it, and quotes no more of it than a little. */
 export const parse = (line: string): Either.Either<JsonCommand, string> => {
-  // Seen at once, because there may be very many of them, and a parser's error is dear.
-  if (!isObject.test(line)) return Either.left("it is no JSON object.")
+  // Seen at once, because there may be very many of them, and a parser's error is dear: with it comes a script that lives
+  // until all memory is looked through.
+  const isObject = begins.test(line) && (line.length > maxLine || line.trimEnd().endsWith("}"))
+  if (!isObject) return Either.left("it is no JSON object.")
   const json = ForeignJson.parse(line, { size: maxLine })
   if (Either.isLeft(json)) return Either.left(`it ${json.left.message}.`)
   const tag = Predicate.isRecord(json.right) ? json.right._tag : undefined
   if (typeof tag !== "string" || !isTag(tag)) return Either.left(`its "_tag" is none of ${tags}.`)
-  return Either.mapLeft(decoders[tag](json.right, { onExcessProperty: "error" }), (issue) =>
-    ForeignJson.echo(ParseResult.TreeFormatter.formatIssueSync(issue))
-  )
+  return Either.mapLeft(decoders[tag](json.right, { onExcessProperty: "error" }), (issue) => {
+    const [first] = ParseResult.ArrayFormatter.formatIssueSync(issue)
+    const what = first === undefined ? "it is wrong" : `${first.path.map(String).join(".") || "it"}: ${first.message}`
+    return ForeignJson.echo(`${tag} is not understood: ${what}`)
+  })
 }
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const isObject = /^\s*\{/
+const begins = /^\s*\{\s*["}]/
 
 const isTag = (tag: string): tag is JsonCommand["_tag"] => Object.hasOwn(decoders, tag)
 

@@ -176,42 +176,47 @@ const hearing = (agent: Agent.Agent, channel: QueueChannel.Service) => {
 /** How many rejections are written at once. */
 const mostTogether = 64
 
-/** Carries out one command that is no answer. True: the peer wants an end. */
-const obey = (
+/**
+ * Carries out one command that is no answer. True: the peer wants an end.
+ *
+ * One generator for all commands: each that is made for a call gets a shape of its own, which with all that it holds
+ * outlives many collections.
+ */
+const obey = Effect.fnUntraced(function* (
   agent: Agent.Agent,
   command: Exclude<JsonCommand.JsonCommand, typeof JsonCommand.Answer.Type>,
   number: number
-): Effect.Effect<boolean> =>
-  Effect.gen(function* () {
-    const complain = (effect: Effect.Effect<unknown, { readonly message: string }>) =>
-      Effect.catchAll(effect, ({ message }) => agent.report(`Line ${number}: ${message}`))
-    switch (command._tag) {
-      case "Send":
-        yield* complain(
-          Effect.flatMap(send(agent, command), (taken) =>
-            taken === undefined
-              ? Effect.void
-              : Output.writeJson("stdout", { _tag: "SendTaken", line: number, id: command.id, ...taken })
-          )
+) {
+  const complain = (effect: Effect.Effect<unknown, { readonly message: string }>) =>
+    Effect.catchAll(effect, ({ message }) => agent.report(`Line ${number}: ${message}`))
+  switch (command._tag) {
+    case "Send":
+      yield* complain(
+        Effect.flatMap(send(agent, command), (taken) =>
+          taken === undefined
+            ? Effect.void
+            : Output.writeJson("stdout", { _tag: "SendTaken", line: number, id: command.id, ...taken })
         )
-        return false
-      case "Interrupt":
-        yield* complain(agent.interrupt({ target: command.target, toolCallId: command.toolCallId }))
-        return false
-      case "Permissions": {
-        const outcome = yield* agent.permissions(command.command)
-        yield* Either.match(outcome, {
-          onLeft: (reason) => agent.report(`Line ${number}: ${reason}`),
-          onRight: ({ lines }) => Output.writeJson("stdout", { _tag: "Permissions", lines })
-        })
-        return false
-      }
-      case "Shutdown":
-        // Not merely the running turn: what is queued must not begin.
-        yield* agent.shutdown
-        return true
+      )
+      return false
+    case "Interrupt":
+      yield* complain(agent.interrupt({ target: command.target, toolCallId: command.toolCallId }))
+      return false
+    case "Permissions": {
+      const outcome = yield* agent.permissions(command.command)
+      yield* Either.match(outcome, {
+        // What follows its first line is how to use the command, for people.
+        onLeft: (reason) => agent.report(`Line ${number}: ${reason.split("\n", 1).join("")}`),
+        onRight: ({ lines }) => Output.writeJson("stdout", { _tag: "Permissions", lines })
+      })
+      return false
     }
-  })
+    case "Shutdown":
+      // Not merely the running turn: what is queued must not begin.
+      yield* agent.shutdown
+      return true
+  }
+})
 
 /** How words were taken. */
 interface Taken {

@@ -8,6 +8,18 @@ export interface Activity {
   readonly since: number
 }
 
+/** What the agents do that are not idle, and a sign where there is room for it; nothing when all are idle. */
+export const withSign = (
+  outline: AgentOutline.AgentOutline,
+  columns: number,
+  sign: string | undefined
+): Activity | undefined => {
+  const activity = of(outline, columns)
+  if (activity === undefined || sign === undefined) return activity
+  const text = `${activity.text} · ${sign}`
+  return text.length + around <= columns ? { ...activity, text } : activity
+}
+
 /** What the agents do that are not idle, as much of it as fits in this many columns; nothing when all are. */
 export const of = (outline: AgentOutline.AgentOutline, columns: number): Activity | undefined => {
   const working = outline.working()

@@ -35,6 +35,8 @@ export interface Options {
   readonly quiet?: boolean | undefined
   /** What people said and were asked is told too: nothing else shows it of a session that is over. Default: false. */
   readonly retold?: boolean | undefined
+  /** Shown behind what the tree does: how commands run, once that is known. */
+  readonly sign?: (() => string | undefined) | undefined
 }
 
 export interface Transcript {
@@ -59,7 +61,7 @@ export interface Following {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-export const make = ({ color, quiet = false, retold = false }: Options): Transcript => {
+export const make = ({ sign, color, quiet = false, retold = false }: Options): Transcript => {
   const style = Display.style(color)
   const outline = AgentOutline.make()
   const strands = new Map<SessionId, Strand>()
@@ -285,7 +287,7 @@ export const make = ({ color, quiet = false, retold = false }: Options): Transcr
 
   return {
     outline,
-    status: (columns) => Activity.of(outline, columns),
+    status: (columns) => Activity.withSign(outline, columns, sign?.()),
     show: (event, width) => {
       columns = width
       read(event)

@@ -231,3 +231,39 @@ describe("instructions", () => {
     })
   )
 })
+
+describe("a file that the person names", () => {
+  /** As a shell leaves it for `<(…)`: a pipe that is open, whose other end has written. */
+  const pipe = (file: string, text: string) => {
+    execFileSync("mkfifo", [file])
+    const reading = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK)
+    const writing = fs.openSync(file, "w")
+    fs.writeSync(writing, text)
+    fs.closeSync(writing)
+    return reading
+  }
+
+  for (const [text, found] of [
+    ["{}", { _tag: "Text", text: "{}" }],
+    ["x".repeat(11), OwnFile.refused("is larger than 0.01 kB")]
+  ] as const) {
+    live(
+      `may be a pipe of their shell, of bounded size: ${found._tag}`,
+      Effect.gen(function* () {
+        const { at } = yield* place
+        const descriptor = pipe(at("pipe"), text)
+        assert.deepStrictEqual(OwnFile.readGiven(`/dev/fd/${descriptor}`, 10), found)
+        fs.closeSync(descriptor)
+        // By its own name somebody would have to write into it first.
+        assert.deepStrictEqual(OwnFile.readGiven(at("pipe"), 10), OwnFile.refused("is a named pipe and not a file"))
+      })
+    )
+  }
+
+  live(
+    "is refused when it is a device",
+    Effect.sync(() => {
+      assert.deepStrictEqual(OwnFile.readGiven("/dev/zero", 10), OwnFile.refused("is a device and not a file"))
+    })
+  )
+})

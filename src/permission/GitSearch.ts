@@ -1,0 +1,99 @@
+/**
+ * Commands that look for files by themselves and hand what they find to something that writes: `find . -exec sed -i …`,
+ * `grep -rl x . | xargs sed -i …`. A search that starts above a `.git` finds what lies in it, unless it says otherwise.
+ */
+import type { CommandLine, SimpleCommand } from "../shell/CommandLine.js"
+import * as Glob from "../core/Glob.js"
+import * as Order from "../shell/Order.js"
+import * as Program from "../shell/Program.js"
+import * as Wrapper from "../shell/Wrapper.js"
+
+/** Where such searches start. `isReader`: a program that writes nothing but what it prints. */
+export const starts = (line: CommandLine, isReader: (program: string) => boolean): ReadonlyArray<string> => {
+  const { commands } = line
+  const out: Array<string> = []
+  let handsOn: boolean | undefined
+  for (const command of commands) {
+    const places = placesOf(command)
+    if (places.length === 0) continue
+    const writes =
+      (isFind(command) && actsItself(command, isReader)) ||
+      (handsOn ??= commands.some((other) => takes(other, isReader)))
+    if (writes) out.push(...places)
+  }
+  return out
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const nameOf = ({ program }: SimpleCommand): string => Program.nameOf(program)
+
+const isFind = (command: SimpleCommand): boolean => /^g?find$/.test(nameOf(command))
+
+const placesOf = (command: SimpleCommand): ReadonlyArray<string> => {
+  const words = command.words.slice(1)
+  const name = nameOf(command)
+  if (isFind(command)) {
+    if (!findsGit(words)) return []
+    const end = words.findIndex((word) => /^[-(!]/.test(word) && !/^-(?:[HLP]|O\d?)$/.test(word))
+    const places = (end < 0 ? words : words.slice(0, end)).filter((word) => !word.startsWith("-"))
+    return places.length === 0 ? ["."] : places
+  }
+  const operands = words.filter((word) => !word.startsWith("-"))
+  const searches =
+    (/^[ef]?grep$/.test(name) && words.some((word) => /^(?:-[A-Za-z]*[rR]|--(?:dereference-)?recursive)/.test(word))) ||
+    (name === "rg" && words.some((word) => /^(?:-[A-Za-z]*(?:\.|uu)|--hidden)/.test(word))) ||
+    (/^fd(?:find)?$/.test(name) && words.some((word) => /^(?:-[A-Za-z]*[Hu]|--hidden|--unrestricted)/.test(word))) ||
+    (name === "ls" && words.some((word) => /^-[A-Za-z]*R/.test(word)))
+  if (!searches || excludes(words)) return []
+  // The first is what it looks for.
+  return operands.length <= 1 ? [...operands, "."] : operands
+}
+
+/** Only files of other names than git looks for. */
+const excludes = (words: ReadonlyArray<string>): boolean => {
+  const included = words.flatMap((word) => /^--include=(.*)$/s.exec(word)?.[1] ?? [])
+  return included.length > 0 && !included.some(meansGit)
+}
+
+const findsGit = (words: ReadonlyArray<string>): boolean => {
+  if (words.some((word) => /^(?:-o|-or|,|!|-not)$/.test(word))) return true
+  const names = words.flatMap((word, at) => (/^-i?name$/.test(word) ? [words[at + 1] ?? "*"] : []))
+  return names.every(meansGit)
+}
+
+const meansGit = (glob: string): boolean => {
+  const known = glob.toLowerCase()
+  return heeded.some((name) => Glob.test(known, name))
+}
+
+/** What git looks for in its directory, and the directories in there. */
+const heeded: ReadonlyArray<string> = [
+  ".git config config.worktree attributes exclude sparse-checkout commondir gitdir head alternates hooks info modules worktrees",
+  "applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg post-commit",
+  "pre-rebase post-checkout post-merge pre-push pre-receive update proc-receive post-receive post-update reference-transaction",
+  "push-to-checkout pre-auto-gc post-rewrite sendemail-validate fsmonitor-watchman post-index-change"
+].flatMap((line) => line.split(" "))
+
+/** It runs something that may write, or deletes. */
+const actsItself = (command: SimpleCommand, isReader: (program: string) => boolean): boolean =>
+  command.words.some((word) => /^-(?:delete|fprint|fls)/.test(word)) ||
+  (Wrapper.orderOf(Order.ranBy(command))?.programs.some(
+    ({ words }) => words.some((word) => word.includes("{}")) && !isReader(words[0] ?? "")
+  ) ??
+    false)
+
+/** What a search prints becomes words of it. */
+const takes = (command: SimpleCommand, isReader: (program: string) => boolean): boolean => {
+  if (command.fed && /^(?:xargs|parallel)$/.test(nameOf(command))) {
+    const order = Wrapper.orderOf(Order.ranBy(command))
+    return order?.programs.some(({ words }) => !isReader(words[0] ?? "")) !== false || order.dark
+  }
+  return (
+    !isReader(command.program) &&
+    command.unknown.some((at) => at > 0 && /\$\(|`/.test(command.words[at] ?? "")) &&
+    !/^(?:for|printf|cd)$/.test(command.program)
+  )
+}

@@ -1,0 +1,95 @@
+/** What we write for the inside of a sandbox: who the user is, what `localhost` is, and who the author of a commit is. */
+import * as Command from "@effect/platform/Command"
+import type * as CommandExecutor from "@effect/platform/CommandExecutor"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Directory from "../core/Directory.js"
+import type { Platform } from "./Search.js"
+import * as Surroundings from "./Surroundings.js"
+import * as View from "./View.js"
+
+export interface Options {
+  /** Where they are kept. */
+  readonly directory: string
+  readonly network: boolean
+  /** In which commands write. */
+  readonly roots: ReadonlyArray<string>
+}
+
+/** Where the private home is seen: never in a directory that commands write to, or it would have to be made there. */
+export const homes = ["/home/assent", "/var/assent", "/assent"]
+
+/** Where the private home is, and what is mounted to `/etc`. */
+export const make = ({ executor, fileSystem, path }: Platform, { directory, network, roots }: Options) =>
+  Effect.gen(function* () {
+    const put = (file: string, wanted: Uint8Array) =>
+      Effect.gen(function* () {
+        // A command of another process may be reading it.
+        const there = yield* Effect.option(fileSystem.readFile(file))
+        if (Option.exists(there, (found) => isSame(found, wanted))) return
+        yield* Directory.ensure(fileSystem, path, path.dirname(file), 0o700)
+        yield* fileSystem.writeFile(file, wanted, { mode: 0o644 })
+      })
+    const home = path.join(directory, "home")
+    const etc = path.join(directory, "etc")
+    yield* Directory.ensure(fileSystem, path, home, 0o700)
+    yield* Directory.ensure(fileSystem, path, etc, 0o700)
+    const owner = yield* fileSystem.stat(home)
+    const uid = Option.getOrElse(owner.uid, () => 0)
+    const gid = Option.getOrElse(owner.gid, () => 0)
+    const user = uid === 0 ? "root" : "user"
+    const place = homes.find((known) => !roots.some((root) => View.isWithin(root, known))) ?? "/"
+    const nobody = uid === 65_534 ? "" : `nobody:x:65534:65534::/:/bin/false\n`
+    const texts: ReadonlyArray<readonly [string, string]> = [
+      ["passwd", `${user}:x:${uid}:${gid}::${place}:/bin/sh\n${nobody}`],
+      ["group", `${user}:x:${gid}:\n${gid === 65_534 ? "" : "nogroup:x:65534:\n"}`],
+      ["hosts", "127.0.0.1 localhost sandbox\n::1 localhost\n"],
+      ["gitconfig", yield* gitSettings(executor)]
+    ]
+    const bytes = new TextEncoder()
+    for (const [name, text] of texts) yield* put(path.join(etc, name), bytes.encode(text))
+    const { configuration, ofNetwork } = Surroundings
+    for (const name of network ? [...configuration.files, ...ofNetwork] : configuration.files) {
+      const found = yield* Effect.option(fileSystem.readFile(`/etc/${name}`))
+      if (Option.isSome(found)) yield* put(path.join(etc, name), found.value)
+    }
+    const mounts: Array<View.Mount> = [{ _tag: "ReadOnly", path: "/etc", from: etc }]
+    for (const name of configuration.directories) {
+      const found = yield* Effect.option(fileSystem.realPath(`/etc/${name}`))
+      if (Option.isNone(found)) continue
+      yield* Directory.ensure(fileSystem, path, path.join(etc, name), 0o700)
+      mounts.push({ _tag: "ReadOnly", path: `/etc/${name}`, from: found.value })
+    }
+    return { home, mounts }
+  }).pipe(Effect.mapError((error) => `The sandbox's directory ${directory} cannot be used: ${error.message}`))
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const isSame = (a: Uint8Array, b: Uint8Array): boolean =>
+  a.length === b.length && a.every((byte, index) => byte === b[index])
+
+/** Of the person's git settings, what commits and comparisons look like. No addresses, no credentials, no programs. */
+const gitSettings = (executor: CommandExecutor.CommandExecutor): Effect.Effect<string> =>
+  Effect.gen(function* () {
+    const read = (scope: string) =>
+      Effect.orElseSucceed(
+        executor.string(
+          Command.make("/usr/bin/git", "config", scope, "--includes", "--null", "--get-regexp", harmless).pipe(
+            Command.workingDirectory("/")
+          )
+        ),
+        () => ""
+      )
+    const entries = `${yield* read("--system")}${yield* read("--global")}`.split("\0").flatMap((entry) => {
+      const [, key = "", value = ""] = /^([^\n]+)\n?([\s\S]*)$/.exec(entry) ?? []
+      const [, section, name] = /^(\w+)\.([\w-]+)$/.exec(key) ?? []
+      return section === undefined ? [] : [`[${section}]\n\t${name} = ${JSON.stringify(value)}\n`]
+    })
+    return entries.join("")
+  })
+
+const harmless =
+  "^(user\\.(name|email)|init\\.defaultbranch|core\\.(autocrlf|eol|safecrlf|filemode|ignorecase|quotepath)|" +
+  "safe\\.directory|pull\\.(rebase|ff)|merge\\.conflictstyle|diff\\.(algorithm|renames|mnemonicprefix)|color\\.ui)$"

@@ -1,0 +1,207 @@
+/**
+ * Finds what acts later in a workspace: a `.git` or an `.assent`, anywhere below it.
+ *
+ * The walk is left to the system's `find`, which is faster than we are and follows no link. To start a program takes us
+ * longer than it takes `find` to look at a small workspace, so one shell waits for our word and starts it each time. It ends
+ * with its input, and thus with us.
+ */
+import * as Command from "@effect/platform/Command"
+import type * as CommandExecutor from "@effect/platform/CommandExecutor"
+import type * as FileSystem from "@effect/platform/FileSystem"
+import type * as Path from "@effect/platform/Path"
+import * as Chunk from "effect/Chunk"
+import * as Effect from "effect/Effect"
+import * as ExecutionStrategy from "effect/ExecutionStrategy"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { isWithin } from "./View.js"
+
+// -----------------------------------------------------------------------------------------------------------------
+// models
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Names that act: git runs what the one says, we let count what the others say. */
+export const names = [".git", ".assent", ".jaato"]
+
+export interface Found {
+  readonly file: string
+  /** Which file it is: what is put in its place has another. */
+  readonly node: string
+  /** Another one when it was changed, moved here or put in its place. */
+  readonly version: string
+}
+
+/** A directory that cannot be listed, or not be entered: what lies in it is not known. */
+export interface Closed extends Found {
+  /** Of its permissions, in octal digits. */
+  readonly mode: string
+}
+
+export interface Result {
+  readonly found: ReadonlyArray<Found>
+  readonly closed: ReadonlyArray<Closed>
+}
+
+export interface Search {
+  /** Everything below the roots. Fails with a sentence when that cannot be found out. Not interruptible. */
+  readonly find: Effect.Effect<Result, string>
+}
+
+export interface Platform {
+  readonly fileSystem: FileSystem.FileSystem
+  readonly path: Path.Path
+  readonly executor: CommandExecutor.CommandExecutor
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Where `find` is looked for. Never on the search path: a workspace may be on that. */
+export const places = ["/usr/bin/find", "/bin/find", "/run/current-system/sw/bin/find"]
+
+/** For everything below `roots` but for what is in `left`, where no command writes. Fails with a sentence where there is no `find`. The shell that waits goes with the scope. */
+export const make = (
+  platform: Platform,
+  roots: ReadonlyArray<string>,
+  left: string,
+  programs: ReadonlyArray<string> = places
+): Effect.Effect<Search, string, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { executor, fileSystem } = platform
+    const scope = yield* Effect.scope
+    const program = yield* Effect.findFirst(programs, (file) =>
+      Effect.orElseSucceed(fileSystem.exists(file), () => false)
+    )
+    if (Option.isNone(program)) return yield* Effect.fail(missing)
+    // Not every system's `find` knows when something changed, and who may list it.
+    const probe = Command.make(program.value, "/", "-maxdepth", "0", "-readable", "-printf", "%d").pipe(
+      Command.stderr("pipe")
+    )
+    const isDated = (yield* Effect.orElseSucceed(executor.string(probe), () => "")) === "0"
+    const command = [program.value, ...roots, ...(isDated ? dated : undated)]
+    const turn = yield* Effect.makeSemaphore(1)
+    let worker: Worker | undefined
+
+    const look = Effect.gen(function* () {
+      // Somebody may have ended the one that waited.
+      for (let attempt = 0; attempt < 2; attempt++) {
+        worker ??= yield* Effect.orElseSucceed(hire(executor, scope, command), () => undefined)
+        const told = worker === undefined ? undefined : yield* worker.ask
+        if (told !== undefined) return told
+        if (worker !== undefined) yield* worker.dismiss
+        worker = undefined
+      }
+      return yield* Effect.fail(failed)
+    })
+    const find = Effect.flatMap(look, (entries) =>
+      Effect.map(
+        isDated ? Effect.succeed(entries.flatMap(parse)) : Effect.forEach(entries, (file) => describe(platform, file)),
+        (all): Result => {
+          const exact = new Set(all.map(({ file }) => file))
+          const found: Array<Found> = []
+          const closed: Array<Closed> = []
+          for (const one of all) {
+            if (isWithin(left, one.file)) continue
+            const name = platform.path.basename(one.file)
+            const lower = name.toLowerCase()
+            if (!names.includes(lower)) closed.push(one)
+            // A name that differs in its letters' case acts where the file system takes it for the same.
+            else if (name === lower || !exact.has(platform.path.join(platform.path.dirname(one.file), lower)))
+              found.push(one)
+          }
+          return { found, closed }
+        }
+      )
+    )
+    return { find: Effect.uninterruptible(turn.withPermits(1)(find)) }
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const missing =
+  "find is not installed, without which nobody can say what commands leave behind: apt-get install findutils."
+const failed = "the workspace could not be searched"
+
+const named = names.flatMap((name, index) => [...(index === 0 ? [] : ["-o"]), "-iname", name])
+const shown = "%D:%i %C@ %m %p\\0"
+const dated = [
+  ...["(", ...named, ")", "-printf", shown, "-prune"],
+  ...["-o", "-type", "d", "(", "!", "-readable", "-o", "!", "-executable", ")", "-printf", shown, "-prune"]
+]
+const undated = [
+  ...["(", ...named, ")", "-print0", "-prune"],
+  ...["-o", "-type", "d", "!", "-perm", "-500", "-print0", "-prune"]
+]
+
+const parse = (entry: string): ReadonlyArray<Closed> => {
+  const [, node = "", version = "", mode = "", file] = /^(\S+) (\S+) (\d+) ([\s\S]*)$/.exec(entry) ?? []
+  return file === undefined ? [] : [{ file, node, version, mode }]
+}
+
+/** What can be learnt of a file without `find`'s help. */
+const describe = ({ fileSystem }: Platform, file: string): Effect.Effect<Closed> =>
+  Effect.gen(function* () {
+    const link = yield* Effect.option(fileSystem.readLink(file))
+    const info = yield* Effect.option(fileSystem.stat(file))
+    if (Option.isSome(link)) return { file, node: link.value, version: link.value, mode: "" }
+    if (Option.isNone(info)) return { file, node: "", version: "", mode: "" }
+    const { dev, ino, mode, mtime } = info.value
+    const node = `${dev}:${Option.getOrElse(ino, () => 0)}`
+    const version = `${node}:${Option.getOrElse(mtime, () => new Date(0)).getTime()}`
+    return { file, node, version, mode: (mode & 0o7777).toString(8) }
+  })
+
+/** A shell that runs `find` whenever it is told a line, and says when that is done. */
+interface Worker {
+  /** What it found; nothing when it cannot be asked any more. */
+  readonly ask: Effect.Effect<ReadonlyArray<string> | undefined>
+  readonly dismiss: Effect.Effect<void>
+}
+
+const loop = 'while read -r word; do "$@" </dev/null 2>/dev/null; printf "end %s\\0" "$?"; done'
+const line = new TextEncoder().encode("find\n")
+
+const hire = (executor: CommandExecutor.CommandExecutor, around: Scope.Scope, command: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const scope = yield* Scope.fork(around, ExecutionStrategy.sequential)
+    const dismiss = Scope.close(scope, Exit.void)
+    const begin = Effect.gen(function* () {
+      const child = yield* executor.start(
+        Command.make("/bin/sh", "-c", loop, "sh", ...command).pipe(
+          Command.workingDirectory("/"),
+          Command.env({ LC_ALL: "C" }, { extendEnv: false })
+        )
+      )
+      const lines = yield* Queue.unbounded<Uint8Array>()
+      // Not waited for: a stream whose process is killed may never say that it has finished. It ends with the queue.
+      yield* Effect.forkDaemon(
+        Effect.interruptible(Effect.ignore(Stream.run(Stream.fromQueue(lines, { maxChunkSize: 1 }), child.stdin)))
+      )
+      yield* Effect.addFinalizer(() => Queue.shutdown(lines))
+      const pull = yield* Stream.toPull(child.stdout)
+      const ask = Effect.gen(function* () {
+        yield* Queue.offer(lines, line)
+        const decoder = new TextDecoder()
+        let text = ""
+        while (true) {
+          const next = yield* Effect.option(pull)
+          if (Option.isNone(next)) return undefined
+          for (const bytes of Chunk.toReadonlyArray(next.value)) text += decoder.decode(bytes, { stream: true })
+          const [, code] = /(?:^|\0)end (\d{1,3})\0$/.exec(text.slice(-lastWords)) ?? []
+          if (code === undefined) continue
+          // It also ends with 1 where it could not list something.
+          return Number(code) > 1 ? undefined : text.split("\0").slice(0, -2)
+        }
+      })
+      return { ask, dismiss }
+    })
+    return yield* Effect.onError(Scope.extend(begin, scope), () => dismiss)
+  })
+
+const lastWords = 16

@@ -1,0 +1,128 @@
+/**
+ * Looks for what commands left behind: names that act, and what is new in the repositories that were there.
+ *
+ * A directory that its owner may not list hides what is in it. It is opened while we look, by a program that is as confined
+ * as a command: whoever still runs could put a link in its place, which leads nowhere then that a command could not reach.
+ */
+import type { PlatformError } from "@effect/platform/Error"
+import type * as FileSystem from "@effect/platform/FileSystem"
+import * as Effect from "effect/Effect"
+import type * as Search from "./Search.js"
+import type { View } from "./View.js"
+
+/** Runs a program of ours where commands run. */
+export type Confined = (view: View, command: readonly [string, ...ReadonlyArray<string>]) => Effect.Effect<void>
+
+/** What of repositories must be as it was. */
+export interface Guarded {
+  /** Files that are not there, or a link with this target. */
+  readonly absent: ReadonlyMap<string, string | undefined>
+  /** Directories, with the names in them. */
+  readonly nests: ReadonlyMap<string, ReadonlySet<string>>
+}
+
+export interface Everything extends Search.Result {
+  /** Closes again what was opened for it. */
+  readonly close: Effect.Effect<void>
+}
+
+export interface Watch {
+  /** What is not as it was. */
+  readonly appeared: (view: View, guarded: Guarded) => Effect.Effect<ReadonlyArray<string>>
+  /** All that acts; `closed` are the directories that even their opening did not open. `begun` is a look just taken. */
+  readonly findAll: (view: View, begun?: Search.Result) => Effect.Effect<Everything, string>
+}
+
+export const make = ({ fileSystem, path }: Search.Platform, search: Search.Search, confined: Confined): Watch => ({
+  appeared: (view, { absent, nests }) => {
+    const look = Effect.gen(function* () {
+      const files = yield* Effect.filter([...absent], ([file, link]) => isOther(fileSystem, file, link), atOnce)
+      const nested = yield* Effect.forEach(
+        nests,
+        ([nest, names]) =>
+          Effect.map(orNothing(fileSystem.readDirectory(nest), []), (now) =>
+            now.filter((name) => !names.has(name)).map((name) => path.join(nest, name))
+          ),
+        atOnce
+      )
+      return [...files.map(([file]) => file), ...nested.flat()]
+    })
+    return Effect.catchAll(look, () => {
+      const directories = new Set([...[...absent.keys()].map((file) => path.dirname(file)), ...nests.keys()])
+      const outerFirst = [...directories].toSorted()
+      return Effect.zipRight(
+        confined(view, open(outerFirst)),
+        Effect.orElseSucceed(look, () => outerFirst)
+      )
+    })
+  },
+  findAll: (view, begun) =>
+    Effect.gen(function* () {
+      let now = begun ?? (yield* search.find)
+      const opened: Array<Search.Closed> = []
+      const tried = new Set<string>()
+      for (let round = 0; ; round++) {
+        const untried = now.closed.filter(({ file }) => !tried.has(file))
+        if (untried.length === 0) break
+        for (const some of inBatches(untried)) {
+          yield* confined(view, open(some.map(({ file }) => file)))
+        }
+        // What is deeper is not looked at; it can be moved now.
+        if (round === maxRounds) break
+        for (const { file } of untried) tried.add(file)
+        now = yield* search.find
+        const still = new Set(now.closed.map(({ file }) => file))
+        opened.push(...untried.filter(({ file }) => !still.has(file)))
+      }
+      const close = Effect.forEach(
+        // What lies in another is closed before it.
+        inBatches(opened.toReversed()),
+        (some) => confined(view, ["/bin/sh", "-c", restore, "sh", ...some.flatMap(({ file, mode }) => [mode, file])]),
+        { discard: true }
+      )
+      return { ...now, close }
+    })
+})
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Directories that cannot be listed may lie in each other. */
+const maxRounds = 20
+const atOnce = { concurrency: "unbounded" } as const
+
+const open = (directories: ReadonlyArray<string>): readonly [string, ...ReadonlyArray<string>] => [
+  ...(["/bin/sh", "-c", 'chmod u+rwx -- "$@"', "sh"] as const),
+  ...directories
+]
+const restore = 'while [ $# -gt 1 ]; do chmod "$1" -- "$2"; shift 2; done'
+
+/** As many as one command line holds. */
+const inBatches = <A>(all: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
+  Array.from({ length: Math.ceil(all.length / batch) }, (_, index) => all.slice(index * batch, (index + 1) * batch))
+const batch = 200
+
+/** What is not there is not there; what cannot be looked at may be. */
+const orNothing = <A>(effect: Effect.Effect<A, PlatformError>, nothing: A): Effect.Effect<A, PlatformError> =>
+  Effect.catchIf(
+    effect,
+    (error) => error._tag === "SystemError" && error.reason === "NotFound",
+    () => Effect.succeed(nothing)
+  )
+
+/** Whether there is something else than a link to there. Fails where nobody may look. */
+const isOther = (
+  fileSystem: FileSystem.FileSystem,
+  file: string,
+  link: string | undefined
+): Effect.Effect<boolean, PlatformError> =>
+  Effect.matchEffect(fileSystem.readLink(file), {
+    onSuccess: (target) => Effect.succeed(target !== link),
+    onFailure: (error) => {
+      if (error._tag === "SystemError" && error.reason === "NotFound") return Effect.succeed(false)
+      if (error._tag === "SystemError" && error.reason === "PermissionDenied") return Effect.fail(error)
+      // It is no link.
+      return Effect.succeed(true)
+    }
+  })
