@@ -47,6 +47,8 @@ import * as Interactor from "../interaction/Interactor.js"
 import { RecentSettlements } from "../interaction/PendingRequests.js"
 import { OpenRequest } from "./OpenRequest.js"
 
+export type { InteractionJournal, Kept } from "./InteractionJournal.js"
+
 export interface Service {
   /** The broker as the interactor it is. */
   readonly interactor: Interactor.Service
