@@ -171,7 +171,7 @@ describe("the house", () => {
 
   it("mirrors its folders in the tests", () => {
     const folders = readdirSync("test").filter((name) => statSync(join("test", name)).isDirectory())
-    const allowed = new Set([...floors.flat(), "suite", "scenario", "kit", "examples", "bench", "soak"])
+    const allowed = new Set([...floors.flat(), "suite", "scenario", "surface", "kit", "examples", "bench", "soak"])
     assert.deepStrictEqual(
       folders.filter((name) => !allowed.has(name)),
       []

@@ -30,6 +30,8 @@ import * as AuditChain from "./AuditChain.js"
 import * as AuditRecord from "./AuditRecord.js"
 import * as AuditTrail from "./AuditTrail.js"
 
+export type { Key } from "./AuditChain.js"
+
 export interface Options {
   /** Where trails go; created when the first is written. Keep it out of reach of the agent's tools. */
   readonly directory: string

@@ -17,6 +17,8 @@ import { SessionId } from "../core/Id.js"
 import * as Redaction from "../core/Redaction.js"
 import * as AuditRecord from "./AuditRecord.js"
 
+export type { AuditEntry, Decided } from "./AuditRecord.js"
+
 /** A decision could not be written down. What it would have allowed must not happen. */
 export class AuditUnwritable extends Schema.TaggedError<AuditUnwritable>("assent/audit/AuditUnwritable")(
   "AuditUnwritable",

@@ -49,6 +49,7 @@ export interface Strategy {
   readonly how?: Interactor.How
 }
 
+/** @internal */
 export interface Options {
   readonly lane: ChildRequestQueue
   /** Whom the parent itself asks. */
@@ -84,7 +85,11 @@ export const decide = (
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Mediates until the scope closes. */
+/**
+ * Mediates until the scope closes.
+ *
+ * @internal
+ */
 export const start = (options: Options): Effect.Effect<void, never, Scope.Scope> =>
   Effect.flatMap(Effect.scope, (scope) => {
     const mediator = new Mediator(options)

@@ -25,6 +25,7 @@ import { InteractionCancelled, InteractionTimedOut, type InteractionError } from
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
 
+/** @internal */
 export interface Options {
   /** Agent path of the parent: names it in events, audit and messages. */
   readonly parent: string
@@ -42,6 +43,7 @@ export interface Options {
 /** Five minutes, for permissions and for each question of a form. */
 export const defaultTimeouts: Interactor.Timeouts = { permission: "300 seconds", clarification: "300 seconds" }
 
+/** @internal */
 export const make = (options: Options): Interactor.Service => new Bridge(options)
 
 // -----------------------------------------------------------------------------------------------------------------

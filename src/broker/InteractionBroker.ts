@@ -48,6 +48,8 @@ import { RecentSettlements } from "../interaction/PendingRequests.js"
 import { OpenRequest } from "./OpenRequest.js"
 import * as PermissionOption from "../interaction/PermissionOption.js"
 
+export type { InteractionJournal, Kept } from "./InteractionJournal.js"
+
 export interface Service {
   /** The broker as the interactor it is. */
   readonly interactor: Interactor.Service

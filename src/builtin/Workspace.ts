@@ -26,6 +26,10 @@ import * as WorkspaceFile from "./WorkspaceFile.js"
 import * as WorkspaceRoot from "./WorkspaceRoot.js"
 import * as WorkspaceSearch from "./WorkspaceSearch.js"
 
+export type { Options as SandboxOptions } from "../sandbox/HostSandbox.js"
+export type { Options as CommandOptions } from "./ShellRun.js"
+export type { Environment } from "./CommandEnvironment.js"
+
 export interface Options extends WorkspaceRoot.Options, ShellRun.Options {
   /** How commands are confined. Default: not at all; the command line's default is `auto`. */
   readonly sandbox?: Omit<HostSandbox.Options, "root"> | undefined

@@ -179,7 +179,11 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
 export const layer = (options: Options): Layer.Layer<WorkspaceRoot, never, FileSystem.FileSystem | Path.Path> =>
   Layer.effect(WorkspaceRoot, make(options))
 
-/** A file system error as a sentence about the path as it was given. */
+/**
+ * A file system error as a sentence about the path as it was given.
+ *
+ * @internal
+ */
 export const sentence = (error: PlatformError, shown: string): string => {
   if (error._tag === "BadArgument") return `${shown} cannot be used: ${error.description ?? error.message}`
   switch (error.reason) {
@@ -193,6 +197,7 @@ export const sentence = (error: PlatformError, shown: string): string => {
   }
 }
 
+/** @internal */
 export const isNotFound = (error: PlatformError): boolean => error._tag === "SystemError" && error.reason === "NotFound"
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -30,10 +30,9 @@ import type * as Scope from "effect/Scope"
 import * as FairLock from "../internal/FairLock.js"
 import * as ScreenLayout from "../terminal/ScreenLayout.js"
 import * as ScreenState from "../terminal/ScreenState.js"
+import type { Question, Status } from "../terminal/ScreenLayout.js"
 
-type Question = ScreenLayout.Question
-type Status = ScreenLayout.Status
-export type { Question, Status }
+export type { Question, Status } from "../terminal/ScreenLayout.js"
 
 /** What a person sends from the prompt. */
 export type Submitted = Data.TaggedEnum<{

@@ -38,17 +38,15 @@ import * as Deadlines from "./Deadlines.js"
 import * as DialogTable from "./DialogTable.js"
 import * as RemoteInteractor from "./RemoteInteractor.js"
 
-/** What the reader is told, in order. */
-export type Dialog = DialogTable.Dialog
-export const { Opened, Closed, is, match } = DialogTable
+export { Closed, type Dialog, is, match, Opened, type Status } from "./DialogTable.js"
 
 export interface Service {
   /** Asks here. Waits while the queue is full; interrupting it closes the dialog. */
   readonly interactor: Interactor.Service
   /** The next dialog. Several readers share the queue. Interrupts once the channel's scope has closed and all is read. */
-  readonly take: Effect.Effect<Dialog>
+  readonly take: Effect.Effect<DialogTable.Dialog>
   /** All dialogs, in order, as many at a time as there are. Ends when the channel's scope has closed and all is read. */
-  readonly stream: Stream.Stream<Dialog>
+  readonly stream: Stream.Stream<DialogTable.Dialog>
   /**
    * Settles a request with an encoded answer. What does not decode is turned away and the request stays open. `by` names the
    * person in events and audit; default: the channel's id.

@@ -39,6 +39,8 @@ import * as Interactor from "../interaction/Interactor.js"
 import * as TypedAnswer from "../interaction/TypedAnswer.js"
 import * as RemoteInteractor from "./RemoteInteractor.js"
 
+export { WebAddressRefused } from "../core/WebAddress.js"
+
 export interface Options {
   /** Of http or https, without a user name or a password. A redirect from there is not followed, but a failure. */
   readonly url: string

@@ -17,12 +17,12 @@ import * as FileData from "./FileData.js"
 import type * as Model from "./Model.js"
 import * as OfferedTool from "./OfferedTool.js"
 
-/** `baseUrl` goes up to and without `/v1/messages`. */
-export type Options = Connection.Options
+export { WebAddressRefused } from "../core/WebAddress.js"
+export type { Options } from "./Connection.js"
 
 /** A model that asks the server through the client of the context. Nothing is sent before the first generation. */
 export const make = (
-  options: Options
+  options: Connection.Options
 ): Effect.Effect<Model.Service, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>
   Connection.make(options, {
     keyHeader: (key) => ["x-api-key", key],
@@ -74,7 +74,7 @@ export const make = (
 const maxOutput = (model: string): number => (/^claude-3-(haiku|sonnet|opus)/.test(model) ? 4096 : 8192)
 
 /** The server counts what the model thinks as well: where nobody says how much that is in all, it comes on top. */
-const maxTokens = (options: Options, request: Model.Request): Either.Either<number, string> => {
+const maxTokens = (options: Connection.Options, request: Model.Request): Either.Either<number, string> => {
   const limit = Connection.outputLimit(options, request)
   const budget = request.thinking?.budget ?? 0
   if (limit === undefined) return Either.right(maxOutput(options.model) + budget)

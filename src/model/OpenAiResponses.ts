@@ -17,12 +17,12 @@ import type * as Model from "./Model.js"
 import * as OfferedTool from "./OfferedTool.js"
 import * as OpenAiReply from "./OpenAiReply.js"
 
-/** `baseUrl` goes up to and without `/responses`. */
-export type Options = Connection.Options
+export { WebAddressRefused } from "../core/WebAddress.js"
+export type { Options } from "./Connection.js"
 
 /** A model that asks the server through the client of the context. Nothing is sent before the first generation. */
 export const make = (
-  options: Options
+  options: Connection.Options
 ): Effect.Effect<Model.Service, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>
   Connection.make(options, {
     keyHeader: Connection.bearer,

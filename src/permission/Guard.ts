@@ -12,6 +12,8 @@ import type { Redactor } from "../core/Redaction.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as PermissionRule from "./PermissionRule.js"
 
+export type { Subject } from "./Subject.js"
+
 /** What a guard looks at. */
 export interface Guarded {
   readonly tool: string
@@ -53,13 +55,25 @@ export class Ask {
 export const ask = (question: { readonly reason: string; readonly coveredBy?: "all" | undefined }): Ask =>
   new Ask([question.reason], question.coveredBy)
 
-/** What guards have against a call: the reason to refuse it, or what is to be asked. */
+/**
+ * What guards have against a call: the reason to refuse it, or what is to be asked.
+ *
+ * @internal
+ */
 export type Objection = string | Ask
 
-/** What {@link objection} is when it is known at once that there is none, so that whoever asks can go on at once too. */
+/**
+ * What {@link objection} is when it is known at once that there is none, so that whoever asks can go on at once too.
+ *
+ * @internal
+ */
 export const none: Effect.Effect<undefined> = Effect.succeed(undefined)
 
-/** The hard rules first, then the guards in order; the first that refuses decides, and all that ask are put together. */
+/**
+ * The hard rules first, then the guards in order; the first that refuses decides, and all that ask are put together.
+ *
+ * @internal
+ */
 export const objection = (
   rules: PermissionRule.Compiled,
   guards: ReadonlyArray<Guard>,

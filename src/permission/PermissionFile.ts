@@ -27,6 +27,10 @@ import * as PermissionRule from "./PermissionRule.js"
 import * as PolicySource from "./PolicySource.js"
 import * as Sanitizer from "./Sanitizer.js"
 
+export type { Channel, PolicySource, Problem } from "./PolicySource.js"
+export type { Options as PathScopeOptions } from "./PathScope.js"
+export type { Options as SanitizerOptions } from "./Sanitizer.js"
+
 // -----------------------------------------------------------------------------------------------------------------
 // models
 // -----------------------------------------------------------------------------------------------------------------
@@ -34,9 +38,15 @@ import * as Sanitizer from "./Sanitizer.js"
 /** A permission file ready for use: what the gate evaluates. */
 export interface Policy {
   readonly defaultPolicy: "allow" | "deny" | "ask"
-  /** Hard refusals. */
+  /**
+   * Hard refusals.
+   *
+   * @internal
+   */
   readonly deny: PermissionRule.Compiled
+  /** @internal */
   readonly blacklist: PermissionRule.Compiled
+  /** @internal */
   readonly whitelist: PermissionRule.Compiled
   /** Tools annotated as only reading are allowed. */
   readonly whitelistReadonly: boolean

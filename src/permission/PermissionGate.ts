@@ -37,6 +37,7 @@ export type { Allowed, Denied, Pending, Resolution, Verdict } from "./Verdict.js
 export { isRefusal, unanswered } from "./Verdict.js"
 export type { Authority, Proposal } from "./Authority.js"
 export { orElse } from "./Authority.js"
+export type { Options as CheckOptions } from "./PermissionCheck.js"
 
 export interface Options extends PermissionCheck.Options {
   readonly policy: PermissionFile.Policy
@@ -60,7 +61,11 @@ export interface Service {
     proposal: Proposal,
     authority?: Authority | undefined
   ) => Effect.Effect<Verdict, never, Interactor.Interactor>
-  /** A check of this call by whoever holds the fiber that is to run the result. */
+  /**
+   * A check of this call by whoever holds the fiber that is to run the result.
+   *
+   * @internal
+   */
   readonly open: (
     call: ToolCall,
     fiber: Fiber.RuntimeFiber<unknown, unknown>,
@@ -69,6 +74,8 @@ export interface Service {
   /**
    * As {@link check}, as the one that was opened: an exit where nothing has to be waited for, as for most calls. A call that
    * is `held` has to wait before it runs, and is settled after that.
+   *
+   * @internal
    */
   readonly checkIn: (
     check: PermissionCheck.PermissionCheck,

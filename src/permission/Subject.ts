@@ -31,18 +31,34 @@ export interface Subject {
   readonly params: unknown
   /** The shell command, for a command tool. */
   readonly command: string | undefined
-  /** Where the command runs. */
+  /**
+   * Where the command runs.
+   *
+   * @internal
+   */
   readonly cwd: Location.Directory
-  /** The command taken apart; nothing for other tools and for a command that cannot be taken apart. */
+  /**
+   * The command taken apart; nothing for other tools and for a command that cannot be taken apart.
+   *
+   * @internal
+   */
   readonly line: CommandLine.CommandLine | undefined
   readonly signature: string
-  /** {@link CommandLine.readings} of the command; none for other tools. */
+  /**
+   * {@link CommandLine.readings} of the command; none for other tools.
+   *
+   * @internal
+   */
   readonly readings: ReadonlyArray<CommandLine.Reading>
   /** Every string among the arguments, at any depth. */
   readonly strings: ReadonlyArray<string>
   /** Why it cannot be said what the command runs; nothing when it can. */
   readonly doubt: string | undefined
-  /** What rules look into. */
+  /**
+   * What rules look into.
+   *
+   * @internal
+   */
   readonly evidence: Evidence
 }
 

@@ -48,6 +48,14 @@ export { MessageBlank } from "../inbox/Message.js"
 export type { NotTaken } from "./Intake.js"
 export { LimitsInvalid } from "../turn/Limits.js"
 export type { Agent, Options, SendOptions } from "./AgentService.js"
+export { CompactionFailed } from "../conversation/CompactionStrategy.js"
+export type { JournalFailure } from "../journal/JournalWriter.js"
+export type { Delivery, Message, Source } from "../inbox/Message.js"
+export type { TurnOptions } from "../session/SessionService.js"
+export type { Compacted } from "../turn/Compaction.js"
+export type { Node } from "../subagent/AgentTree.js"
+export type { InterruptOptions } from "../subagent/AgentTreeControl.js"
+export { ToolCallNotRunning } from "../turn/RunningCalls.js"
 
 /** Options with which starting does not fail: nothing is kept, and the limits are the runtime's. */
 export type Plain = Options & { readonly persistence?: undefined; readonly limits?: undefined }

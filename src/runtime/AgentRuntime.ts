@@ -33,6 +33,9 @@ import type { SubagentProfile } from "../subagent/SubagentProfile.js"
 import type { Subagents } from "../subagent/Subagents.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 
+export type { Limits, Unchanged } from "../turn/Limits.js"
+export type { Mediation, Settings as SubagentSettings } from "../subagent/AgentTree.js"
+
 export interface Service {
   readonly model: Model.Service
   readonly tools: ToolRegistry.Service

@@ -14,13 +14,16 @@ import type * as Model from "../model/Model.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
 import type * as PermissionCommand from "../permission/PermissionCommand.js"
 import type { CompactionConfig } from "../conversation/CompactionConfig.js"
+import type { CompactionFailed } from "../conversation/CompactionStrategy.js"
 import type * as History from "../conversation/History.js"
 import type * as Interjection from "../session/Interjection.js"
 import type * as Session from "../session/Session.js"
+import type { Compacted } from "../turn/Compaction.js"
 import type { Limits } from "../turn/Limits.js"
 import type { TurnEnd } from "../turn/Turn.js"
 import type * as AgentTree from "../subagent/AgentTree.js"
-import type * as AgentTreeControl from "../subagent/AgentTreeControl.js"
+import type { InterruptOptions } from "../subagent/AgentTreeControl.js"
+import type { ToolCallNotRunning } from "../turn/RunningCalls.js"
 import type { SubagentProfile } from "../subagent/SubagentProfile.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { AgentStopped, NotTaken } from "./Intake.js"
@@ -54,12 +57,14 @@ export interface Agent {
    * Cancels an agent's turn, or one running call alone: its processes end, its result is `cancelled`, and the turn goes on.
    * Waits for the end; how long that may take is `Limits.stopWithin`. The agent stays usable.
    */
-  readonly interrupt: AgentTreeControl.Service["interrupt"]
+  readonly interrupt: (
+    options?: InterruptOptions
+  ) => Effect.Effect<Option.Option<TurnEnd>, Interjection.AgentUnknown | ToolCallNotRunning>
   /**
    * Takes the user's words that no turn has read yet out of all inboxes, or one agent's, oldest first: to hand them back as
    * a draft. Without this, what a cancelled turn has not read begins the next one. Words of {@link enqueue} stay.
    */
-  readonly takeBack: AgentTreeControl.Service["takeBack"]
+  readonly takeBack: (target?: string) => Effect.Effect<ReadonlyArray<Message>, Interjection.AgentUnknown>
   /** Hands in words for a turn of their own, after the running one. */
   readonly enqueue: (text: string, options?: Pick<SendOptions, "id">) => Effect.Effect<Message, NotTaken>
   /** Sends words, waits until the agent is idle, and yields how its last turn ended. */
@@ -79,7 +84,7 @@ export interface Agent {
   /** Ends the running turn as halted: nobody is there who could answer. One that is kept takes nothing more. */
   readonly halt: (detail: string) => Effect.Effect<void>
   /** Makes the history as short as the configuration allows: at once when idle, else before the next model call. */
-  readonly compact: Session.Service["compact"]
+  readonly compact: Effect.Effect<Compacted, CompactionFailed>
   readonly isIdle: Effect.Effect<boolean>
   /** Waits until no turn runs and nothing waits; yields the last turn's end. */
   readonly awaitIdle: Effect.Effect<Option.Option<TurnEnd>>

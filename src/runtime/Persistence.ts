@@ -31,14 +31,31 @@ export interface Options {
 
 export interface Persistence extends Options {
   readonly rootSessionId: SessionId
+  /** @internal */
   readonly journal: JournalWriter.Service
-  /** How far another process had come; absent for a new session. */
+  /**
+   * How far another process had come; absent for a new session.
+   *
+   * @internal
+   */
   readonly restored: SessionSnapshot.TreeSnapshot | undefined
-  /** Ends that count as soon as their question is asked again. */
+  /**
+   * Ends that count as soon as their question is asked again.
+   *
+   * @internal
+   */
   readonly kept: (requestId: string) => Kept | undefined
-  /** What its model calls used so far. */
+  /**
+   * What its model calls used so far.
+   *
+   * @internal
+   */
   readonly spent: ReadonlyArray<TokenLedger.Entry>
-  /** Ids of what users said to it and its children. */
+  /**
+   * Ids of what users said to it and its children.
+   *
+   * @internal
+   */
   readonly taken: ReadonlySet<string>
 }
 
@@ -112,7 +129,11 @@ export const resume = (
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Takes it for one agent, for good. */
+/**
+ * Takes it for one agent, for good.
+ *
+ * @internal
+ */
 export const take = ({ journal, rootSessionId }: Persistence): Effect.Effect<void, PersistenceInUse> =>
   Effect.suspend(() => {
     if (taken.has(journal)) return new PersistenceInUse({ rootSessionId })
@@ -120,7 +141,11 @@ export const take = ({ journal, rootSessionId }: Persistence): Effect.Effect<voi
     return Effect.void
   })
 
-/** Brings back what the tree was told at prompts, and what it used. */
+/**
+ * Brings back what the tree was told at prompts, and what it used.
+ *
+ * @internal
+ */
 export const restore = (
   { restored, spent }: Persistence,
   permissions: PermissionState,
@@ -131,7 +156,11 @@ export const restore = (
   for (const entry of spent) ledger.record(entry)
 }
 
-/** The number of the last subagent that the tree made, so that ids stay unique over its whole life. */
+/**
+ * The number of the last subagent that the tree made, so that ids stay unique over its whole life.
+ *
+ * @internal
+ */
 export const lastSubagent = (tree: SessionSnapshot.TreeSnapshot | undefined): number => {
   const ids = (tree?.sessions ?? []).flatMap((session) => [
     session.opened.subagentId ?? "",
@@ -143,7 +172,11 @@ export const lastSubagent = (tree: SessionSnapshot.TreeSnapshot | undefined): nu
   return ids.reduce((last, id) => Math.max(last, Number(/^subagent_(\d+)$/.exec(id)?.[1] ?? 0)), 0)
 }
 
-/** The first entry of a new root session. */
+/**
+ * The first entry of a new root session.
+ *
+ * @internal
+ */
 export const opening = (
   origin: Origin.Origin,
   model: Model.Service,
@@ -156,7 +189,11 @@ export const opening = (
   ...(profile === undefined ? {} : { profile })
 })
 
-/** What a UI has to know of a session that goes on: that it does, and what the user had said in between. */
+/**
+ * What a UI has to know of a session that goes on: that it does, and what the user had said in between.
+ *
+ * @internal
+ */
 export const retell =
   (bus: EventBus.Service) =>
   ({ closed, history, interjections, opened }: SessionSnapshot.SessionSnapshot): Effect.Effect<void> =>

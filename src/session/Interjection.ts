@@ -27,10 +27,13 @@ import type { Service as Session } from "./Session.js"
 /** One agent that words may be meant for. */
 export interface Agent {
   readonly origin: Origin.Origin
+  /** @internal */
   readonly session: Session
   /**
    * Of a child: interjects after all, or gives it a turn of its own, whose end its parent is told. Nothing when it has
    * ended. Absent for the root.
+   *
+   * @internal
    */
   readonly begin?: ((text: string, id?: MessageId) => Effect.Effect<Option.Option<Message>>) | undefined
 }
@@ -44,7 +47,11 @@ export interface Receiver {
   readonly chosen: boolean
 }
 
-/** What a strategy decides by. */
+/**
+ * What a strategy decides by.
+ *
+ * @internal
+ */
 export interface Scene {
   readonly root: Agent
   /** All that are alive, parents before their children. */
@@ -55,7 +62,11 @@ export interface Scene {
   readonly selected: Agent | undefined
 }
 
-/** Knows who hears, or leaves it to the next. */
+/**
+ * Knows who hears, or leaves it to the next.
+ *
+ * @internal
+ */
 export type Strategy = (scene: Scene) => Receiver | undefined
 
 /** Nobody of this name is there. */
@@ -69,19 +80,39 @@ export class AgentUnknown extends Schema.TaggedError<AgentUnknown>("assent/sessi
   }
 }
 
-/** Whom the words name. */
+/**
+ * Whom the words name.
+ *
+ * @internal
+ */
 export const named: Strategy = (scene) => chosen(scene, scene.target)
 
-/** Whom the user selected. */
+/**
+ * Whom the user selected.
+ *
+ * @internal
+ */
 export const selected: Strategy = (scene) => chosen(scene, scene.selected)
 
-/** The child that works under a tool call which may be interrupted, as deep as it goes: see `Delegations.first`. */
+/**
+ * The child that works under a tool call which may be interrupted, as deep as it goes: see `Delegations.first`.
+ *
+ * @internal
+ */
 export const delegated: Strategy = ({ agents, root }) => deepest(agents, root.session.delegations)
 
-/** The root. */
+/**
+ * The root.
+ *
+ * @internal
+ */
 export const root = ({ root }: Scene): Receiver => ({ agent: root, parentId: "root", chosen: false })
 
-/** The first strategy that knows. */
+/**
+ * The first strategy that knows.
+ *
+ * @internal
+ */
 export const chain =
   (...strategies: ReadonlyArray<Strategy>) =>
   (scene: Scene): Receiver => {
@@ -92,10 +123,18 @@ export const chain =
     return root(scene)
   }
 
-/** Named, else selected, else delegated, else the root. */
+/**
+ * Named, else selected, else delegated, else the root.
+ *
+ * @internal
+ */
 export const receiver: (scene: Scene) => Receiver = chain(named, selected, delegated)
 
-/** Finds an agent by its path, its session's id or its subagent id. */
+/**
+ * Finds an agent by its path, its session's id or its subagent id.
+ *
+ * @internal
+ */
 export const find = <A extends Agent>(agents: Iterable<A>, target: string): Either.Either<A, AgentUnknown> => {
   const paths: Array<string> = []
   for (const agent of agents) {
@@ -107,7 +146,11 @@ export const find = <A extends Agent>(agents: Iterable<A>, target: string): Eith
   return Either.left(untraced(() => new AgentUnknown({ target, agents: paths }, true)))
 }
 
-/** Hands the words to whom they are meant for, or up from there. Yields once they are filed, under this id if it is given. */
+/**
+ * Hands the words to whom they are meant for, or up from there. Yields once they are filed, under this id if it is given.
+ *
+ * @internal
+ */
 export const deliver = (scene: Scene, text: string, id?: MessageId): Effect.Effect<Message> =>
   Effect.uninterruptible(
     Effect.suspend(() => {

@@ -10,7 +10,11 @@ import type * as CompactionConfig from "../conversation/CompactionConfig.js"
 import type { AgentTree } from "./AgentTree.js"
 import * as SubagentProfile from "./SubagentProfile.js"
 
-/** Parameters of `delegate` and `spawn_subagent`. */
+/**
+ * Parameters of `delegate` and `spawn_subagent`.
+ *
+ * @internal
+ */
 export const parameters = {
   task: Schema.NonEmptyString.annotations({
     description: "What the subagent is to do. It sees nothing else of this conversation: say all it needs to know."
@@ -48,7 +52,11 @@ export interface DelegationRequest {
 /** Which subagent to make: `agent` is one that can do what its parent can. */
 export type Wanted = DelegationRequest | "agent"
 
-/** Who delegates. */
+/**
+ * Who delegates.
+ *
+ * @internal
+ */
 export interface Parent {
   readonly tree: AgentTree
   /** All that it has itself: none of its children ever has another. */
@@ -57,7 +65,11 @@ export interface Parent {
   readonly modelId: string
 }
 
-/** A subagent ready to be made. */
+/**
+ * A subagent ready to be made.
+ *
+ * @internal
+ */
 export interface Recipe {
   /** Last segment of its path, and its name in scripts. */
   readonly name: string
@@ -77,7 +89,11 @@ export interface Recipe {
   readonly settings: SubagentProfile.PluginConfigs
 }
 
-/** What an order comes to; a left is a sentence for the model. Nobody is asked and nothing is made. */
+/**
+ * What an order comes to; a left is a sentence for the model. Nobody is asked and nothing is made.
+ *
+ * @internal
+ */
 export const recipe = (order: DelegationRequest, parent: Parent): Either.Either<Recipe, string> => {
   if (isBlank(order.task)) return Either.left("There is no task. Say what the subagent is to do.")
   const tooDeep = depthOf(parent)
@@ -85,7 +101,11 @@ export const recipe = (order: DelegationRequest, parent: Parent): Either.Either<
   return order.profile === undefined ? inline(order, parent) : profiled(order, order.profile, parent)
 }
 
-/** A subagent that can do what its parent can, and asks as its parent does. */
+/**
+ * A subagent that can do what its parent can, and asks as its parent does.
+ *
+ * @internal
+ */
 export const general = (parent: Parent): Either.Either<Recipe, string> => {
   const tooDeep = depthOf(parent)
   return tooDeep === undefined
@@ -93,11 +113,19 @@ export const general = (parent: Parent): Either.Either<Recipe, string> => {
     : Either.left(tooDeep)
 }
 
-/** What the subagent is told to do. */
+/**
+ * What the subagent is told to do.
+ *
+ * @internal
+ */
 export const instruction = ({ context, task }: DelegationRequest): string =>
   context === undefined || context.trim() === "" ? task : `${task}\n\nContext:\n${context}`
 
-/** What approving a recipe means; `beyond` says how it goes beyond what its parent may do without asking. */
+/**
+ * What approving a recipe means; `beyond` says how it goes beyond what its parent may do without asking.
+ *
+ * @internal
+ */
 export const display = (
   { autoApproved, lacking, maxTurns, model, name, tools }: Recipe,
   task: string,
@@ -120,15 +148,27 @@ export const display = (
   }
 }
 
-/** The order of a proposed call that describes or names the subagent itself; none for any other call. */
+/**
+ * The order of a proposed call that describes or names the subagent itself; none for any other call.
+ *
+ * @internal
+ */
 export const written = ({ name, params }: Pick<ToolCall, "name" | "params">): Option.Option<DelegationRequest> =>
   ordering.has(name) ? decodeParameters(params) : Option.none()
 
-/** What a proposed call wants to be made; none for a call that makes no subagent. */
+/**
+ * What a proposed call wants to be made; none for a call that makes no subagent.
+ *
+ * @internal
+ */
 export const wanted = (call: Pick<ToolCall, "name" | "params">): Option.Option<Wanted> =>
   isShorthand(call.name) ? Option.map(decodeTask(call.params), ({ task }) => shorthand(call.name, task)) : written(call)
 
-/** What a tool stands for that takes a task alone: a profile of its name, or an agent like its caller. */
+/**
+ * What a tool stands for that takes a task alone: a profile of its name, or an agent like its caller.
+ *
+ * @internal
+ */
 export const shorthand = (tool: string, task: string): Wanted => (tool === "agent" ? tool : { task, profile: tool })
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -29,6 +29,8 @@ import * as DefaultProfiles from "./DefaultProfiles.js"
 import * as ProfileVariables from "./ProfileVariables.js"
 import * as SubagentProfile from "./SubagentProfile.js"
 
+export type { Variables } from "./ProfileVariables.js"
+
 // -----------------------------------------------------------------------------------------------------------------
 // models
 // -----------------------------------------------------------------------------------------------------------------

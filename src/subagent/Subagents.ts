@@ -68,6 +68,7 @@ export interface Service {
 /** The children of the session that a tool was called by. */
 export class Subagents extends Context.Tag("assent/subagent/Subagents")<Subagents, Service>() {}
 
+/** @internal */
 export interface Options {
   readonly tree: AgentTree
   /** Whose children they are; there by the time it is asked for. */
@@ -82,7 +83,11 @@ export interface Options {
   readonly envelope?: Envelope | undefined
 }
 
-/** A session's children, as the session is made with them. There are none yet. */
+/**
+ * A session's children, as the session is made with them. There are none yet.
+ *
+ * @internal
+ */
 export const wired = (options: Options): Subagent.Wiring => new Children(options)
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -3,6 +3,8 @@ import * as Schema from "effect/Schema"
 import type { ToolCallId } from "../core/Id.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
 
+export type { ToolOutcome } from "../core/ToolOutcome.js"
+
 /** One call a model proposed: the name and the arguments exactly as it wrote them. */
 export interface ToolCall {
   readonly id: ToolCallId

@@ -18,6 +18,8 @@ import * as ModelAnswer from "./ModelAnswer.js"
 import * as RequestXml from "./RequestXml.js"
 import * as XmlElement from "./XmlElement.js"
 
+export type { Answerable } from "./ModelAnswer.js"
+
 // -----------------------------------------------------------------------------------------------------------------
 // encoding
 // -----------------------------------------------------------------------------------------------------------------

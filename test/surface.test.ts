@@ -1,0 +1,41 @@
+/**
+ * What the package declares is a decision: every public name and its type is kept in `surface/`, a file for each room.
+ * Whoever means to change it runs `npm run surface`, and the difference is part of the change.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { readdirSync } from "node:fs"
+import { expect } from "vitest"
+import * as PublicSurface from "./kit/PublicSurface.js"
+
+const { dangling, modules } = PublicSurface.read()
+const roomOf = ({ path }: PublicSurface.PublicModule) => path.split("/")[0] ?? ""
+/** Before the first test, which writes what is missing. */
+const kept = readdirSync("test/surface").sort()
+const rooms = [...new Set(modules.map(roomOf))].sort()
+const names = modules.flatMap((module) =>
+  module.names.map((name) => ({ ...name, path: `${module.path}.${name.name}` }))
+)
+
+describe("the public declarations", () => {
+  it("are kept for every room and for no other", () => {
+    assert.deepStrictEqual(
+      kept,
+      rooms.map((room) => `${room}.txt`)
+    )
+  })
+
+  it.each(rooms)("are those that were decided on: %s", async (room) => {
+    const text = modules
+      .filter((module) => roomOf(module) === room)
+      .map(({ names, path }) => [`# ${path}`, ...names.map(({ name, text }) => `## ${name}\n${text}`)].join("\n\n"))
+      .join("\n\n\n")
+    await expect(`${text}\n`).toMatchFileSnapshot(`surface/${room}.txt`)
+  })
+
+  it("mention no type that cannot be imported", () => {
+    const hidden = names.flatMap(({ hidden, path }) => hidden.map((type) => `${path} mentions ${type}`))
+    assert.deepStrictEqual(hidden, [])
+    // For those who check the declarations of their packages: nothing there refers to what was stripped as internal.
+    assert.deepStrictEqual(dangling, [])
+  })
+})
