@@ -13,6 +13,7 @@ import * as Command from "@effect/platform/Command"
 import type { PlatformError } from "@effect/platform/Error"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
@@ -149,6 +150,13 @@ export const start = (
         const begins = yield* isHeld
         yield* say(begins && mayBegin ? [go] : [])
       })
+    )
+
+    // Killed while it made the sandbox, it leaves one of its group that waits for it without end, and holds our streams.
+    yield* Effect.forkDaemon(
+      Effect.flatMap(Effect.exit(child.exitCode), (exit) =>
+        Exit.isFailure(exit) ? Effect.ignore(child.kill("SIGKILL")) : Effect.void
+      )
     )
 
     const ended = Effect.gen(function* (): Effect.fn.Return<Ended, string> {
