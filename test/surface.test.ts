@@ -3,7 +3,7 @@
  * Whoever means to change it runs `npm run surface`, and the difference is part of the change.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { readdirSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import { expect } from "vitest"
 import * as PublicSurface from "./kit/PublicSurface.js"
 
@@ -37,5 +37,29 @@ describe("the public declarations", () => {
     assert.deepStrictEqual(hidden, [])
     // For those who check the declarations of their packages: nothing there refers to what was stripped as internal.
     assert.deepStrictEqual(dangling, [])
+  })
+
+  it("have doc comments", () => {
+    const bare = [
+      ...modules.filter(({ isDocumented }) => !isDocumented).map(({ path }) => path),
+      ...names.filter(({ isDocumented }) => !isDocumented).map(({ path }) => path)
+    ]
+    assert.deepStrictEqual(bare, [])
+  })
+
+  it("are in modules whose names the glossary explains", () => {
+    const [, glossary = ""] = readFileSync("src/README.md", "utf8").split("\n## Glossary\n")
+    const words = new Set(
+      Array.from((glossary.split("\n## ")[0] ?? "").matchAll(/^\| ([^|]+) \| *[^| ]/gm), ([, cell = ""]) => cell)
+        .flatMap((cell) => cell.split(","))
+        .map((word) => word.replaceAll("`", "").trim())
+    )
+    assert.isAbove(words.size, 50)
+    // The doors are no modules.
+    const nouns = modules.map(({ path }) => path.replace(/.*\//, "")).filter((name) => /^[A-Z]/.test(name))
+    assert.deepStrictEqual(
+      nouns.filter((noun) => !words.has(noun)),
+      []
+    )
   })
 })

@@ -64,6 +64,7 @@ export type Head = typeof Head.Type
 /** Where the first record is attached. */
 export const start: Link = { seq: 0, hash: "0".repeat(64) }
 
+/** What seals a chain, so that nobody without it can forge one. */
 export type Key = Redacted.Redacted
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ import * as AuditTrail from "./AuditTrail.js"
 
 export type { Key } from "./AuditChain.js"
 
+/** Where trails are kept, and what seals them. */
 export interface Options {
   /** Where trails go; created when the first is written. Keep it out of reach of the agent's tools. */
   readonly directory: string
@@ -72,6 +73,7 @@ export const make = (
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
+/** Keeps a file a session; see {@link make}. */
 export const layer = (
   options: Options
 ): Layer.Layer<AuditTrail.AuditTrail, AuditTrail.AuditUnwritable, FileSystem.FileSystem | Path.Path> =>

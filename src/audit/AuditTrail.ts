@@ -30,6 +30,7 @@ export class AuditUnwritable extends Schema.TaggedError<AuditUnwritable>("assent
   }
 }
 
+/** Where decisions are written down before they count. */
 export interface Service {
   /**
    * Writes a decision down and returns when it is kept. Decisions of one root session are kept in the order of these

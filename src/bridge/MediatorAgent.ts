@@ -57,6 +57,7 @@ export interface Spoken {
   readonly text: string
 }
 
+/** The parent's model, what it is shown, and how long it may take. */
 export interface Options {
   /** The parent's, as it is by then. */
   readonly model: Effect.Effect<Model.Service>
@@ -71,6 +72,7 @@ export interface Options {
   readonly timeout?: Duration.DurationInput | undefined
 }
 
+/** A strategy that asks the parent's own model, and forwards what it does not answer. */
 export const make = (options: Options): Effect.Effect<Strategy> =>
   Effect.map(IdGenerator, (ids) => {
     const mediation = new Mediation(options, () => ids.unsafeNext("call"))

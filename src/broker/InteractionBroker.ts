@@ -50,6 +50,7 @@ import * as PermissionOption from "../interaction/PermissionOption.js"
 
 export type { InteractionJournal, Kept } from "./InteractionJournal.js"
 
+/** Attaches interactors, and takes answers by request id. */
 export interface Service {
   /** The broker as the interactor it is. */
   readonly interactor: Interactor.Service
@@ -66,8 +67,10 @@ export interface Service {
   readonly open: Effect.Effect<ReadonlyArray<InteractionRequest>>
 }
 
+/** The broker of an agent, for programs that attach interactors to it. */
 export class InteractionBroker extends Context.Tag("assent/broker/InteractionBroker")<InteractionBroker, Service>() {}
 
+/** What a broker tells, masks and writes down; all but the bus may be left out. */
 export interface Options {
   /** Where the settling events go. */
   readonly bus: EventBus.Service

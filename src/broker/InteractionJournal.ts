@@ -18,6 +18,7 @@ export interface Kept {
   readonly how?: "timeout" | "yolo" | undefined
 }
 
+/** Where requests and their ends are kept before they count, so that they outlive the process. */
 export interface InteractionJournal {
   /** Returns when it is durable; fails with a sentence, and then nobody is asked. */
   readonly raised: (request: InteractionRequest) => Effect.Effect<void, string>

@@ -20,6 +20,7 @@ import * as ToolTrait from "../tool/ToolTrait.js"
 export const Cancelled = Schema.Struct({ cancelled: Schema.Literal(true), message: Schema.String })
 export type Cancelled = typeof Cancelled.Type
 
+/** Asks the person several questions at once and waits for all answers. */
 export const RequestClarification = Tool.make("request_clarification", {
   description:
     'Asks the user one or more questions and waits for the answers, which come keyed by question number: "1", "2", … ' +
@@ -47,6 +48,7 @@ export const RequestClarification = Tool.make("request_clarification", {
   .annotate(ToolTrait.Essential, true)
   .annotate(ToolTrait.Resumable, true)
 
+/** Asks the person one question and waits for the answer. */
 export const AskUser = Tool.make("ask_user", {
   description: "Asks the user one question and returns what they type.",
   parameters: { prompt: Schema.String.annotations({ description: "The question." }) },
@@ -61,6 +63,7 @@ export const AskUser = Tool.make("ask_user", {
   .annotate(ToolTrait.AutoApproved, true)
   .annotate(ToolTrait.Resumable, true)
 
+/** Both tools. */
 export const toolkit = Toolkit.make(RequestClarification, AskUser)
 
 /** The handlers. Whoever calls them provides the interactor, call by call. */

@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as WorkspaceRoot from "./WorkspaceRoot.js"
 
+/** Variables by name, as a process has them. */
 export type Environment = Readonly<Record<string, string>>
 
 export interface Options {

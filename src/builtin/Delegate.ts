@@ -23,6 +23,7 @@ const ending = { failure: Schema.String, failureMode: "return" as const, depende
 
 const waiting = { ...ending, success: SubagentResult }
 
+/** Gives a task to a subagent of any profile, or one that the model describes, and waits. */
 export const Delegate = Tool.make("delegate", {
   description:
     "Gives a task to a subagent and waits for its result. Name a profile, or describe the subagent. Several calls in one " +
@@ -42,6 +43,7 @@ export const Delegate = Tool.make("delegate", {
   .annotate(ToolTrait.Injectable, precedence.delegate)
   .annotate(ToolTrait.Resumable, true)
 
+/** Gives a task to a subagent and goes on; its result begins a turn later. */
 export const SpawnSubagent = Tool.make("spawn_subagent", {
   description:
     "Gives a task to a subagent and does not wait: you get its id at once and its result as a message when it is done. " +
@@ -85,16 +87,20 @@ const shorthand = <Name extends "agent" | "explore" | "plan">(name: Name, descri
     .annotate(ToolTrait.Injectable, precedence[name])
     .annotate(ToolTrait.Resumable, true)
 
+/** Gives a question to a subagent that only reads. */
 export const Explore = shorthand(
   "explore",
   "Lets a subagent look around and report what it found. It changes nothing. Use it for searches that take many steps."
 )
+/** Gives a goal to a subagent that plans and changes nothing. */
 export const Plan = shorthand("plan", "Lets a subagent read what a task touches and make a plan. It changes nothing.")
+/** Gives a task to a subagent without a profile of its own. */
 export const Agent = shorthand(
   "agent",
   "Lets a subagent with the same tools as yours do a task, and waits for the result."
 )
 
+/** All tools that delegate. */
 export const toolkit = Toolkit.make(Delegate, SpawnSubagent, Explore, Plan, Agent)
 
 /** The handlers. Whoever calls them provides the session's `Subagents`, call by call. */

@@ -38,6 +38,7 @@ export interface Params {
   readonly reason?: string | undefined
 }
 
+/** How commands run: their shell, time limit, environment, and where long output goes. */
 export interface Options {
   /** How long a command may run that names no time of its own. Default: 120 s. */
   readonly commandTimeout?: Duration.DurationInput | undefined

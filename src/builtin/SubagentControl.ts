@@ -18,6 +18,7 @@ const dependencies: [typeof Subagents] = [Subagents]
 
 const sentence = { success: Schema.String, failure: Schema.String, failureMode: "return" as const, dependencies }
 
+/** Asks a subagent that has finished something more, and waits. */
 export const AgentAsk = Tool.make("agent_ask", {
   description: "Asks a subagent of yours a question about its work and waits for the answer.",
   parameters: { subagent_id: subagentId, question: Words },
@@ -28,6 +29,7 @@ export const AgentAsk = Tool.make("agent_ask", {
   .annotate(ToolTrait.AutoApproved, true)
   .annotate(ToolTrait.Resumable, true)
 
+/** Sends words to a subagent and does not wait. */
 export const SendToSubagent = Tool.make("send_to_subagent", {
   description:
     "Sends words to a subagent of yours: it reads them at its next step, or begins to work on them when it is idle and " +
@@ -38,6 +40,7 @@ export const SendToSubagent = Tool.make("send_to_subagent", {
   .annotate(ToolTrait.Groups, ["subagent"])
   .annotate(ToolTrait.AutoApproved, true)
 
+/** Ends what a subagent does; it stays. */
 export const CancelSubagent = Tool.make("cancel_subagent", {
   description: "Stops what a subagent of yours is doing. It stays and can be given another task.",
   parameters: { subagent_id: subagentId },
@@ -47,6 +50,7 @@ export const CancelSubagent = Tool.make("cancel_subagent", {
   .annotate(ToolTrait.AutoApproved, true)
   .annotate(Tool.Idempotent, true)
 
+/** Ends a subagent for good. */
 export const CloseSubagent = Tool.make("close_subagent", {
   description: "Ends a subagent of yours; one that works is cancelled first.",
   parameters: { subagent_id: subagentId },
@@ -56,6 +60,7 @@ export const CloseSubagent = Tool.make("close_subagent", {
   .annotate(ToolTrait.AutoApproved, true)
   .annotate(Tool.Idempotent, true)
 
+/** Names the subagents of this session. */
 export const ListSubagents = Tool.make("list_subagents", {
   description: "Lists your subagents with what they are doing.",
   ...sentence,
@@ -72,6 +77,7 @@ export const ListSubagents = Tool.make("list_subagents", {
   .annotate(ToolTrait.Groups, ["subagent"])
   .annotate(ToolTrait.AutoApproved, true)
 
+/** Names the profiles that may be delegated to. */
 export const ListProfiles = Tool.make("list_profiles", {
   description: "Lists the profiles that delegate can be given, with what each is for.",
   ...sentence,
@@ -81,6 +87,7 @@ export const ListProfiles = Tool.make("list_profiles", {
   .annotate(ToolTrait.Groups, ["subagent"])
   .annotate(ToolTrait.AutoApproved, true)
 
+/** All tools that control subagents. */
 export const toolkit = Toolkit.make(
   AgentAsk,
   SendToSubagent,

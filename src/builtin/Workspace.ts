@@ -30,6 +30,7 @@ export type { Options as SandboxOptions } from "../sandbox/HostSandbox.js"
 export type { Options as CommandOptions } from "./ShellRun.js"
 export type { Environment } from "./CommandEnvironment.js"
 
+/** The directory, how commands run in it, and how they are confined. */
 export interface Options extends WorkspaceRoot.Options, ShellRun.Options {
   /** How commands are confined. Default: not at all; the command line's default is `auto`. */
   readonly sandbox?: Omit<HostSandbox.Options, "root"> | undefined
@@ -44,6 +45,7 @@ const optional = <A, I, R>(schema: Schema.Schema<A, I, R>, description: string) 
 const path = text("Path of the file, relative to the workspace.")
 const failing = { failure: Schema.String, failureMode: "return" } as const
 
+/** Runs a command line in a shell. */
 export const RunCommand = Tool.make("run_command", {
   description:
     "Runs a command line in a POSIX shell and returns its exit code and what it printed, standard error included. " +
@@ -82,6 +84,7 @@ export const RunCommand = Tool.make("run_command", {
     )
   )
 
+/** Reads a file, or lines of it. */
 export const ReadFile = Tool.make("read_file", {
   description:
     "Reads a text file. Each line comes as its number, a tab, and the text; number and tab are not part of the file. " +
@@ -108,6 +111,7 @@ export const ReadFile = Tool.make("read_file", {
     )
   )
 
+/** Lists files by pattern. */
 export const ListFiles = Tool.make("list_files", {
   description:
     "Lists files and directories, one path a line, relative to the workspace; directories end with /, links with @. " +
@@ -140,6 +144,7 @@ export const ListFiles = Tool.make("list_files", {
     )
   )
 
+/** Searches the text of files. */
 export const SearchFiles = Tool.make("search_files", {
   description:
     "Searches text files for lines that match a regular expression and returns them as path:line: text. " +
@@ -163,6 +168,7 @@ export const SearchFiles = Tool.make("search_files", {
   .annotate(ToolTrait.Paths, ["path"])
   .pipe(ToolTrait.validate(WorkspaceSearch.checkSearch))
 
+/** Writes a whole file. */
 export const WriteFile = Tool.make("write_file", {
   description:
     "Writes a text file, creating it and its directories or replacing its whole content. " +
@@ -182,6 +188,7 @@ export const WriteFile = Tool.make("write_file", {
     )
   )
 
+/** Replaces a piece of text in a file. */
 export const EditFile = Tool.make("edit_file", {
   description:
     "Replaces a piece of a text file by another. old_text must occur in the file exactly as given, spaces and line " +

@@ -13,6 +13,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as RealPath from "../permission/RealPath.js"
 
+/** The directory, what in it is protected, and how much output a tool may return, in characters. */
 export interface Options {
   /** The workspace, absolute. */
   readonly root: string
@@ -37,6 +38,7 @@ export interface Target {
   readonly info: Option.Option<FileSystem.File.Info>
 }
 
+/** Finds files within the workspace. Failures are sentences for the model. */
 export interface Service {
   /** Absolute, with no symbolic link in it. */
   readonly root: string
@@ -64,6 +66,7 @@ export interface Service {
 /** The workspace of the running tool set. */
 export class WorkspaceRoot extends Context.Tag("assent/builtin/WorkspaceRoot")<WorkspaceRoot, Service>() {}
 
+/** A workspace at a directory. Where there is none, every use of it says so. */
 export const make = (options: Options): Effect.Effect<Service, never, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
     const fileSystem = yield* FileSystem.FileSystem
@@ -176,6 +179,7 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
     }
   })
 
+/** The workspace of the tools; see {@link make}. */
 export const layer = (options: Options): Layer.Layer<WorkspaceRoot, never, FileSystem.FileSystem | Path.Path> =>
   Layer.effect(WorkspaceRoot, make(options))
 

@@ -14,6 +14,7 @@ import type * as Layer from "effect/Layer"
 import * as Interactor from "../interaction/Interactor.js"
 import * as Question from "../interaction/Question.js"
 
+/** How the channel is called, and the text it answers with. */
 export interface Options {
   /** Default: `auto`. */
   readonly id?: string | undefined
@@ -42,6 +43,7 @@ export const make = (options: Options = {}): Interactor.Service => {
   })
 }
 
+/** An interactor that answers by defaults; see {@link make}. */
 export const layer = (options?: Options): Layer.Layer<Interactor.Interactor> => Interactor.layer(make(options))
 
 /** The answers to a form that nobody reads. Keys are 1-based question numbers. */

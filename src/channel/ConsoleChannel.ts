@@ -19,6 +19,7 @@ import * as ConsolePrompt from "./ConsolePrompt.js"
 import * as ConsoleScreen from "./ConsoleScreen.js"
 import * as Display from "../terminal/Display.js"
 
+/** How long it waits for a person. */
 export interface Options {
   /** Default: a person may take as long as they like. */
   readonly timeouts?: Interactor.Timeouts | undefined
@@ -56,6 +57,7 @@ export const make = (options: Options = {}): Effect.Effect<Interactor.Service, n
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
+/** An interactor that asks a person at the screen; see {@link make}. */
 export const layer: Layer.Layer<Interactor.Interactor, never, ConsoleScreen.ConsoleScreen> = Layer.effect(
   Interactor.Interactor,
   make()

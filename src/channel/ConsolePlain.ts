@@ -14,6 +14,7 @@ import * as ConsoleScreen from "./ConsoleScreen.js"
 import * as FairLock from "../internal/FairLock.js"
 import * as Display from "../terminal/Display.js"
 
+/** Colours, and what is known of the terminal around it. */
 export interface Options {
   readonly color: boolean
   /**
@@ -110,6 +111,7 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
+/** A screen for where nothing can be redrawn; see {@link make}. */
 export const layer = (options: Options): Layer.Layer<ConsoleScreen.ConsoleScreen, never, Terminal.Terminal> =>
   Layer.scoped(ConsoleScreen.ConsoleScreen, make(options))
 

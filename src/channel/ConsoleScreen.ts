@@ -43,11 +43,13 @@ export type Submitted = Data.TaggedEnum<{
   /** Ctrl-D on an empty line, or no input any more. */
   readonly EndOfInput: {}
 }>
+/** Constructors and tests of what is {@link Submitted}. */
 export const { Line, Interrupt, EndOfInput, $is: is, $match: match } = Data.taggedEnum<Submitted>()
 
 /** Puts one question and waits for a line. */
 export type Asker = (question: Question) => Effect.Effect<string, DialogClosed>
 
+/** What may be printed and asked without disturbing what is half typed. */
 export interface Service {
   readonly color: boolean
   /** Columns there are to draw in. */
@@ -77,6 +79,7 @@ export interface Service {
   readonly dialog: <A, E, R>(title: string, use: (ask: Asker) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }
 
+/** Colours, the prompt, and earlier lines to go back to. */
 export interface Options {
   readonly color: boolean
   /** Default: `> `. */

@@ -42,6 +42,7 @@ export type Dialog = Data.TaggedEnum<{
    */
   readonly Closed: { readonly requestId: RequestId; readonly status: Status; readonly by?: string }
 }>
+/** Constructors and tests of a {@link Dialog}. */
 export const { Opened, Closed, $is: is, $match: match } = Data.taggedEnum<Dialog>()
 
 /** What a waiting asker is resumed with. */

@@ -30,6 +30,7 @@ import * as TypedAnswer from "../interaction/TypedAnswer.js"
 import * as FileExchange from "./FileExchange.js"
 import * as RemoteInteractor from "./RemoteInteractor.js"
 
+/** The directory that two processes share, and how long answers may take. */
 export interface Options {
   /** Created when it is not there. Keep it out of reach of the agent's tools. */
   readonly directory: string
@@ -101,6 +102,7 @@ export const make = (
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
+/** An interactor that asks through a directory; see {@link make}. */
 export const layer = (
   options: Options
 ): Layer.Layer<Interactor.Interactor, FileChannelUnusable, FileSystem.FileSystem | Path.Path> =>

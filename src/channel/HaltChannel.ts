@@ -27,12 +27,14 @@ export const Halted = Schema.TaggedStruct("InteractionRequired", {
 })
 export type Halted = typeof Halted.Type
 
+/** The interactor, and what tells the executor to end the turn. */
 export interface Service {
   readonly interactor: Interactor.Service
   /** Completed by the first request that nobody can answer; read by the executor, which cancels the root turn. */
   readonly halted: Deferred.Deferred<Halted>
 }
 
+/** The channel of a run in which nobody can answer. */
 export class HaltChannel extends Context.Tag("assent/channel/HaltChannel")<HaltChannel, Service>() {}
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -93,6 +95,7 @@ export const layer: Layer.Layer<HaltChannel | Interactor.Interactor> = Layer.eff
   )
 )
 
+/** Allows everything but what guards deny; recorded as such. */
 export const layerYolo: Layer.Layer<Interactor.Interactor> = Interactor.layer(yolo)
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ import * as RemoteInteractor from "./RemoteInteractor.js"
 
 export { Closed, type Dialog, is, match, Opened, type Status } from "./DialogTable.js"
 
+/** Dialogs go out in order, answers come in by request id. */
 export interface Service {
   /** Asks here. Waits while the queue is full; interrupting it closes the dialog. */
   readonly interactor: Interactor.Service
@@ -60,6 +61,7 @@ export interface Service {
   readonly open: Effect.Effect<ReadonlyArray<InteractionRequest>>
 }
 
+/** How the channel is called, how many dialogs wait to be taken, and how long for answers. */
 export interface Options {
   /** Default: `queue`. */
   readonly id?: string | undefined

@@ -41,6 +41,7 @@ import * as RemoteInteractor from "./RemoteInteractor.js"
 
 export { WebAddressRefused } from "../core/WebAddress.js"
 
+/** The address that is asked, and how long it may take. */
 export interface Options {
   /** Of http or https, without a user name or a password. A redirect from there is not followed, but a failure. */
   readonly url: string
@@ -117,6 +118,7 @@ export const retries = (limit: Duration.Duration): Schedule.Schedule<unknown, un
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
+/** An interactor that asks a server; see {@link make}. */
 export const layer = (
   options: Options
 ): Layer.Layer<Interactor.Interactor, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>

@@ -14,8 +14,10 @@ import * as Schema from "effect/Schema"
 
 /** The ways to make a history shorter. */
 export const strategies = ["truncate", "summarize", "hybrid", "budget"] as const
+/** How a history is made shorter. */
 export type StrategyName = (typeof strategies)[number]
 
+/** When a history is made shorter, how, and to what share of the model's context. */
 export interface CompactionConfig {
   readonly type: StrategyName
   /** A history this long, or longer, is compacted. Percent. */
@@ -82,6 +84,7 @@ export type CompactionFile = Schema.Schema.Type<typeof CompactionFile>
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
+/** What counts where nothing is said. */
 export const defaults: CompactionConfig = {
   type: "truncate",
   thresholdPercent: 80,

@@ -28,6 +28,7 @@ export interface Metadata {
   readonly summary?: true
 }
 
+/** The messages of one session, as its model is given them. */
 export interface History {
   /** Oldest first. A live view: it grows, unless {@link revision} says that it is another list. No message changes. */
   readonly messages: ReadonlyArray<Prompt.Message>

@@ -29,6 +29,7 @@ export type MessageId = typeof MessageId.Type
 /** What kind of thing an id names; becomes the id's readable prefix. */
 export type IdPrefix = "req" | "turn" | "ses" | "call" | "msg" | "stage"
 
+/** Makes ids. */
 export interface Generator {
   /** A fresh id, unique over processes, such as `req_k3f9a0x2m1p7-4`. Never fails, never blocks. */
   readonly unsafeNext: (prefix: IdPrefix) => string

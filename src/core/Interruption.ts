@@ -13,11 +13,13 @@ import type { MessageId } from "./Id.js"
 export const CancelReason = Schema.Literal("user", "timeout", "shutdown", "parent", "turn_limit", "halted")
 export type CancelReason = typeof CancelReason.Type
 
+/** Why work stops. */
 export type Interruption = Data.TaggedEnum<{
   readonly Cancel: { readonly reason: CancelReason }
   readonly Interject: { readonly messageId: MessageId }
 }>
 
+/** Constructors and tests of an {@link Interruption}. */
 export const { Cancel, Interject, $is: is, $match: match } = Data.taggedEnum<Interruption>()
 
 /** Makes a part of something that cannot be interrupted interruptible again: see `Effect.uninterruptibleMask`. */

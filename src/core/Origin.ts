@@ -12,6 +12,7 @@ import * as FiberRefs from "effect/FiberRefs"
 import { globalValue } from "effect/GlobalValue"
 import type { CorrelationId, SessionId, ToolCallId } from "./Id.js"
 
+/** Who acts: an agent, its session, and the call that is running. */
 export interface Origin {
   readonly sessionId: SessionId
   /** The root of the tree this session belongs to; itself for a root. */

@@ -6,6 +6,7 @@
  */
 import * as Redacted from "effect/Redacted"
 
+/** What stands in the place of a secret. */
 export const mask = "[REDACTED]"
 
 /** Masks texts. */
@@ -36,6 +37,7 @@ export interface Flow {
   readonly end: () => string
 }
 
+/** Masks these secrets, and all that looks like one. */
 export const make = (secrets: Iterable<Redacted.Redacted | string> = []): Redactor => {
   const known = new Set<string>()
   const hidden = (text: string): string => {

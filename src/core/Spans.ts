@@ -54,6 +54,7 @@ export interface Opening<A, E> {
   readonly ended?: ((exit: Exit.Exit<A, E>) => Attributes) | undefined
 }
 
+/** Opens the spans of the runtime. */
 export interface Service {
   /** Runs an effect inside a span. `opening` is evaluated when the span begins, and never when spans are off. */
   readonly within: <A, E, R>(opening: () => Opening<A, E>, effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
@@ -65,6 +66,7 @@ export interface Service {
   readonly content: (text: string) => string
 }
 
+/** Which tracer, and whether spans carry content. */
 export interface Options {
   /** Where spans go. Default: the fiber's own tracer; then spans of libraries that the program uses go there too. */
   readonly tracer?: Tracer.Tracer | undefined
@@ -84,6 +86,7 @@ export const off: Service = {
   content: (text) => hidden(text)
 }
 
+/** Spans of a tracer; default: the one of the fiber. */
 export const make = (options: Options = {}): Service => {
   const { content, tracer } = options
   const current = currentOf(tracer === undefined ? (span) => span : external)

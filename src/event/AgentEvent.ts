@@ -35,6 +35,7 @@ export type Usage = typeof Usage.Type
 export const EndReason = Schema.Literal("completed", "cancelled", "turn_limit", "halted", "denied", "failed")
 export type EndReason = typeof EndReason.Type
 
+/** What an agent is doing. */
 export const AgentStatus = Schema.Literal("idle", "thinking", "streaming", "executing", "waiting", "done")
 export type AgentStatus = typeof AgentStatus.Type
 
@@ -237,6 +238,7 @@ export type AgentEvent = typeof AgentEvent.Type
 /** An event before it is stamped with time and origin. */
 export type Body = AgentEvent extends infer E ? (E extends AgentEvent ? Omit<E, keyof Stamp> : never) : never
 
+/** What every event carries: when, in which session, of which agent, in which turn. `at` is in milliseconds. */
 export interface Stamp {
   readonly at: number
   readonly sessionId: SessionId

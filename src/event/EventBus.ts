@@ -31,6 +31,7 @@ export interface Policy {
   readonly whenFull?: "wait" | "slide" | undefined
 }
 
+/** One reader's end. */
 export interface Subscription {
   /**
    * Waits for at least one event and takes all there are, oldest first; nothing once the bus is closed and everything
@@ -40,6 +41,7 @@ export interface Subscription {
   readonly stream: Stream.Stream<AgentEvent>
 }
 
+/** Publishes to all who subscribed; what a slow reader costs is their policy's to say. */
 export interface Service {
   /** Publishes, waiting while a back-pressured subscriber is full. Interrupting the wait does not lose the event. */
   readonly publish: (event: AgentEvent) => Effect.Effect<void>
@@ -56,10 +58,13 @@ export interface Service {
   readonly close: Effect.Effect<void>
 }
 
+/** The events of one tree of agents. */
 export class EventBus extends Context.Tag("assent/event/EventBus")<EventBus, Service>() {}
 
+/** A bus without readers. */
 export const make: Effect.Effect<Service> = Effect.sync(() => new Bus())
 
+/** A bus of its own; see {@link make}. */
 export const layer: Layer.Layer<EventBus> = Layer.effect(EventBus, make)
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ export type TurnEnd = Data.TaggedEnum<{
   /** The model or the loop failed; the session stays usable. */
   readonly Failed: { readonly error: string; readonly steps: number }
 }>
+/** Constructors and tests of a {@link TurnEnd}. */
 export const {
   Completed,
   Cancelled,
@@ -48,6 +49,7 @@ export interface Report {
   readonly detail?: string
 }
 
+/** How a turn ended, in the words of events. */
 export const report: (end: TurnEnd) => Report = match({
   Completed: ({ steps }): Report => ({ reason: "completed", steps }),
   Cancelled: ({ reason, steps }): Report => ({ reason: "cancelled", steps, detail: reason }),

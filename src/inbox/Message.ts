@@ -8,6 +8,7 @@ export type Source = "user" | "parent" | "child" | "system"
 /** `steer`: read at the next step boundary of the running turn. `queue`: read when the session is idle. */
 export type Delivery = "steer" | "queue"
 
+/** Words on their way into a session. */
 export interface Message {
   readonly id: MessageId
   readonly source: Source

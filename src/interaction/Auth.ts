@@ -23,6 +23,7 @@ import * as Interactor from "./Interactor.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
+/** What the password is for, and who consumes it. */
 export interface PasswordOptions<A, E, R> {
   /** What the person is shown. */
   readonly prompt: string
@@ -32,6 +33,7 @@ export interface PasswordOptions<A, E, R> {
   readonly redactor?: Redaction.Redactor | undefined
 }
 
+/** Where to sign in, the code to type there, and how long it holds. */
 export interface DeviceCodeOptions<A, E, R, R2> {
   /** Where the person signs in. */
   readonly url: string

@@ -35,17 +35,21 @@ export const ApproveOption = Schema.Struct({
 })
 export type ApproveOption = typeof ApproveOption.Type
 
+/** The call runs, and how far beyond it that holds. */
 export const Allow = Schema.Struct({ decision: Schema.Literal("allow"), scope: AllowScope })
+/** The call does not run, and whether that is remembered. */
 export const Deny = Schema.Struct({
   decision: Schema.Literal("deny"),
   scope: Schema.Literal("once", "session"),
   /** Words for the model; present only when somebody wrote some. */
   comment: Schema.optional(Schema.String)
 })
+/** The call is to run with other arguments; they are checked from the top. */
 export const Edit = Schema.Struct({
   decision: Schema.Literal("edit"),
   editedArguments: Schema.Record({ key: Schema.String, value: Schema.Unknown })
 })
+/** What somebody decided about a call. */
 export const ApproveAnswer = Schema.Union(Allow, Deny, Edit)
 export type ApproveAnswer = typeof ApproveAnswer.Type
 
@@ -203,6 +207,7 @@ export const kinds = {
   "Auth.Password": AuthPassword
 } as const
 
+/** The names of all interactions. */
 export type Kind = keyof typeof kinds
 /** The interaction of a kind; without a kind, any interaction. */
 export type Interaction<K extends Kind = Kind> = InstanceType<(typeof kinds)[K]>
@@ -221,6 +226,7 @@ export const Interaction = Schema.Union(
   AuthPassword
 )
 
+/** Whether this names an interaction. */
 export const isKind = (tag: string): tag is Kind => Object.hasOwn(kinds, tag)
 
 /** Kinds that grant authority: asked one at a time in a tree, re-checked when they reach the head of the line. */
@@ -255,6 +261,7 @@ export const decode = (
   )
 }
 
+/** As it goes over a wire. */
 export const encode = (interaction: Interaction): unknown => Schema.encodeSync(Interaction)(interaction)
 
 /**

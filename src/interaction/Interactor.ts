@@ -43,6 +43,7 @@ export interface Answered<I extends Interaction> {
   readonly how: How
 }
 
+/** A handler for every kind: one that is missing does not compile. */
 export interface Options<I extends Interaction> {
   /** May already know the answer. Whoever keeps a line evaluates it when the request reaches the head. */
   readonly recheck?: Effect.Effect<Option.Option<Answer<I>>> | undefined
@@ -69,6 +70,7 @@ export interface Ended {
   readonly late: (by: string) => void
 }
 
+/** Asks somebody. What cannot be answered fails with an `InteractionError`, and never allows anything. */
 export interface Service {
   /** Names the interactor in events, audit and messages. */
   readonly id: string
@@ -225,6 +227,7 @@ export const make = (options: {
   return options.dialogs === "unbounded" ? timed : serialized(timed)
 }
 
+/** This one is asked. */
 export const layer = (service: Service): Layer.Layer<Interactor> => Layer.succeed(Interactor, service)
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ export type Typed = Data.TaggedEnum<{
   /** The arguments are to be edited. */
   readonly NeedsEdit: {}
 }>
+/** Constructors and tests of what was {@link Typed}. */
 export const { Answer, NeedsComment, NeedsEdit, $is: is, $match: match } = Data.taggedEnum<Typed>()
 
 /** What the call that is asked about allows. */

@@ -6,6 +6,7 @@
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 
+/** How a question is answered. */
 export const QuestionType = Schema.Literal("single_choice", "multiple_choice", "free_text")
 export type QuestionType = typeof QuestionType.Type
 

@@ -22,6 +22,7 @@ import type { Draft, JournalEntry } from "./JournalEntry.js"
 import type { Lease } from "./SessionStore.js"
 import { StoreUnwritable, type SessionTakenOver } from "./StoreError.js"
 
+/** Why something could not be written down. */
 export type JournalFailure = StoreUnwritable | SessionTakenOver
 
 export interface Service {

@@ -24,6 +24,7 @@ import type { Loaded } from "./SessionStore.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
+/** What a session's models said, agent by agent. */
 export interface RecordedScript {
   readonly rootSessionId: SessionId
   /** Of the root, as it was opened. */
@@ -37,6 +38,7 @@ export interface RecordedScript {
   readonly agents: ReadonlyArray<RecordedAgent>
 }
 
+/** The steps of one agent. */
 export interface RecordedAgent {
   /** The last part of its path, by which a script finds it. */
   readonly name: string
@@ -45,6 +47,7 @@ export interface RecordedAgent {
   readonly after: ReadonlyArray<string>
 }
 
+/** One answer of a model, and what is to be known about it. */
 export interface RecordedStep {
   readonly step: ScriptedModel.Step
   /** What happened before it, and what became of it: a line each. */

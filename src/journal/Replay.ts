@@ -25,6 +25,7 @@ import { EventProjection } from "./EventProjection.js"
 /** Gives the events of the next entry; none for an entry that nothing was shown of. */
 export type Teller = (written: Written) => ReadonlyArray<AgentEvent>
 
+/** How fast a journal is told. */
 export interface Options {
   /** How many times as fast as it was: 1 by default, `Infinity` for no pauses at all. More than 0. */
   readonly speed?: number | undefined

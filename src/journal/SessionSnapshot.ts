@@ -29,6 +29,7 @@ export interface TreeSnapshot {
   readonly permissions: Permissions | undefined
 }
 
+/** The state of one session. */
 export interface SessionSnapshot {
   readonly opened: SessionOpened
   /** A valid prompt but for the system message. An unfinished batch is not in it yet. */
@@ -57,6 +58,7 @@ export interface SessionSnapshot {
   readonly closed: boolean
 }
 
+/** A turn that had not ended. */
 export interface TurnSnapshot {
   readonly correlationId: CorrelationId
   /** What it began with. */
@@ -70,6 +72,7 @@ export interface Answered extends Kept {
   readonly request: InteractionRequest.InteractionRequest
 }
 
+/** What a subagent was told to do. */
 export interface Task {
   readonly messageId: MessageId
   /** The call that waits for its end. */
@@ -89,6 +92,7 @@ export interface Batch {
   readonly calls: ReadonlyArray<CallSnapshot>
 }
 
+/** A call of the step that ran last, and how far it came. */
 export interface CallSnapshot {
   readonly call: ToolCall
   readonly decided: EntryOf<"CallDecided"> | undefined
@@ -103,6 +107,7 @@ export type CallState = "proposed" | "granted" | "refused" | "started" | "ended"
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
+/** What a journal without entries amounts to. */
 export const empty: TreeSnapshot = { seq: 0, sessions: [], permissions: undefined }
 
 /** The state after these entries, which follow those that led to `from`. */
@@ -126,9 +131,11 @@ export const fold = (written: Iterable<Written>, from: TreeSnapshot = empty): Tr
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
+/** One session of the tree. */
 export const get = (self: TreeSnapshot, sessionId: SessionId): SessionSnapshot | undefined =>
   self.sessions.find(({ opened }) => opened.sessionId === sessionId)
 
+/** How far a call came. */
 export const stateOf = ({ decided, started, ended }: CallSnapshot): CallState => {
   if (ended !== undefined) return "ended"
   if (started !== undefined) return "started"

@@ -54,6 +54,7 @@ export interface Lease {
   ) => Effect.Effect<void, StoreError.StoreUnwritable | StoreError.SessionTakenOver>
 }
 
+/** Keeps journals. Every failure is typed, and says what to do. */
 export interface Service {
   /** What the store is called in messages, such as its file. */
   readonly name: string
@@ -102,6 +103,7 @@ export interface Service {
 // tag
 // -----------------------------------------------------------------------------------------------------------------
 
+/** Where sessions are kept. */
 export class SessionStore extends Context.Tag("assent/journal/SessionStore")<SessionStore, Service>() {}
 
 // -----------------------------------------------------------------------------------------------------------------

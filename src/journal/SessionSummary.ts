@@ -47,6 +47,7 @@ export interface Listed extends SessionSummary {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
+/** Of a session that has written nothing yet. */
 export const empty = (rootSessionId: SessionId, at: number): SessionSummary => ({
   rootSessionId,
   created: at,
@@ -73,6 +74,7 @@ export const after = (self: SessionSummary, written: ReadonlyArray<Written>): Se
   return written.reduce(step, counted)
 }
 
+/** The line of a session in a list; `holder` works with it now. */
 export const listed = (self: SessionSummary, holder: Holder | undefined): Listed => ({
   ...self,
   state: stateOf(self, holder),

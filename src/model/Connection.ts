@@ -28,6 +28,7 @@ import { Answer } from "./Answer.js"
 import type * as Model from "./Model.js"
 import * as ProviderError from "./ProviderError.js"
 
+/** Which server and model, with which key. `contextWindow` and `maxOutputTokens` are in tokens. */
 export interface Options {
   /** `provider/model`, for people, events and the ledger. */
   readonly id: string

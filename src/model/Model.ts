@@ -78,6 +78,7 @@ export const fromAnswer = (options: {
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
+/** This model is the one that agents use. */
 export const layer = (service: Service): Layer.Layer<Model> => Layer.succeed(Model, service)
 
 /** Makes a model of any `@effect/ai` language model. The adapter is loaded when the layer is built. */

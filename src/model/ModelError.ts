@@ -47,6 +47,7 @@ export class BadOutput extends Schema.TaggedError<BadOutput>("assent/model/BadOu
 /** The provider refused the request: bad parameters, unknown model, content policy. */
 export class Refused extends Schema.TaggedError<Refused>("assent/model/Refused")("Refused", fields) {}
 
+/** Why a model gave no answer. No message holds a key. */
 export const ModelError = Schema.Union(
   RateLimited,
   Overloaded,

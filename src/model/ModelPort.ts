@@ -90,6 +90,7 @@ const remarkKey = "assent"
 // the port
 // -----------------------------------------------------------------------------------------------------------------
 
+/** One function: a request in, a stream of parts out. */
 export interface Service {
   /** `provider/model`, for people, events and the ledger. */
   readonly id: string

@@ -28,6 +28,7 @@ export class ModelUnavailable extends Schema.TaggedError<ModelUnavailable>("asse
   { ref: Schema.String, message: Schema.String }
 ) {}
 
+/** Finds models by reference. */
 export interface Service {
   /**
    * The model of a reference such as `anthropic/claude-sonnet-4-5` or `openrouter/meta-llama/llama-3`; the same value
@@ -63,6 +64,7 @@ export const resolve = (ref: string): Effect.Effect<Model.Service, ModelUnavaila
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
+/** Resolves references such as `anthropic/claude-sonnet-4-5`; a provider's module is loaded with its first model. */
 export const make = (options: Options): Effect.Effect<Service, never, HttpClient.HttpClient> =>
   Effect.gen(function* () {
     const http = yield* HttpClient.HttpClient
@@ -107,6 +109,7 @@ export const make = (options: Options): Effect.Effect<Service, never, HttpClient
     }
   })
 
+/** A registry of all providers; see {@link make}. */
 export const layer = (options: Options): Layer.Layer<ModelRegistry, never, HttpClient.HttpClient> =>
   Layer.effect(ModelRegistry, make(options))
 

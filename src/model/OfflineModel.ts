@@ -19,6 +19,7 @@ import * as OfflineRequest from "./OfflineRequest.js"
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
+/** A model without a network: plain requests become tool calls. */
 export const make = (options: { readonly id?: string | undefined } = {}): Model.Service => {
   const ids = Id.random()
   return {
@@ -45,6 +46,7 @@ export const make = (options: { readonly id?: string | undefined } = {}): Model.
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
+/** The offline model is the one that agents use. */
 export const layer: Layer.Layer<Model.Model> = Layer.suspend(() => Model.layer(make()))
 
 // -----------------------------------------------------------------------------------------------------------------

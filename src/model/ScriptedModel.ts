@@ -28,6 +28,7 @@ import * as WholeAnswer from "./WholeAnswer.js"
 
 /** How a step can fail before it answers. All but `bad_output` are transient. */
 export const errors = ["rate_limit", "overloaded", "network", "bad_output"] as const
+/** How a step may fail. */
 export type ErrorKind = (typeof errors)[number]
 
 /** One call of a tool. */
@@ -75,6 +76,7 @@ export const make = (script: Script, options: { readonly id?: string | undefined
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
+/** The scripted model is the one that agents use; see {@link make}. */
 export const layer = (script: Script, options?: { readonly id?: string | undefined }): Layer.Layer<Model.Model> =>
   Model.layer(make(script, options))
 

@@ -34,6 +34,7 @@ export interface Limits {
   readonly treeTokens?: number | undefined
 }
 
+/** Prices of a million tokens by model, and their currency. */
 export interface Options {
   /** By `provider/model`. */
   readonly prices?: { readonly [model: string]: Price } | undefined
@@ -86,6 +87,7 @@ export interface Exceeded {
   readonly step: number
 }
 
+/** Counts tokens and money by agent and model. */
 export interface Service {
   readonly currency: string | undefined
   /** Whether there is a price for any model. */
@@ -106,6 +108,7 @@ export interface Service {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
+/** A ledger without entries. */
 export const make = (options: Options = {}): Service => new Ledger(options)
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ import type * as EventBus from "../event/EventBus.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 import { denied, type Resolution, type Verdict } from "./Verdict.js"
 
+/** What every check of a session shares. */
 export interface Options {
   readonly bus: EventBus.Service
   readonly redactor: Redaction.Redactor

@@ -12,6 +12,7 @@ import * as PermissionFile from "./PermissionFile.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { PermissionState } from "./PermissionState.js"
 
+/** What a command reads and changes. */
 export interface Target {
   readonly state: PermissionState
   readonly policy: PermissionFile.Policy
@@ -25,6 +26,7 @@ export interface Outcome {
   readonly changed: boolean
 }
 
+/** The lines of its help. */
 export const usage: ReadonlyArray<string> = [
   "permissions show                          what is allowed and denied, and by whom",
   "permissions status                        the default and what is suspended",

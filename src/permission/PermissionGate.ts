@@ -39,6 +39,7 @@ export type { Authority, Proposal } from "./Authority.js"
 export { orElse } from "./Authority.js"
 export type { Options as CheckOptions } from "./PermissionCheck.js"
 
+/** The rules, guards and authorities that decide. */
 export interface Options extends PermissionCheck.Options {
   readonly policy: PermissionFile.Policy
   /** Shared by the tree. */
@@ -52,6 +53,7 @@ export interface Options extends PermissionCheck.Options {
   readonly spans?: Spans.Service | undefined
 }
 
+/** Decides whether calls run. */
 export interface Service {
   /**
    * Decides about a call whose arguments decode. Asks the current interactor where the rules say so. An authority given
@@ -99,6 +101,7 @@ export interface Service {
   ) => Effect.Effect<string | undefined>
 }
 
+/** A gate for one session. */
 export const make = (options: Options): Service => new Gate(options)
 
 /** Someone who corrects arguments is asked this often in a row before the call is denied. */

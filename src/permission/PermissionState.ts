@@ -10,7 +10,9 @@ import type * as PermissionFile from "./PermissionFile.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { PermissionMethod } from "../event/AgentEvent.js"
 
+/** What happens to a call that no rule covers. */
 export type Default = "allow" | "deny" | "ask"
+/** How long everything is allowed. */
 export type Suspension = "turn" | "idle" | "all"
 
 /** What the rules say about a call. */
@@ -31,6 +33,7 @@ export interface Traits {
   readonly confined?: boolean
 }
 
+/** What holds now, for a person. */
 export interface Status {
   readonly default: Default
   readonly suspension: Suspension | undefined
@@ -52,6 +55,7 @@ export interface Snapshot {
   readonly told?: true | undefined
 }
 
+/** What a session was told about permissions while it ran. Changed in place, by its own agent only. */
 export class PermissionState {
   /** Called after every change, in the same step. */
   changed: (() => void) | undefined

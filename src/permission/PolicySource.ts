@@ -85,6 +85,7 @@ export const PolicySource = Schema.Struct({
 }).annotations({ identifier: "PermissionFile" })
 export type PolicySource = typeof PolicySource.Type
 
+/** Where the file says that questions go. */
 export type Channel = typeof Channel.Type
 
 /** What is wrong with one place of a file. */

@@ -17,6 +17,7 @@ import * as PathScope from "./PathScope.js"
 import type * as PermissionRule from "./PermissionRule.js"
 import * as Program from "../shell/Program.js"
 
+/** What is refused before any rule is looked at. */
 export interface Options {
   /** Refuse `; | & $ ( ) { } < >`, backquotes and line ends anywhere in a command, quoted or not. */
   readonly metacharacters: boolean

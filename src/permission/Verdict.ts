@@ -45,6 +45,7 @@ export interface Denied {
   readonly refused?: boolean
 }
 
+/** What comes of a call: it runs, or it does not and the model is told why. */
 export type Verdict = Allowed | Denied
 
 /** How a call was decided. */

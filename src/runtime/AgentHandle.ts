@@ -33,6 +33,7 @@ export type Input = Data.TaggedEnum<{
   /** See `Agent.enqueue`. */
   readonly Enqueue: { readonly text: string }
 }>
+/** Constructors of an {@link Input}. */
 export const { Send, Enqueue, $match: match } = Data.taggedEnum<Input>()
 
 /** The agent is driven by somebody else. */
@@ -45,6 +46,7 @@ export class AgentAlreadyDriven extends Schema.TaggedError<AgentAlreadyDriven>("
   }
 }
 
+/** An agent driven through queues. */
 export interface AgentHandle {
   readonly agent: Agent.Agent
   /** Written by the executor, read by the agent; whoever offers waits while it is full. It is shut down with the agent. */
@@ -59,6 +61,7 @@ export interface AgentHandle {
   readonly done: Effect.Effect<Option.Option<TurnEnd>>
 }
 
+/** How many inputs wait; a full queue makes its writer wait. */
 export interface Options {
   /** Words the queue holds. Default: 10. */
   readonly input?: number | undefined

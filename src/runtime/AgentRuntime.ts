@@ -36,6 +36,7 @@ import * as ToolRegistry from "../tool/ToolRegistry.js"
 export type { Limits, Unchanged } from "../turn/Limits.js"
 export type { Mediation, Settings as SubagentSettings } from "../subagent/AgentTree.js"
 
+/** What agents share, once it is checked. */
 export interface Service {
   readonly model: Model.Service
   readonly tools: ToolRegistry.Service
@@ -74,8 +75,10 @@ export interface SubagentOptions {
   readonly outputStreamed?: boolean | undefined
 }
 
+/** What agents share. */
 export class AgentRuntime extends Context.Tag("assent/runtime/AgentRuntime")<AgentRuntime, Service>() {}
 
+/** The tools, the policy, and what else agents share. */
 export interface Options<Tools extends Record<string, Tool.Any>> {
   /** Merge several toolkits with `Toolkit.merge`. */
   readonly toolkit: Toolkit.Toolkit<Tools>

@@ -116,6 +116,7 @@ export interface Agent {
   readonly done: Effect.Effect<Option.Option<TurnEnd>>
 }
 
+/** Whom the words are for, and under which id. */
 export interface SendOptions {
   /** One agent: its path, its session's id or its subagent id. */
   readonly target?: string | undefined
@@ -126,6 +127,7 @@ export interface SendOptions {
   readonly id?: string | undefined
 }
 
+/** What one agent has that its runtime does not say. */
 export interface Options {
   /** Instead of the runtime's instructions. */
   readonly instructions?: string | undefined

@@ -24,11 +24,13 @@ import * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import type * as SessionStore from "../journal/SessionStore.js"
 import * as StoreError from "../journal/StoreError.js"
 
+/** In which workspace the session works. */
 export interface Options {
   /** Real path of the workspace that the session works in. One that works in another is not gone on with. */
   readonly workspace?: string | undefined
 }
 
+/** One session that outlives the process, held for one agent. Made with {@link begin} and {@link resume}. */
 export interface Persistence extends Options {
   readonly rootSessionId: SessionId
   /** @internal */
@@ -69,6 +71,7 @@ export class PersistenceInUse extends Schema.TaggedError<PersistenceInUse>("asse
   }
 }
 
+/** Why a session cannot be kept. */
 export type BeginFailure = StoreError.SessionLocked | StoreError.StoreUnwritable | StoreError.StoreUnusable
 
 /** Keeps a new session. It leaves a trace once something is said to it. */

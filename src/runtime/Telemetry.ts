@@ -31,6 +31,7 @@ import * as WebAddress from "../core/WebAddress.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
+/** The collector. */
 export interface Settings {
   /** Where traces are posted, the whole address: `http://localhost:4318/v1/traces`. */
   readonly url: string
@@ -46,6 +47,7 @@ export interface Settings {
   readonly content?: boolean | undefined
 }
 
+/** Where traces go, and what they hold. */
 export interface Options extends Settings {
   /** Masks what is sent when `content` is; needed for that. */
   readonly redactor?: Redaction.Redactor | undefined

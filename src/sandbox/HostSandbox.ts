@@ -20,6 +20,7 @@ import * as SeatbeltProfile from "./SeatbeltProfile.js"
 import { isWithin } from "./View.js"
 import type * as Watch from "./Watch.js"
 
+/** What commands may see, write and reach. */
 export interface Options {
   /** The workspace, absolute. */
   readonly root: string

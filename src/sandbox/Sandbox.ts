@@ -18,6 +18,7 @@ import type * as Scope from "effect/Scope"
 
 /** `auto`: where the machine has one. `require`: no command runs without. `off`: none. */
 export const modes = ["auto", "require", "off"] as const
+/** Whether commands are confined: where it can be, always, or never. */
 export type Mode = (typeof modes)[number]
 
 /** What holds on this machine. */
@@ -43,6 +44,7 @@ export interface Job {
   readonly environment: Readonly<Record<string, string>>
 }
 
+/** How a command ended. */
 export interface Ended {
   /** Nothing when a signal ended the command. */
   readonly exitCode: number | null
@@ -64,6 +66,7 @@ export interface Running {
   readonly settle: Effect.Effect<ReadonlyArray<string>>
 }
 
+/** Starts commands. */
 export interface Service {
   readonly mode: Mode
   /** What holds here; found out when it is first wanted, and kept. */
@@ -94,6 +97,7 @@ export const turnedOff = "The sandbox is turned off."
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
+/** Commands run as they are. */
 export const layerNone: Layer.Layer<Sandbox> = Layer.succeed(Sandbox, none(turnedOff))
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -68,6 +68,7 @@ export interface Options {
   readonly ambient?: ((session: Service) => Context.Context<never>) | undefined
 }
 
+/** Under whose authority a turn runs. */
 export interface TurnOptions {
   /** Asked about this turn's calls before the session's own, and about those of children that work for it. */
   readonly authority?: PermissionGate.Authority | undefined

@@ -98,6 +98,7 @@ export type Verdict<A> = Data.TaggedEnum<{
   readonly Fail: { readonly reason: string }
 }>
 
+/** A bounded piece of work: its tools, what the agent is told, and what must be true afterwards. */
 export interface Stage<A, E = never, R = never> {
   readonly name: string
   /** Exact names of tools. */
@@ -163,9 +164,11 @@ export class StageFailed extends Schema.TaggedError<StageFailed>("assent/session
 /** A stage as given; makes the types of `act` and `assert` meet. */
 export const make = <A, E = never, R = never>(stage: Stage<A, E, R>): Stage<A, E, R> => stage
 
+/** It is done, with this to show. */
 export const ok = <A>(value: A): Verdict<A> => ({ _tag: "Ok", value })
 /** There is to be another attempt; the reason is there for the next `act` to read. */
 export const retry = (reason: string): Verdict<never> => ({ _tag: "Retry", reason })
+/** It cannot be done. */
 export const fail = (reason: string): Verdict<never> => ({ _tag: "Fail", reason })
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ import * as Migrations from "./Migrations.js"
 import * as SqlFailure from "./SqlFailure.js"
 import * as SqlSessionStore from "./SqlSessionStore.js"
 
+/** The file, and how long a session's lock outlives its process. */
 export interface Options {
   /** Created, with its directory, when it is not there; readable by its owner only. */
   readonly file: string
@@ -66,6 +67,7 @@ export const make = (
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
+/** A store in one SQLite file; see {@link make}. */
 export const layer = (
   options: Options
 ): Layer.Layer<SessionStore.SessionStore, StoreUnusable | StoreUnwritable, FileSystem.FileSystem | Path.Path> =>

@@ -28,6 +28,7 @@ import * as Migrations from "./Migrations.js"
 import * as SqlFailure from "./SqlFailure.js"
 import * as WriteQueue from "./WriteQueue.js"
 
+/** How long a session's lock outlives its process. */
 export interface Options {
   /** Who locks sessions here. */
   readonly process: SessionLease.Process

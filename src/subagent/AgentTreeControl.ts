@@ -17,6 +17,7 @@ import { ToolCallNotRunning } from "../turn/RunningCalls.js"
 import type { TurnEnd } from "../turn/Turn.js"
 import type { AgentTree, Node } from "./AgentTree.js"
 
+/** Whose turn or which call is cancelled, and why. Default: the root's turn. */
 export interface InterruptOptions {
   /** Whose turn. Default: the root's, and with it everything that works under its calls. */
   readonly target?: string | undefined

@@ -39,6 +39,7 @@ export const parameters = {
   })
 }
 
+/** What a delegating call asks for, as the model writes it. */
 export interface DelegationRequest {
   readonly task: string
   readonly profile?: string | undefined

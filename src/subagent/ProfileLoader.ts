@@ -35,6 +35,7 @@ export type { Variables } from "./ProfileVariables.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
+/** A directory with profiles, and how far it is trusted. */
 export interface Directory {
   /** It need not exist. */
   readonly path: string
@@ -47,6 +48,7 @@ export interface Directory {
 /** The text of a file, or what is wrong with it: the end of a sentence. */
 export type Text = Either.Either<string, string>
 
+/** What profiles are checked against. */
 export interface Context {
   readonly variables: ProfileVariables.Variables
   /** What profiles may name: these tools and their groups. */
@@ -55,6 +57,7 @@ export interface Context {
   readonly providers?: ReadonlyArray<string> | undefined
 }
 
+/** Where profiles are, and what they are checked against. */
 export interface Options extends Context {
   /** The one that wins first. */
   readonly directories: ReadonlyArray<Directory>
@@ -75,6 +78,7 @@ export interface Read {
   readonly warnings: ReadonlyArray<Remark>
 }
 
+/** The profiles that count, and what is wrong with the others. */
 export interface Loaded extends Omit<Read, "profile"> {
   /** By name, the names sorted. */
   readonly profiles: ReadonlyMap<string, SubagentProfile.SubagentProfile>

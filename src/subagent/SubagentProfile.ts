@@ -30,6 +30,7 @@ export interface PluginConfigs {
   readonly [plugin: string]: { readonly [key: string]: unknown }
 }
 
+/** The recipe of a subagent. */
 export interface SubagentProfile {
   readonly name: string
   /** For people and for the model that delegates. */

@@ -2,6 +2,7 @@
 import * as Schema from "effect/Schema"
 import type * as Turn from "../turn/Turn.js"
 
+/** What the model that delegated is told. */
 export const SubagentResult = Schema.Struct({
   success: Schema.Boolean,
   /** The subagent's answer; of a task that did not come to one, all that it said in it. */
@@ -19,6 +20,7 @@ export const SubagentResult = Schema.Struct({
 })
 export type SubagentResult = typeof SubagentResult.Type
 
+/** How a subagent's task ended. */
 export interface Task {
   readonly agentId: string
   readonly end: Turn.TurnEnd
@@ -28,6 +30,7 @@ export interface Task {
   readonly outputStreamed: boolean
 }
 
+/** The result of a task. */
 export const make = ({ agentId, end, outputStreamed, text, usage }: Task): SubagentResult => {
   const error = errorOf(end)
   return {

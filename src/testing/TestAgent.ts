@@ -43,6 +43,7 @@ import * as TestInteractor from "./TestInteractor.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
+/** What its runtime has. */
 export interface RuntimeOptions<Tools extends Record<string, Tool.Any>> extends AgentRuntime.Options<Tools> {
   /** What the model says: the steps of the root agent, or of several agents by name. */
   readonly script: ReadonlyArray<ScriptedModel.Step> | ScriptedModel.Script
@@ -50,6 +51,7 @@ export interface RuntimeOptions<Tools extends Record<string, Tool.Any>> extends 
   readonly files?: Layer.Layer<FileSystem.FileSystem | Path.Path> | undefined
 }
 
+/** What the agent has, and what its model says. */
 export interface Options<Tools extends Record<string, Tool.Any>> extends RuntimeOptions<Tools> {
   /** What the person does about each dialog: their script, or all of their options. Default: says nothing. */
   readonly person?: TestInteractor.Script | TestInteractor.Options | undefined

@@ -54,6 +54,7 @@ export type Step = Reaction | string
 /** The steps in order, one for each request; or a function of the request and its 0-based number. */
 export type Script = ReadonlyArray<Step> | ((request: InteractionRequest, index: number) => Step)
 
+/** How it is called, and how it behaves. */
 export interface Options {
   /** Default: `person`. */
   readonly id?: string | undefined
@@ -65,6 +66,7 @@ export interface Options {
   readonly timeouts?: Interactor.Timeouts | undefined
 }
 
+/** The interactor, and what it was asked. */
 export interface Service {
   /** Asks the person. */
   readonly interactor: Interactor.Service
@@ -80,6 +82,7 @@ export interface Service {
   readonly disconnect: Effect.Effect<void>
 }
 
+/** The scripted person of a test. */
 export class TestInteractor extends Context.Tag("assent/testing/TestInteractor")<TestInteractor, Service>() {}
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -147,6 +150,7 @@ export const contradict = (then: Step): Reaction => ({
     )
 })
 
+/** A person who behaves as told. */
 export const make = (options: Options = {}): Effect.Effect<Service> =>
   Effect.zipWith(
     Deferred.make<void>(),

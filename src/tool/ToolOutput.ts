@@ -13,4 +13,5 @@ export class ToolOutput extends Context.Reference<ToolOutput>()("assent/tool/Too
   defaultValue: (): ((chunk: Chunk) => Effect.Effect<void>) => () => Effect.void
 }) {}
 
+/** Shows output of a tool while it runs. Nothing where nobody looks. */
 export const emit = (chunk: Chunk): Effect.Effect<void> => Effect.flatMap(ToolOutput, (sink) => sink(chunk))

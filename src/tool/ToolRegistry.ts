@@ -108,6 +108,7 @@ export const merge = (...sets: ReadonlyArray<Service>): Service => {
   return fromEntries([...byName.values()])
 }
 
+/** A registry of these tools; a later one of the same name counts. */
 export const fromEntries = (entries: ReadonlyArray<Entry>): Service => {
   const byName = new Map(entries.map((entry) => [entry.name, entry]))
   return { get: (name) => byName.get(name), entries, tools: entries.map((entry) => entry.tool) }

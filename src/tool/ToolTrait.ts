@@ -112,6 +112,7 @@ type Config = {
   readonly failureMode: Tool.FailureMode
 }
 
+/** A person may edit these parameters before the call runs. */
 export const editable =
   (parameters: ReadonlyArray<string>, format: EditFormat = "text") =>
   <N extends string, C extends Config, R>(self: Tool.Tool<N, C, R>): Tool.Tool<N, C, R> =>

@@ -65,6 +65,7 @@ export interface Host {
   readonly replaced?: ((reason: Reason, messages: ReadonlyArray<Prompt.Message>) => void) | undefined
 }
 
+/** What a compaction came to. */
 export interface Compacted {
   /** Messages that went or were cut. */
   readonly removed: number

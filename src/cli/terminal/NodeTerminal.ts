@@ -32,6 +32,7 @@ export type Output = Writable & {
   readonly rows?: number | undefined
 }
 
+/** The streams that are read and written. */
 export interface Options {
   /** Default: the process's standard input. */
   readonly input?: Input | undefined
@@ -94,6 +95,7 @@ export const make = (options: Options = {}): Terminal.Terminal => {
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
+/** A terminal on Node's streams; see {@link make}. */
 export const layer = (options?: Options): Layer.Layer<Terminal.Terminal> =>
   Layer.sync(Terminal.Terminal, () => make(options))
 

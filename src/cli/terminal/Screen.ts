@@ -13,6 +13,7 @@ import * as Output from "./Output.js"
 
 export { isInteractive }
 
+/** How the screen looks. */
 export interface Options {
   /** Where the screen is drawn. */
   readonly output: "stdout" | "stderr"
@@ -26,6 +27,7 @@ export const wantsColor = (output: Options["output"]): Effect.Effect<boolean> =>
     ([no, term]) => Output.isTerminal(output) && Option.isNone(no) && !Option.contains(term, "dumb")
   )
 
+/** The screen for this terminal: drawn where it can be redrawn, plain elsewhere. */
 export const layer = ({ output, history }: Options): Layer.Layer<ConsoleScreen.ConsoleScreen> =>
   Layer.unwrapEffect(
     Effect.map(wantsColor(output), (color) =>
