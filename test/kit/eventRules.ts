@@ -43,10 +43,10 @@ export const violations = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<str
 
   for (const [index, event] of events.entries()) {
     const complain = (problem: string) => wrong.push(`${index} ${event._tag}: ${problem}`)
-    // What a person commands belongs to no turn.
-    const commanded = event._tag === "PermissionStatusChanged" && event.correlationId === undefined
-    if (turn !== undefined && event.correlationId !== turn && !commanded)
-      complain(`is of ${event.correlationId}, inside ${turn}`)
+    // What a person commands, and an answer that comes too late, belong to no turn.
+    const isOutside = event._tag === "PermissionStatusChanged" || event._tag === "LateAnswer"
+    const belongs = event.correlationId === turn || (isOutside && event.correlationId === undefined)
+    if (turn !== undefined && !belongs) complain(`is of ${event.correlationId}, inside ${turn}`)
     if (turn === undefined && event.correlationId !== undefined && event._tag !== "TurnStarted") {
       complain("is of a turn that is not running")
     }
