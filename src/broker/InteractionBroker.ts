@@ -10,6 +10,10 @@
  *
  * An interactor that fails, times out or closes leaves the race; when all have left, the request ends. Nobody holds the
  * slot but a request that is being shown here.
+ *
+ * Its steps hand on to the next by a function (continuation passing), for the reason that `PermissionGate` gives: thousands of
+ * requests may wait at once, and each keeps one frame. Every step that can fail goes through `OpenRequest.step` or
+ * `OpenRequest.after`, which release the prompt slot.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
