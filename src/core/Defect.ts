@@ -1,6 +1,7 @@
 /**
- * Crashes of code that is not ours: a handler, a guard, a model, a store. The cause goes to the log, with what it belongs
- * to; a model and the events get a sentence that says where to look, because nobody knows what a raw message holds.
+ * Crashes of code that is not ours: a handler, a guard, a model, a store. The cause goes to the log, with the place it
+ * belongs to. A model and the events get only a sentence that points to the log, because a raw message may hold
+ * secrets.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -15,7 +16,7 @@ export interface Place {
   readonly model?: string | undefined
 }
 
-/** Whether something crashed in there; neither a failure of a known kind nor an interruption. */
+/** Whether the cause holds a crash. Failures of a known kind and interruptions are none. */
 export const isIn = (cause: Cause.Cause<unknown>): boolean => Cause.isDie(cause)
 
 /** What a model, an event and a person get to see of a crash. */
@@ -33,7 +34,7 @@ export const log = (
     Object.fromEntries(Object.entries(place).filter(([, value]) => value !== undefined))
   ).pipe(Effect.catchAllCause(() => Effect.void))
 
-/** As {@link log}, of something that was thrown. */
+/** As {@link log}, for a thrown value. */
 export const logThrown = (what: string, thrown: unknown, redactor: Pick<Redactor, "text">, place: Place) =>
   log(what, Cause.die(thrown), redactor, place)
 
@@ -41,7 +42,7 @@ export const logThrown = (what: string, thrown: unknown, redactor: Pick<Redactor
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** One error with the texts of all that is in the cause: a cause of foreign objects cannot be masked. */
+/** One error with the texts of everything in the cause: a cause of foreign objects cannot be masked. */
 const masked = (cause: Cause.Cause<unknown>, text: Redactor["text"]): Cause.Cause<never> => {
   const [first] = Cause.prettyErrors(cause)
   const error = new Error(text(first?.message ?? "unknown"))

@@ -27,7 +27,7 @@ const sortKeys = (value: unknown): unknown => {
   const sorted: Record<string, unknown> = {}
   for (const key of Object.keys(value).sort()) {
     const member = sortKeys(value[key])
-    // Set, that name would be no member but the prototype.
+    // A plain assignment to `__proto__` would set the prototype and add no member.
     if (key === "__proto__") Object.defineProperty(sorted, key, { value: member, enumerable: true })
     else sorted[key] = member
   }

@@ -1,12 +1,12 @@
-/** Directories of our own, made where they are missing. */
+/** Our own directories, made when they are missing. */
 import type { PlatformError } from "@effect/platform/Error"
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 
 /**
- * Makes a directory and those above it. One by one: where the system lets nobody make any, such as in `/proc`, Node's own
- * way of making all tries for ever.
+ * Makes a directory and its missing parents one by one. Where the system allows no directory at all, such as in
+ * `/proc`, Node's own recursive call tries for ever.
  */
 export const ensure = (
   fileSystem: FileSystem.FileSystem,
@@ -18,7 +18,7 @@ export const ensure = (
     if (isThere) return Effect.void
     const above = path.dirname(directory)
     const make = fileSystem.makeDirectory(directory, { mode }).pipe(
-      // Somebody else may have been faster.
+      // Another process may have made it first.
       Effect.catchIf(
         (error) => error._tag === "SystemError" && error.reason === "AlreadyExists",
         () => Effect.void

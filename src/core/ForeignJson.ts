@@ -1,32 +1,32 @@
 /**
- * JSON that somebody else wrote: answers, edits, the arguments of a model's calls, lines of a peer, files, webhooks. Its
- * depth and its size are bounded where it is read, because what comes after it goes through it by recursion: decoders,
- * printers, writers.
+ * JSON from outside: answers, edits, the arguments of a model's calls, lines of a peer, files, webhooks. Its depth and
+ * its size are bounded where it is read, because everything behind that point works by recursion: decoders, printers,
+ * writers.
  *
- * The depth of a text is looked up before it is parsed, in one pass that ends with the first level too many.
+ * The depth of a text is checked before it is parsed, in one pass that stops at the first level beyond the limit.
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { untraced } from "./Untraced.js"
 
-/** How many objects and arrays may stand in each other. */
+/** How deep objects and arrays may be nested. */
 export const maxDepth = 64
 
-/** Characters of a text, where nothing else is said. */
+/** The default limit for the characters of a text. */
 export const maxSize = 16_777_216
 
 export interface Limits {
-  /** Characters of the text, or of all texts in a value, counting every other value in it as one. Default: {@link maxSize}. */
+  /** Characters of the text, or of all texts in a value; every other value counts as one. Default: {@link maxSize}. */
   readonly size?: number | undefined
 }
 
-/** The JSON is not taken. The message is a sentence without its subject, and quotes nothing. */
+/** The JSON is refused. The message is a sentence without its subject, and quotes nothing. */
 export class ForeignJsonRefused extends Schema.TaggedError<ForeignJsonRefused>("assent/core/ForeignJsonRefused")(
   "ForeignJsonRefused",
   {
     reason: Schema.Literal("syntax", "depth", "size", "value"),
     size: Schema.Number,
-    /** What the parser says, which quotes a little of the text: for whoever wrote it. */
+    /** What the parser says. It quotes a little of the text, so it is for the sender only. */
     detail: Schema.optional(Schema.String)
   }
 ) {
@@ -60,15 +60,17 @@ export const parse = (text: string, limits?: Limits): Either.Either<unknown, For
   )
 }
 
-/** Why a text is not even parsed; nothing when it may be, which does not say that it is JSON. */
+/** Why a text is refused before parsing. Nothing when it may be parsed; it may still not be JSON. */
 export const textRefusal = (text: string, limits?: Limits): ForeignJsonRefused | undefined => {
   if (text.length > (limits?.size ?? maxSize)) return refuse("size", limits)
   return isTooDeep(text) ? refuse("depth", limits) : undefined
 }
 
-/** Why a value that did not come as text is not taken; nothing when it is. Never throws, whatever the value does. */
+/**
+ * Why a value that did not come as text is refused; nothing when it is taken. Never throws, whatever the value does.
+ */
 export const refusal = (value: unknown, limits?: Limits): ForeignJsonRefused | undefined => {
-  // Most have no value inside that could be nested.
+  // The common case: these values cannot nest.
   if (typeof value === "number" || typeof value === "boolean" || value === null || value === undefined) return undefined
   const room = limits?.size ?? maxSize
   try {
@@ -76,7 +78,7 @@ export const refusal = (value: unknown, limits?: Limits): ForeignJsonRefused | u
     if (left >= 0) return undefined
     return refuse(left === tooDeep ? "depth" : left === noJson ? "value" : "size", limits)
   } catch {
-    // A getter or a proxy that throws.
+    // A getter or a proxy of the value threw.
     return refuse("value", limits)
   }
 }
@@ -85,13 +87,13 @@ export const refusal = (value: unknown, limits?: Limits): ForeignJsonRefused | u
 // echoing
 // -----------------------------------------------------------------------------------------------------------------
 
-/** How much of what somebody else wrote is quoted to them. */
+/** How many characters of a foreign text are quoted back to its author. */
 export const maxEcho = 200
 
-/** The beginning of a text that is quoted to whoever wrote it. */
+/** The beginning of a foreign text, to quote it back to its author. */
 export const echo = (text: string, limit: number = maxEcho): string => {
   if (text.length <= limit) return text
-  // Half of a character is none.
+  // Never cut through a surrogate pair.
   const end = isHighSurrogate(text, limit - 2) ? limit - 2 : limit - 1
   return `${text.slice(0, end)}…`
 }
@@ -101,7 +103,7 @@ export const echo = (text: string, limit: number = maxEcho): string => {
 // -----------------------------------------------------------------------------------------------------------------
 
 const refuse = (reason: ForeignJsonRefused["reason"], limits: Limits | undefined, detail?: string) =>
-  // Ours to make, and very many may be: nothing in it needs to be looked at.
+  // Made without a stack trace: we make it ourselves, and there may be very many.
   new ForeignJsonRefused({ reason, size: limits?.size ?? maxSize, detail }, true)
 
 const isHighSurrogate = (text: string, at: number): boolean => (text.charCodeAt(at) & 0xfc00) === 0xd800
@@ -109,7 +111,7 @@ const isHighSurrogate = (text: string, at: number): boolean => (text.charCodeAt(
 const quote = 0x22
 const backslash = 0x5c
 
-/** Of a text that is not JSON it may say anything. */
+/** For a text that is not JSON the result means nothing. */
 const isTooDeep = (text: string): boolean => {
   if (text.length <= maxDepth) return false
   let depth = 0
@@ -131,7 +133,7 @@ const isTooDeep = (text: string): boolean => {
   return false
 }
 
-/** Where the quotation mark is that ends what begins here. */
+/** The position of the quotation mark that ends the string that begins here. */
 const endOfText = (text: string, from: number): number => {
   for (let end = text.indexOf('"', from + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let before = end
@@ -145,7 +147,7 @@ const tooLarge = -1
 const tooDeep = -2
 const noJson = -3
 
-/** How much of `room` is left behind the value, or why it is not taken. A loop of values is too deep. */
+/** How much of `room` is left after the value, or why the value is refused. A cyclic value is too deep. */
 const walk = (value: unknown, depth: number, room: number): number => {
   if (room <= 0) return tooLarge
   switch (typeof value) {
@@ -164,7 +166,7 @@ const walk = (value: unknown, depth: number, room: number): number => {
   if (depth === 0) return tooDeep
   let left = room - 1
   if (Array.isArray(value)) {
-    // Holes count as values do.
+    // Holes of a sparse array count as values.
     if (value.length >= room) return tooLarge
     for (let index = 0; index < value.length && left >= 0; index++) left = walk(value[index], depth - 1, left)
     return left
@@ -178,7 +180,7 @@ const walk = (value: unknown, depth: number, room: number): number => {
   return left
 }
 
-/** An object as JSON makes them, of whatever realm. */
+/** A plain object, of any realm. */
 const isPlain = (value: object): boolean => {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null

@@ -1,10 +1,13 @@
 /**
- * YAML that somebody else wrote. Its parser goes as deep as the text does, and a text that is deep enough ends the whole
- * process in it, before anything can be caught: so the depth is bounded before the text is parsed.
+ * YAML from outside. Its parser recurses as deep as the text nests, and a deep text ends the whole process before
+ * anything can be caught. So the depth is bounded before the text is parsed.
  */
 import * as ForeignJson from "./ForeignJson.js"
 
-/** Why a text is not even parsed; nothing when it may be. Look at what comes of it with `ForeignJson.refusal`. */
+/**
+ * Why a text is refused before parsing; nothing when it may be parsed. Check the parsed value with
+ * `ForeignJson.refusal`.
+ */
 export const textRefusal = (text: string, limits?: ForeignJson.Limits): ForeignJson.ForeignJsonRefused | undefined => {
   const size = limits?.size ?? ForeignJson.maxSize
   if (text.length > size) return new ForeignJson.ForeignJsonRefused({ reason: "size", size })
@@ -16,13 +19,13 @@ export const textRefusal = (text: string, limits?: ForeignJson.Limits): ForeignJ
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Far more than a value may have, because brackets are counted in prose as well, and far less than the parser survives.
+ * Far above the limit for a value, because brackets in prose are counted too, and far below what the parser survives.
  */
 const most = 256
 
 const isTooDeep = (text: string): boolean => {
   let open = 0
-  // What stands in each other without brackets does so by what a line begins with.
+  // Without brackets, nesting shows in what a line begins with.
   let lead = 0
   let isLead = true
   for (let at = 0; at < text.length; at++) {

@@ -2,8 +2,9 @@
  * Patterns over names and signatures: `*` any text (spaces, slashes and newlines included), `?` one character, `[abc]`,
  * `[a-z]`, `[!a]` one character of a class. Anchored at both ends, always case-sensitive, no escapes: `[*]` is a star.
  *
- * A pattern is the pieces between its stars. Each piece is looked for once, behind the piece before it: the leftmost place
- * is as good as any, because a star takes whatever is left out. So the time a match takes grows with the text only.
+ * A pattern is the pieces between its stars. Each piece is searched once, behind the piece before it. The leftmost
+ * place is as good as any other, because a star takes everything in between. So the time of a match grows with the text
+ * only.
  */
 
 export interface Glob {
@@ -11,12 +12,12 @@ export interface Glob {
   readonly pattern: string
   /** The text before the first wildcard. */
   readonly head: string
-  /** False: the pattern is its own only match. */
+  /** False: the pattern matches only itself. */
   readonly wild: boolean
   readonly stars: boolean
-  /** A text that must occur in whatever matches: the longest the pattern spells. */
+  /** The longest literal text of the pattern: every match contains it. */
   readonly needle: string
-  /** Internal to this file: what stands between the stars. */
+  /** Internal to this file: the texts between the stars. */
   readonly pieces: ReadonlyArray<Piece>
 }
 
@@ -78,7 +79,7 @@ export const matches = (glob: Glob, text: string): boolean => {
   return endsWith(pieces[last] ?? "", text, at)
 }
 
-/** The text begins with what stands before the pattern's first star. */
+/** The text begins with the piece before the pattern's first star. */
 export const begins = ({ pieces }: Glob, text: string): boolean => endAt(pieces[0] ?? "", text, 0) >= 0
 
 /** Matches a pattern that is used once. */
@@ -91,7 +92,7 @@ export const isWild = (pattern: string): boolean => compile(pattern).wild
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A text, or characters one by one where some of them are not given. */
+/** A literal text, or single characters where some of them are wildcards. */
 type Piece = string | ReadonlyArray<Step>
 
 type Step =
@@ -106,7 +107,7 @@ const bracket = 0x5b
 
 const width = (code: number): number => (code > 0xffff ? 2 : 1)
 
-/** Where the piece ends when it begins here; -1 when it does not. */
+/** The end of the piece when it begins here; -1 when it does not. */
 const endAt = (piece: Piece, text: string, at: number): number => {
   if (typeof piece === "string") return text.startsWith(piece, at) ? at + piece.length : -1
   for (const step of piece) {
@@ -118,7 +119,7 @@ const endAt = (piece: Piece, text: string, at: number): number => {
   return at
 }
 
-/** Where the piece ends that begins first. */
+/** The end of the piece's first occurrence. */
 const endOf = (piece: Piece, text: string, from: number): number => {
   if (typeof piece === "string") {
     const found = text.indexOf(piece, from)
@@ -131,7 +132,7 @@ const endOf = (piece: Piece, text: string, from: number): number => {
   return -1
 }
 
-/** The piece stands at the very end, and begins no sooner than here. */
+/** The piece stands at the very end, and does not begin before this position. */
 const endsWith = (piece: Piece, text: string, from: number): boolean => {
   if (typeof piece === "string") return text.length - piece.length >= from && text.endsWith(piece)
   let at = text.length

@@ -47,7 +47,7 @@ export class IdGenerator extends Context.Reference<IdGenerator>()("assent/core/I
 export const random = (): Generator => {
   const seed = globalThis.crypto.getRandomValues(new Uint32Array(2))
   const base = Array.from(seed, (n) => n.toString(36).padStart(7, "0")).join("")
-  // Put together once: an id then holds its number and the rest, and not every piece on its own.
+  // The prefix and the generator's part are joined once, so an id holds two strings and not every part.
   const heads = new Map<IdPrefix, string>()
   const headOf = (prefix: IdPrefix): string => {
     const head = `${prefix}_${base}-`

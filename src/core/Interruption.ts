@@ -22,7 +22,7 @@ export type Interruption = Data.TaggedEnum<{
 /** Constructors and tests of an {@link Interruption}. */
 export const { Cancel, Interject, $is: is, $match: match } = Data.taggedEnum<Interruption>()
 
-/** Makes a part of something that cannot be interrupted interruptible again: see `Effect.uninterruptibleMask`. */
+/** Makes part of an uninterruptible region interruptible again: see `Effect.uninterruptibleMask`. */
 export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /** A sentence for a person or a model about a cancelled piece of work. */

@@ -1,6 +1,6 @@
-/** The name that somebody may have meant. */
+/** The known name that was probably meant. */
 
-/** Of the known names the one with the fewest letters changed, added or left out, when that are few; else nothing. */
+/** The known name with the fewest letters changed, added or left out, when those are few; else nothing. */
 export const of = (name: string, known: ReadonlyArray<string>): string | undefined => {
   const text = name.toLowerCase()
   let best: string | undefined
@@ -20,7 +20,7 @@ export const of = (name: string, known: ReadonlyArray<string>): string | undefin
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Longer names are no slips of the hand. */
+/** A difference in longer names is no typing error. */
 const longest = 64
 
 const distance = (a: string, b: string): number => {

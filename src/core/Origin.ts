@@ -1,8 +1,8 @@
 /**
  * Who is acting: the attribution that every event, interaction and audit record carries.
  *
- * The current origin is a fiber-local value. It flows down every fork; across a queue it does not, so whatever is sent
- * through a queue carries its origin in its envelope.
+ * The current origin is a fiber-local value. It flows down every fork. It does not cross a queue, so a message in a
+ * queue carries its origin in its envelope.
  */
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
@@ -42,7 +42,7 @@ export const outside: Origin = {
 /** The origin of the running fiber. */
 export const current: Effect.Effect<Origin> = Effect.withFiberRuntime((fiber) => Effect.succeed(of(fiber)))
 
-/** The origin of a fiber, for whoever holds it. */
+/** The origin of a given fiber. */
 export const of = (fiber: Fiber.RuntimeFiber<unknown, unknown>): Origin => fiber.getFiberRef(currentRef)
 
 /** Runs an effect, and everything it forks, as `origin`. */
@@ -51,10 +51,10 @@ export const withOrigin =
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.locally(self, currentRef, origin)
 
-/** The same session at work in this turn. */
+/** The same session, in this turn. */
 export const inTurn = (origin: Origin, correlationId: CorrelationId): Origin => {
   const { agent, depth, parentSessionId, rootSessionId, sessionId, subagentId } = origin
-  // Named one by one: a copy by spread has a hidden class of its own, half a kilobyte for each agent.
+  // Members are named one by one: a copy by spread gets a hidden class of its own, half a kilobyte for each agent.
   return parentSessionId === undefined || subagentId === undefined
     ? { sessionId, rootSessionId, agent, depth, correlationId }
     : { sessionId, rootSessionId, agent, depth, parentSessionId, subagentId, correlationId }
@@ -66,7 +66,7 @@ export const inToolCall =
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.locallyWith(self, currentRef, (origin) => ofCall(origin, toolCallId))
 
-/** The same turn at work in this tool call. */
+/** The same turn, in this tool call. */
 export const ofCall = (origin: Origin, toolCallId: ToolCallId): Origin => {
   const { agent, correlationId, depth, parentSessionId, rootSessionId, sessionId, subagentId } = origin
   if (origin.toolCallId === toolCallId) return origin
@@ -76,7 +76,7 @@ export const ofCall = (origin: Origin, toolCallId: ToolCallId): Origin => {
     : { sessionId, rootSessionId, agent, depth, parentSessionId, subagentId, correlationId, toolCallId }
 }
 
-/** As {@link withOrigin} for all that a fiber of its own does: one step, and nothing is put back. */
+/** As {@link withOrigin}, for a fiber of its own: one step, and the former value is not restored. */
 export const inFiber =
   (origin: Origin) =>
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -87,10 +87,10 @@ export const inFiber =
       self
     )
 
-/** The origin as it is kept with the fiber of this id, to be set together with other local values. */
+/** The origin as a local value of the fiber with this id, to set it together with other local values. */
 export const local = (origin: Origin, id: FiberId.Single) => [currentRef, [[id, origin]]] as const
 
-/** The same for a fiber that goes on as part of the given tool call. */
+/** The same for a fiber that continues as part of the given tool call. */
 export const inCall = (toolCallId: ToolCallId, id: FiberId.Single, refs: FiberRefs.FiberRefs) =>
   local(ofCall(FiberRefs.getOrDefault(refs, currentRef), toolCallId), id)
 

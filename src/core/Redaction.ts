@@ -1,8 +1,8 @@
 /**
- * Keeps secrets out of whatever is shown, logged or written.
+ * Keeps secrets out of everything that is shown, logged or written.
  *
- * Two nets: values the program declared as secret (API keys, passwords), as they are and as addresses, JSON and base64
- * write them; and shapes that well-known tokens have.
+ * Two nets: values the program declared as secret (API keys, passwords), in plain form and as addresses, JSON and
+ * base64 write them; and the shapes of well-known tokens.
  */
 import * as Redacted from "effect/Redacted"
 
@@ -21,17 +21,17 @@ export interface Redactor extends Masking {
   /** Declares a value as secret from now on. Values under four characters are ignored: masking them would garble text. */
   readonly declare: (secret: Redacted.Redacted | string) => void
   /**
-   * Replaces declared secrets only, for what somebody decides about: a text that merely looks like a token may be the very
-   * thing that they have to see.
+   * Replaces declared secrets only. For texts that a person decides about: a text that merely looks like a token may be
+   * exactly what the person has to see.
    */
   readonly declared: Masking
-  /** For one text that arrives in pieces: a secret that is cut between two of them is masked too. */
+  /** For one text that arrives in pieces: a secret that is split between two pieces is masked too. */
   readonly flow: () => Flow
 }
 
-/** Masks a text piece by piece. Holds back what may turn out to be a secret until it is known. */
+/** Masks a text piece by piece. Holds back a part that may become a secret until that is known. */
 export interface Flow {
-  /** Takes the next piece; returns what can be shown by now, which may be nothing. */
+  /** Takes the next piece; returns what can be shown now, which may be empty. */
   readonly push: (piece: string) => string
   /** Returns what was held back. */
   readonly end: () => string
@@ -75,7 +75,7 @@ export const shapesOnly: Redactor = make()
  */
 export const summarize = (value: unknown, redactor: Pick<Masking, "text"> = shapesOnly, limit = 200): string => {
   const all = brief(value)
-  // Masked before it is cut, but not all of a long text: what is cut off lies far behind what is shown.
+  // A text is masked before it is cut. Only the beginning of a long text is masked: the rest is never shown.
   const first = redactor.text(all.slice(0, limit + longestSecret))
   const text = all.length > limit + longestSecret && first.length <= limit ? redactor.text(all) : first
   return text.length <= limit ? text : `${text.slice(0, limit - 1)}…`
@@ -92,12 +92,12 @@ const tokenShapes =
 
 const tokenHint = /sk-|gh[pousr]_|github_pat_|AIza|xox|AKIA|glpat-|eyJ|Bearer/
 
-/** Characters of the shortest text that one of the shapes matches: `xoxb-` and ten more. */
+/** Length of the shortest text that one of the shapes matches: `xoxb-` and ten more. */
 const shortestToken = 15
 
-/** How a secret may be written that is part of a longer text. */
+/** The ways in which a longer text may write the secret. */
 const spellings = (secret: string): ReadonlyArray<string> => {
-  // Half a surrogate pair is no text, and no address or base64 is made of it.
+  // A lone surrogate is no text: no address and no base64 is made of it.
   const text = secret.replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd")
   const address = encodeURIComponent(text)
   const strict = address.replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
@@ -112,15 +112,18 @@ const spellings = (secret: string): ReadonlyArray<string> => {
   return [secret, JSON.stringify(secret).slice(1, -1), ...addresses, ...coded]
 }
 
-/** Shorter ones could be part of any word. */
+/** A shorter secret could be part of any word. */
 const shortestBase64 = 6
 
-/** What base64 always makes of the secret when so many bytes stand before it in a group of three, in both alphabets. */
+/**
+ * The characters that base64 always makes of the secret when so many bytes stand before it in a group of three, in both
+ * alphabets.
+ */
 const inBase64 = (text: string, before: number): ReadonlyArray<string> => {
   const bytes = new TextEncoder().encode(text)
   let binary = "\0".repeat(before)
   for (const byte of bytes) binary += String.fromCharCode(byte)
-  // The first and last characters of a run that is not whole say something of what stands around it, too.
+  // The first and last characters of an incomplete group also depend on the neighbouring bytes.
   const first = before === 0 ? 0 : before + 1
   const last = Math.floor((binary.length * 8) / 6)
   const written = btoa(binary).slice(first, last)
@@ -129,17 +132,17 @@ const inBase64 = (text: string, before: number): ReadonlyArray<string> => {
   return [written, written.replaceAll("+", "-").replaceAll("/", "_"), ...wrapped]
 }
 
-/** Programs that write base64 break its lines: `base64` and mail, `openssl` and PEM. */
+/** Programs that write base64 break its lines at these lengths: `base64` and mail, `openssl` and PEM. */
 const lineLengths = [76, 64]
 
-/** A text that begins a line and is longer than that. */
+/** The forms of a text that begins a line and is longer than one line. */
 const inLines = (text: string, length: number): ReadonlyArray<string> => {
   if (text.length <= length) return []
   const lines = text.match(new RegExp(`.{1,${length}}`, "g")) ?? []
   return [lines.join("\n"), lines.join("\r\n")]
 }
 
-/** Characters behind what is shown in which a secret may end that begins there. */
+/** How many characters behind the shown part a secret may end that begins in the shown part. */
 const longestSecret = 20_000
 
 const brief = (value: unknown): string => {
@@ -154,23 +157,26 @@ const brief = (value: unknown): string => {
 
 const written = (value: unknown): string => {
   if (typeof value === "string") return value
-  // What JSON makes of a number, for a third of its price.
+  // The same text as JSON makes of a number, for a third of its price.
   return typeof value === "number" && Number.isFinite(value) ? String(value) : (JSON.stringify(value) ?? "")
 }
 
 const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-// Longer than any token: what goes on and on is none, and need not be kept.
+// Longer than any token: a longer run is no token and need not be kept.
 const longestToken = 16_384
 
-/** How much of a run is kept once it was shown: more than any hint. */
+/** How much of a run is kept after it was shown: more than any hint. */
 const longestContext = 16
 
 const inRun = 1
 const inHint = 2
 
-/** What an ASCII character may be part of. Each hint has one of `- _ z K J B`, or is followed by one; most texts have few. */
+/**
+ * The token parts that an ASCII character may belong to. Each hint has one of `- _ z K J B`, or is followed by one;
+ * most texts have few of them.
+ */
 const roles = Uint8Array.from({ length: 128 }, (_, code) => {
   const character = String.fromCharCode(code)
   return (/[\w.~+/=-]/.test(character) ? inRun : 0) | (/[-_zKJB]/.test(character) ? inHint : 0)
@@ -181,10 +187,10 @@ const isIn = (text: string, at: number, role: number): boolean => {
   return code < roles.length && ((roles[code] ?? 0) & role) !== 0
 }
 
-/** Where the last characters begin that a token shape may extend over; what comes before them is final. */
+/** The start of the last characters that a token shape may extend over; everything before them is final. */
 const runAt = (text: string): number => {
   let at = runBefore(text, text.length)
-  // What follows that word is a token because of it, also where it is the end of another.
+  // The text behind that word is a token because of the word, also where the word is the end of another one.
   while (/Bearer\s$/.test(text.slice(Math.max(0, at - 7), at))) at = runBefore(text, at - 7)
   return at
 }
@@ -201,8 +207,8 @@ const mayHint = (text: string): boolean => {
 }
 
 /**
- * Shows a text up to where a secret may have begun. Of token shapes that is where the hint is complete; the hint itself
- * gives nothing away, so what was shown of it is kept as context. Of declared secrets it is their first character.
+ * Shows a text up to the point where a secret may have begun. For a token shape that point is the end of its hint; the
+ * hint itself gives nothing away, so a shown hint is kept as context. For a declared secret it is the first character.
  */
 class MaskedFlow implements Flow {
   private shown = ""
@@ -223,7 +229,7 @@ class MaskedFlow implements Flow {
     const run = this.held.length > longestToken ? all.length : runAt(all)
     let cut = tokenHint.test(all.slice(run)) ? run : all.length
     for (const secret of this.known) cut = Math.min(cut, openAt(all, secret))
-    // A secret that is complete is not cut in two by the beginning of another.
+    // A complete secret is not split by the beginning of another one.
     for (const secret of this.known) {
       const at = all.lastIndexOf(secret, cut - 1)
       if (at >= 0 && at + secret.length > cut) cut = at
@@ -235,7 +241,7 @@ class MaskedFlow implements Flow {
     return this.held === "" ? "" : this.release(this.held.length)
   }
 
-  /** Nothing in it is a secret or may become one, nor together with what was shown. So are most pieces. */
+  /** The piece holds no secret and no beginning of one, alone or with the text already shown. Most pieces are plain. */
   private isPlain(piece: string): boolean {
     const { known, shown } = this
     if (known.size === 0 && !mayHint(piece) && !mayHint(shown)) return true
@@ -251,14 +257,14 @@ class MaskedFlow implements Flow {
     const before = this.shown
     this.held = this.held.slice(length)
     this.shown = masked.slice(Math.max(masked.length - longestContext, runAt(masked)))
-    // A token may have begun in what was shown already.
+    // A token may have begun in the text already shown.
     let same = 0
     while (same < before.length && masked[same] === before[same]) same++
     return masked.slice(same)
   }
 }
 
-/** What is kept of plain text: the run at its end, which may have begun in what was shown before. */
+/** The context kept of plain text: the run at its end, which may have begun in the text already shown. */
 const contextOf = (shown: string, piece: string): string => {
   const least = Math.max(0, piece.length - longestContext)
   let at = piece.length
@@ -266,7 +272,7 @@ const contextOf = (shown: string, piece: string): string => {
   return at > 0 || shown === "" ? piece.slice(at) : (shown + piece).slice(-longestContext)
 }
 
-/** Where a text may begin to say `secret` without having said it all; its length when it does not. */
+/** The position where the text ends with an incomplete `secret`; the text's length when there is none. */
 const openAt = (text: string, secret: string): number => {
   const first = secret.slice(0, 1)
   for (let at = text.indexOf(first, Math.max(0, text.length - secret.length + 1)); at >= 0;) {

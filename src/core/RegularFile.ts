@@ -1,8 +1,9 @@
 /**
- * Text files that somebody else may have put there: of a workspace, of a directory that is shared with others.
+ * Text files that others may have written: in a workspace, or in a directory that is shared with others.
  *
- * What is read is a regular file of bounded size. It is looked at before it is opened, because opening a pipe waits for its
- * other end, and opening alone can move a device; and again when it is open. No more of it is held than may be there.
+ * Only regular files of bounded size are read. A file is checked before it is opened, because opening a pipe waits for
+ * its other end, and opening alone can move a device; and checked again when it is open. Never more bytes are held than
+ * the limit allows.
  */
 import type { PlatformError } from "@effect/platform/Error"
 import type * as FileSystem from "@effect/platform/FileSystem"
@@ -11,14 +12,14 @@ import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
 
-/** What stands there is not read. The reason is the end of a sentence, without a full stop. */
+/** The file is not read. The reason is the end of a sentence, without a full stop. */
 export class FileUnfit extends Data.TaggedError("FileUnfit")<{ readonly reason: string }> {
   override get message(): string {
     return `It ${this.reason}.`
   }
 }
 
-/** The text of a file, through links if there are any, of at most so many bytes. */
+/** The text of a file of at most so many bytes; links are followed. */
 export const read = (
   fileSystem: FileSystem.FileSystem,
   file: string,
@@ -34,7 +35,7 @@ export const read = (
       if (!Equal.equals(opened.ino, seen.ino) || opened.dev !== seen.dev) {
         return yield* new FileUnfit({ reason: "was exchanged while it was opened" })
       }
-      // Whoever writes there may go on meanwhile.
+      // Another process may write to the file meanwhile, so the read is bounded too.
       const bytes = yield* handle.readAlloc(Math.min(Number(opened.size), maxBytes) + 1)
       if (Option.isNone(bytes)) return ""
       return bytes.value.length > maxBytes ? yield* tooLarge(maxBytes) : new TextDecoder().decode(bytes.value)

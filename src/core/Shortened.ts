@@ -1,11 +1,11 @@
-/** A long text by its beginning and its end, and how much is between. */
+/** A long text by its beginning and its end, and the amount left out between them. */
 
 export interface Shortened {
   readonly head: string
   readonly tail: string
-  /** Characters between. */
+  /** Characters left out. */
   readonly characters: number
-  /** Line ends between. */
+  /** Line ends left out. */
   readonly lines: number
 }
 
@@ -13,7 +13,7 @@ export interface Limits {
   /** Characters of the beginning and of the end. */
   readonly head: number
   readonly tail: number
-  /** Lines of each, at most. Default: as many as there are. */
+  /** Lines of each part, at most. Default: as many as there are. */
   readonly headLines?: number | undefined
   readonly tailLines?: number | undefined
 }
@@ -32,7 +32,7 @@ export const make = (text: string, limits: Limits): Shortened | undefined => {
   return { head: text.slice(0, to), tail: text.slice(from), characters: between.length, lines }
 }
 
-/** What stands in place of what is left out. */
+/** The note that stands in place of the omitted part. */
 export const note = ({ characters, lines }: Shortened): string =>
   `${grouped(characters)} characters${lines > 1 ? ` in ${grouped(lines)} lines` : ""} are between, and not shown here`
 
@@ -56,7 +56,7 @@ const headEnd = (text: string, limit: number, lines: number): number => {
   for (let line = 0; line < lines; line++) {
     const next = text.indexOf("\n", end)
     if (next < 0 || next + 1 > limit) {
-      // A line that is long is cut; one that only begins here is left for later.
+      // A long line is cut; a line that only begins here is left out.
       return end > limit / 2 && next >= 0 ? end : whole(text, limit)
     }
     end = next + 1
@@ -76,7 +76,7 @@ const tailStart = (text: string, limit: number, lines: number): number => {
   return start
 }
 
-/** Not between the halves of a character. */
+/** A cut never splits a surrogate pair. */
 const whole = (text: string, at: number): number => {
   const code = text.charCodeAt(at - 1)
   return code >= 0xd800 && code <= 0xdbff ? at - 1 : at

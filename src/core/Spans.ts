@@ -2,17 +2,16 @@
  * Spans around the work of agents: what a trace shows of a turn, a model call, a tool, a permission, an interaction and a
  * compaction.
  *
- * Off unless the program says otherwise, and then it costs nothing: {@link off} hands every effect back as it is. What
- * people, models and tools say is shown as its length only.
- *
+ * Off unless the program turns them on. {@link off} returns every effect unchanged, so it costs nothing. Words of
+ * people, models and tools are shown as their length only.
  * ```
  *  turn ─┬─ model_call
  *        ├─ permission ── interaction
  *        └─ tool ── turn of a child ── …
  * ```
  *
- * The running span is kept in the context beside that of the tracer, so that spans of libraries in between, which may go elsewhere, do not
- * break the line from a child to the tool call that started it.
+ * The running span is kept in the context beside the tracer's own. Library spans in between may go elsewhere; they must
+ * not break the line from a child to the tool call that started it.
  */
 import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
@@ -29,7 +28,7 @@ import type * as Redaction from "./Redaction.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Everything that gets a span. Hot paths inside of these get none. */
+/** Everything that gets a span. Hot paths inside these get none. */
 export type Name =
   "assent.turn" | "assent.model_call" | "assent.tool" | "assent.permission" | "assent.interaction" | "assent.compaction"
 
@@ -41,16 +40,16 @@ export interface Attributes {
   readonly [name: string]: string | number | boolean | ReadonlyArray<string> | undefined
 }
 
-/** How a span begins and what is known of it at its end. */
+/** How a span begins, and which attributes are known at its end. */
 export interface Opening<A, E> {
   readonly name: Name
-  /** Who acts is added to them. */
+  /** The acting agent's attributes are added to them. */
   readonly attributes: Attributes
-  /** Where the work was asked for, if that is another fiber. Default: the running fiber's span. */
+  /** The span where the work was asked for, if that is another fiber. Default: the running fiber's span. */
   readonly parent?: Tracer.AnySpan | undefined
-  /** Who acts, if that is not the running fiber's origin. */
+  /** The acting origin, if it is not the running fiber's. */
   readonly origin?: Origin.Origin | undefined
-  /** Called once, when the work has ended however. A failure gives `error.type` by itself unless it is given here. */
+  /** Called once when the work has ended, in any way. A failure sets `error.type` itself unless it is given here. */
   readonly ended?: ((exit: Exit.Exit<A, E>) => Attributes) | undefined
 }
 
@@ -58,7 +57,7 @@ export interface Opening<A, E> {
 export interface Service {
   /** Runs an effect inside a span. `opening` is evaluated when the span begins, and never when spans are off. */
   readonly within: <A, E, R>(opening: () => Opening<A, E>, effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** `inner` with the running span of `outer`: for code that is run with a context of its own. */
+  /** `inner` with the running span of `outer`: for code that runs with a context of its own. */
   readonly keep: (outer: Context.Context<never>, inner: Context.Context<never>) => Context.Context<never>
   /** The running fiber's span, to hand it to work in another fiber. */
   readonly current: Effect.Effect<Tracer.AnySpan | undefined>
@@ -70,7 +69,7 @@ export interface Service {
 export interface Options {
   /** Where spans go. Default: the fiber's own tracer; then spans of libraries that the program uses go there too. */
   readonly tracer?: Tracer.Tracer | undefined
-  /** Shows what was said, masked with this. Default: its length is shown. */
+  /** Shows content, masked with this. Default: its length is shown. */
   readonly content?: Redaction.Redactor | undefined
 }
 
@@ -132,7 +131,7 @@ export class Spans extends Context.Reference<Spans>()("assent/core/Spans", { def
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The innermost span of ours; those of libraries in between do not hide it. */
+/** Our innermost span; library spans in between do not hide it. */
 class OurSpan extends Context.Reference<OurSpan>()("assent/core/OurSpan", {
   defaultValue: (): Tracer.AnySpan | undefined => undefined
 }) {}
@@ -142,7 +141,7 @@ const withSpan =
   <R>(context: Context.Context<R>): Context.Context<R> =>
     Context.add(Context.add(context, Tracer.ParentSpan, span), OurSpan, span)
 
-/** Ours, else the one around us: see `outer`. */
+/** Our span, else the one around us: see `outer`. */
 const currentOf = (outer: (span: Tracer.AnySpan) => Tracer.AnySpan | undefined) =>
   Effect.withFiberRuntime<Tracer.AnySpan | undefined>((fiber) => {
     const ours = Context.get(fiber.currentContext, OurSpan)
@@ -152,7 +151,7 @@ const currentOf = (outer: (span: Tracer.AnySpan) => Tracer.AnySpan | undefined) 
     )
   })
 
-/** What came over a wire is where all of a trace's spans go; a span of this process may be kept in memory only. */
+/** A span from a wire belongs to the trace's collector; a span of this process may be kept in memory only. */
 const external = (span: Tracer.AnySpan): Tracer.AnySpan | undefined =>
   span._tag === "ExternalSpan"
     ? span
@@ -181,7 +180,7 @@ const ofOrigin = ({ agent, correlationId, depth, sessionId, subagentId, toolCall
 const present = (attributes: Attributes): Record<string, unknown> =>
   Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined))
 
-/** What failed is told by its kind only: a message may quote what was said. */
+/** A failure is told by its kind only: a message may quote content. */
 const end = <A, E>(
   span: Tracer.Span,
   exit: Exit.Exit<A, E>,
@@ -201,7 +200,7 @@ const end = <A, E>(
   span.end(clock.unsafeCurrentTimeNanos(), outcome)
 }
 
-/** The tag or name of what went wrong; nothing for an interruption, which is no failure. */
+/** The tag or name of the failure; nothing for an interruption, which is no failure. */
 const kindOf = (cause: Cause.Cause<unknown>): string | undefined => {
   if (Cause.isInterruptedOnly(cause)) return undefined
   const error = Cause.squash(cause)

@@ -1,10 +1,11 @@
 /**
- * Errors of somebody else's doing, of which there may be very many: what a peer or a model wrote, and nobody can use.
+ * Errors that a peer or a model causes, of which there may be very many.
  *
- * To find out where in this program such a one was made costs more than all the rest of it, and tells nobody anything.
+ * Capturing a stack trace for them costs more than the rest of their handling, and the trace helps nobody: it names our
+ * code, not their mistake.
  */
 
-/** What `make` gives; errors that are made meanwhile do not say where. It is done when it returns. */
+/** The result of `make`; errors made meanwhile have no stack trace. Tracing is back when it returns. */
 export const untraced = <A>(make: () => A): A => {
   const before = Error.stackTraceLimit
   Error.stackTraceLimit = 0

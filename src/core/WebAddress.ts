@@ -1,14 +1,14 @@
 /**
- * Addresses that somebody set and that we send something to: a webhook, a provider, a collector. The one place that says
- * which are taken.
+ * Addresses from settings that we send something to: a webhook, a provider, a collector. This is the one place that
+ * says which addresses are taken.
  *
- * Only http and https, and never with a user name or a password in it: those would be shown wherever the address is, and
- * be sent on wherever it leads.
+ * Only http and https, and never with a user name or a password: those would be shown everywhere the address is shown,
+ * and be sent on to every place it redirects to.
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 
-/** The address is not taken. The message is the end of a sentence, and holds nothing of the address. */
+/** The address is refused. The message is the end of a sentence, and quotes nothing of the address. */
 export class WebAddressRefused extends Schema.TaggedError<WebAddressRefused>("assent/core/WebAddressRefused")(
   "WebAddressRefused",
   { reason: Schema.Literal("unreadable", "scheme", "credentials") }
@@ -21,11 +21,11 @@ export class WebAddressRefused extends Schema.TaggedError<WebAddressRefused>("as
 /** Reads an address. Blanks around it are not part of it. */
 export const parse = (text: string): Either.Either<URL, WebAddressRefused> => {
   const address = text.trim()
-  // A URL takes them for nothing, wherever they stand, so that what was read is not what is reached.
+  // A URL parser drops these characters anywhere, so the address that was read would not be the one that is reached.
   if (/[\s\p{Cc}\\]/u.test(address) || !URL.canParse(address)) return refused("unreadable")
   const url = new URL(address)
   if (url.protocol !== "http:" && url.protocol !== "https:") return refused("scheme")
-  // `http:host` is an address as well, to a URL.
+  // A URL parser takes `http:host` too.
   if (!/^https?:\/\//i.test(address)) return refused("unreadable")
   return url.username === "" && url.password === "" ? Either.right(url) : refused("credentials")
 }

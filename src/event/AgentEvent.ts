@@ -1,8 +1,8 @@
 /**
  * Everything that can happen to an agent, as one closed union. Events tell; they never ask and never decide.
  *
- * Events carry ids, kinds and redacted summaries, never payloads with authority. An event is a plain object; the schemas
- * are for wires and tests, nothing we made ourselves is decoded.
+ * Events carry ids, kinds and redacted summaries, never payloads with authority. An event is a plain object. The
+ * schemas are for wires and tests: our own events are not decoded.
  */
 import * as Schema from "effect/Schema"
 import { CorrelationId, MessageId, RequestId, SessionId, ToolCallId } from "../core/Id.js"
@@ -22,7 +22,7 @@ const common = {
 const event = <Tag extends string, Fields extends Schema.Struct.Fields>(tag: Tag, fields: Fields) =>
   Schema.Struct({ _tag: Schema.Literal(tag), ...common, ...fields }).annotations({ identifier: tag })
 
-/** Tokens of one model call, as far as the provider told. */
+/** Tokens of one model call, as far as the provider reported them. */
 export const Usage = Schema.Struct({
   inputTokens: Schema.optional(Schema.Number),
   outputTokens: Schema.optional(Schema.Number),
@@ -40,8 +40,8 @@ export const AgentStatus = Schema.Literal("idle", "thinking", "streaming", "exec
 export type AgentStatus = typeof AgentStatus.Type
 
 /**
- * How a permission was decided. `no_channel`: nobody was ever there to be asked; `unavailable`: all who were have left.
- * `sanitization` and `unknown` are for authorities of a program's own.
+ * How a permission was decided. `no_channel`: no interactor was ever attached; `unavailable`: all attached ones have
+ * left. `sanitization` and `unknown` are for authorities of a program's own.
  */
 export const PermissionMethod = Schema.Literal(
   "pre_validation",
@@ -86,7 +86,7 @@ const all = () =>
       /** Names the child to its parent. */
       subagentId: Schema.optional(Schema.String),
       profile: Schema.optional(Schema.String),
-      /** Of the profile, for a UI. */
+      /** The profile's icon, for a UI. */
       icon: Schema.optional(Schema.String)
     }),
     event("AgentStatusChanged", { status: AgentStatus }),
@@ -112,7 +112,7 @@ const all = () =>
       step: Schema.Number,
       finishReason: Schema.String,
       usage: Usage,
-      /** A sentence for people where the answer is less than what was sent, or was cut off at its limit. */
+      /** A sentence for people when the answer is shorter than what was sent, or was cut off at its limit. */
       remark: Schema.optional(Schema.String),
       /** True when an interjection or a cancellation stopped it. */
       interrupted: Schema.optional(Schema.Boolean)
@@ -174,10 +174,12 @@ const all = () =>
       requestId: Schema.optional(RequestId),
       /** Who answered, when somebody did. */
       by: Schema.optional(Schema.String),
-      /** `model` when no person did: `Interactor.How`. Absent where a person answered, or nobody. */
+      /** `model` when a model answered: `Interactor.How`. Absent where a person answered, or nobody. */
       how: Schema.optional(Schema.String),
       edited: Schema.optional(Schema.Boolean),
-      /** Of a command that was allowed: `confined`, `left` (outside of the sandbox there is), `open` (there is none). */
+      /**
+       * For a command that was allowed: `confined`, `left` (outside of the sandbox there is), `open` (there is none).
+       */
       sandbox: Schema.optional(Schema.String)
     }),
     event("PermissionStatusChanged", { default: Schema.String, suspension: Schema.optional(Schema.String) }),
@@ -198,15 +200,15 @@ const all = () =>
     event("CompactionStarted", {
       reason: Schema.String,
       tokens: Schema.Number,
-      /** People are not to be shown it. */
+      /** The event is not shown to people. */
       quiet: Schema.optional(Schema.Boolean)
     }),
     event("CompactionEnded", {
       reason: Schema.String,
-      /** Messages that went or were cut; 0 when nothing was changed. */
+      /** Messages that were removed or cut; 0 when nothing changed. */
       removed: Schema.Number,
       tokens: Schema.Number,
-      /** Of the model call that wrote a summary. */
+      /** Tokens of the model call that wrote a summary. */
       usage: Schema.optional(Usage),
       quiet: Schema.optional(Schema.Boolean)
     }),
@@ -214,7 +216,7 @@ const all = () =>
     event("Lagged", { missed: Schema.Number })
   )
 
-// In one call, so that a bundler leaves it out of a program that decodes no events: there are many.
+// One call for all of them, so that a bundler can leave them out of a program that decodes no events.
 export const AgentEvent = /* @__PURE__ */ all()
 
 /**
@@ -249,10 +251,10 @@ export interface Stamp {
 /** The event of a kind: `EventOf<"TurnEnded">`. */
 export type EventOf<Tag extends AgentEvent["_tag"]> = Extract<AgentEvent, { readonly _tag: Tag }>
 
-/** Completes an event body with who and when. */
+/** Completes an event body with the stamp: time and origin. */
 export const make = (stamp: Stamp, body: Body): AgentEvent => {
   const { at, sessionId, agent, correlationId } = stamp
-  // The spread comes last: what is added behind one gives each object a shape of its own, at ten times the price.
+  // The spread comes last: members added behind a spread give each object a shape of its own, at ten times the price.
   return correlationId === undefined
     ? { at, sessionId, agent, ...body }
     : { at, sessionId, agent, correlationId, ...body }

@@ -1,5 +1,5 @@
 /**
- * Carries the events of one tree of agents to whoever listens.
+ * Carries the events of one tree of agents to its subscribers.
  *
  * Every subscriber has a ring of its own. The owner of the agent subscribes with back-pressure: when its ring is full,
  * publishers wait. Everybody else slides: the oldest events are dropped and counted, and the next batch starts with
@@ -46,15 +46,16 @@ export interface Service {
   /** Publishes, waiting while a back-pressured subscriber is full. Interrupting the wait does not lose the event. */
   readonly publish: (event: AgentEvent) => Effect.Effect<void>
   /**
-   * Publishes at once. False: the event stands in line for a full subscriber, and whoever goes on to publish should wait
-   * for {@link awaitRoom}. Never loses an event; the line is as long as there are publishers that did not wait.
+   * Publishes at once. False: the event stands in line for a full subscriber, and the publisher should wait for {@link
+   * awaitRoom} before its next event. Never loses an event; the line is as long as there are publishers that did not
+   * wait.
    */
   readonly unsafePublish: (event: AgentEvent) => boolean
   /** Waits until nothing stands in line. */
   readonly awaitRoom: Effect.Effect<void>
   /** Everything published from now on, until the scope or the bus closes. */
   readonly subscribe: (policy?: Policy) => Effect.Effect<Subscription, never, Scope.Scope>
-  /** Ends every subscription after what it still holds. What stands in line is handed over regardless of capacity. */
+  /** Ends every subscription after the events it still holds. Events in line are handed over regardless of capacity. */
   readonly close: Effect.Effect<void>
 }
 
@@ -75,7 +76,7 @@ type Resume = (effect: Effect.Effect<void>) => void
 
 type Batch = Option.Option<ReadonlyArray<AgentEvent>>
 
-/** Nobody: shared, because most buses have one subscriber and nobody who waits. */
+/** Shared, because most buses have one subscriber and no waiting publisher. */
 const none: ReadonlyArray<never> = []
 
 class Bus implements Service {
@@ -99,7 +100,7 @@ class Bus implements Service {
       this.line.length === 0
         ? Effect.void
         : Effect.async<void>((resume) => {
-            // Other fibers may have run since the look above.
+            // Other fibers may have run since the check above.
             if (this.line.length === 0) return resume(Effect.void)
             this.waiters = [...this.waiters, resume]
             return Effect.sync(() => {
@@ -142,7 +143,7 @@ class Bus implements Service {
     })
   }
 
-  /** Moves what stands in line into the rings, as far as there is room; then lets publishers go on. */
+  /** Moves events from the line into the rings, as far as there is room; then wakes waiting publishers. */
   pump(): void {
     let moved = 0
     while (moved < this.line.length && !this.isFull()) this.deliver(this.line[moved++] as AgentEvent)
@@ -164,13 +165,14 @@ class Bus implements Service {
 }
 
 class Ring implements Subscription {
-  // The first `dropped` of them do not count any more. Handed out whole, so a batch costs the same however long it is.
+  // The first `dropped` events are gone already. A batch is handed out as this very array, so it costs the same at any
+  // length.
   private events: Array<AgentEvent> = []
   private dropped = 0
   private missed = 0
   private closed = false
   private reader: ((events: Effect.Effect<Batch>) => void) | undefined
-  // Made when first read, which most rings never are, and then the same for every batch.
+  // Made at the first read, which most rings never have, and then used for every batch.
   private reading: Effect.Effect<Batch> | undefined
   private waiting: Effect.Effect<Batch> | undefined
 
@@ -193,7 +195,7 @@ class Ring implements Subscription {
   push(event: AgentEvent): void {
     if (this.events.length - this.dropped >= this.capacity) {
       this.missed++
-      // Cleared away when there are as many of them as of the others, so that each event is moved once at most.
+      // Dropped events are cleared away when they are as many as the live ones, so each event is moved once at most.
       if (++this.dropped === this.capacity) this.clearAway()
     }
     this.events.push(event)
@@ -214,10 +216,10 @@ class Ring implements Subscription {
 
   private wait(): Effect.Effect<Batch> {
     return Effect.async<Batch>((resume) => {
-      // Other fibers may have run since the look above.
+      // Other fibers may have run since the check above.
       if (this.events.length > 0 || this.closed) return resume(this.takeAll)
-      // Not taken back when the reader is interrupted: waking who is gone takes nothing and loses nothing, and a way to
-      // take it back would cost every wait three times as much.
+      // The reader stays registered when it is interrupted: waking an interrupted reader takes nothing and loses
+      // nothing, and a way to remove it would make every wait three times as expensive.
       this.reader = resume
     })
   }
@@ -229,7 +231,7 @@ class Ring implements Subscription {
   private wake(): void {
     const resume = this.reader
     this.reader = undefined
-    // The reader takes when it runs: one that is interrupted before that loses nothing.
+    // The reader takes the batch when it runs: a reader interrupted before that loses nothing.
     resume?.(this.takeAll)
   }
 

@@ -1,4 +1,4 @@
-/** How turns end, and how that is told. */
+/** How turns end, and how an end is reported. */
 import * as Data from "effect/Data"
 import * as Option from "effect/Option"
 import type { CancelReason } from "../core/Interruption.js"
@@ -13,7 +13,7 @@ export type TurnEnd = Data.TaggedEnum<{
   readonly TurnLimit: { readonly text: string; readonly steps: number }
   /** Nobody was there to answer a question. */
   readonly Halted: { readonly detail: string; readonly steps: number }
-  /** The model wanted the same call again and again that somebody had refused. */
+  /** The model repeated a call that somebody had refused, again and again. */
   readonly Denied: { readonly detail: string; readonly steps: number }
   /** The model or the loop failed; the session stays usable. */
   readonly Failed: { readonly error: string; readonly steps: number }
@@ -30,18 +30,20 @@ export const {
   $match: match
 } = Data.taggedEnum<TurnEnd>()
 
-/** What became of words that were handed in but never began a turn. */
+/** The end of submitted words that never began a turn. */
 export const neverBegun: TurnEnd = Cancelled({ reason: "shutdown", steps: 0 })
 
-/** The end of a session with words that no turn read, after this end of its last turn. That it halted stays its end. */
+/** The end of a session that has words no turn read, given the end of its last turn. A halt stays the end. */
 export const unread = (last: Option.Option<TurnEnd>): Option.Option<TurnEnd> =>
   Option.orElseSome(Option.filter(last, is("Halted")), () => neverBegun)
 
-/** An end that could not be written down: what nobody will find again is not told as done. */
+/**
+ * An end that could not be recorded. It is reported as failed: an end that no later run can find is not told as done.
+ */
 export const unsaved = (end: TurnEnd, error: string): TurnEnd =>
   is("Completed")(end) ? Failed({ error, steps: end.steps }) : end
 
-/** How a turn ended, as it is told. */
+/** How a turn ended, as it is reported. */
 export interface Report {
   readonly reason: AgentEvent.EndReason
   readonly steps: number

@@ -1,15 +1,15 @@
-/** Fibers that outlive whoever starts them. */
+/** Fibers that outlive the fiber that starts them. */
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Runtime from "effect/Runtime"
 import * as RuntimeFlags from "effect/RuntimeFlags"
 
 /**
- * Starts an effect in a fiber of its own that nobody supervises, with the values of the starting fiber. It begins whatever
- * comes before, and can be interrupted only where it says so.
+ * Starts an effect in a fiber of its own that nobody supervises, with the FiberRefs of the starting fiber. The effect
+ * begins even if it is interrupted at once, and can be interrupted only where it says so.
  *
- * As `Effect.forkDaemon`, but what that starts holds its dead parent for as long as it lives, with all that the parent had:
- * two kilobytes for each child of an agent, which a tool call starts and which stays.
+ * Unlike a fiber of `Effect.forkDaemon`, it does not hold its ended parent in memory: two kilobytes for each child of
+ * an agent, because a tool call starts the child and ends before it.
  */
 export const fork = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<Fiber.RuntimeFiber<A, E>> =>
   Effect.withFiberRuntime((fiber, status) => {

@@ -1,9 +1,9 @@
 /**
- * Lets the event loop go round: timers, sockets and signals have their turn.
+ * Gives way to the event loop: timers, sockets and signals have their turn.
  *
- * Effect goes on in microtasks, which come before all of them. Work that never waits for anything outside would keep every
- * timeout from firing, its own included. Whoever loops asks once a round whether it is time, and gives way when it is.
- *
+ * Effect continues in microtasks, which run before all of them. Work that never waits for anything outside would keep
+ * every timeout from firing, its own included. A loop therefore checks once a round whether it is due, and gives way
+ * when it is.
  * ```
  *  the loop goes round ─► work begins ─► 8 ms later it still goes on ─► gives way ─► the loop goes round
  *                               └─► waits for something ─► the loop goes round, and nothing is due
@@ -17,20 +17,20 @@ import * as Effect from "effect/Effect"
 /** Milliseconds that work may go on before it gives way. */
 const longest = 8
 
-/** Since when somebody goes on without a pause. */
+/** Since when one worker runs without a pause. */
 export interface LoopTurn {
   /** In which round of the loop. */
   round: number
-  /** Milliseconds, by the clock of whoever works. */
+  /** Milliseconds, by the worker's clock. */
   since: number
 }
 
-/** Of somebody who has done nothing yet. */
+/** The state of a worker that has done nothing yet. */
 export const fresh: Readonly<LoopTurn> = { round: -1, since: 0 }
 
 /**
- * Whether it is time to {@link give} way. Never by a clock that a test moves: there nothing happens but what is told to, and
- * whoever comes to rest is expected to do so without the event loop.
+ * Whether it is time to {@link give} way. Never under a test clock: under it only what a test triggers may happen, and
+ * work is expected to come to rest without the event loop.
  */
 export const isDue = (self: LoopTurn, clock: Clock.Clock): boolean => {
   if (clock !== live) return false
@@ -48,7 +48,7 @@ export const isDue = (self: LoopTurn, clock: Clock.Clock): boolean => {
   return false
 }
 
-/** Goes on when the event loop has gone round. */
+/** Resumes when the event loop has gone round. */
 export const give: Effect.Effect<void> = Effect.async((resume) => {
   later(() => resume(Effect.void))
 })
@@ -59,7 +59,7 @@ export const give: Effect.Effect<void> = Effect.async((resume) => {
 
 const live: Clock.Clock = Context.get(DefaultServices.liveServices, Clock.Clock)
 
-/** How often the event loop has gone round, of the rounds in which somebody worked. */
+/** How often the event loop has gone round, counting only rounds in which somebody worked. */
 let round = 0
 /** Whether the end of this round will be counted. */
 let isCounted = false

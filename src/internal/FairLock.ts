@@ -1,22 +1,25 @@
 /**
- * One dialog at a time, strictly first come, first served: the turn is handed over, never put up for grabs, so a
- * newcomer cannot slip in between one dialog's end and the next one's start.
+ * A mutex, strictly first come, first served. The turn is handed over and never put up for grabs, so a newcomer cannot
+ * slip in between one dialog's end and the next one's start.
  */
 import * as Effect from "effect/Effect"
 import type { Restore } from "../core/Interruption.js"
 
 export interface FairLock {
-  /** Runs the effect when all that came before have ended. Interrupting it gives up its place, or its turn. */
+  /**
+   * Runs the effect when all earlier holders and waiters have left. Interruption gives up the place in line, or the
+   * turn.
+   */
   readonly hold: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** Takes the turn if nobody has it. Whoever gets it must {@link leave}, once. */
+  /** Takes the turn if nobody has it. After `true`, {@link leave} must be called once. */
   readonly tryEnter: () => boolean
   /**
-   * Takes a place in line, at once, and waits there for the turn, which somebody has. To be called, and run, where nothing
-   * else can be interrupted. Whoever gets the turn must {@link leave}, once.
+   * Takes a place in line at once, and waits there for the turn, which somebody else has. Call and run it in an
+   * uninterruptible region. With the turn, {@link leave} must be called once.
    */
   readonly lineUp: (restore: Restore) => Effect.Effect<void>
   readonly leave: () => void
-  /** How many are in it: the one whose turn it is, and those in line. */
+  /** How many are in it: the holder and those in line. */
   readonly size: () => number
 }
 
@@ -31,7 +34,7 @@ export const make = (): FairLock => new Line()
 // -----------------------------------------------------------------------------------------------------------------
 
 class Line implements FairLock {
-  // How each is resumed that waits; whoever leaves resumes the oldest. Unbounded: a waiter is a blocked fiber.
+  // How each waiter is resumed; the leaving holder resumes the oldest. Unbounded: a waiter is a blocked fiber.
   private line: Set<() => void> | undefined
   private busy = false
 
@@ -57,20 +60,20 @@ class Line implements FairLock {
     return true
   }
 
-  // Only the wait itself is interruptible: whoever has the turn is past every point where it could be lost.
+  // Only the wait itself is interruptible: past it, a holder cannot lose the turn by interruption.
   lineUp(restore: Restore): Effect.Effect<void> {
     let resume = () => {}
     const turn = () => resume()
     const line = (this.line ??= new Set())
     line.add(turn)
     const waiting = Effect.async<void>((resumed) => {
-      // Not in line any more: the turn was handed over before the wait began.
+      // No longer in line: the turn was handed over before the wait began.
       if (!line.has(turn)) return resumed(Effect.void)
       resume = () => resumed(Effect.void)
     })
     return Effect.onInterrupt(restore(waiting), () =>
       Effect.sync(() => {
-        // Not in line any more: the turn was handed over in the same moment, so it has to be handed on.
+        // No longer in line: the turn was handed over in the same moment, so it has to be passed on.
         if (!line.delete(turn)) this.leave()
       })
     )

@@ -1,13 +1,13 @@
-/** Waiting that ends by itself, and by nothing else. */
+/** A wait that ends by itself: interruption does not end it. */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"
 
 /**
- * Waits until what `listen` is given is called, but no longer than this. Yields whether it was.
+ * Waits until the callback given to `listen` is called, but no longer than `atMost`. Yields whether it was called.
  *
- * Not `Effect.timeout` in an uninterruptible region: that waits in two child fibers, and whoever interrupts a fiber
- * interrupts its children at once, whether it can be interrupted itself or not.
+ * Not `Effect.timeout` in an uninterruptible region: that waits in two child fibers, and interrupting a fiber
+ * interrupts its children at once, even when the fiber itself is uninterruptible.
  */
 export const wait = (listen: (done: () => void) => void, atMost: Duration.DurationInput): Effect.Effect<boolean> =>
   Effect.uninterruptible(

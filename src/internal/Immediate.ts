@@ -1,4 +1,4 @@
-/** Effects that have their value already, so that whoever wants it can go on at once. */
+/** Effects that have their value already, so that a caller can continue without a step. */
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 

@@ -1,11 +1,11 @@
 /**
- * Decoders and encoders that are made when they are first used.
+ * Decoders and encoders that are made at their first use.
  *
- * Making one goes through the whole schema, which takes as long as a hundred uses; a short run uses few of those that a
- * program has.
+ * Making one walks the whole schema, which takes as long as a hundred uses; a short run uses few of a program's
+ * schemas.
  *
  * ```ts
- * const decode = Codec.lazy(() => Schema.decodeUnknownEither(Person))
+ * const decode = Lazy.make(() => Schema.decodeUnknownEither(Person))
  * ```
  */
 

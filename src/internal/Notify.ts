@@ -1,11 +1,11 @@
-/** Fibers that wait for the next time something happens; woken all at once, with what came of it. */
+/** Fibers that wait for the next occurrence; all are woken at once, with its value. */
 import type * as Effect from "effect/Effect"
 import { OneShot } from "./OneShot.js"
 
 export class Notify<A> {
   private next: OneShot<A> | undefined
 
-  /** Call it where the wait was decided on: from then on nothing that wakes is missed. */
+  /** Call it in the synchronous step that decided to wait: no occurrence after that call is missed. */
   wait(): Effect.Effect<A> {
     return (this.next ??= new OneShot())
   }

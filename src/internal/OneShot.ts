@@ -1,14 +1,14 @@
 /**
- * A value that comes once. It is itself the effect that waits for it, for as many as want to; and who has no fiber to wait
- * in is called.
+ * A value that comes once. It is itself the effect that waits for it, for any number of fibers. Code without a fiber
+ * observes it by a callback.
  *
  * ```ts
- * const once = new Once<number>()
- * once.observe((n) => told.push(n))
- * once.settle(1) // whoever runs `once` gets 1, now or later
+ * const once = new OneShot<number>()
+ * once.observe((n) => seen.push(n))
+ * once.complete(1) // every fiber that runs `once` gets 1, now or later
  * ```
  *
- * As a Deferred, at a tenth of what one takes: thousands of sessions may have several each.
+ * Like a Deferred, at a tenth of its memory: thousands of sessions may have several each.
  */
 import * as Effect from "effect/Effect"
 import * as Effectable from "effect/Effectable"
@@ -18,14 +18,14 @@ export class OneShot<A> extends Effectable.Class<A> {
   /** Waiting fibers and observers, in order of arrival. */
   private readers: Array<(value: A) => void> | undefined
 
-  /** One whose value is there. */
+  /** One that is complete from the start. */
   static of<A>(value: A): OneShot<A> {
     const once = new OneShot<A>()
     once.complete(value)
     return once
   }
 
-  /** Once; later values are dropped. Observers are called, and waiting fibers woken, before this returns. */
+  /** Completes it; later values are dropped. Observers are called, and waiting fibers woken, before this returns. */
   complete(value: A): void {
     if (this.come !== undefined) return
     this.come = [value]
@@ -34,7 +34,7 @@ export class OneShot<A> extends Effectable.Class<A> {
     for (const read of readers ?? []) read(value)
   }
 
-  /** Calls it with the value when that comes, or at once when it is there. */
+  /** Calls `read` with the value when it comes, or at once when it is there. */
   observe(read: (value: A) => void): void {
     if (this.come !== undefined) read(this.come[0])
     else this.add(read)
@@ -43,7 +43,7 @@ export class OneShot<A> extends Effectable.Class<A> {
   override commit(): Effect.Effect<A> {
     if (this.come !== undefined) return Effect.succeed(this.come[0])
     return Effect.async<A>((resume) => {
-      // Other fibers may have run since the look above.
+      // Other fibers may have run since the check above.
       if (this.come !== undefined) return resume(Effect.succeed(this.come[0]))
       const read = (value: A) => resume(Effect.succeed(value))
       this.add(read)

@@ -1,4 +1,4 @@
-/** Where a running tool sends what it prints while it runs. An ambient value: outside an agent it goes nowhere. */
+/** Where a running tool sends its output. An ambient value: outside an agent the output goes nowhere. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 
@@ -8,7 +8,7 @@ export interface Chunk {
   readonly text: string
 }
 
-/** Takes chunks of the tool call whose fiber calls it. Never fails; may wait for a slow reader. */
+/** Takes chunks of output, from the fiber of the tool call they belong to. Never fails; may wait for a slow reader. */
 export class ToolOutput extends Context.Reference<ToolOutput>()("assent/tool/ToolOutput", {
   defaultValue: (): ((chunk: Chunk) => Effect.Effect<void>) => () => Effect.void
 }) {}

@@ -27,9 +27,9 @@ export interface Entry {
   readonly tool: Tool.Any
   /** Absent for a tool that the provider runs itself. */
   readonly handler: Handler | undefined
-  /** What the handler, the validation and the preview were built with. */
+  /** The context in which the handler, the validation and the preview were built. */
   readonly context: Context.Context<never>
-  /** The arguments as the handler takes them; a left tells the model what is wrong. */
+  /** The arguments in the form the handler takes; a left tells the model what is wrong. */
   readonly decode: (params: unknown) => Either.Either<unknown, string>
   readonly encode: (value: unknown) => unknown
   readonly encodeFailure: (failure: unknown) => unknown
@@ -42,7 +42,7 @@ export interface Entry {
   readonly shellCommand: string | undefined
   /** Its command runs through the sandbox, where there is one. */
   readonly sandboxed: boolean
-  /** How a call with these arguments would run, for a tool that is sandboxed where it is known whether there is one. */
+  /** How a call with these arguments would run. For sandboxed tools, once it is known whether there is a sandbox. */
   readonly runs?: ((params: unknown) => RunsHow | undefined) | undefined
   readonly paths: ReadonlyArray<string>
   readonly timeout: Duration.DurationInput | undefined
@@ -64,7 +64,7 @@ export interface Service {
 /** The tools that all sessions of a runtime share. */
 export class ToolRegistry extends Context.Tag("assent/tool/ToolRegistry")<ToolRegistry, Service>() {}
 
-/** A tool that its provider runs was registered, and nobody said that it may run with nobody asked. */
+/** A tool that its provider runs was registered without {@link ToolTrait.ungated}, which allows it to run unasked. */
 export class ProviderToolNotAllowed extends Schema.TaggedError<ProviderToolNotAllowed>(
   "assent/tool/ProviderToolNotAllowed"
 )("ProviderToolNotAllowed", { tool: Schema.String }) {
@@ -76,16 +76,16 @@ export class ProviderToolNotAllowed extends Schema.TaggedError<ProviderToolNotAl
   }
 }
 
-/** What registering these tools may fail with: nothing, unless a provider defines one of them. */
+/** The failures of registering these tools: none, unless a provider defines one of them. */
 export type Refusal<Tools extends Record<string, Tool.Any>> =
   Extract<Tools[keyof Tools], Tool.Tool.ProviderDefinedProto> extends never ? never : ProviderToolNotAllowed
 
 /**
- * Looks up the handlers of a toolkit. Merge several toolkits with `Toolkit.merge` first. Needs what the handlers and the
- * tools' own requirements need, except what every call is given by the runtime (`Provided`).
+ * Looks up the handlers of a toolkit. Merge several toolkits with `Toolkit.merge` first. Requires what the handlers and
+ * the tools require, except what the runtime gives every call (`Provided`).
  *
- * A provider-defined tool with a handler is a tool like others. One that the provider runs itself has to be allowed, by
- * `ToolTrait.ungated`: the gate never sees its calls. Either is offered to models of its provider only.
+ * A provider-defined tool with a handler is a tool like others. A tool that the provider runs itself has to be allowed
+ * by `ToolTrait.ungated`: the gate never sees its calls. Both are offered to models of their provider only.
  */
 export const make = <Tools extends Record<string, Tool.Any>>(
   toolkit: Toolkit.Toolkit<Tools>
@@ -93,7 +93,7 @@ export const make = <Tools extends Record<string, Tool.Any>>(
   Effect.flatMap(Effect.context<Tool.HandlersFor<Tools> | Tool.Requirements<Tools[keyof Tools]>>(), (context) => {
     const tools = Object.values(toolkit.tools)
     const refused = tools.find((tool) => Tool.isProviderDefined(tool) && !tool.requiresHandler && !isUngated(tool))
-    // The type of the failure says which toolkits have such a tool, which a look at one cannot.
+    // A toolkit's type says whether it has such a tool; its value does not, hence the cast.
     if (refused !== undefined) return Effect.fail(new ProviderToolNotAllowed({ tool: refused.name }) as Refusal<Tools>)
     return Effect.succeed(fromEntries(tools.map((tool) => makeEntry(tool, context as Context.Context<never>))))
   })
@@ -131,7 +131,7 @@ export const subset = (
   return { tools: fromEntries(entries), unknown: names.filter((name) => !known.has(name)) }
 }
 
-/** The tools of exactly these names, as far as they are in the set: neither groups nor essential ones come along. */
+/** The tools with exactly these names, if they are in the set; groups and essential tools are not added. */
 export const named = (set: Service, names: ReadonlyArray<string>): Service => {
   const wanted = new Set(names)
   const entries = set.entries.filter((entry) => wanted.has(entry.name))
@@ -142,7 +142,7 @@ export const named = (set: Service, names: ReadonlyArray<string>): Service => {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-// Those that providers define have none, though their type says so.
+// Provider-defined tools have no annotations, though their type says so.
 const annotationsOf = (tool: Tool.Any): Context.Context<never> =>
   (tool.annotations as Context.Context<never> | undefined) ?? Context.empty()
 
@@ -174,7 +174,7 @@ const makeEntry = (tool: Tool.Any, context: Context.Context<never>): Entry => {
     timeout: trait(ToolTrait.Timeout),
     injectable: trait(ToolTrait.Injectable),
     resumable: trait(ToolTrait.Resumable),
-    // Annotations forget the type of a tool's parameters; the decoder above guards it.
+    // An annotation loses the type of a tool's parameters; the decoder above guards it.
     validate: trait(ToolTrait.Validate) as Entry["validate"],
     preview: trait(ToolTrait.Preview) as Entry["preview"]
   }
@@ -192,7 +192,7 @@ const compile = (tool: Tool.Any): Pick<Entry, "decode" | "encode" | "encodeFailu
   }
 }
 
-/** Enough of it to correct every argument; what was given is quoted in it, however long it is. */
+/** Enough text to correct every argument; the given value is quoted in it, however long it is. */
 const told = (problems: string): string => {
   const lines = problems.split("\n", 51)
   const most = lines.slice(0, 50).map((line) => ForeignJson.echo(line))

@@ -1,8 +1,8 @@
-/** What a profile sets for single tools or groups of them, for the handlers of that agent to read. */
+/** What a profile sets for single tools or groups of them. The agent's handlers read it. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 
-/** By name of a tool or group. */
+/** By the name of a tool or group. */
 export interface Settings {
   readonly [name: string]: { readonly [key: string]: unknown }
 }

@@ -18,7 +18,7 @@ import type { ToolDisplay } from "./ToolCall.js"
 /** Format in which a person edits a call's arguments. */
 export type EditFormat = "text" | "json"
 
-/** The call's arguments may be edited by whoever approves it: these parameters, in this format. */
+/** A person who approves the call may edit these parameters, in this format. */
 export class Editable extends Context.Reference<Editable>()("assent/tool/Editable", {
   defaultValue: (): { readonly parameters: ReadonlyArray<string>; readonly format: EditFormat } | undefined => undefined
 }) {}
@@ -57,8 +57,8 @@ export class ShellCommand extends Context.Reference<ShellCommand>()("assent/tool
 }) {}
 
 /**
- * The tool runs its {@link ShellCommand} through the `Sandbox`, unless its parameter `sandbox` says `off`: leaving is asked
- * about, and a policy may let confined commands run unasked.
+ * The tool runs its {@link ShellCommand} through the `Sandbox`, unless its parameter `sandbox` says `off`. Leaving the
+ * sandbox is asked about, and a policy may let confined commands run unasked.
  */
 export class Sandboxed extends Context.Reference<Sandboxed>()("assent/tool/Sandboxed", {
   defaultValue: () => false
@@ -69,7 +69,7 @@ export class Paths extends Context.Reference<Paths>()("assent/tool/Paths", {
   defaultValue: (): ReadonlyArray<string> => []
 }) {}
 
-/** The longest the handler may run, unless it was given another by its arguments. Default: no limit of ours. */
+/** The longest the handler may run, unless its arguments set another limit. Default: no limit of ours. */
 export class Timeout extends Context.Reference<Timeout>()("assent/tool/Timeout", {
   defaultValue: (): Duration.DurationInput | undefined => undefined
 }) {}
@@ -84,21 +84,21 @@ export class Preview extends Context.Reference<Preview>()("assent/tool/Preview",
   defaultValue: (): ((params: never) => Effect.Effect<ToolDisplay, string, never>) | undefined => undefined
 }) {}
 
-/** The tool is run by its provider, where the gate never sees its calls, and whoever registered it has allowed that. */
+/** Its provider runs the tool, so the gate never sees its calls; the program has allowed that. */
 export class Ungated extends Context.Reference<Ungated>()("assent/tool/Ungated", {
   defaultValue: () => false
 }) {}
 
 /**
- * Allows a tool that a provider defines and runs itself, such as a search of the web: nobody is asked before it runs, and
- * no rule or guard reaches it.
+ * Allows a tool that a provider defines and runs itself, such as a web search. Nobody is asked before it runs, and no
+ * rule or guard sees its calls.
  *
  * ```ts
  * const toolkit = Toolkit.make(ToolTrait.ungated(AnthropicTool.WebSearch_20250305({})))
  * ```
  */
 export const ungated = <T extends Tool.Any>(tool: T): T =>
-  // `annotate` would make it a tool of the program's own, and has nothing to add to: such tools come without annotations.
+  // `annotate` would make it an ordinary tool of the program. Such tools come without annotations, so none are lost.
   Object.assign(Object.create(Object.getPrototypeOf(tool)), tool, {
     annotations: Context.merge(tool.annotations ?? Context.empty(), Context.make(Ungated, true))
   })
@@ -118,7 +118,7 @@ export const editable =
   <N extends string, C extends Config, R>(self: Tool.Tool<N, C, R>): Tool.Tool<N, C, R> =>
     self.annotate(Editable, { parameters, format })
 
-/** What the tool needs besides its handler's own needs becomes part of the tool's requirements. */
+/** The check's requirements become requirements of the tool. */
 export const validate =
   <N extends string, C extends Config, R2>(
     check: (params: C["parameters"]["Type"]) => Effect.Effect<void, string, R2>
@@ -127,7 +127,7 @@ export const validate =
     // The annotation forgets R2; the returned tool's type keeps it, so the registry demands it.
     self.annotate(Validate, check as never)
 
-/** As {@link validate}: the preview's needs become part of the tool's requirements. */
+/** As {@link validate}: the preview's requirements become requirements of the tool. */
 export const preview =
   <N extends string, C extends Config, R2>(
     show: (params: C["parameters"]["Type"]) => Effect.Effect<ToolDisplay, string, R2>
