@@ -43,7 +43,7 @@ export const main = (argv: ReadonlyArray<string>): Effect.Effect<number> =>
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** What went wrong in one line: stack traces are for whoever asks for them. */
+/** One line for a failure: stack traces are shown on request only. */
 const brief = Logger.make<unknown, string>((options) => {
   const [error] = Cause.prettyErrors(options.cause)
   if (error === undefined) return Logger.logfmtLogger.log(options)
@@ -51,7 +51,7 @@ const brief = Logger.make<unknown, string>((options) => {
   return Logger.logfmtLogger.log({ ...options, annotations, cause: Cause.empty })
 })
 
-/** Less than `NodeContext`, which also brings a terminal and workers, and loads them. */
+/** Not `NodeContext`: it would also load a terminal and workers. */
 const platform = Layer.provideMerge(NodeCommandExecutor.layer, Layer.merge(NodeFileSystem.layer, NodePath.layer))
 
 /** Commands are loaded when they are called: the start of one must not wait for the others. */

@@ -1,4 +1,4 @@
-/** What the process says to whoever started it. */
+/** The exit codes of the process. */
 import type { TurnEnd } from "../turn/Turn.js"
 
 export const completed = 0

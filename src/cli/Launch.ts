@@ -1,4 +1,4 @@
-/** From settings to a running agent: the model, the tools, whom to ask. What every command that runs an agent shares. */
+/** Makes a running agent from settings: model, tools, interactors. All commands that run an agent share it. */
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import type * as CommandExecutor from "@effect/platform/CommandExecutor"
@@ -35,7 +35,7 @@ export const resolveModel = (
   ref: string
 ): Effect.Effect<Model.Service, ConfigurationInvalid.ConfigurationInvalid, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
-    // Chosen by the one name, written down by the other.
+    // The flag has the short name, the journal the long one.
     if (ref === "offline" || ref === "offline/offline") {
       const offline = yield* Effect.promise(() => import("../model/OfflineModel.js"))
       return offline.make()
@@ -48,17 +48,17 @@ export const resolveModel = (
     return yield* Effect.mapError(registry.resolve(ref), (error) => ConfigurationInvalid.make(error.message))
   })
 
-/** The profiles there are, and the one that was asked for. */
+/** All profiles, and the requested one. */
 export interface Profiles {
   readonly all: ReadonlyMap<string, SubagentProfile.SubagentProfile>
   readonly chosen: SubagentProfile.SubagentProfile | undefined
   /** Sentences for the person: what is wrong with files, and what has no effect yet. */
   readonly remarks: ReadonlyArray<string>
-  /** Something would count if the directory were trusted. */
+  /** True when some profile is ignored only because the directory is not trusted. */
   readonly wantTrust: boolean
 }
 
-/** Sentences about tools that permission files allow and that there are not; denying one of those is an error. */
+/** Sentences about unknown tools that permission files allow. Denying an unknown tool is an error. */
 export const unknownTools = (
   settings: Settings.Settings
 ): Effect.Effect<ReadonlyArray<string>, ConfigurationInvalid.ConfigurationInvalid> =>
@@ -67,7 +67,7 @@ export const unknownTools = (
     onRight: remarks
   })
 
-/** Reads the profiles. One that is asked for must be there; others may be wrong, and are left out. */
+/** Reads the profiles. The requested one must exist; another that is invalid is left out. */
 export const profiles = (
   settings: Settings.Settings
 ): Effect.Effect<Profiles, ConfigurationInvalid.ConfigurationInvalid, Platform> =>
@@ -89,7 +89,7 @@ export const profiles = (
     }
   })
 
-/** What was opened, with more that the agent must not touch. */
+/** The opened channels, with further files that the agent must not touch. */
 export const outOfReach = (opened: Channels.Opened, files: ReadonlyArray<string>): Channels.Opened => ({
   ...opened,
   directories: [...opened.directories, ...files]
@@ -113,7 +113,7 @@ export const startAgent = (
     const model = yield* resolveModel(settings, ref ?? settings.model)
     const services = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
     yield* Settings.hideKeys
-    // Outside the workspace, so that it leaves no trace there; removed with the agent.
+    // The directory is outside the workspace, so that it leaves no trace there. It is removed with the agent.
     const spillDirectory = yield* Effect.mapError(
       fileSystem.makeTempDirectoryScoped({ prefix: "assent-output-" }),
       (error) => ConfigurationInvalid.make(`No temporary directory can be made: ${error.message}`)
@@ -124,13 +124,13 @@ export const startAgent = (
       ),
       ...directories,
       ...(settings.auditKeyFile === undefined ? [] : [path.resolve(settings.auditKeyFile)]),
-      // Whether or not the workspace contains it, as a home does.
+      // Always, also where the workspace (such as a home directory) contains it.
       settings.stateDirectory,
-      // Where the workspace contains it, as a home does; a workspace inside of it would be out of reach altogether.
+      // Not when the workspace lies inside of it: then the whole workspace would be out of reach.
       ...(within(path, settings.configDirectory, settings.workspace) ? [] : [settings.configDirectory])
     ]
     const redactor = Redaction.make(Object.values(settings.keys))
-    // Before the agent, so that it is closed after it and gets its last spans.
+    // Opened before the agent, so that it closes after the agent and gets its last spans.
     const spans = yield* Traces.open(redactor)
     const runtime = AgentRuntime.layer({
       toolkit: Tools.toolkit,
@@ -193,7 +193,7 @@ const loadRegistry = Effect.promise(async () => ({
   ModelRegistry: await import("../model/ModelRegistry.js")
 }))
 
-/** What shows foreign text is loaded when there is any. */
+/** The module that shows foreign text is loaded only when there is such text. */
 const remarks = (found: ReadonlyArray<ProfileLoader.Remark>): Effect.Effect<ReadonlyArray<string>> =>
   found.length === 0
     ? Effect.succeed([])
@@ -233,7 +233,7 @@ const readScript = (ref: string) =>
     return ScriptedModel.make(yield* script, { id: ref })
   })
 
-/** Bytes. One that was made from a recorded session may be long. */
+/** Bytes. A script that was made from a recorded session may be long. */
 const maxScript = 50_000_000
 
 const role =
@@ -241,7 +241,7 @@ const role =
   "changes, and check what you did. When something is unclear and only the person can know, ask with " +
   "request_clarification. When you are done, say briefly what you did."
 
-/** What bounds one session; the others bound the tree, or are counted in tokens. */
+/** The limits of one session. The others bound the tree, or are counted in tokens. */
 const ownLimits = ({ limits }: Settings.Settings) =>
   Struct.pick(limits, "maxSteps", "parallelTools", "callsPerStep", "identicalErrors", "modelSilence")
 
@@ -256,7 +256,7 @@ const baseInstructions = (settings: Settings.Settings): string =>
     .filter((part) => part !== "")
     .join("\n\n")
 
-/** What the root agent is made with when it has a profile. Its author's approval is for subagents only. */
+/** Options of a root agent that has a profile. The profile's own approvals are for subagents only. */
 const ofProfile = (profile: SubagentProfile.SubagentProfile | undefined): Agent.Options =>
   profile === undefined
     ? {}

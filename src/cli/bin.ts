@@ -10,7 +10,7 @@ const fiber = Effect.runFork(Cli.main(process.argv.slice(2)))
 
 let signals = 0
 const stop = () => {
-  // Who insists gets an end at once; work that was started in its own process group is ended by its scope before.
+  // The third signal ends the process at once. Scopes have ended work in process groups of its own before that.
   if (++signals > 2) process.exit(ExitCode.cancelled)
   Effect.runFork(Fiber.interruptFork(fiber))
 }
@@ -18,7 +18,7 @@ process.on("SIGINT", stop)
 process.on("SIGTERM", stop)
 process.on("SIGHUP", stop)
 Output.outliveReaders()
-// Nobody of ours throws beside the fiber; what a package does so is told as everything else, and not by Node.
+// Our code never throws outside the fiber. What a package throws there is reported like every failure, not by Node.
 process.on("uncaughtException", (error) => {
   Output.writeNow(`assent: ${error instanceof Error ? error.message : String(error)}`)
   process.exit(ExitCode.failed)

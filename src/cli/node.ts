@@ -1,3 +1,3 @@
-/** `assent/node`: what a program on Node needs to ask a person at its terminal. */
+/** `assent/node`: asks a person at the terminal of a Node program. */
 export * as NodeTerminal from "./terminal/NodeTerminal.js"
 export * as Screen from "./terminal/Screen.js"

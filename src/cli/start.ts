@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * What is started: loads the program together with what V8 made of its text before, which takes a third off the time until
- * the first model call.
+ * The entry point. It loads the program together with V8's code cache, which saves a third of the time until the first
+ * model call.
  *
  * ```
  *  dist/bin/assent.js               this
@@ -9,12 +9,12 @@
  *  dist/bin/program/compiled/…      what V8 made of each piece, by V8 and program; written by the first run that ends
  * ```
  *
- * Of a text V8 looks at nothing but the length, and what was made of it it trusts. So what was made is found by a hash of
- * the text, ends with a hash of itself, and is whole on the disk before it gets its name. Who could write something false
- * there could as well change the program.
+ * V8 checks only the length of a source text and trusts its cache. So a cache file is named by a hash of the text, ends
+ * with a hash of itself, and is complete on disk before it gets its name. Anybody who could forge a cache file could as
+ * well change the program.
  *
- * To the bundled program there is no `process.report`: libsql would make a whole one, to learn which C library this is, and
- * finds that out in another way.
+ * The bundled program sees no `process.report`: libsql would generate a whole report to detect the C library, and has
+ * another way to detect it.
  */
 import { createHash } from "node:crypto"
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from "node:fs"
@@ -24,7 +24,7 @@ import { fileURLToPath } from "node:url"
 import { cachedDataVersionTag } from "node:v8"
 import { Script } from "node:vm"
 
-/** What the bundler makes of a piece: a function of what CommonJS gives it. */
+/** A piece as the bundler makes it: a function of the CommonJS arguments. */
 type Piece = (
   exports: object,
   require: (id: string) => unknown,
@@ -39,15 +39,15 @@ const hashSize = 32
 const program = join(dirname(fileURLToPath(import.meta.url)), "program")
 const main = "main.js"
 const v8 = `${process.version}-${process.arch}-${cachedDataVersionTag().toString(16)}`
-// The other pieces have their hash in their name, and all of them are named in this one, or in one that is.
+// The main piece names all other pieces, directly or through others, and their names contain their hashes.
 const version = hash(readFileSync(join(program, main)))
   .toString("hex")
   .slice(0, 16)
 const compiled = join(program, "compiled", v8, version)
 const loaded = new Map<string, { exports: object }>()
-/** What V8 had to read itself, by where the result is to be kept. */
+/** Scripts that were compiled without a cache, by the path of their cache file. */
 const fresh = new Map<string, Script>()
-/** What was kept and is not any more as it was. */
+/** Cache files that are corrupt. */
 const damaged = new Set<string>()
 const outside = createRequire(import.meta.url)
 
@@ -66,7 +66,9 @@ const load = (name: string): object => {
 
 const require = (id: string): unknown => (id.startsWith("./") ? load(id.slice(2)) : fromOutside(id))
 
-/** The native part of libsql is a dependency of a dependency: not every package manager lays it where we would see it. */
+/**
+ * The native part of libsql is a dependency of a dependency: not every package manager puts it where we can resolve it.
+ */
 const fromOutside = (id: string): unknown => {
   try {
     return outside(id)
@@ -85,7 +87,7 @@ const compile = (file: string, place: string): Script => {
   return script
 }
 
-/** Nothing when it is not there, or not as it was kept. */
+/** Undefined when the file is absent or corrupt. */
 const readIfThere = (file: string): Buffer | undefined => {
   try {
     const kept = readFileSync(file)
@@ -98,13 +100,13 @@ const readIfThere = (file: string): Buffer | undefined => {
   return undefined
 }
 
-/** Only what runs agents has had most of the program compiled by its end; what other commands leave would be little. */
+/** Only commands that run agents have most of the program compiled at their end; other commands would cache little. */
 const keep = (): void => {
   if (fresh.size === 0 || ![...loaded.keys()].some((name) => /^(?:Run|Chat)-/.test(name))) return
   try {
     mkdirSync(compiled, { recursive: true })
     for (const [place, script] of fresh) {
-      // By another that ran at the same time.
+      // Another process may have written it meanwhile.
       if (existsSync(place) && !damaged.has(place)) continue
       const half = `${place}.${process.pid}`
       const file = openSync(half, "w")

@@ -12,7 +12,7 @@ import * as Output from "../terminal/Output.js"
 import * as Person from "../config/Person.js"
 import * as Screen from "../terminal/Screen.js"
 
-/** What the command reads of a command line. */
+/** The part of a command line that this command reads. */
 export type Invocation = Omit<Arguments.Invocation, "command">
 
 export const run = ({ words }: Invocation) =>
@@ -40,7 +40,7 @@ export const run = ({ words }: Invocation) =>
 
 const misuse = (message: string) => new Arguments.UsageError({ message })
 
-/** The directory of an exchange that is there, and that responses can be written to. */
+/** The directory of an existing exchange, checked to be writable for responses. */
 const directoryOf = (words: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const [word, ...others] = words

@@ -14,7 +14,7 @@ import * as ExitCode from "../ExitCode.js"
 import * as Output from "../terminal/Output.js"
 import * as Settings from "../config/Settings.js"
 
-/** Exit code 0 when what was asked for is good, 1 when a trail is broken or cannot be read. */
+/** Exit code 0 when every requested trail is whole, 1 when one is broken or cannot be read. */
 export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "words">) =>
   Effect.gen(function* () {
     const [verb = "list", id, ...rest] = words
@@ -60,7 +60,7 @@ const verbs = {
   verify: "verify [SESSION] [--key FILE]"
 }
 
-/** What is shown may have been tampered with; whoever reads it is told. */
+/** Shows entries, with a warning when they may have been tampered with. */
 const show = (
   archive: AuditArchive.Archive,
   sessionId: SessionId,
@@ -75,7 +75,7 @@ const show = (
     return problem === "keyNeeded" ? ExitCode.completed : ExitCode.failed
   })
 
-/** Goes through all of them, whatever it finds. */
+/** Verifies every trail, also after a broken one. */
 const verify = (
   archive: AuditArchive.Archive,
   sessions: ReadonlyArray<SessionId>,
@@ -91,7 +91,7 @@ const verify = (
     (good) => (good.every(Boolean) ? ExitCode.completed : ExitCode.failed)
   )
 
-/** A crash is told apart from what no crash does. */
+/** Damage that a crash explains has a label of its own. */
 const labelOf = ({ problem }: AuditBroken): string =>
   problem === "unsealed" ? "UNSEALED" : problem === "keyNeeded" ? "NOT VERIFIED" : "BROKEN"
 

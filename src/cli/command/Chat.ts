@@ -72,7 +72,10 @@ export const run = (invocation: Arguments.Invocation) =>
 
 const loadTrustQuestion = Effect.promise(() => import("../config/TrustQuestion.js"))
 
-/** Asked with all that it is about; a yes is remembered outside the workspace, anything else is asked again next time. */
+/**
+ * The question shows everything that trust would enable. A yes is remembered outside the workspace; after any other
+ * answer it is asked again next time.
+ */
 const askForTrust = (settings: Settings.Settings, screen: ConsoleScreen["Type"], console: Interactor.Service) =>
   Effect.gen(function* () {
     const TrustQuestion = yield* loadTrustQuestion
@@ -81,7 +84,7 @@ const askForTrust = (settings: Settings.Settings, screen: ConsoleScreen["Type"],
       yield* screen.printLine(preface.left)
       return false
     }
-    // Above the dialog, which may have fewer rows than there are rules.
+    // Printed above the dialog, because the dialog may have fewer rows than there are rules.
     for (const line of preface.right) yield* screen.printLine(line)
     const request = yield* InteractionRequest.make(
       new Interaction.Confirm({

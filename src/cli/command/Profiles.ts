@@ -52,7 +52,7 @@ const say = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
 const warn = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
   Output.write("stderr", lines.map((line) => `assent: ${line}\n`).join(""))
 
-/** What files say is foreign text: what a terminal would obey is spelled out. */
+/** File contents are foreign text: control characters are spelled out. */
 const remark = ({ file, path, message }: ProfileLoader.Remark): string =>
   Display.oneLine(`${file}: ${path}: ${message}`)
 
@@ -112,7 +112,7 @@ const checkFiles = (files: ReadonlyArray<string>, settings: Settings.Settings, t
     const directories = yield* ProfileLocation.directories(settings)
     const read = yield* Effect.forEach(files, (name) => {
       const file = path.resolve(name)
-      // A file elsewhere is checked as it would be read where its author puts it.
+      // A file outside of the profile directories is checked as if it were in one.
       const place = directories.find((directory) => directory.path === path.dirname(file))
       const trusted = place === undefined || place.trusted
       return ProfileLoader.loadFile(file, { ...ProfileLocation.context(settings, tools), trusted })

@@ -48,9 +48,9 @@ export const run = (invocation: Arguments.Invocation) =>
         const writer = yield* lines === undefined ? Effect.succeed(undefined) : lines.JsonExecutor.makeWriter
         const agent = yield* Launch.startAgent(settings, profiles, Launch.outOfReach(opened, files), {
           persistence,
-          // What a peer is asked before it is there waits for it.
+          // With a peer, requests wait until it is connected.
           whenNobody: jsonl ? "wait" : "fail",
-          // A program that reads our lines gets every one of them; a screen may skip.
+          // A program that reads our lines gets every event; a screen may miss some.
           events: json ? { capacity: 64, whenFull: "wait" } : { capacity: 4_096 }
         })
         if (settings.timeout !== undefined) {
@@ -90,7 +90,7 @@ export const run = (invocation: Arguments.Invocation) =>
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-// On demand: most runs are watched by nobody, and what knows how wide every character is takes long to load.
+// Loaded on demand: most runs have no screen, and the table of character widths takes long to load.
 const loadScreen = Effect.promise(() => import("../terminal/Screen.js"))
 const loadTrustQuestion = Effect.promise(() => import("../config/TrustQuestion.js"))
 const loadInput = Effect.promise(() => import("../terminal/Input.js"))
@@ -100,7 +100,7 @@ const loadLines = Effect.promise(async () => ({
   JsonExecutor: await import("../executor/JsonExecutor.js")
 }))
 
-/** The words, else standard input; a peer may send its task later, and a session that goes on may have one. */
+/** The words, else standard input. A peer may send its task later, and a resumed session may have one. */
 const taskOf = (words: ReadonlyArray<string>, mayLack: boolean, wantsConsole: boolean) =>
   Effect.gen(function* () {
     const task = words.join(" ").trim()

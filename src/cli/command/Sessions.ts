@@ -1,4 +1,4 @@
-/** `assent sessions`: what was said and done in this workspace, and what of it can be gone on with. */
+/** `assent sessions`: the sessions of this workspace, and which of them can be resumed. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
@@ -128,7 +128,7 @@ const show = (store: SessionStore.Service, session: Listed) =>
     say([SessionReport.line(session), "", ...SessionReport.transcript(loaded)])
   )
 
-/** One JSON document: all there is, to take elsewhere. */
+/** One JSON document with the whole session, to take elsewhere. */
 const exportAll = (store: SessionStore.Service, id: SessionId) =>
   Effect.gen(function* () {
     const json = yield* Either.mapLeft(SessionStore.toJson(yield* store.load(id)), (reason) =>
@@ -146,7 +146,7 @@ const paceOf = ({ json, pause, speed }: Arguments.Flags): Either.Either<Replay.O
     longestPause: pause === undefined ? Either.right(undefined) : Arguments.parseLimit(pause)
   })
 
-/** Prints the events as they were shown, at their pace; or as they are, one a line. */
+/** Prints the events as they were shown, at the recorded pace; or as JSON, one a line. */
 const replay = (loaded: SessionStore.Loaded, pace: Replay.Options, json: boolean): Effect.Effect<void> =>
   Effect.gen(function* () {
     const events = Replay.stream(loaded.entries, pace)

@@ -27,11 +27,11 @@ export const adopt = (from: SessionStore.Service, { store, workspace }: Target, 
     }
     yield* Effect.scoped(
       Effect.gen(function* () {
-        // Both: nobody goes on with the one while the other is written.
+        // Both are locked: nobody may resume the one while the other is written.
         yield* from.lock(id)
         const { answers, entries } = yield* from.load(id)
         const lease = yield* store.lock(id)
-        // One that is there already was moved before, by a process that did not get to the next step.
+        // If it is already there, an earlier process moved it and ended before the next step.
         if (!(yield* holds(store, id))) yield* lease.append([...entries, moved])
         return answers
       })
@@ -44,8 +44,8 @@ export const adopt = (from: SessionStore.Service, { store, workspace }: Target, 
   })
 
 /**
- * Copies what a session's own model and user said, up to the end of its last whole turn. Nothing of it decides anything:
- * no permissions, grants, envelopes, decisions, open questions, subagents, and no model or profile. Yields the new id.
+ * Copies what a session's own model and user said, up to the end of its last whole turn. Nothing that decides is
+ * copied: no permissions, grants, envelopes, decisions, open questions, subagents, model or profile. Yields the new id.
  */
 export const takeOver = (
   from: SessionStore.Service,
@@ -59,7 +59,7 @@ export const takeOver = (
     const now = yield* Clock.currentTimeMillis
     const drafts = said(entries, id).map(({ at, entry }) => ({
       sessionId: rootSessionId,
-      // No later than now, and a time at all: who made the store may have written anything.
+      // A valid time, no later than now: the store may hold any value.
       at: at >= 0 && at <= now ? at : now,
       entry: withoutAuthority(entry, { rootSessionId, workspace, model })
     }))
@@ -74,7 +74,7 @@ export const takeOver = (
 const holds = (store: SessionStore.Service, id: SessionId) =>
   Effect.map(store.list, (all) => all.some(({ rootSessionId }) => rootSessionId === id))
 
-/** An allow list: what a later version writes is not taken over before somebody has thought about it. */
+/** An allow list: a kind of entry that a later version adds is not copied until it is listed here. */
 const telling: ReadonlySet<JournalEntry.JournalEntry["_tag"]> = new Set([
   "SessionOpened",
   "MessageReceived",
@@ -88,7 +88,10 @@ const telling: ReadonlySet<JournalEntry.JournalEntry["_tag"]> = new Set([
   "HistoryReplaced"
 ])
 
-/** Messages that no whole turn took would begin one; calls without the end of their batch would be looked at again. */
+/**
+ * Cut after the last whole turn: a message that no turn took would begin one, and calls of an unfinished batch would be
+ * checked again.
+ */
 const said = (entries: ReadonlyArray<JournalEntry.Written>, id: SessionId): ReadonlyArray<JournalEntry.Written> => {
   const own = entries.filter(({ sessionId }) => sessionId === id)
   let end = -1
@@ -119,7 +122,7 @@ const withoutAuthority = (entry: JournalEntry.JournalEntry, identity: Identity):
     const origin = { agent: "main", depth: 0, rootSessionId, sessionId: rootSessionId }
     return { ...JournalEntry.opening(origin, model, ""), instructions: entry.instructions, workspace }
   }
-  // A history has no system message of its own: what stands in one would speak for us.
+  // System messages are dropped: a history has none of its own, and a foreign one would speak in our name.
   return entry._tag === "HistoryReplaced"
     ? { ...entry, messages: entry.messages.filter(({ role }) => role !== "system") }
     : entry

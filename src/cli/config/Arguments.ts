@@ -41,7 +41,7 @@ export type CommandName = (typeof commands)[number]
 export interface Invocation {
   readonly command: CommandName
   readonly flags: Flags
-  /** Everything that is neither flag nor command, in order. */
+  /** All arguments that are neither flag nor command, in order. */
   readonly words: ReadonlyArray<string>
 }
 

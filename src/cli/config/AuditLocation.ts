@@ -9,7 +9,10 @@ import * as Arguments from "./Arguments.js"
 import * as OwnFile from "./OwnFile.js"
 import type * as UserLocation from "./UserLocation.js"
 
-/** Trails with the workspace's state, heads beside the user's own settings: whoever can change the one need not reach the other. */
+/**
+ * Trails are with the workspace's state, heads beside the user's own settings: access to the one does not give access
+ * to the other.
+ */
 export const archive = (
   settings: UserLocation.Folder & { readonly configDirectory: string }
 ): AuditArchive.Archive => ({
@@ -37,7 +40,7 @@ export const readKey = (file: string | undefined): Effect.Effect<AuditChain.Key 
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Whoever has a trail can try out shorter keys at leisure. */
+/** A shorter key could be found by trying keys against a copied trail. */
 const shortest = 16
 /** Bytes. */
 const longest = 10_000
@@ -46,7 +49,10 @@ const misuse = (message: string) => new Arguments.UsageError({ message })
 
 const remedy = (file: string): string => `To make one: (umask 077; openssl rand -hex 32 > ${file})`
 
-/** Somebody else's, or open to somebody else. Where the system has no such thing as a mode, nothing is known of it. */
+/**
+ * True when the file has another owner, or others may read it. False on a system without modes: there it cannot be
+ * known.
+ */
 const isShared = (file: string): boolean => {
   if (process.getuid === undefined) return false
   const { mode, uid } = fs.statSync(file)

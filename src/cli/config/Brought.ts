@@ -1,9 +1,9 @@
 /**
- * What a workspace brings: the files of its own that say how agents are to work there. Read once, through one door, so
- * that what somebody trusts is, byte by byte, what counts.
+ * The workspace's own files that say how agents are to work there. They are read once, through `OwnFile`, so that the
+ * bytes a person trusts are the bytes that count.
  *
- * A `.assent` that is a symbolic link is not the workspace's own: wherever it leads, that directory was trusted for another
- * place or for none. Of such a one only what denies is read.
+ * A `.assent` that is a symbolic link is not the workspace's own: the directory behind it was trusted for another place
+ * or for none. Only its denials are read.
  */
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
@@ -14,17 +14,20 @@ import * as OwnFile from "./OwnFile.js"
 export interface Brought {
   /** The workspace's real path. */
   readonly workspace: string
-  /** By path below the workspace, such as `.assent/permissions.json`; what is absent is left out. In order of their names. */
+  /**
+   * By path below the workspace, such as `.assent/permissions.json`, in order of their names. Absent files are left
+   * out.
+   */
   readonly files: ReadonlyMap<string, OwnFile.Content>
   /** Changes with every byte of any of them. */
   readonly digest: string
   /** The directories of ours that are symbolic links. */
   readonly links: ReadonlyArray<string>
-  /** Sentences: what was not read at all. */
+  /** Sentences about what was not read. */
   readonly remarks: ReadonlyArray<string>
 }
 
-/** Of the directory of this workspace whose names are these. */
+/** Paths of our own files, below the workspace. */
 export const permissions = ".assent/permissions.json"
 export const config = ".assent/config.json"
 export const instructions = ".assent/instructions.md"
@@ -69,7 +72,7 @@ export const load = (workspace: string): Effect.Effect<Brought> =>
 /** Names of files that hold profiles. */
 export const isProfile = (name: string): boolean => /^[^.].*\.(json|ya?ml)$/i.test(name)
 
-/** What a file is as a text; absent and refused ones are nothing. */
+/** A file's text; undefined for an absent or refused file. */
 export const textOf = ({ files }: Brought, name: string): string | undefined => {
   const content = files.get(name)
   return content?._tag === "Text" ? content.text : undefined
@@ -79,10 +82,10 @@ export const textOf = ({ files }: Brought, name: string): string | undefined => 
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Files in one directory. */
+/** The most files in one directory. */
 const maxProfiles = 1_000
 
-/** Behind a link, in the directory that it leads to: no further link is followed out of that. */
+/** Reads behind a link, in the directory that it leads to. No further link out of that directory is followed. */
 const readDenials = (workspace: string): OwnFile.Content => {
   const directory = path.join(workspace, ".assent")
   try {

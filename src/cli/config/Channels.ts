@@ -16,7 +16,7 @@ import * as Arguments from "./Arguments.js"
 import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
 import type { Settings } from "./Settings.js"
 
-/** Whom to ask, before anything of it is opened. */
+/** Which channels to use, before any of them is opened. */
 export type Plan =
   | { readonly _tag: "Console" }
   | { readonly _tag: "Auto" }
@@ -66,18 +66,18 @@ const chosen = (
     return plans
   })
 
-/** The interactors to attach, and what tells a program that nobody watches that it had to halt. */
+/** The interactors to attach, and the signal that an unattended program had to halt. */
 export interface Opened {
   readonly interactors: ReadonlyArray<Interactor.Service>
   /** Never completes when somebody is there. */
   readonly halted: Effect.Effect<HaltChannel.Halted>
-  /** Where answers are read from files; the agent must not write there. */
+  /** Directories from which answers are read; the agent must not write there. */
   readonly directories: ReadonlyArray<string>
   /** Whether a person at a terminal is among them. */
   readonly attended: boolean
 }
 
-/** Opens what was planned. `console` is asked for only when a console is among it. */
+/** Opens the planned channels. `console` is run only when a console is among them. */
 export const open = <R>(
   plans: ReadonlyArray<Plan>,
   settings: Settings,
@@ -131,7 +131,7 @@ const withGiven = (interactor: Interactor.Service, timeouts: Interactor.Timeouts
     ? interactor
     : Interactor.withTimeout(interactor, timeouts)
 
-/** What is wrong with a plan is said before anything is opened. */
+/** A plan is checked before any channel is opened. */
 const checked = (
   one: Plan,
   { workspace }: Settings
@@ -145,7 +145,8 @@ const checked = (
     }
     if (one._tag === "File") {
       const path = yield* Path.Path
-      // Whoever may write in the workspace could write answers there, whatever links lead there.
+      // With real paths: the agent may write in the workspace, so answers must not be read there, also not through
+      // links.
       const inside = path.relative(workspace, yield* realPathOf(path.resolve(one.directory)))
       if (!/^\.\.(?:[/\\]|$)/.test(inside) && !path.isAbsolute(inside)) {
         return yield* misuse(
@@ -155,7 +156,7 @@ const checked = (
     }
   })
 
-/** Of what is not there yet: where it would be. */
+/** For a path that does not exist yet: where it would be. */
 const realPathOf = (file: string): Effect.Effect<string, never, FileSystem.FileSystem | Path.Path> =>
   Effect.flatMap(Effect.all([FileSystem.FileSystem, Path.Path]), ([fs, path]) =>
     Effect.catchAll(fs.realPath(file), () =>
@@ -188,7 +189,7 @@ const openWebhook = (url: string, timeouts: Interactor.Timeouts) =>
     )
   })
 
-/** A console would read the peer's lines; halting means that nobody is there, and the peer is. */
+/** A console would read the peer's lines, and a halt channel says that nobody is there although the peer is. */
 const excludesPeer = ({ _tag }: Plan): boolean => _tag === "Console" || _tag === "Halt"
 
 /** A queue is what the command line itself offers with `--jsonl`, so it adds nothing to the fallback. */

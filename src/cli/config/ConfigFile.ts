@@ -19,7 +19,7 @@ import * as Sandbox from "../../sandbox/Sandbox.js"
 import * as ForeignJson from "../../core/ForeignJson.js"
 import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
 
-/** Who answers what a subagent asks first: the person, or the parent's model. */
+/** Who is asked first when a subagent asks: the person, or the parent's model. */
 export const mediators = ["forward", "agent"] as const
 export type Mediator = (typeof mediators)[number]
 
@@ -38,14 +38,14 @@ const SandboxMode = Schema.Literal(...Sandbox.modes)
 const Paths = Schema.Array(Schema.NonEmptyString)
 const SandboxSettings = Schema.Struct({
   mode: optional(SandboxMode),
-  /** Commands reach the network, and what listens on this machine. */
+  /** Commands reach the network, and servers on this machine. */
   network: optional(Schema.Boolean),
-  /** Files and directories that they see as well, and directories in which they may write as well; absolute or `~/…`. */
+  /** Further files and directories that commands see, and directories in which they may write; absolute or `~/…`. */
   readable: optional(Paths),
   writable: optional(Paths)
 }).annotations({ identifier: "auto, require, off, or { mode?, network?, readable?, writable? }" })
 
-/** Its content. Every field may be left out; one that is not listed is a problem. */
+/** The content of the file. Every field is optional; an unknown field is a problem. */
 export const ConfigFile = Schema.Struct({
   model: optional(Schema.String),
   base_urls: optional(Schema.Record({ key: Schema.String, value: Schema.String })),
@@ -74,7 +74,7 @@ export const ConfigFile = Schema.Struct({
   price_table: optional(Schema.Record({ key: Schema.NonEmptyString, value: Price })),
   currency: optional(Schema.NonEmptyTrimmedString),
   allow_inline: optional(Schema.Boolean),
-  /** Names of variables that commands get beside the usual ones. */
+  /** Names of further variables that commands get. */
   command_environment: optional(Schema.Array(Schema.NonEmptyTrimmedString)),
   inline_allowed_plugins: optional(Schema.Array(Schema.NonEmptyString)),
   /** How commands are confined: the mode alone, or with what they may reach beside the workspace. */
@@ -102,7 +102,7 @@ export const decode = (text: string, file: string): Either.Either<ConfigFile, Co
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Several files as one. What a later one says counts; limits and prices count one by one. */
+/** Merges several files. A later file overrides an earlier one; limits and prices are merged key by key. */
 export const merge = (files: ReadonlyArray<ConfigFile>): ConfigFile =>
   files.reduce<ConfigFile>(
     (before, file) => ({

@@ -1,4 +1,4 @@
-/** What a person asked for cannot be used: a file, a variable, a model, a channel. */
+/** A setting cannot be used: a file, a variable, a model, a channel. */
 import * as Schema from "effect/Schema"
 
 /** The message names what is wrong and says what can be given instead. */

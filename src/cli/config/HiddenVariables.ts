@@ -1,17 +1,17 @@
 /**
- * Variables of our own environment that nobody else is to read.
+ * Hides variables of our own environment from other processes.
  *
- * Taking one out of `process.env` keeps it from programs we start. The system still shows the environment a process began
- * with, to every process of the same user: on Linux in `/proc/PID/environ`, which shows the process's own memory. There the
- * value is written over. That was chosen before starting ourselves again without the keys, which would cost a second start
- * and leave the first process, with its environment, in place.
+ * Without a variable in `process.env`, programs that we start do not get it. The system still shows the environment
+ * with which a process began to every process of the same user: on Linux in `/proc/PID/environ`, which maps the
+ * process's own memory. There the value is overwritten. The alternative was to start ourselves again without the keys:
+ * that costs a second start and leaves the first process, with its environment, in place.
  *
- * What this cannot hide: the environment of the shell or `npx` that started us, and on other systems what `ps` shows.
+ * It cannot hide the environment of the shell or `npx` that started us, nor, on other systems, the output of `ps`.
  */
 import { closeSync, openSync, readFileSync, readSync, writeSync } from "node:fs"
 import * as Effect from "effect/Effect"
 
-/** Hides them. Whoever needs a value has read it before. Costs nothing where none of them is set. */
+/** Hides the variables. Their values must have been read before. It costs nothing when none of them is set. */
 export const hide = (names: ReadonlyArray<string>): Effect.Effect<void> =>
   Effect.sync(() => {
     const found = names.filter((name) => process.env[name] !== undefined)
@@ -23,7 +23,7 @@ export const hide = (names: ReadonlyArray<string>): Effect.Effect<void> =>
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Nobody reads those bytes any more: what was taken out of the environment is not looked up in it. */
+/** Overwriting is safe: nothing reads these bytes after the variable was removed from the environment. */
 const overwrite = (names: ReadonlySet<string>): void => {
   let memory: number | undefined
   try {
@@ -46,11 +46,11 @@ const overwrite = (names: ReadonlySet<string>): void => {
       at = to + 1
     }
   } catch {
-    // A system that does not let us: then it is as it was before.
+    // Where the system refuses, the value stays readable.
   } finally {
     if (memory !== undefined) closeSync(memory)
   }
 }
 
-/** More than a system takes for arguments and environment together. */
+/** More than any system allows for arguments and environment together. */
 const longest = 64 * 1024 * 1024

@@ -1,8 +1,8 @@
 /**
- * What agents are told of where they work: `AGENTS.md` of the home, of the workspace's root and of the folders in it, nearer
- * ones last, then `.assent/instructions.md`. 64 kB together.
+ * The instructions that agents get: `AGENTS.md` of the home, of the workspace's root and of its folders, nearer ones
+ * last, then `.assent/instructions.md`. Together at most 64 kB.
  *
- * What does not fit is cut from those that matter least: folders first, the deepest of them before all.
+ * The excess is cut from the least important file: from folders first, the deepest before the others.
  */
 import * as Effect from "effect/Effect"
 import * as path from "node:path"
@@ -17,7 +17,7 @@ export interface Place {
 
 export interface Instructions {
   readonly text: string
-  /** Sentences: what was refused or cut. */
+  /** Sentences about what was refused or cut. */
   readonly remarks: ReadonlyArray<string>
 }
 
@@ -57,22 +57,25 @@ const name = "AGENTS.md"
 
 interface Source {
   readonly file: string
-  /** What matters more has a lower one. */
+  /** A more important source has a lower rank. */
   readonly rank: number
   readonly heading: string
   readonly text: string
 }
 
-/** How deep, and in how many folders at most, one looks: the start must not wait for it. */
+/** The depth and the number of folders are bounded, because the start waits for the search. */
 const maxDepth = 4
 const maxFolders = 400
-/** Of one folder. */
+/** Entries that are read of one folder. */
 const maxEntries = 5_000
 
-/** What others made, and nobody wrote instructions for. */
+/** Folders of generated or installed files: they hold no instructions of this project. */
 const passedOver = /^(?:\..*|node_modules|bower_components|vendor|target|dist|build|out|coverage|venv|__pycache__)$/
 
-/** Of the folders of a workspace those that have such a file, the root first, each before those in it. No link is followed. */
+/**
+ * The folders of a workspace that have such a file; the root first, each folder before its subfolders. No link is
+ * followed.
+ */
 const folders = (workspace: string): ReadonlyArray<string> => {
   const found: Array<string> = []
   let level = [""]
@@ -93,7 +96,7 @@ const folders = (workspace: string): ReadonlyArray<string> => {
   return found
 }
 
-/** One text; headings only where there is more than one. What is cut is told. */
+/** Joins the sources into one text, with headings when there are several. Adds a remark for each cut. */
 const fit = (sources: ReadonlyArray<Source>, remarks: Array<string>): string => {
   let room = Brought.maxInstructions
   const kept = new Map<Source, string>()

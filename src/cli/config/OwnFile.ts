@@ -1,14 +1,14 @@
 /**
- * The one door through which text files come in that were there before us: those of a workspace, and the person's own.
+ * The only module that reads text files that we did not write: those of a workspace, and the person's own.
  *
- * Behind the door is a regular file of bounded size, and opening it never waits: not for the writer of a pipe, not for a
- * device. A workspace's file also lies in that workspace, and no link on the way to it leads out. Whatever else is found there is
- * refused in words that say what it is, and nothing of it is read.
+ * Only a regular file of bounded size is read, and opening it never blocks, neither on the writer of a pipe nor on a
+ * device. A workspace's file must also lie in that workspace: no link on its path leads out. Anything else is refused
+ * unread, with a reason that names what was found.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
 
-/** What was found. A reason is the end of a sentence that begins with the file's name, without a full stop. */
+/** The result of reading. A reason is the end of a sentence that begins with the file's name, without a full stop. */
 export type Content =
   | { readonly _tag: "Absent" }
   | { readonly _tag: "Text"; readonly text: string }
@@ -18,15 +18,13 @@ export const absent: Content = { _tag: "Absent" }
 
 export const refused = (reason: string): Content => ({ _tag: "Refused", reason })
 
-/** Bytes of a file of settings. Nobody writes more by hand. */
+/** Most bytes of a settings file. Nobody writes more by hand. */
 export const maxSettings = 1_000_000
 
-/** One of the person's own files, which may be a link to where they really keep it. */
+/** Reads one of the person's own files; it may be a link to another place. */
 export const read = (file: string, limit: number): Content => safely(file, () => open(fs.realpathSync(file), limit))
 
-/**
- * A file that the person named, and which may be what their shell put there: `--policy <(…)` is a pipe that is open already.
- */
+/** Reads a file that the person named on the command line. It may be an open pipe from the shell: `--policy <(…)`. */
 export const readGiven = (file: string, limit: number): Content => {
   const [, descriptor] = /^\/(?:dev|proc\/self)\/fd\/(\d+)$/.exec(file === "/dev/stdin" ? "/dev/fd/0" : file) ?? []
   return descriptor === undefined ? read(file, limit) : safely(file, () => fromPipe(Number(descriptor), limit))
@@ -39,14 +37,14 @@ export const readIn = (root: string, name: string, limit: number): Content => {
     const real = fs.realpathSync(file)
     if (!isWithin(root, real)) return refused("leads out of the workspace by a symbolic link, and is not read")
     const content = open(real, limit)
-    // A directory on the way may have become a link between the two looks.
+    // Checked again: a directory on the path may have been replaced by a link meanwhile.
     return fs.realpathSync(file) === real ? content : refused("changed while it was read")
   })
 }
 
 /**
- * The names in a directory of a workspace, sorted by code unit; none where there is no such directory. A string says what is
- * wrong with it, more than `limit` of them included.
+ * The names in a directory of a workspace, sorted by code unit; none where there is no such directory. A string is the
+ * reason why it was refused; more than `limit` names is one.
  */
 export const namesIn = (root: string, name: string, limit: number): ReadonlyArray<string> | string => {
   const directory = path.join(root, name)
@@ -65,7 +63,7 @@ export const namesIn = (root: string, name: string, limit: number): ReadonlyArra
   }
 }
 
-/** At most `limit` of what is in a directory, as the system tells them; nothing where it cannot be read. */
+/** At most `limit` entries of a directory, in the system's order; none when it cannot be read. */
 export const entriesOf = (directory: string, limit: number): ReadonlyArray<fs.Dirent> => {
   try {
     return entriesIn(directory, limit)
@@ -74,7 +72,7 @@ export const entriesOf = (directory: string, limit: number): ReadonlyArray<fs.Di
   }
 }
 
-/** Whether something of that name is there, be it a link that leads nowhere. */
+/** Whether something of that name exists, also a broken link. */
 export const isThere = (file: string): boolean => {
   try {
     return fs.lstatSync(file, { throwIfNoEntry: false }) !== undefined
@@ -83,7 +81,7 @@ export const isThere = (file: string): boolean => {
   }
 }
 
-/** Whether something of that name is a symbolic link, wherever it leads. */
+/** Whether something of that name is a symbolic link, broken or not. */
 export const isLink = (file: string): boolean => {
   try {
     return fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true
@@ -135,12 +133,15 @@ const entriesIn = (directory: string, limit: number): ReadonlyArray<fs.Dirent> =
   }
 }
 
-/** `real` has no link in it. Looked at before it is opened, as opening alone can move a device; and again when it is open. */
+/**
+ * `real` has no link in it. Its kind is checked before it is opened, because opening a device can already act on it,
+ * and again when it is open.
+ */
 const open = (real: string, limit: number): Content => {
   const before = fs.lstatSync(real)
   if (!before.isFile()) return refused(`is ${kindOf(before)} and not a file`)
   const { O_NOFOLLOW, O_NONBLOCK, O_NOCTTY, O_RDONLY } = fs.constants
-  // Not on every system: there they are nothing.
+  // Some systems lack these flags.
   const handle = fs.openSync(real, O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0) | (O_NOCTTY ?? 0))
   try {
     const now = fs.fstatSync(handle)

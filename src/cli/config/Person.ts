@@ -5,8 +5,8 @@ import * as os from "node:os"
 import * as RemoteInteractor from "../../channel/RemoteInteractor.js"
 
 /**
- * Of the account that this process has: never of the environment, where anybody may call themselves anything. An account
- * without a name, as containers have them, is told by its number.
+ * The account name of this process. It is never taken from the environment, where it could be set to any name. An
+ * account without a name, as in containers, is named by its number.
  */
 export const name: Effect.Effect<string> = Effect.sync(() => {
   const known = nameOfAccount()

@@ -12,7 +12,7 @@ import * as Settings from "./Settings.js"
 
 type Place = Pick<Settings.Settings, "workspace" | "configDirectory" | "trusted" | "brought">
 
-/** The workspace's before the user's own; the first that has a name wins, where the workspace is trusted. */
+/** The workspace's directory (when trusted) before the user's own; the first that has a profile of a name wins. */
 export const directories = (settings: Place): Effect.Effect<ReadonlyArray<ProfileLoader.Directory>, never, Path.Path> =>
   Effect.map(Path.Path, (path) => [
     ...Brought.profileDirectories.map((name) => ({
@@ -29,18 +29,18 @@ export const variables =
   (name: string): string | undefined => {
     if (name === "workspaceRoot" || name === "projectPath") return settings.workspace
     if (name === "cwd") return process.cwd()
-    // Own ones only: `${toString}` is no variable.
+    // Own properties only: `${toString}` is no variable.
     return Settings.secretNames().includes(name) || !Object.hasOwn(process.env, name) ? undefined : process.env[name]
   }
 
-/** What a profile may name: `tools`, the known variables and the providers there are. */
+/** The names that a profile may use: `tools`, known variables, available providers. */
 export const context = (settings: Place, tools: ToolRegistry.Service): ProfileLoader.Context => ({
   variables: variables(settings),
   tools,
   providers: ProviderName.providers
 })
 
-/** All profiles, and what is wrong with their files. The tools are asked for only when there may be files. */
+/** All profiles, and remarks about their files. The tools are requested only when there may be files. */
 export const load = <R>(
   settings: Place,
   tools: Effect.Effect<ToolRegistry.Service, never, R>
@@ -48,7 +48,7 @@ export const load = <R>(
   Effect.gen(function* () {
     const fileSystem = yield* FileSystem.FileSystem
     const loader = yield* Effect.promise(() => import("../../subagent/ProfileLoader.js"))
-    // What cannot be looked at counts as there: the loader says why.
+    // A directory that cannot be read counts as existing: the loader reports the reason.
     const there = yield* Effect.filter(yield* directories(settings), ({ files, path }) =>
       files === undefined
         ? Effect.orElseSucceed(fileSystem.exists(path), () => true)
@@ -62,7 +62,7 @@ export const load = <R>(
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** What was read of such a directory, by name. */
+/** The files that were read in such a directory, by name. */
 const filesOf = ({ files }: Brought.Brought, directory: string) => {
   const whole = files.get(directory)
   if (whole?._tag === "Refused") return Either.left(`it ${whole.reason}`)

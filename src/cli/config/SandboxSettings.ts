@@ -1,4 +1,4 @@
-/** What flags, environment and files say of the sandbox for commands. */
+/** Sandbox settings for commands, from flags, environment and files. */
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -10,7 +10,7 @@ import * as Arguments from "./Arguments.js"
 import type * as ConfigFile from "./ConfigFile.js"
 import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
 
-/** All that is needed to make one, but for the workspace and what it must not see. */
+/** All options of a sandbox, except the workspace and the paths to hide. */
 export interface SandboxSettings {
   readonly mode: Sandbox.Mode
   readonly network: boolean
@@ -19,11 +19,11 @@ export interface SandboxSettings {
   readonly directory: string
 }
 
-/** What holds on this machine. Nothing is kept of finding it out. */
+/** Whether a sandbox works on this machine. The check leaves nothing behind. */
 const stateOf = (root: string, settings: SandboxSettings) =>
   Effect.scoped(Effect.flatMap(HostSandbox.make({ ...settings, directory: undefined, root }), ({ state }) => state))
 
-/** How commands run here, for a status line; and a sentence more where nobody chose that. */
+/** How commands run here, for a status line, with one more sentence when nobody chose that mode. */
 export const sign = (root: string, settings: SandboxSettings) =>
   Effect.map(stateOf(root, settings), (found): { readonly words: string; readonly remark: string | undefined } => {
     if (found._tag === "Confined") {
@@ -45,7 +45,7 @@ export const describe = (root: string, settings: SandboxSettings) =>
     return `sandbox: ${settings.mode}, by ${found.by}: commands write in ${found.writable.join(", ")} only, ${network}`
   })
 
-/** `folder` is the workspace's own of the person's state. */
+/** `folder` is the folder of this workspace in the person's state. */
 export const of = (
   flags: Pick<Arguments.Flags, "sandbox" | "add-dir">,
   file: ReturnType<typeof ConfigFile.sandboxOf>,

@@ -1,4 +1,4 @@
-/** Which session the command line runs: a new one, the one that was named, or the one that was used last. */
+/** Selects the session that the command line runs: a new one, the named one, or the last used. */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
@@ -16,20 +16,20 @@ import * as StoreLocation from "./StoreLocation.js"
 
 export interface Kept {
   readonly persistence: Persistence.Persistence
-  /** Where it is kept: out of the agent's reach. */
+  /** The files it is stored in, which the agent must not reach. */
   readonly files: ReadonlyArray<string>
-  /** With what the session had before, where no flag says otherwise. */
+  /** A resumed session's earlier settings count, unless a flag overrides them. */
   readonly settings: Settings.Settings
-  /** What the store holds, last used first; nothing where nothing is kept. */
+  /** The sessions in the store, last used first; none without a store. */
   readonly sessions: Effect.Effect<ReadonlyArray<Listed>, { readonly message: string }>
-  /** The command that goes on with this session; none while there is nothing to go on with. */
+  /** The command that resumes this session; none while there is nothing to resume. */
   readonly goOn: Effect.Effect<string | undefined>
 }
 
 /** Whether the flags name a session to go on with. */
 export const isResuming = (flags: Arguments.Flags): boolean => flags.resume !== undefined || flags.continue === true
 
-/** Opens the store and locks the session in it for as long as the scope. */
+/** Opens the store and takes the session's lease until the scope closes. */
 export const open = (
   flags: Arguments.Flags,
   settings: Settings.Settings
@@ -70,7 +70,7 @@ export const open = (
     }
   }).pipe(Effect.catchTags({ ...StoreLocation.refusals, SessionElsewhere: StoreLocation.refuse }))
 
-/** Settings that were read again, with what the session had before, where it had something. */
+/** Settings that were read again, overridden by what the session had before. */
 export const asBefore = (
   flags: Arguments.Flags,
   { model, profile }: Settings.Settings,
@@ -99,7 +99,7 @@ const afterwards = (
   }
 }
 
-/** The database with what SQLite keeps beside it. */
+/** The database and the files that SQLite keeps beside it. */
 const filesOf = (place: string): ReadonlyArray<string> =>
   place === StoreLocation.memory ? [] : ["", "-wal", "-shm", "-journal"].map((suffix) => `${place}${suffix}`)
 

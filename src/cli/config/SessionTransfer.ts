@@ -80,7 +80,7 @@ export const adopt = (flags: Arguments.Flags, settings: Settings.Settings, word:
       const store = yield* StoreLocation.open(place)
       const from = yield* StoreLocation.open(StoreLocation.inFolder(chosen))
       for (const { rootSessionId } of chosen.sessions) {
-        // First: a session whose trail is elsewhere could have nothing decided.
+        // The audit trail moves first: without its trail a session can record no decision.
         yield* moveTrail(chosen, settings, rootSessionId)
         yield* Adoption.adopt(from, { store, workspace: settings.workspace }, rootSessionId)
       }
@@ -119,7 +119,7 @@ const misuse = (message: string) => new Arguments.UsageError({ message })
 
 const count = (sessions: number): string => `${sessions} ${sessions === 1 ? "session" : "sessions"}`
 
-/** What still works there is not taken away from there. */
+/** A workspace that still exists keeps its sessions. */
 const requireGone = (workspace: string): Effect.Effect<void, Arguments.UsageError> =>
   fs.existsSync(workspace)
     ? misuse(
@@ -146,7 +146,7 @@ const moveTrail = (from: UserLocation.Folder, settings: Settings.Settings, id: S
     })
   )
 
-/** The original is not even opened: SQLite would write beside it. Removed with the scope. */
+/** Works on a copy, which the scope removes: SQLite would write files beside the original. */
 const copyOf = (
   file: string
 ): Effect.Effect<string, ConfigurationInvalid.ConfigurationInvalid | Arguments.UsageError, Scope.Scope> =>

@@ -1,6 +1,6 @@
 /**
- * Flags, environment and files, read once and made into one value. What a workspace's own files allow counts only after
- * the person trusted that directory.
+ * Flags, environment and files, read once and merged into one value. What a workspace's own files allow counts only
+ * after the person trusted that directory.
  */
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
@@ -28,7 +28,7 @@ import * as SandboxSettings from "./SandboxSettings.js"
 import * as Trust from "./Trust.js"
 import * as UserLocation from "./UserLocation.js"
 
-/** How much is allowed; what is not set has the runtime's default, or no limit. */
+/** Limits. One that is not set has the runtime's default, or is no limit. */
 export interface Limits {
   readonly maxSteps?: number
   readonly parallelTools?: number
@@ -40,16 +40,16 @@ export interface Limits {
   readonly maxDepth?: number
   /** Subagents alive in one tree. */
   readonly maxChildren?: number
-  /** Of one session. */
+  /** For one session. */
   readonly maxTokens?: number
-  /** Of a session and all below it. */
+  /** For a session and all sessions below it. */
   readonly maxTreeTokens?: number
 }
 
 export interface Settings extends UserLocation.Folder {
-  /** Where all state of the person's is kept, this workspace's folder included. */
+  /** The person's state of all workspaces; it contains this workspace's folder. */
   readonly stateDirectory: string
-  /** What the workspace brings, as it was read. */
+  /** The workspace's own files, as they were read. */
   readonly brought: Brought.Brought
   readonly home: string | undefined
   /** Where the user's own files are. */
@@ -78,7 +78,7 @@ export interface Settings extends UserLocation.Folder {
   readonly sandbox: SandboxSettings.SandboxSettings
   /** Names of variables that commands get beside the usual ones. */
   readonly commandVariables: ReadonlyArray<string>
-  /** Makes the audit's hashes unforgeable for whoever lacks it. */
+  /** Key of the audit's hashes: without it they cannot be forged. */
   readonly auditKey: AuditChain.Key | undefined
   readonly auditKeyFile: string | undefined
   readonly logLevel: LogLevel.LogLevel
@@ -195,7 +195,7 @@ const baseUrlNames: { readonly [Name in ProviderName.ProviderName]: string } = {
   "openai-compatible": "OPENAI_COMPATIBLE_BASE_URL"
 }
 
-/** The flag for the chosen model's provider, else the variable, else the files. */
+/** The flag (for the chosen model's provider), else the variable, else the files. */
 const baseUrls = (config: ConfigFile.ConfigFile, model: string, flag: string | undefined) =>
   Effect.gen(function* () {
     const found: { [Name in ProviderName.ProviderName]?: string } = {}
@@ -222,7 +222,9 @@ const workspaceOf = (flag: string | undefined) =>
     return yield* Effect.orElseSucceed(fileSystem.realPath(wanted), () => wanted)
   })
 
-/** The real path of where state is kept; an agent that works inside of it could decide for itself. */
+/**
+ * The real path of the state directory. A workspace inside of it is refused: its agent could write its own decisions.
+ */
 const stateDirectoryFor = (workspace: string) =>
   Effect.gen(function* () {
     const path = yield* Path.Path
@@ -236,7 +238,7 @@ const stateDirectoryFor = (workspace: string) =>
     return real
   })
 
-/** A file, and what was found there. */
+/** A file and its content. */
 interface Found {
   readonly file: string
   readonly content: OwnFile.Content
@@ -252,7 +254,7 @@ const ofWorkspace = ({ files, workspace }: Brought.Brought, name: string): Found
   content: files.get(name) ?? OwnFile.absent
 })
 
-/** Nothing when there is no such file; one that is not read is an error, never the same as none. */
+/** Undefined when there is no such file. A file that cannot be read is an error, never treated as absent. */
 const textOf = ({ content, file }: Found) =>
   content._tag === "Refused"
     ? Either.left(invalid(`${file} ${content.reason}.`))
@@ -297,7 +299,9 @@ const mediatorOf = (flag: string | undefined, file: ConfigFile.Mediator | undefi
       : new Arguments.UsageError({ message: `--mediator ${message}` })
   })
 
-/** What the user and the workspace say as one, and whether the workspace's part says what counts only with trust. */
+/**
+ * The policies of user and workspace merged, and whether the workspace's part holds rules that count only with trust.
+ */
 const mergedPolicy = (userFile: Found, workspaceFile: Found, trusted: boolean) =>
   Effect.gen(function* () {
     const user = yield* readPolicy(userFile)

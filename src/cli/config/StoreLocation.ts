@@ -21,8 +21,9 @@ export const memory = ":memory:"
 type Settings = UserLocation.Folder & { readonly stateDirectory: string; readonly trusted: boolean }
 
 /**
- * An absolute path, or {@link memory}: what `--store` says, else a file of the workspace's state. A store that lies in a
- * workspace came with it as likely as not, and would say what was allowed; it is refused, unless the person trusts that one.
+ * An absolute path, or {@link memory}: what `--store` says, else a file of the workspace's state. A store that lies in
+ * a workspace may have come with it, and a store says what was allowed. It is refused, unless the person trusts that
+ * workspace.
  */
 export const of = (
   flags: Pick<Arguments.Flags, "store" | "workspace">,
@@ -48,11 +49,11 @@ export const of = (
 /** Where the sessions of a workspace are kept when no flag says otherwise. */
 export const inFolder = ({ folder }: Pick<UserLocation.Folder, "folder">): string => path.join(folder, "sessions.db")
 
-/** Where sessions were kept once. Never opened by itself: whoever made the workspace may have made it. */
+/** The former place of sessions. It is never opened unasked: it may have come with the workspace. */
 export const oldPlace = ({ workspace }: Pick<Settings, "workspace">): string =>
   path.join(workspace, ".assent", "assent.db")
 
-/** The sentence about a store at the old place, where there is one and nobody was told yet. */
+/** A sentence about a store at the old place, shown once. */
 export const oldNotice = (
   flags: Pick<Arguments.Flags, "store" | "workspace">,
   settings: Settings
@@ -69,7 +70,7 @@ export const oldNotice = (
 const importing = (flags: Pick<Arguments.Flags, "workspace">, file: string): string =>
   command({ workspace: flags.workspace }, "sessions", `import ${quoted(file)}`)
 
-/** Makes the directory in which a new store is to lie. */
+/** Makes the directory of a new store. */
 export const prepare = (
   store: string,
   settings: Settings
@@ -84,7 +85,7 @@ export const prepare = (
             ConfigurationInvalid.make(`The session store ${store} cannot be made: ${UserLocation.reasonOf(error)}.`)
         })
 
-/** Opens the store, and makes it when it is not there. Nothing else than a store is touched. */
+/** Opens the store, and makes it when it does not exist. A file that is no store is not touched. */
 export const open = (
   store: string
 ): Effect.Effect<
@@ -103,7 +104,7 @@ export const open = (
     })
   )
 
-/** As {@link open}, for a store that is there; nothing when none is, which leaves no trace. */
+/** As {@link open}, for an existing store. Yields nothing and creates nothing when there is none. */
 export const openExisting = (
   store: string
 ): Effect.Effect<
@@ -129,10 +130,10 @@ export const command = (flags: Pick<Arguments.Flags, "store" | "workspace">, nam
   return ["assent", name, ...places, words].join(" ")
 }
 
-/** What is wrong, as a mistake to tell. */
+/** A configuration error with the same message. */
 export const refuse = (error: { readonly message: string }) => ConfigurationInvalid.make(error.message)
 
-/** For `Effect.catchTags`: what is wrong with a store, or with a session in it, as a mistake to tell. */
+/** For `Effect.catchTags`: errors of a store, or of a session in it, as configuration errors. */
 export const refusals = {
   SessionLocked: refuse,
   SessionUnknown: refuse,
@@ -149,7 +150,7 @@ export const self: Process = {
     try {
       return process.kill(pid, 0)
     } catch (error) {
-      // It is there, and somebody else's.
+      // The process exists and belongs to another user.
       return error instanceof Error && "code" in error && error.code === "EPERM"
     }
   },
@@ -171,11 +172,11 @@ export const self: Process = {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** As a shell takes it for one word. */
+/** Quoted, so that a shell reads one word. */
 const quoted = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${visible(text).replaceAll("'", `'\\''`)}'`
 
-/** On demand: who keeps no sessions need not have the packages. */
+/** Loaded on demand: the packages are optional for users who store no sessions. */
 const load = Effect.tryPromise({
   try: () => import("../../store/LibsqlStore.js"),
   catch: (error) =>

@@ -19,6 +19,6 @@ export const toolkit = Toolkit.merge(
 export const layer = (workspace: Workspace.Options) =>
   Layer.mergeAll(Workspace.layer(workspace), Clarification.layer, Delegate.layer, SubagentControl.layer)
 
-/** What they are called and belong to, for whoever runs none of them. */
+/** Names and groups of the tools, without their handlers. */
 export const registry = (workspace: string) =>
   Effect.provide(AgentRuntime.registry(toolkit), layer({ root: workspace }))

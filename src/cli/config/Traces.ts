@@ -11,8 +11,8 @@ import * as HiddenVariables from "./HiddenVariables.js"
 import * as Version from "../Version.js"
 
 /**
- * Reads the variables and opens the way to the collector. Closing the scope sends what is left, for two seconds at most.
- * What the collector's headers hold is masked wherever something is shown, and no command an agent runs inherits it.
+ * Reads the variables and starts the exporter. Closing the scope sends what is left, for two seconds at most. The
+ * values of the collector's headers are redacted in all output, and no command of an agent inherits them.
  */
 export const open = (
   redactor: Redaction.Redactor
@@ -24,7 +24,7 @@ export const open = (
     const { FetchHttpClient, settings, telemetry } = found.value
     for (const header of Object.values(settings.headers ?? {})) {
       redactor.declare(header)
-      // `Bearer KEY`: the key alone is as secret.
+      // In `Bearer KEY` the key alone is secret too.
       for (const word of Redacted.value(header).split(/\s+/).slice(1)) redactor.declare(word)
     }
     const attributes = { "service.version": Version.version, ...settings.attributes }

@@ -1,6 +1,7 @@
 /**
- * Which directories a person trusts: what their own files allow counts. Remembered outside of them, once the audit of that
- * directory says who decided so, and for the files as they were: changed ones are nobody's decision yet.
+ * The directories that a person trusts: what the files of such a directory allow counts. The decision is remembered
+ * outside of the directory, after it was written to the audit, and only for the files as they were: changed files need
+ * a new decision.
  */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
@@ -19,28 +20,28 @@ import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInval
 import * as OwnFile from "./OwnFile.js"
 import * as UserLocation from "./UserLocation.js"
 
-/** A directory, and where what is decided about it is kept; as in `Settings`. */
+/** A directory, and where decisions about it are kept; as in `Settings`. */
 export interface Place extends UserLocation.Folder {
   readonly configDirectory: string
   readonly auditKey: AuditChain.Key | undefined
 }
 
-/** Who said yes or no, and to which request. */
+/** Who decided, how, and on which request. */
 export type Decision = Pick<AuditEntry, "by" | "how" | "reason" | "requestId" | "askedAt"> & {
   readonly trusted: boolean
 }
 
-/** Whoever starts the program with `--trust`. */
+/** The decision of a start with `--trust`. */
 export const byFlag: Decision = { trusted: true, by: "command line", reason: "--trust" }
 
 /** What was trusted: the files as they were. */
 export interface Remembered {
   readonly digest: string
-  /** By path below the workspace; one that could not be read has no text. */
+  /** By path below the workspace. A file that could not be read is missing. */
   readonly files: { readonly [name: string]: string }
 }
 
-/** What is remembered of a workspace; none when nobody ever trusted it. */
+/** The remembered trust of a workspace; none when it was never trusted. */
 export const remembered = (place: UserLocation.Folder): Effect.Effect<Remembered | undefined, ConfigurationInvalid> =>
   Effect.suspend(() => {
     const file = fileIn(place)
@@ -57,7 +58,7 @@ export const remembered = (place: UserLocation.Folder): Effect.Effect<Remembered
     }
   })
 
-/** Whether these very files are trusted. What a link stands in for never is. */
+/** Whether exactly these files are trusted. Files behind a link never are. */
 export const isTrusted = (
   place: UserLocation.Folder,
   brought: Brought.Brought
@@ -69,8 +70,8 @@ export const isTrusted = (
 export const isTrustable = ({ links }: Brought.Brought): boolean => !links.includes(".assent")
 
 /**
- * Writes the decision down in the audit and, when it is a yes, remembers it with the files that it is about; nothing when
- * they are trusted.
+ * Writes the decision to the audit and, when it is a yes, remembers it with its files. Does nothing when they are
+ * already trusted.
  */
 export const decide = (
   place: Place,
@@ -85,7 +86,7 @@ export const decide = (
       )
     }
     yield* UserLocation.prepare(place)
-    // First: what could not be written down is not granted.
+    // The audit comes first: a decision that cannot be recorded grants nothing.
     yield* Effect.mapError(Effect.scoped(record(place, brought, decision)), ({ message }) => invalid(message))
     if (decision.trusted) yield* remember(place, brought)
   })
@@ -94,7 +95,7 @@ export const decide = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Bytes. All that a workspace can bring, escaped, is far less than what would be a burden. */
+/** Bytes. The escaped files of one workspace are always smaller. */
 const maxSize = 50_000_000
 
 const fileIn = ({ folder }: UserLocation.Folder): string => path.join(folder, "trust.json")
@@ -112,10 +113,10 @@ const decode = Lazy.make(() =>
   )
 )
 
-/** In a trail of its own: no session decides this. */
+/** The decision has an audit trail of its own, because it belongs to no session. */
 const record = (place: Place, { digest }: Brought.Brought, { reason, trusted, ...decision }: Decision) =>
   Effect.gen(function* () {
-    // On demand: hardly any start decides about trust.
+    // Loaded on demand: hardly any start decides about trust.
     const AuditFile = yield* Effect.promise(() => import("../../audit/AuditFile.js"))
     const trail = yield* AuditFile.make({ ...AuditLocation.archive(place), key: place.auditKey })
     const { agent, rootSessionId, sessionId } = Origin.outside

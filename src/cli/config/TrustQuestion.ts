@@ -1,6 +1,6 @@
 /**
- * What a person is told before they trust a directory: each rule that would count, and what changed since they did so
- * last. Loaded where there is such a question.
+ * What a person is shown before they trust a directory: each rule that would count, and what changed since they last
+ * trusted it. The module is loaded only for such a question.
  */
 import { diffLines } from "diff"
 import * as Effect from "effect/Effect"
@@ -17,11 +17,11 @@ import type * as Settings from "./Settings.js"
 import * as Tools from "./Tools.js"
 import * as Trust from "./Trust.js"
 
-/** What the files of a workspace that is not trusted say. Lines are whole, whatever their length. */
+/** What trust in a workspace would enable. Lines are never cut. */
 export interface Wanted {
   /** What would be allowed, one thing a line. */
   readonly allowances: ReadonlyArray<string>
-  /** A diff of what was trusted before; nothing where nothing ever was. */
+  /** A diff against the files that were trusted before; undefined when none were. */
   readonly changes: ReadonlyArray<string> | undefined
 }
 
@@ -35,8 +35,8 @@ export const wanted = (settings: Settings.Settings): Effect.Effect<Wanted, Confi
   })
 
 /**
- * What to print before the question is put; a left says that it is too much, and what to do instead. What nobody saw whole
- * nobody said yes to.
+ * What to print before the question. A left says that it is too long to show, and what to do instead: a person must
+ * have seen everything that a yes enables.
  */
 export const preface = (
   { workspace }: Settings.Settings,
@@ -56,7 +56,7 @@ export const preface = (
     : Either.right(lines.map((line) => Display.oneLine(line)))
 }
 
-/** Why something in the workspace has no effect, and what to do: for whoever is not asked. */
+/** Why something in the workspace has no effect, and what to do. Shown where nobody can be asked. */
 export const notice = (
   settings: Settings.Settings
 ): Effect.Effect<ReadonlyArray<string>, ConfigurationInvalid, Platform> =>
@@ -76,7 +76,7 @@ const noticeOf = ({ workspace }: Settings.Settings, { allowances, changes }: Wan
 
 const maxLines = 200
 const maxLength = 2_000
-/** Of a notice, which stands beside other work. */
+/** Lines of a notice: it is printed beside other output. */
 const maxNoticed = 12
 
 const some = (title: string, lines: ReadonlyArray<string>): ReadonlyArray<string> => {
@@ -101,7 +101,7 @@ const ofConfig = ({ brought }: Settings.Settings): ReadonlyArray<string> => {
   return Object.entries(config ?? {}).map(([name, value]) => `the setting ${name} = ${JSON.stringify(value)}`)
 }
 
-/** As they would be with trust. */
+/** The profiles as they would be with trust. */
 const ofProfiles = (settings: Settings.Settings) =>
   Effect.map(
     ProfileLocation.load({ ...settings, trusted: true }, Tools.registry(settings.workspace)),

@@ -1,5 +1,5 @@
 /**
- * Where what belongs to the person lies, never in a workspace: settings in one directory, state in another.
+ * The person's own directories, never in a workspace: one for settings, one for state.
  *
  * | | variable | else | macOS | Windows |
  * |---|---|---|---|---|
@@ -13,7 +13,7 @@
  *                                        trust.json       what of the workspace's own files the person trusts
  * ```
  *
- * A workspace's folder is found by the workspace's real path, so that nothing in the workspace says where that is.
+ * A workspace's folder is named after the workspace's real path, so that no file in the workspace can choose it.
  */
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
@@ -57,7 +57,7 @@ export const stateDirectory: Effect.Effect<string, ConfigurationInvalid> = Effec
   return path.join(yield* home("state", "ASSENT_STATE_DIR"), ...convention, "assent")
 })
 
-/** Where the state of a workspace is, whether or not there is any. `workspace` is its real path. */
+/** The folder of a workspace's state; it need not exist. `workspace` is its real path. */
 export const folderOf = (stateDirectory: string, workspace: string): string => {
   const readable = path
     .basename(workspace)
@@ -67,7 +67,7 @@ export const folderOf = (stateDirectory: string, workspace: string): string => {
   return path.join(stateDirectory, "workspaces", `${readable || "root"}-${Digest.sha256(workspace).slice(0, 16)}`)
 }
 
-/** Makes the folder, for nobody but its owner, and writes down whose it is. Fails in one sentence where that cannot be done. */
+/** Makes the folder with access for its owner only, and notes its workspace in it. Fails with one sentence. */
 export const prepare = ({ folder, workspace }: Folder): Effect.Effect<void, ConfigurationInvalid> =>
   Effect.try({
     try: () => {
@@ -83,7 +83,7 @@ export const prepare = ({ folder, workspace }: Folder): Effect.Effect<void, Conf
       )
   })
 
-/** The folders there are, with the workspaces whose they are. */
+/** All existing folders with their workspaces. */
 export const folders = (stateDirectory: string): Effect.Effect<ReadonlyArray<Folder>> =>
   Effect.sync(() => {
     const root = path.join(stateDirectory, "workspaces")
@@ -94,7 +94,7 @@ export const folders = (stateDirectory: string): Effect.Effect<ReadonlyArray<Fol
     })
   })
 
-/** Writes a file whole or not at all, for nobody but its owner. */
+/** Writes a file atomically, with access for its owner only. */
 export const replace = (file: string, text: string): void => {
   const half = `${file}.${process.pid}.new`
   try {
@@ -106,14 +106,17 @@ export const replace = (file: string, text: string): void => {
   }
 }
 
-/** Makes a directory and those above it, for nobody else. One by one: where the system lets nobody make any, such as in `/proc`, Node's own way of making all tries for ever. */
+/**
+ * Makes a directory and its parents, with access for their owner only. It makes them one by one: where none can be
+ * made, such as in `/proc`, Node's recursive mkdir tries for ever.
+ */
 export const makeAll = (directory: string): void => {
   if (fs.statSync(directory, { throwIfNoEntry: false }) !== undefined) return
   if (path.dirname(directory) !== directory) makeAll(path.dirname(directory))
   fs.mkdirSync(directory, { mode: 0o700 })
 }
 
-/** Node's own words begin with a code and end with the call and its path. */
+/** Node's message begins with a code and ends with the call and its path; only the middle is kept. */
 export const reasonOf = (error: unknown): string => {
   const message = error instanceof Error ? error.message : String(error)
   return message.replace(/^[A-Z]+: /, "").replace(/, \w+ '/, " '")
@@ -128,7 +131,7 @@ const nameOfFolder = "workspace.json"
 const variable = (name: string): Effect.Effect<string | undefined> =>
   Effect.map(Effect.option(Config.nonEmptyString(name)), Option.getOrUndefined)
 
-/** As the XDG specification has it: what is relative is as if it were not set. It would lie in whatever directory we are in. */
+/** The XDG specification ignores relative paths: they would depend on the current directory. */
 const absolute = (name: string): Effect.Effect<string | undefined> =>
   Effect.map(variable(name), (text) => (text !== undefined && path.isAbsolute(text) ? text : undefined))
 
@@ -146,12 +149,12 @@ const makePrivate = (directory: string): void => {
   try {
     makeAll(directory)
   } catch (error) {
-    // Another process may have been faster.
+    // Another process may have made it first.
     if (fs.statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) throw error
   }
   const { mode, uid } = fs.statSync(directory)
   if (process.getuid !== undefined && uid !== process.getuid()) throw new Error(`${directory} belongs to another user`)
-  // It may have been made by somebody in a hurry. What is in it is nobody else's to read, nor to put there.
+  // An existing directory may be open to others; nobody else may read or write in it.
   if (process.platform !== "win32" && (mode & 0o077) !== 0) fs.chmodSync(directory, 0o700)
   fs.accessSync(directory, fs.constants.W_OK | fs.constants.X_OK)
 }

@@ -1,8 +1,8 @@
 /**
- * Whoever answers a file channel from outside: a person at a terminal, or lines from a pipe.
+ * Answers a file channel from another process: a person at a terminal, or lines from a pipe.
  *
- * A request is shown when its file is there and no response is yet, so one that was turned away is shown again. What is
- * not answered stays open, also when this program ends.
+ * A request is shown while it has a file and no response, so a request whose response was rejected is shown again. An
+ * unanswered request stays open when this program ends.
  */
 import type * as PlatformError from "@effect/platform/Error"
 import * as FileSystem from "@effect/platform/FileSystem"
@@ -38,7 +38,7 @@ export const attend = (options: {
 }): Answering<number> =>
   Effect.gen(function* () {
     const { by, directory, screen } = options
-    // Closing a dialog means this program, and leaves the request to others; a typed word means the request.
+    // Closing a dialog ends this program and leaves the request to others; a typed `cancel` withdraws the request.
     let leaving = false
     const watched: ConsoleScreen.Service = {
       ...screen,
@@ -120,7 +120,7 @@ export const read = (options: {
     const answered = new Set<string>()
     let failed = false
 
-    /** Whether a line, one of the next few, became an answer; nothing when there was no line at all. */
+    /** Whether one of the next few lines became an answer; none when there was no line. */
     const answer = ({ interaction, requestId }: InteractionRequest, label: string) =>
       Effect.gen(function* () {
         for (let garbled = 0; ; garbled++) {
@@ -159,7 +159,7 @@ export const read = (options: {
       if (done) answered.add(request.requestId)
       else failed = true
     }
-    // Whoever asked takes an answer away in its own time.
+    // The asker removes an answered request later; until then it is skipped here.
     const open = (yield* unanswered(directory)).filter(({ requestId }) => !answered.has(requestId)).length
     if (open > 0) yield* say(open === 1 ? "1 request is still open." : `${open} requests are still open.`)
     return failed ? ExitCode.failed : ExitCode.completed
@@ -186,7 +186,10 @@ const unanswered = (directory: string): Answering<ReadonlyArray<InteractionReque
     Effect.filter(requests, ({ requestId }) => exists(directory, requestId, "response"), { negate: true })
   )
 
-/** Waits for a request that is not among those passed over. A secret is not asked for: it would be written to a file. */
+/**
+ * Waits for a request that was not skipped before. Requests for secrets are never shown: the answer would be written to
+ * a file.
+ */
 const nextRequest = (
   directory: string,
   passed: Set<string>,
@@ -223,7 +226,7 @@ const respond = (directory: string, requestId: string, answer: unknown, by: stri
 /** Bytes: it is a sentence. */
 const maxReason = 10_000
 
-/** Why the last response was turned away, when one was. */
+/** Why the last response was rejected, if one was. */
 const rejection = (directory: string, requestId: string): Answering<Option.Option<string>> =>
   Effect.flatMap(FileExchange.make(directory), (exchange) =>
     Effect.option(
@@ -234,7 +237,7 @@ const rejection = (directory: string, requestId: string): Answering<Option.Optio
     )
   )
 
-/** What a line stands for in a response. */
+/** The answer that a line stands for. */
 const meant = (interaction: Interaction.Interaction, line: string): Either.Either<unknown, string> =>
   TypedAnswer.isCancel(interaction, line)
     ? Either.right(cancelWord)

@@ -1,4 +1,4 @@
-/** What a person at the prompt can say to the program itself: `/help` and its kin. */
+/** Commands of the chat prompt, such as `/help`. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -93,7 +93,7 @@ export const completion =
 export const sessionOf = (outline: AgentOutline.AgentOutline, name: string): Option.Option<string> =>
   Option.map(outline.find(name), ({ sessionId }) => sessionId)
 
-/** What an agent is called on the screen. */
+/** An agent's name on the screen. */
 export const labelOf = (outline: AgentOutline.AgentOutline, { agent, sessionId }: Origin): string =>
   Option.match(outline.of(sessionId), { onNone: () => agent, onSome: ({ label }) => label })
 

@@ -1,8 +1,8 @@
 /**
  * A person at a terminal: lines go to the agents, events come back as a transcript.
  *
- * Enter while an agent works interjects; the prompt says who will hear it as soon as that is not obvious. Ctrl-C cancels
- * the turn, gives back what was typed and not read, and quits when it comes twice or when nothing runs and it comes again.
+ * Enter interjects while an agent works; the prompt names the receiver when it is not obvious. Ctrl-C cancels the turn
+ * and gives back the lines that no agent has read. A second Ctrl-C quits, and so does one more when nothing runs.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -28,7 +28,7 @@ export interface Options {
   readonly interactive: boolean
   /** The sessions that are kept, last used first. Default: none are. */
   readonly sessions?: ChatCommand.Options["sessions"]
-  /** How commands run here, in few words, and a sentence more if there is need for it. Default: nothing is said of it. */
+  /** How commands run here, in few words, and one more sentence if needed. Default: not shown. */
   readonly commands?: Effect.Effect<{ readonly words: string; readonly remark: string | undefined }> | undefined
   /** Names of profiles, for completion. */
   readonly profiles?: ReadonlyArray<string> | undefined
@@ -44,7 +44,8 @@ export const run = (options: Options): Effect.Effect<number, never, ConsoleScree
     const { outline } = transcript
     const commands = { ...options, screen, outline }
     const prompt = promptOf(agent, screen, outline)
-    // Written by the transcript, a word a turn; read by the loop at a pipe. Whoever types does not wait for turns.
+    // Written by the transcript, once a turn; read by the loop only when input is a pipe. A person who types does not
+    // wait for turns.
     const turnShown = yield* Queue.sliding<void>(1)
     const shown = yield* Effect.forkScoped(
       Transcript.follow(agent.events, screen, transcript, {
@@ -56,7 +57,7 @@ export const run = (options: Options): Effect.Effect<number, never, ConsoleScree
     yield* screen.setCompletion(ChatCommand.completion(outline, options.profiles ?? []))
     yield* greet(screen, agent)
     if (interactive && options.commands !== undefined) {
-      // Nobody waits for it, who wants to type.
+      // Forked, so that a person can type meanwhile.
       yield* Effect.forkScoped(
         Effect.flatMap(options.commands, ({ remark, words }) => {
           sign = words
@@ -87,7 +88,7 @@ export const run = (options: Options): Effect.Effect<number, never, ConsoleScree
           if (yield* agent.isIdle) {
             yield* screen.printLine("Press Ctrl-C again to quit, or type /quit.")
           } else {
-            // Not waited for: who does not stop must not keep the second Ctrl-C from being heard.
+            // Forked: a turn that does not stop must not block the second Ctrl-C.
             yield* Effect.forkScoped(cancel(agent, screen))
           }
           break
@@ -105,7 +106,7 @@ export const run = (options: Options): Effect.Effect<number, never, ConsoleScree
           yield* prompt
           if (!interactive && sent) {
             const end = yield* agent.awaitIdle
-            // The next line may ask for what this turn has come to.
+            // The next line may refer to the result of this turn.
             yield* Effect.raceFirst(Queue.take(turnShown), Fiber.await(shown))
             exit = Option.match(end, { onNone: () => exit, onSome: ExitCode.ofTurn })
           }
@@ -145,7 +146,7 @@ const send = (
     const [, name = "", words = ""] = /^@(\S+)\s*([^]*)$/.exec(line) ?? []
     const target = ChatCommand.sessionOf(outline, name)
     if (Option.isSome(target) && words === "") return yield* refuse(`What is ${name} to hear?`, line, screen)
-    // A slip in a name must not send the words to somebody else. `@types/node is missing` is no name.
+    // A mistyped name must not send the words to another agent. `@types/node is missing` is no name.
     if (Option.isNone(target) && /^[\w-]+$/.test(name))
       return yield* refuse(`There is no agent ${name}. /agents lists them.`, line, screen)
     const sending = Option.match(target, {
@@ -158,7 +159,7 @@ const send = (
     })
   })
 
-/** Nothing was sent, and nothing is lost. */
+/** Says why nothing was sent, and gives the line back. */
 const refuse = (why: string, line: string, screen: Screen): Effect.Effect<boolean> =>
   screen.printLine(`${why} Nothing was sent.`).pipe(Effect.zipRight(giveBack([line], screen)), Effect.as(false))
 
@@ -171,8 +172,8 @@ const giveBack = (lines: ReadonlyArray<string>, screen: Screen): Effect.Effect<v
       )
 
 /**
- * Cancels the main agent's turn, or when it has none what works in the background. What no agent has read is taken back
- * first: a turn that is cancelled reads nothing any more, and its end would make a turn of it.
+ * Cancels the main agent's turn or, without one, the work in the background. Unread words are taken back first: a
+ * cancelled turn does not read them, and its end would begin a turn with them.
  */
 const cancel = (agent: Agent.Agent, screen: Screen): Effect.Effect<void> =>
   Effect.gen(function* () {
@@ -187,7 +188,7 @@ const cancel = (agent: Agent.Agent, screen: Screen): Effect.Effect<void> =>
     yield* Effect.forEach(agents, ({ session }) => session.cancel("user"), { discard: true })
   })
 
-/** Says who will hear the next words, where there is more than one agent and somebody works or was selected. */
+/** The prompt names the receiver of the next words when there are several agents and one works or was selected. */
 const promptOf = (agent: Agent.Agent, screen: Screen, outline: AgentOutline.AgentOutline): Effect.Effect<void> => {
   let shown: string | undefined
   return Effect.gen(function* () {

@@ -1,4 +1,4 @@
-/** What another process may tell a running agent: one JSON object a line. */
+/** The commands of another process to a running agent: one JSON object a line. */
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
@@ -10,13 +10,13 @@ import { Words } from "../../inbox/Message.js"
 /** An agent: its path, its session's id or its subagent id. */
 const Target = Schema.NonEmptyString
 
-/** Names words for the whole life of a session; becomes the message's id. */
+/** Identifies words for the whole life of a session; becomes the message's id. */
 const Name = Schema.NonEmptyString.pipe(Schema.maxLength(200))
 
 /**
  * Words for an agent: now (a turn when idle, an interjection when busy), or as a turn of the root's when that is idle.
- * Without a target, for whoever hears a user's words; several targets hear the same. What comes again under an `id` is not
- * taken again.
+ * Without a target, for the agent that hears the user; several targets get the same words. Words that come again under
+ * the same `id` are not taken again.
  */
 export const Send = Schema.TaggedStruct("Send", {
   text: Words,
@@ -62,7 +62,7 @@ const decoders: {
   Shutdown: ParseResult.decodeUnknownEither(Shutdown)
 }
 
-/** Only the root keeps words for later. */
+/** Words can be queued for the root only. */
 export class TargetNotQueued extends Schema.TaggedError<TargetNotQueued>("assent/cli/TargetNotQueued")(
   "TargetNotQueued",
   { root: Schema.String }
@@ -72,7 +72,7 @@ export class TargetNotQueued extends Schema.TaggedError<TargetNotQueued>("assent
   }
 }
 
-/** One message has one id. */
+/** An id names one message, so it cannot go to several targets. */
 export class IdForSeveral extends Schema.TaggedError<IdForSeveral>("assent/cli/IdForSeveral")("IdForSeveral", {
   id: Schema.String
 }) {
@@ -84,10 +84,10 @@ export class IdForSeveral extends Schema.TaggedError<IdForSeveral>("assent/cli/I
 /** The longest line that is read, in characters. */
 export const maxLine = 1_048_576
 
-/** Parses one line; a left says what is wrong with it, and quotes no more of it than a little. */
+/** Parses one line. A left says what is wrong, and quotes only a short part of it. */
 export const parse = (line: string): Either.Either<JsonCommand, string> => {
-  // Seen at once, because there may be very many of them, and a parser's error is dear: with it comes a script that lives
-  // until all memory is looked through.
+  // Checked before parsing: bad lines may be very many, and a parser's error is expensive. It keeps a script alive
+  // until a full garbage collection.
   const isObject = begins.test(line) && (line.length > maxLine || line.trimEnd().endsWith("}"))
   if (!isObject) return Either.left("it is no JSON object.")
   const json = ForeignJson.parse(line, { size: maxLine })

@@ -1,9 +1,9 @@
 /**
  * One JSON value a line, for another process: events on standard output and, with a peer, commands on standard input.
  *
- * The peer is an interactor like any other: what it is asked comes as `InteractionRequest`, what closed as
- * `InteractionClosed`, what it said in vain as `AnswerRejected`. Events stay projections; only these lines carry requests.
- * That its words are taken, and on the disk where the session is kept, it is told by `SendTaken`.
+ * The peer is an interactor like any other: requests come to it as `InteractionRequest`, closed ones as
+ * `InteractionClosed`, rejected answers as `AnswerRejected`. Events stay projections; only these lines carry requests.
+ * `SendTaken` tells the peer that its words were taken, and are on disk when the session is stored.
  */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -45,16 +45,16 @@ export interface Peer {
   readonly alone: boolean
 }
 
-/** The peer as an interactor: it has all the time there is, unless the environment says otherwise. */
+/** The peer as an interactor: its requests have no timeout, unless the environment sets one. */
 export const makePeer = (timeouts: Interactor.Timeouts): Effect.Effect<QueueChannel.Service, never, Scope.Scope> =>
   QueueChannel.make({ id: "json", timeouts: Interactor.timeoutsOf(timeouts, { permission: 0, clarification: 0 }) })
 
-/** Writes the agent's events; made before the agent, so that it is waited for after that has told its end. */
+/** Writes the agent's events. It is made before the agent, so that its scope closes after the agent's last event. */
 export interface Writer {
   readonly start: (agent: Agent.Agent) => Effect.Effect<Fiber.RuntimeFiber<void>>
 }
 
-/** Closing the scope waits until all that was told is written, but not for long for one who does not read. */
+/** Closing the scope waits until all events are written, with a time limit for a reader that does not read. */
 export const makeWriter: Effect.Effect<Writer, never, Scope.Scope> = Effect.suspend(() => {
   let writing: Fiber.RuntimeFiber<void> | undefined
   const written = Effect.suspend(() => (writing === undefined ? Effect.void : Fiber.await(writing)))
@@ -94,7 +94,7 @@ export const run = ({ agent, writer, task, halted, peer }: Options): Effect.Effe
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Serves the peer until it is gone; yields what will tell whether its absence halted the agent. */
+/** Serves the peer until it is gone; yields an effect that tells whether its absence halted the agent. */
 const converse = (
   agent: Agent.Agent,
   { channel, lines, alone }: Peer
@@ -107,10 +107,11 @@ const converse = (
       Stream.chunks,
       Stream.takeUntilEffect(hearing(agent, channel)),
       Stream.runDrain,
-      // Whoever does not read our lines any more will not answer either, though its own end is still open.
+      // A peer that stopped reading our lines will not answer either, though its input is still open.
       Effect.raceFirst(Output.gone("stdout"))
     )
-    // Gone: what is still open falls to the others, or halts. The others stand ready before the peer leaves.
+    // The peer is gone: open requests go to the other interactors, or halt. The halt channel is attached before the
+    // peer is detached.
     const halt = yield* HaltChannel.make
     if (alone) yield* agent.broker.attach(halt.interactor)
     yield* Scope.close(attached, Exit.void)
@@ -127,10 +128,10 @@ const writeDialog = (dialog: QueueChannel.Dialog): Effect.Effect<void> =>
   )
 
 /**
- * Carries out the commands of some lines at a time, those of later ones after them. True: the peer wants an end.
+ * Executes commands in the order of their lines, a batch at a time. True: the peer asked to shut down.
  *
- * No line is heard before what an earlier one was told has been taken: by standard output, or as an event. So a peer that
- * does not read is not listened to. What is told of answers that were given in vain is written together.
+ * Back-pressure: a line is processed after the output of the earlier ones was taken, by standard output or as an event.
+ * So a peer that does not read is not listened to. Rejections of answers are written together.
  */
 const hearing = (agent: Agent.Agent, channel: QueueChannel.Service) => {
   let number = 0
@@ -177,10 +178,10 @@ const hearing = (agent: Agent.Agent, channel: QueueChannel.Service) => {
 const mostTogether = 64
 
 /**
- * Carries out one command that is no answer. True: the peer wants an end.
+ * Executes one command that is no answer. True: the peer asked to shut down.
  *
- * One generator for all commands: each that is made for a call gets a shape of its own, which with all that it holds
- * outlives many collections.
+ * One generator for all commands: a generator made per call gets a hidden class of its own, which survives many
+ * collections with all that it holds.
  */
 const obey = Effect.fnUntraced(function* (
   agent: Agent.Agent,
@@ -205,14 +206,14 @@ const obey = Effect.fnUntraced(function* (
     case "Permissions": {
       const outcome = yield* agent.permissions(command.command)
       yield* Either.match(outcome, {
-        // What follows its first line is how to use the command, for people.
+        // Only the first line: the usage text after it is for people.
         onLeft: (reason) => agent.report(`Line ${number}: ${reason.split("\n", 1).join("")}`),
         onRight: ({ lines }) => Output.writeJson("stdout", { _tag: "Permissions", lines })
       })
       return false
     }
     case "Shutdown":
-      // Not merely the running turn: what is queued must not begin.
+      // A shutdown, not only an interrupt: queued turns must not begin.
       yield* agent.shutdown
       return true
   }
@@ -220,13 +221,13 @@ const obey = Effect.fnUntraced(function* (
 
 /** How words were taken. */
 interface Taken {
-  /** One for each target. */
+  /** One id for each target. */
   readonly messageIds: ReadonlyArray<string>
-  /** Words were taken under this id before, and these were not. */
+  /** These words were not taken: this id was used before. */
   readonly again?: true
 }
 
-/** Words after the end are nobody's, and have no receipt; the peer knows of the end. */
+/** Words after the end are dropped without a receipt; the peer has been told of the end. */
 const send = (agent: Agent.Agent, { id, target, text, when }: typeof JsonCommand.Send.Type) => {
   type Refused = Agent.NotTaken | AgentUnknown | JsonCommand.TargetNotQueued | JsonCommand.IdForSeveral
   const hand = (): Effect.Effect<ReadonlyArray<Message>, Refused> => {

@@ -1,4 +1,4 @@
-/** One task for a program or a person who waits: the answer on standard output, everything else on standard error. */
+/** Runs one task: the answer on standard output, everything else on standard error. */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
@@ -12,11 +12,11 @@ import * as Output from "../terminal/Output.js"
 
 export interface Options {
   readonly agent: Agent.Agent
-  /** Absent when a session goes on with what it was doing. */
+  /** Absent when a resumed session continues its own work. */
   readonly task: string | undefined
-  /** Where a person follows and is asked; nothing when nobody watches. */
+  /** The screen of the person who watches and is asked; undefined when nobody watches. */
   readonly screen: Screen | undefined
-  /** Whether the screen is drawn. On plain lines every line is an answer, so nothing else may read them. */
+  /** Whether the screen is drawn. With plain lines every input line is an answer, so nothing else may read input. */
   readonly interactive: boolean
   readonly halted: Effect.Effect<Halted>
   /** The command that goes on with the session, when it is kept. */
@@ -24,8 +24,8 @@ export interface Options {
 }
 
 /**
- * Runs the task until the agent is idle. Yields what is left to do once the screen has given the terminal back: telling
- * the answer, and the exit code.
+ * Runs the task until the agent is idle. Yields an effect to run after the screen has restored the terminal: it prints
+ * the answer and yields the exit code.
  */
 export const run = ({
   agent,
@@ -98,7 +98,10 @@ const follow = (agent: Agent.Agent, screen: Screen, interactive: boolean): Effec
       Transcript.follow(agent.events, screen, Transcript.make({ color: screen.color, quiet: true }), { interactive })
   )
 
-/** What model calls left out or cut off, for who has seen none of it: of the last events, which nobody has read. */
+/**
+ * Remarks about answers that were cut off, for a run without a screen; taken from the last events, which nobody has
+ * read.
+ */
 const remarksOf = (agent: Agent.Agent): Effect.Effect<ReadonlyArray<string>> =>
   Effect.map(agent.events.takeAll, (events) => {
     const remarks = Option.getOrElse(events, () => []).flatMap((event) =>
@@ -113,7 +116,7 @@ const listen = (screen: Screen, agent: Agent.Agent): Effect.Effect<void> =>
     for (;;) {
       const submitted = yield* screen.next
       if (submitted._tag === "EndOfInput") return
-      // What was typed and not read would begin another turn.
+      // Unread words would begin another turn.
       if (submitted._tag === "Interrupt") yield* Effect.zipRight(Effect.ignore(agent.takeBack()), agent.cancel("user"))
       else yield* Effect.ignore(agent.send(submitted.text))
     }

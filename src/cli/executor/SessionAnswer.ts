@@ -1,8 +1,8 @@
 /**
- * What a session waits for that nobody runs, and answers that count when it goes on.
+ * Open requests of a session that is not running, and answers that count when it is resumed.
  *
- * Whoever runs a session has its questions: there they are answered. Of a session that halted or was killed they are in
- * the store, and so is what answers them until somebody goes on with it.
+ * The questions of a running session are answered where it runs. Those of a session that halted or was killed are in
+ * the store; an answer is stored there too, until the session is resumed.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -29,15 +29,15 @@ export interface Options {
   readonly answer: string | undefined
   /** The person who answers, as audits and events name them. */
   readonly by: string
-  /** What is shown is JSON, a request a line. */
+  /** Show JSON, one request a line. */
   readonly json: boolean
-  /** The command that goes on with the session. */
+  /** The command that resumes the session. */
   readonly goOn: string
   /** The command that answers. */
   readonly howTo: string
 }
 
-/** Shows what is open, or keeps an answer. */
+/** Shows open requests, or stores an answer. */
 export const run = (
   options: Options
 ): Effect.Effect<
@@ -98,7 +98,7 @@ const show = (options: Options, open: ReadonlyArray<SessionSnapshot.OpenRequest>
     yield* tell(advice(options, open))
   })
 
-/** What to do about what is open. */
+/** Advice about the open requests. */
 const advice = ({ goOn, howTo, session }: Options, open: ReadonlyArray<SessionSnapshot.OpenRequest>): string => {
   const { holder } = session
   if (open.length === 0) return "no request of this session is open."
@@ -126,7 +126,7 @@ const notOpen = (
   return `This session has no open request ${visible(requestId)}. ${others}`
 }
 
-/** The answer as a store keeps it. */
+/** The answer as the store encodes it. */
 const encode = (
   { interaction, requestId }: InteractionRequest.InteractionRequest,
   line: string,
@@ -152,7 +152,7 @@ const encode = (
 const named = (requestId: RequestId, { _tag }: Interaction.Interaction): string =>
   `Request ${visible(requestId)} (${_tag})`
 
-/** Of an object that is no answer the reason is the shape that it should have, over several lines. */
+/** The reason for a wrong object spans several lines and describes the expected shape. */
 const sentence = (reason: string): string =>
   reason.includes("\n")
     ? 'an object is one such as {"decision": "edit", "editedArguments": {"name": "value"}}.'

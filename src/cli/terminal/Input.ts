@@ -9,12 +9,12 @@ import * as Stream from "effect/Stream"
 export const lines: Stream.Stream<string> = Stream.suspend(() => Stream.splitLines(text))
 
 /**
- * The same for whoever takes no line of more than `longest` characters: such a line is cut off one character later, and
- * comes as soon as so much of it is there.
+ * As {@link lines}, with a limit: a line of more than `longest` characters is cut off one character later, and is
+ * emitted as soon as that much has arrived.
  */
 export const linesUpTo = (longest: number): Stream.Stream<string> => Stream.suspend(() => splitUpTo(text, longest))
 
-/** The lines of a text in pieces, none held beyond one character more than `longest`: what follows is passed over. */
+/** Splits pieces of text into lines. At most `longest` + 1 characters of a line are kept; the rest is skipped. */
 export const splitUpTo = <E, R>(text: Stream.Stream<string, E, R>, longest: number): Stream.Stream<string, E, R> =>
   Stream.suspend(() => {
     let held = ""

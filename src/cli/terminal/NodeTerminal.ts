@@ -1,9 +1,9 @@
 /**
  * A terminal made of Node's streams: keys in from one, text out to the other.
  *
- * Differs from the platform's own terminal where a screen needs it to: the output may be stderr, `isTTY` asks both ends,
- * the end of input ends the mailbox, Ctrl-C is a key like any other, pastes are marked by keys named `paste-start` and
- * `paste-end`, and a change of size arrives as a key named `resize`.
+ * It differs from the platform's own terminal where a screen needs it: the output may be stderr, `isTTY` asks both
+ * ends, the end of input ends the mailbox, Ctrl-C is a key like any other, pastes are marked by keys named
+ * `paste-start` and `paste-end`, and a change of size arrives as a key named `resize`.
  */
 import * as PlatformError from "@effect/platform/Error"
 import * as Terminal from "@effect/platform/Terminal"
@@ -55,7 +55,8 @@ export const make = (options: Options = {}): Terminal.Terminal => {
   const interactive = (): boolean => input.isTTY === true && output.isTTY === true
 
   const readInput = Effect.gen(function* () {
-    // Written by the stream's events, read by whoever asked, unbounded: keys are small, and a pipe must not lose any.
+    // Written by the stream's events, read by the caller of `readInput`. Unbounded: keys are small, and a pipe must not
+    // lose any.
     const keys = yield* Mailbox.make<Terminal.UserInput>()
     yield* Effect.acquireRelease(
       Effect.sync(() => listen(input, output, interactive(), keys)),
@@ -106,7 +107,7 @@ export const layer = (options?: Options): Layer.Layer<Terminal.Terminal> =>
 /** How long a lone escape byte waits for the rest of a sequence, in milliseconds. */
 const escapeCodeTimeout = 50
 
-/** Feeds the mailbox; returns what ends it. */
+/** Feeds the mailbox; returns a function that stops it. */
 const listen = (
   input: Input,
   output: Output,
@@ -130,9 +131,10 @@ const listen = (
   const onEnd = () => {
     keys.unsafeDone(Exit.void)
   }
-  // An `error` event that nobody hears would end the process; whoever writes is told by the write's own callback.
+  // An `error` event without a listener would end the process. Writers learn of the error from the write's own
+  // callback.
   const onOutputError = () => {}
-  // Raw mode outlives the process that set it, so it is given back also when scopes are never closed.
+  // Raw mode outlives the process, so it is reset also when scopes are never closed.
   const restore = () => {
     if (interactive) input.setRawMode?.(false)
   }
@@ -141,7 +143,7 @@ const listen = (
     if (interactive) output.write("\x1b[?2004l\x1b[?25h")
   }
 
-  // The parser of keys reads one field of the interface it is given: how long a lone escape waits. Its type asks for all.
+  // The key parser reads one field of this interface, the escape timeout; its type requires all.
   readline.emitKeypressEvents(input, { escapeCodeTimeout } as unknown as readline.Interface)
   if (interactive) input.setRawMode?.(true)
   input.on("keypress", onKey)
@@ -151,7 +153,7 @@ const listen = (
   output.on("resize", onResize)
   output.on("error", onOutputError)
   process.on("exit", onExit)
-  // The end of a stream that ended before we listened is not told again.
+  // A stream that ended before we listened emits no further `end`.
   if (input.readableEnded || input.destroyed) onEnd()
   else input.resume()
 

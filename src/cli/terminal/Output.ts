@@ -1,8 +1,8 @@
 /**
- * Standard output and standard error of the process: the one module that writes to them. Nothing leaves it that a terminal
- * would obey or hide, whoever wrote it: a workspace, a model, a flag, a server, a journal.
+ * Standard output and standard error of the process: the one module that writes to them. It escapes every character
+ * that a terminal would obey or hide, from any source: a workspace, a model, a flag, a server, a journal.
  *
- * Written in order, waiting for slow readers.
+ * Text is written in order, with back-pressure from slow readers.
  */
 import * as Effect from "effect/Effect"
 import * as TerminalText from "../../terminal/TerminalText.js"
@@ -14,13 +14,13 @@ export type Name = "stdout" | "stderr"
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Writes all of it, then goes on. A reader that has gone away is no error of ours: the text is dropped. What cannot be
- * written for another reason, such as a full disk, ends the program: an answer that nobody got must not look like one.
+ * Completes when all of it is written. When the reader has gone away the text is dropped without an error. Any other
+ * failed write, such as on a full disk, ends the program: a lost answer must not look like success.
  */
 export const write = (to: Name, text: string): Effect.Effect<void> =>
   send(to, () => TerminalText.printed(text, isTerminal(to)))
 
-/** One JSON value a line, the same value whatever had to be escaped. */
+/** One JSON value a line. Escapes do not change the value. */
 export const writeJson = (to: Name, value: unknown): Effect.Effect<void> => writeJsonLines(to, [value])
 
 export const writeJsonLines = (to: Name, values: Iterable<unknown>): Effect.Effect<void> =>
@@ -30,12 +30,12 @@ export const writeJsonLines = (to: Name, values: Iterable<unknown>): Effect.Effe
     return text
   })
 
-/** A line on standard error, at once, for whoever cannot wait. */
+/** Writes a line on standard error synchronously. */
 export const writeNow = (line: string): void => {
   if (!isGone(process.stderr)) process.stderr.write(`${TerminalText.printed(line, false)}\n`)
 }
 
-/** Waits until whoever reads it has gone away: what is written after that goes nowhere. */
+/** Waits until the reader has gone away; later writes are dropped. */
 export const gone = (to: Name): Effect.Effect<void> =>
   Effect.async<void>((resume) => {
     const stream = process[to]
@@ -55,14 +55,14 @@ export const gone = (to: Name): Effect.Effect<void> =>
 
 export const isTerminal = (name: Name): boolean => process[name].isTTY === true
 
-/** Some terminals tell no width, or none at all. */
+/** Some terminals report a width of zero, or none. */
 export const columns = (name: Name): number | undefined =>
   process[name].columns > 0 ? process[name].columns : undefined
 
-/** What a `NodeTerminal` draws on, which looks at what it draws as we do here. */
+/** The stream for a `NodeTerminal`, which escapes its output itself. */
 export const screen = (name: Name): NodeJS.WriteStream => process[name]
 
-/** A reader may go away, as in `assent run … | head -1`; whoever writes is told by the write's own callback. */
+/** A reader may go away, as in `assent run … | head -1`; writers learn of it from the write's own callback. */
 export const outliveReaders = (): void => {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
 }

@@ -1,4 +1,4 @@
-/** A request on plain lines, and what a line means that is typed to it: where nobody draws a dialog. */
+/** Shows a request as plain lines and parses the typed answer, where no dialog is drawn. */
 import * as Either from "effect/Either"
 import * as ConsolePrompt from "../../channel/ConsolePrompt.js"
 import * as ForeignJson from "../../core/ForeignJson.js"
@@ -6,7 +6,10 @@ import type * as Interaction from "../../interaction/Interaction.js"
 import type { InteractionRequest } from "../../interaction/InteractionRequest.js"
 import * as TypedAnswer from "../../interaction/TypedAnswer.js"
 
-/** What is asked, without control characters; `label` stands before the answer. `now` in milliseconds since the epoch. */
+/**
+ * The request as text, without control characters; `label` stands before the answer. `now` is in milliseconds since the
+ * epoch.
+ */
 export const render = (
   request: InteractionRequest,
   now: number
@@ -26,12 +29,12 @@ export const render = (
 
 /** A line that answers. */
 export interface Typed<I extends Interaction.Interaction> {
-  /** What it stands for on a JSON wire: a JSON object for itself, anything else for what a person types. */
+  /** Its form on a JSON wire: a JSON object as itself, anything else as a typed string. */
   readonly input: unknown
   readonly answer: Interaction.Answer<I>
 }
 
-/** What a line is. A left says what to type instead. A line that withdraws the request is to be looked for before. */
+/** Parses a line. A left says what to type instead. The caller checks for a withdrawal first. */
 export const parse = <I extends Interaction.Interaction>(
   interaction: I,
   line: string

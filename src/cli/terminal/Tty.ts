@@ -1,7 +1,7 @@
-/** Whether a person is there. Apart from the screen, which is loaded for a person alone. */
+/** Detects a person at a terminal. It is apart from the screen, which is loaded for a person only. */
 import { isatty } from "node:tty"
 
 /** Whether a person can be asked at this output: both it and standard input are terminals. */
 export const isInteractive = (output: "stdout" | "stderr"): boolean =>
-  // Asked of the descriptor: Node makes a stream of standard input as soon as it is named.
+  // Checks the descriptors: naming `process.stdin` would already open a stream.
   isatty(0) && isatty(output === "stdout" ? 1 : 2)

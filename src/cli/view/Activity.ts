@@ -1,4 +1,4 @@
-/** What a tree of agents does right now, in one row: `main executing · explore thinking · code_reviewer waiting for you`. */
+/** What a tree of agents does now, in one row: `main executing · explore thinking · code_reviewer waiting for you`. */
 import type { AgentStatus } from "../../event/AgentEvent.js"
 import type * as AgentOutline from "./AgentOutline.js"
 
@@ -8,7 +8,7 @@ export interface Activity {
   readonly since: number
 }
 
-/** What the agents do that are not idle, and a sign where there is room for it; nothing when all are idle. */
+/** The activity of all agents that are not idle, with a sign when there is room; undefined when all are idle. */
 export const withSign = (
   outline: AgentOutline.AgentOutline,
   columns: number,
@@ -20,14 +20,14 @@ export const withSign = (
   return text.length + around <= columns ? { ...activity, text } : activity
 }
 
-/** What the agents do that are not idle, as much of it as fits in this many columns; nothing when all are. */
+/** The activity of all agents that are not idle, as much as fits in `columns`; undefined when all are idle. */
 export const of = (outline: AgentOutline.AgentOutline, columns: number): Activity | undefined => {
   const working = outline.working()
   const [first, ...others] = working
   if (first === undefined) return undefined
   if (others.length === 0 && first.depth === 0) return { text: word(first), since: first.since }
   const since = Math.min(...working.map(({ began }) => began))
-  // That the main agent waits for others is no news.
+  // A main agent that only waits for others is left out.
   const below = others.length > 0 && first.depth === 0 && first.asking.size === 0 ? others : working
   const texts = [told(working), told(below), `${agents(working)}: ${counted(working)}`, agents(working)]
   return { text: texts.find((text) => text.length + around <= columns) ?? agents(working), since }
@@ -55,7 +55,7 @@ export const duration = (milliseconds: number): string => {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** What the spinner and the seconds take. */
+/** Columns of the spinner and the seconds. */
 const around = 11
 
 const told = (nodes: ReadonlyArray<AgentOutline.Node>): string =>
@@ -63,7 +63,7 @@ const told = (nodes: ReadonlyArray<AgentOutline.Node>): string =>
 
 const agents = ({ length }: ReadonlyArray<AgentOutline.Node>): string => (length === 1 ? "1 agent" : `${length} agents`)
 
-/** Who needs a person comes first. */
+/** Agents that wait for a person come first. */
 const counted = (nodes: ReadonlyArray<AgentOutline.Node>): string => {
   const counts = new Map<AgentStatus | "waiting for you", number>()
   for (const { asking, status } of nodes) {

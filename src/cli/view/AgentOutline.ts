@@ -1,6 +1,6 @@
 /**
- * The tree of agents as its events tell it: who there is, what each does, and what it has used. What a screen needs to
- * know and no event says alone.
+ * A projection of events to the tree of agents: which there are, what each does, and what it has used. A screen needs
+ * it because no single event says it.
  */
 import * as Option from "effect/Option"
 import type { RequestId, SessionId, ToolCallId } from "../../core/Id.js"
@@ -11,20 +11,20 @@ import * as TokenLedger from "../../model/TokenLedger.js"
 export interface Call {
   readonly id: ToolCallId
   readonly tool: string
-  /** Of its parameters. */
+  /** A summary of its parameters. */
   readonly summary: string
   readonly since: number
 }
 
-/** One agent. Kept when it is gone, for its last events come after it. */
+/** One agent. It is kept after its end, because its last events come later. */
 export interface Node {
   readonly sessionId: SessionId
   /** Such as `main/code_reviewer/explore`. */
   readonly path: string
-  /** The shortest end of its path that no agent before it is called by. */
+  /** The shortest suffix of its path that no earlier agent has as its label. */
   readonly label: string
   readonly depth: number
-  /** Of appearance. */
+  /** Order of appearance. */
   readonly order: number
   readonly parent: Node | undefined
   readonly subagentId: string | undefined
@@ -33,9 +33,9 @@ export interface Node {
   readonly model: string
   readonly icon: string | undefined
   status: AgentStatus
-  /** Milliseconds since the epoch; of the status. */
+  /** When the status began, in milliseconds since the epoch. */
   since: number
-  /** The same of its last turn. */
+  /** When its last turn began, in the same unit. */
   began: number
   readonly calls: Map<ToolCallId, Call>
   /** Questions of its own that nobody has answered yet. */
@@ -47,18 +47,18 @@ export interface Node {
 export interface AgentOutline {
   /** Takes an event in; yields the node it is about. */
   readonly apply: (event: AgentEvent) => Node
-  /** In order of appearance, those that are gone too. */
+  /** All agents in order of appearance, also those that have ended. */
   readonly nodes: () => ReadonlyArray<Node>
   readonly of: (sessionId: SessionId) => Option.Option<Node>
-  /** By label, path, session id or subagent id; of several the one that came first. The gone are not found. */
+  /** Finds a living agent by label, path, session id or subagent id; of several, the first that appeared. */
   readonly find: (name: string) => Option.Option<Node>
-  /** Those that do something or wait for an answer. */
+  /** The agents that work or wait for an answer. */
   readonly working: () => ReadonlyArray<Node>
-  /** Of the agent and all below it; nothing when no provider told. */
+  /** Tokens of the agent and all below it; undefined when no provider reported any. */
   readonly tokens: (node: Node) => number | undefined
-  /** The open call of its parent that waits for what it does. */
+  /** The parent's running call that waits for this agent. */
   readonly waiting: (node: Node) => Call | undefined
-  /** Whom a call of this agent made, or gave a task to and waited for, with its end when that has come. */
+  /** The agent that this call made, or gave a task to and waited for; with its end when it has ended. */
   readonly workedFor: (caller: Node, call: Call) => Node | undefined
 }
 
@@ -69,7 +69,7 @@ export interface AgentOutline {
 export const make = (): AgentOutline => {
   const nodes = new Map<SessionId, Node>()
   const labels = new Set<string>()
-  // Fed by the events alone, so that a recorded session has one too.
+  // Fed by events only, so that a recorded session has one too.
   const ledger = TokenLedger.make()
 
   const labelOf = (path: string, sessionId: SessionId): string => {
@@ -87,7 +87,7 @@ export const make = (): AgentOutline => {
       sessionId,
       path: agent,
       label: labelOf(agent, sessionId),
-      // Whoever came late to the events may have missed that it was made.
+      // A late subscriber may have missed the agent's creation.
       depth: created?.depth ?? agent.split("/").length - 1,
       order: nodes.size,
       parent,
@@ -111,7 +111,7 @@ export const make = (): AgentOutline => {
       case "AgentStatusChanged":
         node.status = event.status
         node.since = at
-        // What was not told before the end will not be told any more.
+        // After the end no further events of these calls come.
         if (event.status === "idle" || event.status === "done") {
           node.calls.clear()
           node.asking.clear()

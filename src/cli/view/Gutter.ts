@@ -1,5 +1,5 @@
 /**
- * What stands to the left of an agent's lines, so that several agents can be read at once:
+ * The margin to the left of an agent's lines, so that several agents can be read at once:
  *
  * ```
  * ● delegate code_reviewer: review the change          the main agent has no margin
@@ -7,12 +7,12 @@
  * │ │ explore ● search_files isAdmin
  * ```
  *
- * On a narrow terminal the name gets a row of its own, where another agent begins to speak. Pure.
+ * On a narrow terminal the name gets a row of its own when another agent begins to speak. Pure.
  */
 import * as Display from "../../terminal/Display.js"
 import type { Node } from "./AgentOutline.js"
 
-/** Before a line: what it is. */
+/** Marks before a line; they say what kind it is. */
 export const marks = {
   says: "▸",
   words: "›",
@@ -26,11 +26,11 @@ export const marks = {
 /** One line of an agent on its way to the screen. */
 export interface Line {
   readonly node: Node
-  /** As it is shown; may hold styles. */
+  /** Printed as given; may hold styles. */
   readonly mark: string
   /** May hold styles, and no line breaks. */
   readonly text: string
-  /** The line goes on where the agent's last one stopped, and nobody spoke between. */
+  /** The line continues the agent's last one, and no other agent printed in between. */
   readonly continues: boolean
   /** The last line was another agent's. */
   readonly changes: boolean
@@ -38,7 +38,7 @@ export interface Line {
 
 export interface Options {
   readonly style: Display.Style
-  /** Absent: lines are as long as they are, for whoever reads them breaks them. */
+  /** Absent: lines are not broken; the reader breaks them. */
   readonly columns: number | undefined
 }
 
@@ -61,12 +61,12 @@ export const rows = ({ changes, continues, mark, node, text }: Line, options: Op
 }
 
 /**
- * Rows of one agent that are printed together while its line goes on: where each change of agents costs a row, others
- * should come between less often.
+ * Rows of one agent that are printed together while its line continues. More on a narrow terminal, where each change of
+ * agents costs a row.
  */
 export const together = (columns: number | undefined): number => (isNarrow(columns) ? 4 : 1)
 
-/** Columns that are left for an agent's text; `Infinity` where nothing is broken. */
+/** Columns for an agent's text; `Infinity` when lines are not broken. */
 export const room = (node: Node, columns: number | undefined): number => {
   if (columns === undefined) return Infinity
   if (node.depth === 0) return columns
@@ -82,16 +82,16 @@ export const tint = (style: Display.Style, { depth, order }: Node): ((text: stri
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Without red, which says that something went wrong. */
+/** Without red, which marks failures. */
 const colors = ["cyan", "magenta", "yellow", "blue", "green"] as const
 
 const isNarrow = (columns: number | undefined): columns is number => columns !== undefined && columns < 60
 
-/** Where bars would take a quarter of the row, they become a number. */
+/** Bars that would take a quarter of the row become a number. */
 const gutter = (depth: number, columns: number | undefined): string =>
   columns !== undefined && depth > 1 && 2 * depth > columns / 4 ? `│${depth} ` : "│ ".repeat(depth)
 
-/** Without its beginning where the name is long: its end tells it from the others. */
+/** A long name loses its beginning: its end distinguishes it from the others. */
 const label = ({ label, path }: Node, columns: number | undefined): string => {
   const name = Display.oneLine(label)
   const room = columns === undefined ? 60 : isNarrow(columns) ? Math.max(1, columns - 8) : Math.floor(columns / 4)

@@ -23,11 +23,11 @@ export const line = ({ holder, lastActivity, model, open, rootSessionId, state, 
       .join("  ")
   )
 
-/** For who chats: id, time, first words. */
+/** The short form, for a chat: id, time, first words. */
 export const short = ({ lastActivity, rootSessionId, title }: Listed, isThis: boolean): string =>
   visible([rootSessionId, time(lastActivity), isThis ? `(this one)  ${title}` : title].join("  ").trimEnd())
 
-/** What was said and done, in order, a child's under its name; then what is still open. */
+/** The transcript in order, a child's lines under its name; then the open requests. */
 export const transcript = (loaded: Loaded): ReadonlyArray<string> => {
   const agents = new Map<string, string>()
   const tools = new Map<string, string>()

@@ -1,8 +1,8 @@
 /**
- * Events as a person reads them: what to print for each, and what the status line says.
+ * A projection of events to printed lines and a status line.
  *
- * The main agent's words are printed as they come. Those of others are gathered until a row is full or a line ends, and
- * printed behind a {@link Gutter}, so that agents who speak at the same time never share a row:
+ * The main agent's words are printed as they come. The words of other agents are buffered until a row is full or a line
+ * ends, and printed behind a {@link Gutter}, so that agents that speak at the same time never share a row:
  *
  * ```
  *  words of the main agent alone ───────────────► the screen, piece by piece
@@ -31,23 +31,26 @@ export interface Piece {
 
 export interface Options {
   readonly color: boolean
-  /** The main agent's words and its turn's end are told elsewhere. Default: false. */
+  /** True: the main agent's words and the end of its turn are printed elsewhere. Default: false. */
   readonly quiet?: boolean | undefined
-  /** What people said and were asked is told too: nothing else shows it of a session that is over. Default: false. */
+  /**
+   * True: the words and answers of people are printed too, as nothing else shows them for a past session. Default:
+   * false.
+   */
   readonly retold?: boolean | undefined
   /** Shown behind what the tree does: how commands run, once that is known. */
   readonly sign?: (() => string | undefined) | undefined
 }
 
 export interface Transcript {
-  /** What to print for the next event. Without columns lines are as long as they are. */
+  /** The pieces to print for the next event. Without columns lines are not broken. */
   readonly show: (event: AgentEvent, columns: number | undefined) => ReadonlyArray<Piece>
   /** What the tree does, in one row of this many columns. */
   readonly status: (columns: number) => Activity.Activity | undefined
   readonly outline: AgentOutline.AgentOutline
 }
 
-/** What {@link follow} does besides. */
+/** Options of {@link follow}. */
 export interface Following {
   /** Whether the screen has a width. */
   readonly interactive: boolean
@@ -79,7 +82,7 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
     if (node.depth === 0) midLine = false
     else if (midLine) {
       waiting.push(words)
-      // Whoever stops in the middle of a line must not keep the others quiet for ever.
+      // An agent that stops in the middle of a line must not block the others for ever.
       if (waiting.length > patience) breakLine()
       return
     }
@@ -143,7 +146,7 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
   const endLine = (node: AgentOutline.Node): void => {
     if (node.depth === 0 && (midLine || (last === node && isAlone(outline, node)))) breakLine()
     else if (strands.has(node.sessionId)) flush(node)
-    // An empty line belongs between lines of one agent, and nowhere else.
+    // An empty line is printed only between lines of one agent.
     else if (last === node && !midLine) put({ node, mark: Gutter.marks.says, text: "", continues: true })
   }
 
@@ -256,7 +259,7 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
       case "TurnEnded":
         return turnEnded(node, event)
       case "AgentCompleted": {
-        // Whoever waits for it is told by the end of that call.
+        // For an agent that a call waits for, the end of that call is printed instead.
         if (isMain || outline.waiting(node) !== undefined) return
         const [mark, color] = event.success ? [Gutter.marks.succeeded, style.green] : [Gutter.marks.failed, style.red]
         return line(
@@ -298,7 +301,7 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
   }
 }
 
-/** Prints events until their end. What arrived together is printed together, and so is the status after it. */
+/** Prints events until their end. Events that arrive together are printed together, with one status after them. */
 export const follow = (
   events: EventBus.Subscription,
   screen: Screen,
@@ -336,7 +339,7 @@ export const follow = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** What an agent has said of a line that is not on the screen yet. */
+/** The part of an agent's line that is not on the screen yet. */
 interface Strand {
   text: string
   /** Whether rows of the line are on the screen. */
@@ -345,10 +348,10 @@ interface Strand {
 
 type Words = Omit<Gutter.Line, "changes">
 
-/** Lines of others that wait for the main agent to end one of its own. */
+/** The most lines of others that wait until the main agent ends its line. */
 const patience = 200
 
-/** Not the first one that was heard of: who goes on with a session hears of its subagents before. */
+/** Decided by depth, not by first appearance: in a resumed session events of subagents come first. */
 const isMain = ({ depth }: AgentOutline.Node): boolean => depth === 0
 
 const isAlone = (outline: AgentOutline.AgentOutline, node: AgentOutline.Node): boolean =>
@@ -362,7 +365,7 @@ const clip = (text: string, limit = 160): string => Display.oneLine(text, limit)
 const count = (amount: number, what: string): string =>
   `${String(amount).replace(/\B(?=(\d{3})+$)/g, ",")} ${what}${amount === 1 ? "" : "s"}`
 
-/** Neighbours of one kind as one. */
+/** Joins adjacent pieces of one kind. */
 const joined = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => {
   const out: Array<Piece> = []
   for (const piece of pieces) {

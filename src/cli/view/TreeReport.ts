@@ -14,11 +14,11 @@ export interface Options {
   readonly ledger: TokenLedger.Service
   /** Absent: lines are as long as they are. */
   readonly columns: number | undefined
-  /** The name of who gets what is typed, where that is not obvious. */
+  /** The name of the agent that receives typed words, when it is not obvious. */
   readonly receiver?: string | undefined
 }
 
-/** The tree: who, what it does, its tasks, the turns (model calls) it took for them, tokens, and its id. */
+/** The tree: each agent's name, status, tasks, turns (model calls), tokens and id. */
 export const agents = (options: Options): ReadonlyArray<string> => {
   const entries = rowsOf(options)
   const heading = ["agent", "state", "tasks", "turns", "tokens", "id"]
@@ -32,7 +32,7 @@ export const agents = (options: Options): ReadonlyArray<string> => {
   return [...narrow, ...receiver]
 }
 
-/** What was used: a row for each agent, and the sum. */
+/** Usage: a row for each agent, and the sum. */
 export const cost = ({ columns, ledger }: Pick<Options, "columns" | "ledger">): ReadonlyArray<string> => {
   const table = TokenLedger.lines(ledger)
   if (fits(table, columns)) return table
@@ -54,7 +54,7 @@ export const cost = ({ columns, ledger }: Pick<Options, "columns" | "ledger">): 
 // -----------------------------------------------------------------------------------------------------------------
 
 interface Row {
-  /** What draws the tree before the name. */
+  /** The tree's bars before the name. */
   readonly bar: string
   /** The same below the name. */
   readonly rest: string
@@ -66,7 +66,7 @@ const rowsOf = ({ agents, ledger, outline }: Options): ReadonlyArray<Row> => {
   const alive = new Set(agents.map(({ origin }) => origin.sessionId))
   const below = (parent: SessionId | undefined) =>
     agents.filter(({ origin }) => {
-      // A child whose parent is gone stands at the top rather than nowhere.
+      // A child whose parent has ended is shown at the top.
       const above = origin.parentSessionId !== undefined && alive.has(origin.parentSessionId)
       return parent === undefined ? !above : above && origin.parentSessionId === parent
     })
