@@ -137,7 +137,7 @@ describe("the house", () => {
       .flatMap((file) =>
         readFileSync(file, "utf8")
           .split("\n")
-          .filter((line) => banned.test(line.replace(/^\s*(\*|\/\/).*/, "")))
+          .filter((line) => banned.test(line.replace(/^\s*(\/?\*|\/\/).*/, "")))
           .map((line) => `${shown(file)}: ${line.trim()}`)
       )
     assert.deepStrictEqual(wrong, [])
