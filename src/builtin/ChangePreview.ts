@@ -40,16 +40,18 @@ export const ofCommand = (command: string, directory: string): ToolDisplay => {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Characters that are shown whole; of a longer text, its beginning and its end. */
+/** Characters that are shown whole. A longer text is shown by its beginning and its end. */
 const shownWhole = { head: 80_000, tail: 20_000 }
 
-/** What a diff is looked for in, of both versions together: more would hold up whatever else is to be done. */
+/**
+ * Limits of the search for a diff, for both versions together: it runs synchronously and would delay all other fibers.
+ */
 const maxCompared = { characters: 400_000, lines: 6_000, edits: 500, millis: 20 }
 
 /** Lines around a change. */
 const context = 3
 
-/** A unified diff; nothing when the versions differ too much for one. Looks only at where they differ. */
+/** A unified diff; undefined when the versions differ too much. Compares only the differing range. */
 const patchOf = (oldName: string, newName: string, before: string, after: string): string | undefined => {
   const { beforeEnd, afterEnd, start } = differing(before, after)
   const [removed, added] = [before.slice(start, beforeEnd), after.slice(start, afterEnd)]
@@ -70,7 +72,7 @@ const patchOf = (oldName: string, newName: string, before: string, after: string
   return formatPatch({ ...patch, hunks }).replace(/^=+\n/, "")
 }
 
-/** Where two texts differ, with some lines around: from `start` on, up to an end in each of them. */
+/** The range in which two texts differ, with some lines around: from `start`, to an end in each of them. */
 const differing = (before: string, after: string) => {
   const shorter = Math.min(before.length, after.length)
   let same = 0
@@ -110,10 +112,7 @@ const display = (
   }
 }
 
-/**
- * Characters that a terminal would act on, and those that turn the direction of text, as visible symbols: what a person
- * approves is what they see.
- */
+/** Shows control characters and bidirectional marks as visible symbols: a person must see what they approve. */
 const visible = (text: string): string =>
   text
     .replace(/\r\n/g, "\n")

@@ -1,8 +1,8 @@
 /**
  * The tools with which a model asks a person: a form of questions, or one question answered with text.
  *
- * Both ask the current interactor. Cancelling is an answer of its own; a question that nobody answered in time, or that
- * could not be put, is a failure, so that neither can be taken for something a person said.
+ * Both ask the current interactor. Cancelling is an answer of its own. A question without an answer in time, or that
+ * could not be asked, is a failure, so that the model cannot take it for words of a person.
  */
 import * as Tool from "@effect/ai/Tool"
 import * as Toolkit from "@effect/ai/Toolkit"
@@ -66,7 +66,7 @@ export const AskUser = Tool.make("ask_user", {
 /** Both tools. */
 export const toolkit = Toolkit.make(RequestClarification, AskUser)
 
-/** The handlers. Whoever calls them provides the interactor, call by call. */
+/** The handlers. Each call provides its interactor. */
 export const layer: Layer.Layer<Tool.HandlersFor<typeof toolkit.tools>> = toolkit.toLayer({
   request_clarification: ({ context, questions }) =>
     Arr.isNonEmptyReadonlyArray(questions)

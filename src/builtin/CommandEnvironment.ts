@@ -1,10 +1,10 @@
 /**
- * The environment that commands of a model get: what everyday work with compilers, packages and git needs, by name. A
- * variable that is not listed does not reach a command, so that no key does that nobody thought of. Whoever runs commands,
- * confined or not, shares this list.
+ * The environment of a model's commands: an allow list of variables that work with compilers, packages and git needs. A
+ * variable that is not listed does not reach a command, so an unknown key does not either. Confined and unconfined
+ * commands share this list.
  *
- * Left out on purpose: keys and tokens, addresses of collectors, sockets of agents that sign (`SSH_AUTH_SOCK`), options of
- * programs that may hold a password (`MAVEN_OPTS`, `GIT_SSH_COMMAND`). A setting may name more.
+ * Left out on purpose: keys and tokens, addresses of collectors, sockets of signing agents (`SSH_AUTH_SOCK`), options
+ * that may hold a password (`MAVEN_OPTS`, `GIT_SSH_COMMAND`). A setting may add names to the list.
  */
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
@@ -17,22 +17,22 @@ export type Environment = Readonly<Record<string, string>>
 export interface Options {
   /** Names of further variables that are passed on. */
   readonly passed?: ReadonlyArray<string> | undefined
-  /** Names that are never passed on, whoever asks for it; nor is what concerns a collector. */
+  /** Names that are never passed on, whatever the settings say. Variables of a collector never are either. */
   readonly withheld?: ReadonlyArray<string> | undefined
   /** Variables that are set. */
   readonly added?: Environment | undefined
 }
 
-/** The variables that are passed on where they are set, whatever the settings say. */
+/** The variables that are always passed on when they are set. */
 export const names: ReadonlyArray<string> = [
-  // Who, where, how it speaks.
+  // User, places, language and colours.
   "HOME LANG LANGUAGE LOGNAME PATH SHELL TEMP TMP TMPDIR TZ USER CI NO_COLOR FORCE_COLOR SOURCE_DATE_EPOCH",
   "LC_ADDRESS LC_ALL LC_COLLATE LC_CTYPE LC_IDENTIFICATION LC_MEASUREMENT LC_MESSAGES LC_MONETARY LC_NAME LC_NUMERIC",
   "LC_PAPER LC_TELEPHONE LC_TIME LOCALE_ARCHIVE XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME",
-  // The way out, when there is only one.
+  // Proxies, without which there may be no network.
   "HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY http_proxy https_proxy no_proxy all_proxy",
   "SSL_CERT_DIR SSL_CERT_FILE NIX_SSL_CERT_FILE CURL_CA_BUNDLE REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS",
-  // Tool chains: where they are, and what they were told.
+  // Tool chains: their places and options.
   "AR AS CC CFLAGS CPATH CPP CPPFLAGS CXX CXXFLAGS C_INCLUDE_PATH CPLUS_INCLUDE_PATH LD LDFLAGS LDLIBS LIBRARY_PATH",
   "LD_LIBRARY_PATH DYLD_LIBRARY_PATH DYLD_FALLBACK_LIBRARY_PATH MAKEFLAGS PKG_CONFIG_LIBDIR PKG_CONFIG_PATH",
   "CMAKE_PREFIX_PATH DEVELOPER_DIR MACOSX_DEPLOYMENT_TARGET SDKROOT",
@@ -47,19 +47,19 @@ export const names: ReadonlyArray<string> = [
   "DOTNET_CLI_HOME DOTNET_CLI_TELEMETRY_OPTOUT DOTNET_ROOT NUGET_PACKAGES MIX_ENV OPAM_SWITCH_PREFIX GHCUP_INSTALL_BASE_PREFIX",
   "ASDF_DATA_DIR ASDF_DIR MISE_DATA_DIR HOMEBREW_CELLAR HOMEBREW_PREFIX HOMEBREW_REPOSITORY NIX_PATH NIX_PROFILES",
   "GIT_AUTHOR_EMAIL GIT_AUTHOR_NAME GIT_COMMITTER_EMAIL GIT_COMMITTER_NAME",
-  // What marks an outer call's processes, when we are one of them.
+  // The mark of an outer call, when we are one of its processes.
   "ASSENT_CALL"
 ].flatMap((line) => line.split(" "))
 
-/** Programs that would wait for a person, or draw for one, do neither. */
+/** Makes programs neither wait for a person nor draw a screen. */
 export const plain: Environment = { TERM: "dumb", PAGER: "cat", GIT_PAGER: "cat", GIT_TERMINAL_PROMPT: "0" }
 
-/** Marks the processes of one call, so that they are found wherever they went. */
+/** Marks the processes of one call, so that they are found also outside of its process group. */
 export const callVariable = "ASSENT_CALL"
 
 /**
- * The environment of a command: what is passed on, as the running program's settings have it, what is added, and what git
- * is told, which nothing in a workspace can change.
+ * The environment of a command: the variables passed on from this process, the added ones, and settings for git that no
+ * file of a workspace can override.
  */
 export const make = ({ added = {}, passed = [], withheld = [] }: Options): Effect.Effect<Environment> =>
   Effect.gen(function* () {
@@ -73,9 +73,9 @@ export const make = ({ added = {}, passed = [], withheld = [] }: Options): Effec
   })
 
 /**
- * The same environment, with a `PATH` that does not lead into the workspace: what a clone brings as `ls`, or `npx` put before
- * everything else, is not the `ls` that was allowed. Nor does it lead to where a command happens to run. In a workspace that
- * holds the home those places are the person's own, and come last.
+ * The same environment, with a `PATH` that does not lead into the workspace or the working directory: an `ls` that a
+ * clone brought, or that `npx` put first, is not the `ls` that was allowed. In a workspace that contains the home such
+ * places are the person's own, and come last.
  */
 export const outside = (
   environment: Environment,
@@ -93,11 +93,11 @@ export const outside = (
     )
     const isHome = home !== undefined && isInside(yield* real(home))
     const places = [...beyond, ...(isHome ? within : [])]
-    // An empty one would be where the command runs.
+    // An empty `PATH` would mean the working directory.
     return { ...environment, PATH: places.length === 0 ? systemPath : places.join(":") }
   })
 
-/** The same environment for one call: its processes carry `token`, and those of a call around it. */
+/** The same environment for one call: its processes carry `token` and the tokens of outer calls. */
 export const ofCall = (environment: Environment, token: string): Environment => ({
   ...environment,
   [callVariable]: `${environment[callVariable] ?? ":"}${token}:`
@@ -115,11 +115,11 @@ const collector = /^OTEL_/i
 
 const systemPath = "/usr/local/bin:/usr/bin:/bin"
 
-/** A proxy's address with a password in it, and the like. */
+/** True for an address with a password in it, such as a proxy's. */
 const holdsCredentials = (value: string): boolean => /:\/\/[^/\s]*@/.test(value)
 
-// A repository that hides in a directory may name programs that git runs: a bare one is used only when asked for, and no
-// repository names a program that watches files. What a caller told git goes first.
+// A repository hidden in a directory may name programs that git runs. So a bare repository is used only when named
+// explicitly, and no repository can name a file monitor. The caller's own git settings come first.
 const git: ReadonlyArray<readonly [string, string]> = [
   ["safe.bareRepository", "explicit"],
   ["core.fsmonitor", "false"]

@@ -2,7 +2,7 @@
  * The tools with which a model gives work to subagents: `delegate`, `explore`, `plan` and `agent` wait for the result,
  * `spawn_subagent` does not.
  *
- * The handlers are built once; which session's children they make is given with each call.
+ * The handlers are built once; each call says for which session they make children.
  */
 import * as Tool from "@effect/ai/Tool"
 import * as Toolkit from "@effect/ai/Toolkit"
@@ -14,7 +14,7 @@ import * as Subagents from "../subagent/Subagents.js"
 import { SubagentResult } from "../subagent/SubagentResult.js"
 import * as ToolTrait from "../tool/ToolTrait.js"
 
-/** Who hears the user's words first while several work: the lowest. */
+/** While several work, the one with the lowest number gets the user's words. */
 const precedence = { explore: 0, plan: 1, agent: 2, delegate: 2 } as const
 
 const dependencies: [typeof Subagents.Subagents] = [Subagents.Subagents]
@@ -103,7 +103,7 @@ export const Agent = shorthand(
 /** All tools that delegate. */
 export const toolkit = Toolkit.make(Delegate, SpawnSubagent, Explore, Plan, Agent)
 
-/** The handlers. Whoever calls them provides the session's `Subagents`, call by call. */
+/** The handlers. Each call provides its session's `Subagents`. */
 export const layer: Layer.Layer<Tool.HandlersFor<typeof toolkit.tools>> = toolkit.toLayer({
   delegate: (order) => delegate(order, DelegationRequest.instruction(order), precedence.delegate),
   spawn_subagent: (order) =>

@@ -1,10 +1,9 @@
 /**
  * Regular expressions that answer in time proportional to the text, whatever the expression.
  *
- * A backtracking engine can be made to run for years by `(a+)+$` and one line of text, and nothing can interrupt it. Here
- * the expression becomes a nondeterministic automaton whose states are followed all at once, so each character is looked
- * at once; sets of states that were met before are remembered. What needs backtracking is refused by name: lookaround and
- * backreferences.
+ * A backtracking engine can run for years on `(a+)+$` and one line of text, and nothing can interrupt it. Here the
+ * expression becomes a nondeterministic automaton whose states are followed in parallel, so each character is read
+ * once; sets of states are cached. Lookaround and backreferences need backtracking, and are refused by name.
  *
  * The syntax is JavaScript's (`\d \w \s \b \p{…}`, classes, groups, `* + ? {n,m}`, lazy ones too), and a leading `(?i)` is
  * understood. `^` and `$` are the ends of the line, `.` is any character.
@@ -16,7 +15,7 @@ export interface LinePattern {
   readonly test: (line: string) => boolean
 }
 
-/** Makes a pattern; a left is a sentence that says what is wrong with it. */
+/** Makes a pattern; a left is a sentence that says why it is invalid. */
 export const make = (
   pattern: string,
   options?: { readonly ignoreCase?: boolean | undefined }
@@ -43,7 +42,7 @@ export const escape = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/
 const maxSource = 2_000
 const maxProgram = 3_000
 
-/** Asks the platform whether the syntax is right. Compiling an expression, unlike running it, cannot blow up. */
+/** Lets the platform check the syntax. Compiling an expression, unlike running it, takes bounded time. */
 const checked = (source: string): Either.Either<RegExp, string> =>
   Either.try({
     try: () => new RegExp(source, needsUnicode(source) ? "u" : ""),
@@ -136,7 +135,7 @@ const parse = (source: string, ignoreCase: boolean): Node | string => {
 
   const atom = (text: string): Node => {
     const flags = ignoreCase ? "i" : ""
-    // As one whole character where the syntax allows; the lax mode knows only halves of the characters above U+FFFF.
+    // As a whole character where the syntax allows: without the `u` flag a character above U+FFFF is two halves.
     const single = Either.getOrElse(
       Either.try(() => new RegExp(`^(?:${text})$`, `${flags}u`)),
       () => new RegExp(`^(?:${text})$`, flags)
@@ -208,14 +207,14 @@ const compile = (root: Node): Program => {
   return { instructions, start }
 }
 
-/** What stands on one side of a position: nothing, a word character, or another one. */
+/** The character on one side of a position: none, a word character, or another one. */
 type Side = "edge" | "word" | "other"
 
 interface State {
   /** Instructions reached by the characters so far, before empty steps. */
   readonly at: ReadonlyArray<number>
   readonly before: Side
-  /** By code point; `true` means that the pattern has matched. */
+  /** The next state by code point; `true` means that the pattern has matched. */
   readonly next: Map<number, State | true>
 }
 
@@ -260,7 +259,7 @@ const automaton = ({ instructions, start }: Program): ((line: string) => boolean
     const key = `${before}:${at.join()}`
     const known = states.get(key)
     if (known !== undefined) return known
-    // States are only a memory of work done; forgetting them bounds the memory and changes no answer.
+    // The states are a cache: clearing it bounds the memory and changes no result.
     if (states.size >= maxStates) states.clear()
     const state: State = { at, before, next: new Map() }
     states.set(key, state)

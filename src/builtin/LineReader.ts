@@ -7,7 +7,7 @@ import * as OpenedFile from "./OpenedFile.js"
 export interface Line {
   /** 1-based. */
   readonly number: number
-  /** Without its line ending; at most the given number of characters. */
+  /** The line without its line ending, cut to the given number of characters. */
   readonly text: string
   /** Characters of the line that are not in `text`. */
   readonly left: number
@@ -17,9 +17,9 @@ export interface Line {
 export type Outcome = "end" | "stopped" | "binary"
 
 /**
- * Gives each line to `onLine` until that returns false. `goOn` is asked before every piece of 64 KiB. A file is binary when
- * its first piece holds a zero byte; bytes that are no UTF-8 become U+FFFD; a byte order mark is left out. `path` is absolute
- * and has no link in it.
+ * Gives each line to `onLine` until that returns false. `goOn` is called before every piece of 64 KiB. A file is binary
+ * when its first piece holds a zero byte; bytes that are no UTF-8 become U+FFFD; a byte order mark is left out. `path`
+ * is absolute and has no link in it.
  */
 export const forEachLine = (
   fileSystem: FileSystem.FileSystem,
@@ -44,7 +44,7 @@ export const forEachLine = (
         const piece = buffer.subarray(0, size)
         if (first && piece.includes(0)) return "binary"
         const left = lines.push(decoder.decode(piece, { stream: true }))
-        // Whether a line is the last one is known only from what follows it, if it ends the piece.
+        // A line at the end of a piece is the last one only if no byte follows.
         if (left !== undefined) return left > 0 || Number(yield* file.read(buffer)) > 0 ? "stopped" : "end"
       }
       if (lines.push(decoder.decode()) === undefined) lines.end()
@@ -84,7 +84,7 @@ const splitter = (maxLength: number, onLine: (line: Line) => boolean) => {
     return onLine({ number: ++number, text, left })
   }
   return {
-    /** When the reader wants no more: the characters that it did not see. */
+    /** When the reader stops: the characters that it did not see. */
     push: (text: string): number | undefined => {
       let from = 0
       for (let to = text.indexOf("\n"); to >= 0; to = text.indexOf("\n", from)) {

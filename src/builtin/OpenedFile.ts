@@ -1,4 +1,6 @@
-/** A file that was judged by its path, opened, and looked at again: a link put in its place meanwhile leads nowhere. */
+/**
+ * A file that was checked by its path, opened, and checked again: a link that replaces it meanwhile is not followed.
+ */
 import { SystemError, type PlatformError } from "@effect/platform/Error"
 import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Effect from "effect/Effect"
@@ -7,7 +9,7 @@ import type * as Scope from "effect/Scope"
 
 export interface OpenedFile {
   readonly file: FileSystem.File
-  /** A name that stays this file's whatever becomes of the path; the path where the system gives no such names. */
+  /** A name of the open file that no change of the path affects; the path itself where the system has no such names. */
   readonly handle: string
 }
 
@@ -21,7 +23,7 @@ export const open = (
     const handle = `/proc/self/fd/${file.fd}`
     const found = yield* Effect.option(fileSystem.readLink(handle))
     const real = Option.isSome(found) ? found.value : yield* fileSystem.realPath(path)
-    // The system says of a file that is gone meanwhile that it is; it is the one that was there.
+    // The system marks a removed file; it is still the file that was checked.
     if (real === path || real === `${path} (deleted)`) return { file, handle: Option.isSome(found) ? handle : path }
     return yield* new SystemError({
       reason: "Unknown",

@@ -5,7 +5,7 @@
 import * as Either from "effect/Either"
 import * as LinePattern from "./LinePattern.js"
 
-/** Whether a path matches; paths use `/` and have none in front. */
+/** Whether a path matches. Paths use `/` and do not begin with one. */
 export type PathPattern = (path: string) => boolean
 
 /**
@@ -24,13 +24,13 @@ export const glob = (pattern: string): Either.Either<PathPattern, string> => {
 /** The rules of one ignore file, in order. */
 export interface IgnoreRules {
   /**
-   * What the last rule that matches says: true for ignored, false for kept, `undefined` when no rule matches. The path is
-   * relative to the directory of the ignore file.
+   * The verdict of the last matching rule: true for ignored, false for kept, `undefined` when no rule matches. The path
+   * is relative to the directory of the ignore file.
    */
   readonly verdict: (path: string, directory: boolean) => boolean | undefined
 }
 
-/** Reads a `.gitignore`: comments, `!`, directory-only and anchored rules, and globs. Rules that make no sense are skipped. */
+/** Reads a `.gitignore`: comments, `!`, directory-only and anchored rules, and globs. Invalid rules are skipped. */
 export const ignoreRules = (text: string): IgnoreRules => {
   const rules = text.split("\n").flatMap((line) => ruleOf(line.replace(/\r$/, "").replace(/(?<!\\) +$/, "")))
   return {
@@ -97,7 +97,7 @@ const translated = (part: string): string => {
   if (part.length > 1 && part.startsWith("[")) {
     const members = part.slice(1, -1)
     const negated = /^[!^]/.test(members)
-    // No class, and least of all the complement of one, matches what separates names.
+    // No class matches `/`, a negated one least of all.
     return `[${negated ? "^/" : ""}${members.slice(negated ? 1 : 0).replace(/\\(?=$)|[[\]]/g, "\\$&")}]`
   }
   return LinePattern.escape(part.length === 2 ? part.slice(1) : part)

@@ -1,6 +1,6 @@
 /**
- * What a running command prints, made fit to be read and kept in bounded memory: its beginning and its end, with a marker
- * in between, and as much of the whole as a file may hold.
+ * The output of a running command, cleaned for reading and kept in bounded memory: its beginning and its end with a
+ * marker in between, and the whole in a file up to {@link maxSaved}.
  */
 import type { PlatformError } from "@effect/platform/Error"
 import type * as FileSystem from "@effect/platform/FileSystem"
@@ -10,15 +10,15 @@ import type * as Scope from "effect/Scope"
 import * as Directory from "../core/Directory.js"
 
 export interface PrintedOutput {
-  /** Takes the next bytes and returns them as readable text, for those who watch. Never fails. */
+  /** Takes the next bytes and returns them as readable text for live output. Never fails. */
   readonly push: (bytes: Uint8Array) => Effect.Effect<string, never, Scope.Scope>
-  /** Everything, or beginning, marker and end. To be asked after the last bytes. */
+  /** The whole output, or beginning, marker and end. Run it after the last bytes. */
   readonly finish: Effect.Effect<Printed, never, Scope.Scope>
 }
 
 export interface Printed {
   readonly text: string
-  /** Absolute path of the file that holds what `text` leaves out; present when there is one. */
+  /** Absolute path of the file with the whole output; present when `text` is not all of it. */
   readonly file?: string
 }
 
@@ -49,7 +49,7 @@ export const make = (options: Options): PrintedOutput => {
     Effect.gen(function* () {
       const { file, fileSystem, path } = options
       if (file === undefined || saving === "stopped" || length <= options.maxLength || saved >= maxSaved) return
-      // Up to now head and tail together are the whole output, this text included.
+      // Until now head and tail together are the whole output, this text included.
       const first = saving === "not yet"
       const part = (first ? head + tail : text).slice(0, maxSaved - saved)
       if (saving === "not yet") {
@@ -122,7 +122,7 @@ const controls = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g
 /** An unfinished sequence longer than this is not one. */
 const maxSequence = 4_096
 
-/** Takes text in pieces; what may go on in the next piece is held back. */
+/** Takes text in pieces; a sequence that may continue in the next piece is held back. */
 const makeCleaner = () => {
   let held = ""
   const plain = (text: string): string => text.replace(/\r\n?/g, "\n").replace(controls, "")
@@ -149,5 +149,5 @@ const makeCleaner = () => {
   }
 }
 
-/** Without halves of characters where it was cut. */
+/** Removes half characters at the cuts. */
 const whole = (text: string): string => text.replace(/^[\udc00-\udfff]/, "").replace(/[\ud800-\udbff]$/, "")

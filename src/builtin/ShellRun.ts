@@ -1,11 +1,11 @@
 /**
  * Runs one shell command of a model: bounded in memory and in time, and with nothing left behind.
  *
- * The command gets a process group of its own. When the call ends, however it ends, the group is asked to terminate and two
- * seconds later killed, so what was started in the background ends with the call. On Linux so does what left the group
- * (`setsid`, a daemon): its environment still says whose it is, unless it was started with an empty one (`env -i`) or wrote
- * over it, or belongs to another user; that is not found. Standard input is empty. Standard error goes into the same pipe as
- * standard output, which is the only way to get both in the order in which they were printed.
+ * The command gets a process group of its own. When the call ends, in any way, the group is asked to terminate and is
+ * killed two seconds later, so background processes end with the call. On Linux this holds also for processes that left
+ * the group (`setsid`, a daemon), as their environment carries the call's mark. A process that was started with an
+ * empty environment (`env -i`), overwrote it, or belongs to another user is not found. Standard input is empty.
+ * Standard error goes into the same pipe as standard output: only so both keep the order in which they were printed.
  */
 import * as Command from "@effect/platform/Command"
 import type * as CommandExecutor from "@effect/platform/CommandExecutor"
@@ -32,7 +32,7 @@ export interface Params {
   readonly cwd?: string | undefined
   /** Seconds. */
   readonly timeout?: number | undefined
-  /** To run it outside of the sandbox, which a person is asked about. */
+  /** `off` runs it outside of the sandbox; a person is asked about that. */
   readonly sandbox?: "off" | undefined
   /** Why it has to run outside. */
   readonly reason?: string | undefined
@@ -40,36 +40,36 @@ export interface Params {
 
 /** How commands run: their shell, time limit, environment, and where long output goes. */
 export interface Options {
-  /** How long a command may run that names no time of its own. Default: 120 s. */
+  /** Timeout of a command that names none. Default: 120 s. */
   readonly commandTimeout?: Duration.DurationInput | undefined
-  /** Absolute directory in which output is saved that is too long to be shown. Nothing is saved without. */
+  /** Absolute directory for output that is too long to show. Without it nothing is saved. */
   readonly spillDirectory?: string | undefined
   /** A shell that takes `-c`. Default: `/bin/sh`. */
   readonly shell?: string | undefined
   /** Added to what {@link CommandEnvironment} passes on. */
   readonly environment?: CommandEnvironment.Environment | undefined
-  /** Names of variables that commands get beside those; those in `withheld` they never get. */
+  /** Names of further variables that commands get, and of variables that they never get. */
   readonly passedVariables?: ReadonlyArray<string> | undefined
   readonly withheldVariables?: ReadonlyArray<string> | undefined
 }
 
-/** What becomes of commands where they can be confined; see {@link Sandbox}. */
+/** The sandbox, where commands can be confined; see {@link Sandbox}. */
 type Sandboxes = Pick<Sandbox.Service, "mode" | "start" | "state">
 
 export interface Result {
-  /** Nothing when a signal ended the command. */
+  /** Null when a signal ended the command. */
   readonly exitCode: number | null
   /** The signal that ended it. */
   readonly signal?: string
   readonly output: string
-  /** The file with the whole output, when `output` is not the whole of it. */
+  /** The file with the whole output, when `output` is only a part. */
   readonly outputFile?: string
-  /** What was put away after it, and why a confined command may have failed. */
+  /** Says what was moved away after the command, and why a confined command may have failed. */
   readonly notice?: string
   readonly durationMs: number
 }
 
-/** Checks what can be checked without running anything; the directory it would run in. */
+/** Checks a call without running anything. Yields the directory that it would run in. */
 export const check = (params: Params): Effect.Effect<Target, string, WorkspaceRoot> =>
   Effect.gen(function* () {
     const workspace = yield* WorkspaceRoot
@@ -96,7 +96,7 @@ export const run = (
   sandbox: Sandboxes = Sandbox.none(Sandbox.turnedOff)
 ) => {
   let isTold = false
-  /** What holds for a call. Fails where nothing may run without a sandbox. */
+  /** The sandbox state for a call. Fails when a sandbox is required and there is none. */
   const stateFor = (params: Params) =>
     Effect.gen(function* () {
       const state = yield* sandbox.state
@@ -110,7 +110,7 @@ export const run = (
       return undefined
     })
   let known: CommandEnvironment.Environment | undefined
-  // Once, and not before a command wants it.
+  // Made once, by the first command.
   const environment = Effect.gen(function* () {
     if (known !== undefined) return known
     const { environment: added, passedVariables: passed, withheldVariables: withheld } = options
@@ -148,7 +148,7 @@ export const run = (
           (error) => sentence(error, "The command")
         )
         const confined = yield* stateFor(params)
-        // Stopped before the executor's own finalizer, which waits without limit, gets to run.
+        // The command is stopped before the executor's own finalizer runs, as that waits without limit.
         const child = yield* confined === undefined
           ? Effect.acquireRelease(Effect.map(begin, unconfined(workspace.fileSystem)), ({ process: { pid }, stop }) =>
               Effect.zipRight(
@@ -175,7 +175,7 @@ export const run = (
         const inTime = yield* Effect.timeoutOption(Fiber.join(collecting), limit)
         if (Option.isNone(inTime)) {
           yield* child.stop
-          // Last words are already in the pipe; a watcher that takes for ever is not waited for.
+          // The last output is already in the pipe. The wait is bounded, as a consumer of live output may never return.
           yield* Effect.timeoutOption(Fiber.await(collecting), lastWords)
           yield* Fiber.interrupt(collecting)
         }
@@ -202,17 +202,19 @@ export const run = (
 
 const defaultTimeout = "120 seconds"
 const maxTimeout = 86_400
-/** How long terminating may take before it becomes killing. */
+/** Milliseconds from SIGTERM to SIGKILL. */
 const patience = 2_000
 const pollEvery = 20
 const lastWords = "500 millis"
-/** How long to wait for more once the shell has ended, and for how much: what a child in the background prints is not waited for. */
+/**
+ * How long, and for how many characters, to read on after the shell has ended: a background child may print for ever.
+ */
 const quiet = "150 millis"
 const maxAfterExit = 1_000_000
 /** Characters that are shown while they arrive. */
 const maxLive = 1_000_000
 
-/** The outer shell only redirects and then becomes the wanted one, which gets the command as it was written. */
+/** The outer shell only redirects and then execs the wanted shell, which gets the command unchanged. */
 const commandOf = (
   command: string,
   directory: string,
@@ -229,7 +231,7 @@ interface Child {
   readonly process: CommandExecutor.Process
   readonly ended: Effect.Effect<Sandbox.Ended, string>
   readonly stop: Effect.Effect<void>
-  /** To be run when it has ended: what is to be told of it. */
+  /** Run after its end; yields sentences to report. */
   readonly settle: Effect.Effect<Array<string>>
 }
 
@@ -275,7 +277,7 @@ const ended = (exit: Exit.Exit<CommandExecutor.ExitCode, PlatformError>): Sandbo
     onFailure: (cause) => ({ exitCode: null, signal: /SIG[A-Z0-9]+/.exec(String(cause))?.[0] ?? "unknown" })
   })
 
-/** Ends the group: SIGTERM, two seconds of patience, SIGKILL. Returns when nothing of it runs any more. */
+/** Ends the group: SIGTERM, two seconds of grace, SIGKILL. Returns when none of its processes runs any more. */
 const stop = (child: CommandExecutor.Process, fileSystem: FileSystem.FileSystem): Effect.Effect<void> =>
   Effect.gen(function* () {
     if (!(yield* signal(child, "SIGTERM"))) return
@@ -297,8 +299,8 @@ const isGone = (child: CommandExecutor.Process, fileSystem: FileSystem.FileSyste
   })
 
 /**
- * Whether all that is left of the group is dead and merely not collected by the init child, which in containers may take
- * its time or never happen: such a process still accepts signals. Where there is no `/proc` to look at: false.
+ * Whether only zombies are left of the group. Such a process still accepts signals until the init process collects it,
+ * which in a container may never happen. False without `/proc`.
  */
 const onlyDead = (child: CommandExecutor.Process, fileSystem: FileSystem.FileSystem): Effect.Effect<boolean> =>
   Effect.gen(function* () {

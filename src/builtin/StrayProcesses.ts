@@ -11,16 +11,16 @@ import * as Effect from "effect/Effect"
 import * as CommandEnvironment from "./CommandEnvironment.js"
 
 export interface Search {
-  /** What its processes are marked with. */
+  /** The mark of its processes. */
   readonly token: string
-  /** The process of the command itself; what is left of it began later. */
+  /** The process of the command itself: stray processes have begun later. */
   readonly after: number
   readonly executor: CommandExecutor.CommandExecutor
   readonly fileSystem: FileSystem.FileSystem
 }
 
 /**
- * Asks what is left of a call to terminate, and kills what does not. What starts others meanwhile is looked for again, a
+ * Asks the stray processes of a call to terminate, and kills those that do not. It searches again for new ones, a
  * bounded number of times.
  */
 export const sweep = (search: Search): Effect.Effect<void> =>
@@ -38,14 +38,14 @@ export const sweep = (search: Search): Effect.Effect<void> =>
 // -----------------------------------------------------------------------------------------------------------------
 
 const maxRounds = 20
-/** For who was asked to terminate. */
+/** The time between asking and killing. */
 const grace = "200 millis"
 const pause = "20 millis"
 
 const find = ({ after, fileSystem, token }: Search): Effect.Effect<ReadonlyArray<string>> =>
   Effect.gen(function* () {
     const processes = (yield* fileSystem.readDirectory("/proc")).filter((name) => /^\d+$/.test(name))
-    // Numbers begin again at the end of their range. Then all are looked at.
+    // Process ids wrap around at the end of their range. Then all processes are searched.
     const load = yield* Effect.orElseSucceed(fileSystem.readFileString("/proc/loadavg"), () => "")
     const last = Number(load.trim().split(" ").at(-1))
     const candidates = last >= after ? processes.filter((name) => Number(name) > after) : processes

@@ -1,6 +1,6 @@
 /**
- * The tools with which a model deals with the subagents it has: ask one, send it words, cancel it, close it, and see which
- * there are. A session reaches its own children only.
+ * The tools with which a model controls its subagents: ask, send words, cancel, close and list. A session reaches its
+ * own children only.
  */
 import * as Tool from "@effect/ai/Tool"
 import * as Toolkit from "@effect/ai/Toolkit"
@@ -97,7 +97,7 @@ export const toolkit = Toolkit.make(
   ListProfiles
 )
 
-/** The handlers. Whoever calls them provides the session's `Subagents`, call by call. */
+/** The handlers. Each call provides its session's `Subagents`. */
 export const layer: Layer.Layer<Tool.HandlersFor<typeof toolkit.tools>> = toolkit.toLayer({
   agent_ask: ({ question, subagent_id }) => Effect.flatMap(Subagents, (own) => own.ask(subagent_id, question)),
   send_to_subagent: ({ message, subagent_id }) => Effect.flatMap(Subagents, (own) => own.send(subagent_id, message)),

@@ -1,8 +1,8 @@
 /**
  * The tools with which a model works on files and runs commands, in one directory.
  *
- * Results are plain text where a model reads them best as such; failures are sentences. What is checked before anybody is
- * asked is checked again when the call runs.
+ * Results are plain text where a model reads that best; failures are sentences. A call is checked before a person is
+ * asked, and again when it runs.
  *
  * ```ts
  * const program = Effect.flatMap(Workspace.toolkit, (kit) => kit.handle("read_file", { path: "README.md" }))
@@ -213,10 +213,13 @@ export const EditFile = Tool.make("edit_file", {
     )
   )
 
-/** All six. Needs, besides the handlers, the {@link WorkspaceRoot.WorkspaceRoot} that {@link layer} also provides. */
+/**
+ * All six tools. Besides the handlers they need the {@link WorkspaceRoot.WorkspaceRoot} that {@link layer} also
+ * provides.
+ */
 export const toolkit = Toolkit.make(RunCommand, ReadFile, ListFiles, SearchFiles, WriteFile, EditFile)
 
-/** The handlers, and the workspace that the tools' checks and previews look at. */
+/** The handlers, and the workspace that the tools' checks and previews read. */
 export const layer = (
   options: Options
 ): Layer.Layer<

@@ -1,8 +1,8 @@
 /**
  * Reading, writing and editing one file of the workspace.
  *
- * A change is planned first, from the file as it is: the plan is what is checked before anybody is asked, what is shown,
- * and, made anew, what is done. A file is replaced in one step, so nobody ever sees half of it.
+ * A change is first planned from the current file. The plan is checked and shown before a person is asked, and is made
+ * anew when the call runs. A file is replaced atomically, so no reader sees half of it.
  */
 import type { PlatformError } from "@effect/platform/Error"
 import type * as FileSystem from "@effect/platform/FileSystem"
@@ -17,10 +17,10 @@ import { isNotFound, sentence, WorkspaceRoot, type Service, type Target } from "
 /** What a call would do to a file. */
 export interface Change {
   readonly target: Target
-  /** The text that is there; nothing for a new file, `undefined` for one that is no text or too long to show. */
+  /** The current text; none for a new file, `undefined` for a file that is not text or is too long to show. */
   readonly before: Option.Option<string | undefined>
   readonly after: string
-  /** Places that are replaced; 1 for a whole file. */
+  /** The number of replaced places; 1 for a whole file. */
   readonly places: number
 }
 
@@ -81,7 +81,7 @@ export const read = (params: ReadParams): Effect.Effect<string, string, Workspac
       : shown.join("\n")
   })
 
-/** What writing `content` would do. */
+/** The change that writing `content` would make. */
 export const planWrite = (params: WriteParams): Effect.Effect<Change, string, WorkspaceRoot> =>
   Effect.gen(function* () {
     const workspace = yield* WorkspaceRoot
@@ -92,7 +92,10 @@ export const planWrite = (params: WriteParams): Effect.Effect<Change, string, Wo
     return { target, before, after: params.content, places: 1 }
   })
 
-/** What replacing `old_text` would do. The text must occur, and only once unless all are to be replaced. */
+/**
+ * The change that replacing `old_text` would make. The text must occur, and only once unless all places are to be
+ * replaced.
+ */
 export const planEdit = (params: EditParams): Effect.Effect<Change, string, WorkspaceRoot> =>
   Effect.gen(function* () {
     const workspace = yield* WorkspaceRoot
@@ -146,7 +149,7 @@ const defaultLines = 2_000
 const maxLine = 2_000
 const numberWidth = 10
 const maxText = 10_000_000
-/** Longer texts are not looked through for what is nearly there. */
+/** Longer texts are not searched for a near match. */
 const maxSqueezed = 500_000
 
 const locateForWriting = (workspace: Service, path: string): Effect.Effect<Target, string> =>
@@ -159,7 +162,7 @@ const locateForWriting = (workspace: Service, path: string): Effect.Effect<Targe
     return Effect.fail(type === "Directory" ? `${path} is a directory.` : `${path} is not a regular file.`)
   })
 
-/** The whole text, its byte order mark included. Fails for what would not survive being decoded and encoded again. */
+/** The whole text, with its byte order mark. Fails when decoding and encoding would change the bytes. */
 const textOf = (workspace: Service, target: Target, info: FileSystem.File.Info): Effect.Effect<string, string> =>
   Effect.gen(function* () {
     if (Number(info.size) > maxText) {
@@ -178,14 +181,14 @@ const textOf = (workspace: Service, target: Target, info: FileSystem.File.Info):
     })
   })
 
-/** Models write `\n`; in a file whose lines all end with `\r\n` that is what is looked for and put in. */
+/** Models write `\n`; in a file whose lines all end with `\r\n` both texts are converted to that. */
 const inStyleOf = (text: string, params: EditParams): { readonly old: string; readonly new: string } => {
   const windows = text.includes("\r\n") && !/(?:^|[^\r])\n/.test(text)
   const adapt = (part: string) => (windows ? part.replace(/\r?\n/g, "\r\n") : part)
   return { old: adapt(params.old_text), new: adapt(params.new_text) }
 }
 
-/** Where `part` begins, without overlaps: how often, and the first places of them. */
+/** The number of occurrences of `part`, without overlaps, and the first of their places. */
 const occurrences = (text: string, part: string): { readonly count: number; readonly first: ReadonlyArray<number> } => {
   const first: Array<number> = []
   let count = 0
@@ -216,7 +219,7 @@ const notFound = (shown: string, text: string, part: string): string => {
     : `old_text does not occur in ${shown}. Read the file again; it must match exactly.`
 }
 
-/** Plans and does a change while nobody else changes files, so the plan is still true when it is done. */
+/** Plans and makes a change under the semaphore, so that the plan is still true when it is made. */
 const changing = (
   plan: Effect.Effect<Change, string, WorkspaceRoot>,
   describe: (change: Change) => string
@@ -228,8 +231,8 @@ const changing = (
   )
 
 /**
- * Writes a neighbour and renames it: readers see the old file or the new one, and a full disk leaves the old one. All of it
- * goes through a handle of the directory, so that a link put in its place meanwhile leads nowhere.
+ * Writes a temporary file and renames it: readers see the old file or the new one, and a full disk leaves the old one.
+ * It works through a handle of the directory, so that a link that replaces the directory meanwhile is not followed.
  */
 const replace = (workspace: Service, target: Target, content: string): Effect.Effect<void, string> => {
   const { fileSystem, path } = workspace
@@ -255,8 +258,8 @@ const replace = (workspace: Service, target: Target, content: string): Effect.Ef
 }
 
 /**
- * A name of the directory that stays its name whatever becomes of the path, made with those above it where it is missing;
- * until the scope closes. Where the system gives no such names it is the path, looked at once more.
+ * A name of the directory that no change of the path affects, until the scope closes. Missing directories are made.
+ * Where the system has no such names it is the path, checked once more.
  */
 const held = (
   workspace: Service,

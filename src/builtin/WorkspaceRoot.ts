@@ -1,8 +1,8 @@
 /**
  * The directory that the workspace tools may touch, and the one place that decides whether a path is inside it.
  *
- * Paths are judged after symbolic links were resolved, and what was judged is what is opened: the link itself, a link in
- * the middle of a path, and a file that is to be created below a link all count as what they lead to.
+ * Paths are checked after symbolic links were resolved, and the resolved path is the one that is opened. This holds for
+ * a link itself, for a link in the middle of a path, and for a new file below a link.
  */
 import type { PlatformError } from "@effect/platform/Error"
 import * as FileSystem from "@effect/platform/FileSystem"
@@ -17,14 +17,14 @@ import * as RealPath from "../permission/RealPath.js"
 export interface Options {
   /** The workspace, absolute. */
   readonly root: string
-  /** Directories that somebody added, absolute: tools and confined commands may use them like the workspace. */
+  /** Added directories, absolute: tools and confined commands may use them like the workspace. */
   readonly added?: ReadonlyArray<string> | undefined
   /**
-   * Files and directories inside it, absolute or relative to it, that tools neither read, list nor change. `.assent` and
-   * `.jaato` are protected whatever is given here, those of added directories too.
+   * Files and directories inside it, absolute or relative to it, that tools neither read, list nor change. `.assent`
+   * and `.jaato` are always protected, also in added directories.
    */
   readonly protectedPaths?: ReadonlyArray<string> | undefined
-  /** Characters of one result that a model gets to see. Default: 30,000. */
+  /** The most characters of one result. Default: 30,000. */
   readonly maxOutput?: number | undefined
 }
 
@@ -32,9 +32,9 @@ export interface Options {
 export interface Target {
   /** Absolute, with no symbolic link in it: the path to open. */
   readonly absolute: string
-  /** Relative to the workspace, with `/`; how people and models see it. `.` is the workspace itself. */
+  /** Relative to the workspace, with `/`, for people and models. `.` is the workspace itself. */
   readonly shown: string
-  /** Nothing when there is no such file yet. */
+  /** None when there is no such file yet. */
   readonly info: Option.Option<FileSystem.File.Info>
 }
 
@@ -47,19 +47,19 @@ export interface Service {
   readonly maxOutput: number
   readonly fileSystem: FileSystem.FileSystem
   readonly path: Path.Path
-  /** Judges a path, absolute or relative to the workspace. A failure is a sentence that says why it cannot be used. */
+  /** Checks a path, absolute or relative to the workspace. A failure is a sentence that says why it cannot be used. */
   readonly locate: (path: string) => Effect.Effect<Target, string>
-  /** As {@link locate}, for a regular file that exists. Files the runtime saved for the model are let through. */
+  /** As {@link locate}, for a regular file that exists. Files that the runtime saved for the model are allowed too. */
   readonly locateFile: (path: string) => Effect.Effect<Target, string>
   /** As {@link locate}, for a directory that exists. */
   readonly locateDirectory: (path: string) => Effect.Effect<Target, string>
-  /** Whether an absolute path without links is protected. To be asked anew for each walk: links may have changed. */
+  /** Whether an absolute path without links is protected. Run it anew for each walk: links may have changed. */
   readonly protection: Effect.Effect<(absolute: string) => boolean>
-  /** Lets one file, wherever it is, be read from now on: output that was too long to show. */
+  /** Allows reading of one file, anywhere: output that was too long to show. */
   readonly allowReading: (absolute: string) => void
-  /** How an absolute path without links is shown. */
+  /** The shown form of an absolute path without links. */
   readonly shown: (absolute: string) => string
-  /** Held by whoever changes files, one call at a time, so that two edits of one file cannot lose each other. */
+  /** Held while a call changes files, one call at a time, so that no edit of a file is lost to a concurrent one. */
   readonly changing: Effect.Semaphore
 }
 
@@ -95,7 +95,7 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
           onSuccess: (found) => Effect.succeed(path.join(found, ...rest)),
           onFailure: (error) => {
             if (!isNotFound(error) || path.dirname(current) === current) return Effect.fail(sentence(error, absolute))
-            // A link that leads nowhere is not a missing file: creating it would create what it leads to.
+            // A broken link is not a missing file: creating it would create its target.
             return Effect.matchEffect(fileSystem.readLink(current), {
               onSuccess: () => Effect.fail(`${absolute} goes through a symbolic link that leads nowhere.`),
               onFailure: () => climb(path.dirname(current), [path.basename(current), ...rest])
@@ -109,10 +109,10 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
       ...roots.flatMap((directory) => [".assent", ".jaato"].map((name) => path.join(directory, name))),
       ...(options.protectedPaths ?? []).map((name) => path.resolve(root, name))
     ]
-    // One look per part of a path, shared by all of them: most of what is protected lies in one directory.
+    // One lookup for each parent directory, shared: most protected files lie in one directory.
     const protection = Effect.suspend(() =>
       Effect.map(Effect.forEach(new Set(names), RealPath.make(fileSystem, path).real), (found) => {
-        // Whatever the case: on some file systems `.ASSENT` is `.assent`.
+        // Compared without case: on some file systems `.ASSENT` is `.assent`.
         const all = [...new Set([...names, ...found])].map((name) => name.toLowerCase())
         return (absolute: string) => all.some((name) => within(path, name, absolute.toLowerCase()))
       })
@@ -196,7 +196,7 @@ export const sentence = (error: PlatformError, shown: string): string => {
     case "PermissionDenied":
       return `The system does not permit access to ${shown}.`
     default:
-      // The system's own words without the path they name, which may be a temporary one.
+      // The system's message without its path, which may be a temporary one.
       return `${shown} cannot be used: ${(error.description ?? error.reason).replace(/, \w+( '.*)?$/s, "")}.`
   }
 }

@@ -1,10 +1,10 @@
 /**
  * Listing and searching the workspace.
  *
- * Left out everywhere: `.git`, `node_modules`, protected paths, and what the `.gitignore` files from the workspace down to
- * each directory say (not: git's global and per-clone exclude files). Symbolic links are listed and never followed. A
- * directory below one that is left out can be named as `path` and is then shown. Memory is bounded by the results and by
- * the names in the directories on the way; time by {@link patience}.
+ * Left out everywhere: `.git`, `node_modules`, protected paths, and what the `.gitignore` files from the workspace down
+ * to each directory say (not: git's global and per-clone exclude files). Symbolic links are listed and never followed.
+ * A directory below such a one is shown when it is named as `path`. Memory is bounded by the results and by the names
+ * in the directories on the path; time by {@link patience}.
  */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Clock from "effect/Clock"
@@ -50,7 +50,7 @@ export const list = (params: ListParams): Effect.Effect<string, string, Workspac
     return params.pattern === undefined ? `[${start.shown} is empty]` : "No files match."
   })
 
-/** Checks what can be checked of a search without searching. */
+/** Checks the parameters of a search without searching. */
 export const checkSearch = (params: SearchParams): Effect.Effect<void, string, WorkspaceRoot> =>
   Effect.gen(function* () {
     const workspace = yield* WorkspaceRoot
@@ -108,7 +108,7 @@ const maxIgnoreFile = 262_144
 
 const suffixes = { directory: "/", link: "@", file: "", other: "" }
 
-/** A relative path for patterns starts below the directory that was asked for. */
+/** Patterns are matched against the path below the requested directory. */
 interface Entry {
   readonly absolute: string
   readonly shown: string
@@ -116,7 +116,7 @@ interface Entry {
   readonly kind: "file" | "directory" | "link" | "other"
 }
 
-/** Results up to a number and a size; what comes after is only noticed. */
+/** Collects results up to a number and a size. It only notes that there were more. */
 const collector = (maxOutput: number, maxLines: number) => {
   const lines: Array<string> = []
   let room = maxOutput
@@ -154,7 +154,7 @@ const globOf = (glob: string | undefined): Effect.Effect<PathPattern.PathPattern
         onRight: (pattern) => Effect.succeed(pattern)
       })
 
-/** What is a directory is walked; anything else must be a file that can be read. */
+/** A directory is walked; anything else must be a readable file. */
 const startOf = (workspace: Service, params: SearchParams) => {
   const path = params.path ?? "."
   return Effect.orElse(
@@ -200,7 +200,7 @@ const walk = (
       return false
     }
 
-    /** Rules that hold at the start; none when the start is itself left out, because somebody asked for it. */
+    /** Rules of the parent directories; none when they would ignore the start itself, because it was requested. */
     const above = Effect.gen(function* () {
       const isAbove = (root: string) =>
         start === root || start.startsWith(root.endsWith(path.sep) ? root : root + path.sep)

@@ -1,6 +1,6 @@
-/** The paths of a session's children, each given once: events name a child by its path for ever, also when it is closed. */
+/** The paths of a session's children. Each is given once: events name a child by its path also after it was closed. */
 export class AgentPaths {
-  /** Those that were given, with the highest number that was put behind each. */
+  /** The given paths, with the highest number that was appended to each. */
   private readonly given = new Map<string, number>()
 
   /** `parent` is the path of the session itself. */
@@ -11,14 +11,14 @@ export class AgentPaths {
     const plain = `${this.parent}/${name}`
     const last = this.given.get(plain)
     if (last === undefined) return this.occupy(plain)
-    // One more than the last, unless a child is called so by itself.
+    // The next number, unless a child already has that name by itself.
     let number = last + 1
     while (this.given.has(`${plain}-${number}`)) number++
     this.given.set(plain, number)
     return this.occupy(`${plain}-${number}`)
   }
 
-  /** Takes note of a path that another process gave. */
+  /** Records a path that another process gave. */
   occupy(path: string): string {
     if (!this.given.has(path)) this.given.set(path, 1)
     return path

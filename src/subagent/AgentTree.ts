@@ -1,6 +1,6 @@
 /**
- * What a root session and everything below it share: permissions, the broker's bus, budget, profiles, and the list of who
- * is there. Two roots of one process share nothing of it but what the program itself shares.
+ * What a root session and all sessions below it share: permissions, the broker's bus, budget, profiles, and the list of
+ * agents. Two roots of one process share none of it, except what the program itself passes to both.
  */
 import * as Effect from "effect/Effect"
 import type { SessionId } from "../core/Id.js"
@@ -19,7 +19,7 @@ import type { SubagentProfile } from "./SubagentProfile.js"
 /** How children's questions are answered. */
 export type Mediation = "forward" | "agent" | Mediator.Strategy
 
-/** What every session of the tree is made with. */
+/** Options that every session of the tree is made with. */
 export interface Shared extends Omit<
   Session.Options,
   | "origin"
@@ -40,32 +40,32 @@ export interface Shared extends Omit<
 
 /** One agent of the tree. */
 export interface Node extends Interjection.Agent {
-  /** Names its profile, when it has one. */
+  /** The name of its profile, if it has one. */
   readonly profile: string | undefined
 }
 
-/** How agents may have children; the same for all trees of a runtime. */
+/** Settings for children; the same for all trees of a runtime. */
 export interface Settings {
-  /** All that the runtime exposes. */
+  /** All tools that the runtime exposes. */
   readonly tools: ToolRegistry.Service
   readonly profiles: ReadonlyMap<string, SubagentProfile>
-  /** The tools of a profile among these, which are its parent's; the same each time. */
+  /** The tools of a profile, out of its parent's tools. The same arguments give the same registry. */
   readonly toolsOf: (profile: SubagentProfile, among: ToolRegistry.Service) => ToolRegistry.Service
   /** Fails with a sentence. */
   readonly resolveModel: (ref: string) => Effect.Effect<Model.Service, string>
-  /** Told to every agent. */
+  /** Instructions for every agent. */
   readonly instructions: string
   readonly mediation: Mediation
-  /** Of the bridge. Default: 300 seconds. */
+  /** Timeouts of the bridge. Default: 300 seconds. */
   readonly timeouts: Interactor.Timeouts | undefined
   readonly inline: {
     readonly allowed: boolean
     /** Names of tools or groups. */
     readonly plugins: ReadonlyArray<string>
   }
-  /** Of a child of the root: 1. Absent: no limit. */
+  /** A child of the root has depth 1. Absent: no limit. */
   readonly maxDepth: number | undefined
-  /** Alive at the same time, in the whole tree. Absent: no limit. */
+  /** Living children in the whole tree. Absent: no limit. */
   readonly maxChildren: number | undefined
   /** People see what subagents say while they say it, so their parents need not repeat it. */
   readonly outputStreamed: boolean
@@ -73,27 +73,27 @@ export interface Settings {
 
 export class AgentTree {
   private root: Node | undefined
-  /** Made with the first child: most trees are a root alone. */
+  /** Made with the first child: most trees are only a root. */
   private children: Map<SessionId, Node> | undefined
-  /** Children that are being made and are not among the nodes yet. */
+  /** Children that are being made and are not nodes yet. */
   making = 0
 
-  /** `lastSubagent` is the highest number that a subagent of the tree was given before a restart. */
+  /** `lastSubagent` is the highest number of a subagent of the tree before a restart. */
   constructor(
     readonly settings: Settings,
     readonly shared: Shared,
-    /** Where all sessions of the tree are kept. */
+    /** The journal of all sessions of the tree. */
     readonly journal: JournalWriter.Service,
     private lastSubagent: number
   ) {}
 
-  /** Those that are alive, parents before their children. */
+  /** The living agents, parents before their children. */
   get nodes(): ReadonlyArray<Node> {
     const { children, root } = this
     return root === undefined ? [] : [root, ...(children?.values() ?? [])]
   }
 
-  /** How many children are alive, or about to be. */
+  /** The number of children that live or are being made. */
   get size(): number {
     return (this.children?.size ?? 0) + this.making
   }
@@ -108,12 +108,12 @@ export class AgentTree {
     else this.children = (this.children ?? new Map()).set(node.origin.sessionId, node)
   }
 
-  /** Not of the root. */
+  /** Removes a child; never the root. */
   delete(child: SessionId): void {
     this.children?.delete(child)
   }
 
-  /** Tells what happened to an agent of the tree. */
+  /** Publishes an event of an agent of the tree. */
   publish({ agent, sessionId }: Origin.Origin, body: AgentEvent.Body): Effect.Effect<void> {
     return Effect.clockWith((clock) => {
       const stamp = { at: clock.unsafeCurrentTimeMillis(), sessionId, agent }

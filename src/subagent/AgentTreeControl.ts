@@ -1,10 +1,10 @@
 /**
- * What a person does to the agents of a tree while they work: says something to one of them, selects one, stops one or one
- * of its calls.
+ * A person's control over the agents of a tree while they work: send words to one, select one, cancel one or one of its
+ * calls.
  *
- * Words that a cancelled turn has not read are not lost: they stay with their agent and begin its next turn, or, of a
- * subagent, go up to whoever called it. Whoever would rather have them back, to hand them to the person as a draft, takes
- * them with `takeBack` before cancelling; then no turn reads them.
+ * Words that a cancelled turn has not read are not lost: they stay with their agent and begin its next turn; those of a
+ * subagent go up to its caller. To give them back to the person as a draft, call `takeBack` before cancelling; then no
+ * turn reads them.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -19,25 +19,25 @@ import type { AgentTree, Node } from "./AgentTree.js"
 
 /** Whose turn or which call is cancelled, and why. Default: the root's turn. */
 export interface InterruptOptions {
-  /** Whose turn. Default: the root's, and with it everything that works under its calls. */
+  /** The agent whose turn to cancel. Default: the root, and with its turn everything that works under its calls. */
   readonly target?: string | undefined
-  /** One running call instead of a turn, of the target or, without one, of any agent. */
+  /** Cancels one running call instead of a turn: of the target or, without a target, of any agent. */
   readonly toolCallId?: string | undefined
   /** Default: `user`. */
   readonly reason?: CancelReason | undefined
 }
 
 export interface SendOptions {
-  /** Default: whoever hears words that name nobody. */
+  /** Default: the agent that hears words without a target. */
   readonly target?: string | undefined
-  /** Of the message. Default: a fresh one. */
+  /** Id of the message. Default: a fresh one. */
   readonly id?: MessageId | undefined
 }
 
 /** An agent is named by its path, its session's id or its subagent id. */
 export interface Service {
   readonly send: (text: string, options?: SendOptions) => Effect.Effect<Message, Interjection.AgentUnknown>
-  /** To each of them once; to nobody when one of them is unknown. */
+  /** Sends to each target once; to none of them when one is unknown. */
   readonly broadcast: (
     text: string,
     targets: ReadonlyArray<string>
@@ -45,7 +45,7 @@ export interface Service {
   readonly receiver: Effect.Effect<Interjection.Receiver>
   readonly select: (target: string | undefined) => Effect.Effect<void, Interjection.AgentUnknown>
   readonly selected: Effect.Effect<Option.Option<Node>>
-  /** Yields how the turn ended; nothing when none ran, or when only a call was cancelled. */
+  /** Yields how the turn ended; none when no turn ran, or when only a call was cancelled. */
   readonly interrupt: (
     options?: InterruptOptions
   ) => Effect.Effect<Option.Option<TurnEnd>, Interjection.AgentUnknown | ToolCallNotRunning>
@@ -54,7 +54,7 @@ export interface Service {
 
 export const make = (tree: AgentTree, root: Node): Service => new TreeSteering(tree, root)
 
-/** What to tell of a tree that did not end in time. */
+/** Sentence about a tree that did not end in time. */
 export const leftBehind = ({ nodes }: AgentTree, agent: string, within: Duration.DurationInput): string => {
   const running = nodes.flatMap(({ origin, session }) => session.calls.ids.map((id) => `${id} of ${origin.agent}`))
   const what =
@@ -69,7 +69,7 @@ export const leftBehind = ({ nodes }: AgentTree, agent: string, within: Duration
 // -----------------------------------------------------------------------------------------------------------------
 
 class TreeSteering implements Service {
-  /** Read when words are sent; an agent that is gone is selected no more. */
+  /** Checked when words are sent: an agent that has ended is no longer selected. */
   private chosen: SessionId | undefined
 
   constructor(

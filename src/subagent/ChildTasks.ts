@@ -1,12 +1,13 @@
 /**
- * The tasks of one child: given, waited for by a call or by nobody, and told.
+ * The tasks of one child. A call waits for the end of a task, or the parent gets it as a message.
  *
  * ```
  *  work ──► turn ──end──► the call that waits for it
  *  begin ─► turn ──end──► a message for the parent, which is not idle until then
  * ```
  *
- * Nobody who waits means no fiber: the child itself tells how the task ended, in the step in which its turn ends.
+ * A task that no call waits for has no fiber: the child itself reports how the task ended, in the step in which its
+ * turn ends.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -33,7 +34,7 @@ export interface Done {
 export type Tell = (body: AgentEvent.Body) => void
 
 export interface Options {
-  /** Of the child. */
+  /** Id of the child. */
   readonly id: string
   readonly parent: Session.Service
   readonly tree: AgentTree
@@ -43,9 +44,9 @@ export interface Options {
 }
 
 export class ChildTasks {
-  /** Those that nobody waits for, oldest first; gone when they have ended. */
+  /** Tasks that no call waits for and that have not ended, oldest first. */
   private open: ReadonlyArray<Open> = none
-  /** Given before a restart. */
+  /** Tasks from before a restart. */
   private readonly left: ReadonlyArray<Left>
   private isSilent = false
 
@@ -77,7 +78,7 @@ export class ChildTasks {
     })
   }
 
-  /** As {@link work}, for a call that gave it the task already in another process: waits for that one's end. */
+  /** As {@link work}, for a call that gave the task in another process: waits for the end of that task. */
   workOn(task: string): Effect.Effect<Done> {
     return Effect.flatMap(Origin.current, ({ toolCallId }) => {
       const given = this.left.find((task) => task.toolCallId === toolCallId)
@@ -89,14 +90,14 @@ export class ChildTasks {
     })
   }
 
-  /** Gives it a task and does not wait. The parent is not idle meanwhile, and is told the end as a message. */
+  /** Gives it a task and does not wait. The parent is not idle meanwhile, and gets the end as a message. */
   begin(task: string): Effect.Effect<void> {
     return Effect.sync(() => void this.give(task, "parent"))
   }
 
   /**
-   * Takes words of the parent: to be read by what it works on, else as a task. What it works on may not be under what the
-   * parent's turn is under, and then must not do that turn's work along with its own.
+   * Takes words of the parent: its running task reads them, else they are a task. The running task may lack the
+   * authority that the parent's turn is under; then it must not take over work of that turn.
    */
   hear(words: string): Effect.Effect<"now" | "later" | "reads"> {
     const { parent, session } = this.options
@@ -116,17 +117,17 @@ export class ChildTasks {
     return this.left.length > 0 ? Effect.void : this.begin(task)
   }
 
-  /** The tasks of another process that no call waits for: the parent is told their ends. */
+  /** Resumes tasks of another process that no call waits for: the parent gets their ends as messages. */
   get goOn(): Effect.Effect<void> {
     return Effect.sync(() => {
       for (const task of this.left) if (task.toolCallId === undefined) this.alone(task.messageId, task)
     })
   }
 
-  /** As {@link begin}, at once, from whomever; nothing when the child has ended. */
+  /** As {@link begin}, synchronously, from any source; none when the child has ended. */
   give(task: string, source: Source, id?: MessageId): Option.Option<Message> {
     const { journal, parent, session } = this.options
-    // A person's words to it are no work of its parent's turn.
+    // A person's words are not work of the parent's turn.
     const authority = source === "parent" ? parent.bound() : undefined
     const filed = journal && (({ id }: Message) => journal.given(id, undefined, authority !== undefined))
     const order = { source, reason: "parent", authority, filed, id } as const
@@ -136,12 +137,12 @@ export class ChildTasks {
     })
   }
 
-  /** The parent closes the child, and is told no more ends. */
+  /** The parent closes the child; no further ends are reported to it. */
   silence(): void {
     this.isSilent = true
   }
 
-  /** Stops or takes back those that nobody waits for, the latest first, and tells no parent. */
+  /** Cancels or takes back the tasks that no call waits for, the latest first, without reporting to the parent. */
   get giveUp(): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.isSilent = true
@@ -153,16 +154,16 @@ export class ChildTasks {
     })
   }
 
-  /** Nobody waits: the parent is not idle until it is told. */
+  /** No call waits: the parent is not idle until it got the end. */
   private alone(messageId: MessageId, { end, giveUp }: Pick<Session.Order, "end" | "giveUp">): void {
     const { journal, parent, session } = this.options
     const said = () => History.saidIn(session.history, messageId)
     const open: Open = { giveUp, release: parent.retain() }
-    // Mostly there is one, and what a spread makes has room for sixteen more.
+    // Mostly there is one, and a spread array would reserve room for sixteen more.
     this.open = this.open.length === 0 ? [open] : [...this.open, open]
     end.observe((end) => {
       this.open = this.open.length === 1 ? none : this.open.filter((other) => other !== open)
-      // Of a child that is closed only what has begun has an end to tell, and that to those who look on.
+      // In a closed child only a task that has begun reports its end, and only as an event.
       if (!this.isSilent) {
         parent.inbox.childPort.tell(SubagentResult.announce(this.doneWith(end, said()).result, end))
         journal?.told(messageId)
@@ -171,7 +172,7 @@ export class ChildTasks {
     })
   }
 
-  /** A task that is stopped has an end too, and it is told; not that of one which was taken back before it began. */
+  /** A cancelled task reports its end too; a task that was taken back before it began does not. */
   private waited(end: Effect.Effect<TurnEnd>, said: Said): Effect.Effect<Done> {
     const { session } = this.options
     const before = session.turns()
@@ -190,7 +191,7 @@ export class ChildTasks {
       agentId: id,
       end,
       text: end._tag === "Completed" ? end.text : said === "" && end._tag === "TurnLimit" ? end.text : said,
-      // What no provider reported is not nothing, and is not told as nothing.
+      // Usage that no provider reported is unknown, not zero.
       usage: usage.unknownCalls === usage.calls ? undefined : { input: usage.inputTokens, output: usage.outputTokens },
       outputStreamed: tree.settings.outputStreamed
     })
@@ -208,7 +209,7 @@ const none: ReadonlyArray<never> = []
 
 interface Open {
   readonly giveUp: Effect.Effect<void>
-  /** Lets the parent be idle. */
+  /** Allows the parent to be idle. */
   readonly release: () => void
 }
 
@@ -218,7 +219,7 @@ interface Left extends Pick<Session.Order, "end" | "giveUp"> {
   readonly toolCallId: ToolCallId | undefined
 }
 
-/** What was said in one turn, taken in the step in which it ends: another may follow, and shorten the history. */
+/** The words of one turn, taken in the step in which it ends: the next turn may shorten the history. */
 class Said {
   text = ""
 

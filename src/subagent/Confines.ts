@@ -1,13 +1,13 @@
 /**
- * How far a subagent that works in an envelope may hand work on without a question: within what was approved of it.
+ * Limits what a subagent in an envelope may delegate without a question: only what its envelope covers.
  *
  * ```
  *  call of an approved tool ─┬─ makes no subagent, or one within the envelope ──► runs
  *                            └─ makes one that goes beyond, or asks nobody itself ─► the rules, and the question
  * ```
  *
- * A profile whose author approved it counts below an envelope only where the rules, or a person, have let exactly that
- * delegation through. So it makes no difference which tool a subagent is made with.
+ * Below an envelope, an auto-approved profile counts only where the rules, or a person, allowed exactly that
+ * delegation. So it makes no difference which tool makes the subagent.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -17,7 +17,7 @@ import * as Grant from "../permission/Grant.js"
 import type { Authority } from "../permission/PermissionGate.js"
 import * as DelegationRequest from "./DelegationRequest.js"
 
-/** What somebody allowed a subagent for its life. */
+/** The tools that a subagent may use for its life. */
 export interface Envelope {
   readonly subagentId: string
   /** Names of tools. */
@@ -28,10 +28,10 @@ export class Confines {
   /** Decides about the subagent's calls. */
   readonly authority: Authority
   private readonly tools: ReadonlySet<string>
-  /** Orders that the envelope does not cover, by the call that was left to the rules. */
+  /** Requests beyond the envelope, by the call that was left to the rules. */
   private readonly left = new Map<ToolCallId, string>()
 
-  /** `recipeOf` is what an order of the subagent's comes to. */
+  /** `recipeOf` gives the recipe of a delegation request of the subagent. */
   constructor(
     envelope: Envelope,
     recipeOf: (order: DelegationRequest.Wanted) => Effect.Effect<DelegationRequest.Recipe, string>
@@ -53,7 +53,7 @@ export class Confines {
     }
   }
 
-  /** What of a recipe was not approved with the envelope, in sentences for whoever decides. */
+  /** The parts of a recipe that the envelope does not cover, in sentences for the person who decides. */
   beyond({ autoApproved, model, tools }: DelegationRequest.Recipe): ReadonlyArray<string> {
     const more = tools.entries.flatMap(({ name }) => (this.tools.has(name) ? [] : [name]))
     return [
@@ -65,12 +65,12 @@ export class Confines {
     ]
   }
 
-  /** The call is decided by the rules, or was. */
+  /** Notes that the rules decide this call. */
   letPass(order: DelegationRequest.Wanted, callId: ToolCallId): void {
     this.left.set(callId, Digest.digest(order))
   }
 
-  /** Whether exactly this order of this call was for the rules to decide. Once. */
+  /** Whether the rules decided exactly this request of this call. True once. */
   passed(order: DelegationRequest.Wanted, callId: ToolCallId | undefined): boolean {
     const digest = callId === undefined ? undefined : this.left.get(callId)
     if (callId === undefined || digest === undefined) return false

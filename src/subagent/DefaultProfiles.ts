@@ -1,7 +1,7 @@
-/** The profiles that are always there. A file of a trusted directory with one of their names takes its place. */
+/** The built-in profiles. A file of a trusted directory with the same name replaces one. */
 import * as SubagentProfile from "./SubagentProfile.js"
 
-/** Finds out how things are; cannot change anything. */
+/** Explores; cannot change anything. */
 export const explore: SubagentProfile.SubagentProfile = SubagentProfile.make({
   name: "explore",
   description:

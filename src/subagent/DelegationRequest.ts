@@ -1,4 +1,4 @@
-/** What a model asks for when it delegates: the parameters of the delegating tools, and what they come to. */
+/** A model's request to delegate: the parameters of the delegating tools, and the recipe that results. */
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -50,17 +50,17 @@ export interface DelegationRequest {
   readonly context?: string | undefined
 }
 
-/** Which subagent to make: `agent` is one that can do what its parent can. */
+/** Which subagent to make; `agent` has the tools of its parent. */
 export type Wanted = DelegationRequest | "agent"
 
 /**
- * Who delegates.
+ * The agent that delegates.
  *
  * @internal
  */
 export interface Parent {
   readonly tree: AgentTree
-  /** All that it has itself: none of its children ever has another. */
+  /** All of its own tools; its children get only some of them. */
   readonly tools: ToolRegistry.Service
   readonly depth: number
   readonly modelId: string
@@ -76,14 +76,14 @@ export interface Recipe {
   readonly name: string
   readonly profile: SubagentProfile.SubagentProfile | undefined
   readonly tools: ToolRegistry.Service
-  /** Names of the tools that its profile is for and that its parent has not got, and so it has not either. */
+  /** Names of tools of its profile that it lacks because its parent lacks them. */
   readonly lacking: ReadonlyArray<string>
-  /** Names of the tools that somebody has to allow for its whole life, when the order names tools itself. */
+  /** Names of the tools that a person must allow for its whole life, when the request itself names tools. */
   readonly envelope: ReadonlyArray<string> | undefined
-  /** Its profile's author has allowed all its tools. */
+  /** Its profile's author approved all its tools. */
   readonly autoApproved: boolean
   readonly instructions: string
-  /** Another model than its parent's. */
+  /** Its model, when it is not the parent's. */
   readonly model: string | undefined
   readonly maxTurns: number
   readonly compaction: CompactionConfig.CompactionConfig | undefined
@@ -91,7 +91,7 @@ export interface Recipe {
 }
 
 /**
- * What an order comes to; a left is a sentence for the model. Nobody is asked and nothing is made.
+ * The recipe of a request; a left is a sentence for the model. Pure: nobody is asked and nothing is made.
  *
  * @internal
  */
@@ -103,7 +103,7 @@ export const recipe = (order: DelegationRequest, parent: Parent): Either.Either<
 }
 
 /**
- * A subagent that can do what its parent can, and asks as its parent does.
+ * A subagent with its parent's tools, whose calls are asked about as its parent's are.
  *
  * @internal
  */
@@ -115,7 +115,7 @@ export const general = (parent: Parent): Either.Either<Recipe, string> => {
 }
 
 /**
- * What the subagent is told to do.
+ * The subagent's task as text.
  *
  * @internal
  */
@@ -123,7 +123,7 @@ export const instruction = ({ context, task }: DelegationRequest): string =>
   context === undefined || context.trim() === "" ? task : `${task}\n\nContext:\n${context}`
 
 /**
- * What approving a recipe means; `beyond` says how it goes beyond what its parent may do without asking.
+ * Shows what approving a recipe means; `beyond` lists what its parent may not do without asking.
  *
  * @internal
  */
@@ -150,7 +150,7 @@ export const display = (
 }
 
 /**
- * The order of a proposed call that describes or names the subagent itself; none for any other call.
+ * The request of a proposed call that describes or names the subagent; none for any other call.
  *
  * @internal
  */
@@ -158,7 +158,7 @@ export const written = ({ name, params }: Pick<ToolCall, "name" | "params">): Op
   ordering.has(name) ? decodeParameters(params) : Option.none()
 
 /**
- * What a proposed call wants to be made; none for a call that makes no subagent.
+ * The subagent that a proposed call wants; none for a call that makes no subagent.
  *
  * @internal
  */
@@ -166,7 +166,7 @@ export const wanted = (call: Pick<ToolCall, "name" | "params">): Option.Option<W
   isShorthand(call.name) ? Option.map(decodeTask(call.params), ({ task }) => shorthand(call.name, task)) : written(call)
 
 /**
- * What a tool stands for that takes a task alone: a profile of its name, or an agent like its caller.
+ * The request of a tool that takes only a task: the profile of the tool's name, or an agent like its caller.
  *
  * @internal
  */
@@ -223,7 +223,7 @@ const profiled = (order: DelegationRequest, name: string, parent: Parent): Eithe
     : Either.left(`A profile says all of that itself: give either profile, or ${own.join(", ")}.`)
 }
 
-/** Cut to what its parent has: no profile is a way to another tool. */
+/** Restricted to the parent's tools: a profile never adds one. */
 const ofProfile = (profile: SubagentProfile.SubagentProfile, { modelId, tools: own, tree }: Parent): Recipe => {
   const { tools: all, toolsOf } = tree.settings
   const tools = toolsOf(profile, own)
@@ -253,7 +253,8 @@ const inline = (order: DelegationRequest, parent: Parent): Either.Either<Recipe,
   const made = { ...plain, name: "subagent", model: order.model, maxTurns: order.max_turns ?? plain.maxTurns }
   const instructions = order.system_instructions ?? defaultInstructions
   if (order.plugins === undefined) return Either.right({ ...made, instructions, tools: allowed })
-  // Against all of the parent's first: who lacks a tool and who may not pass it on are told different things.
+  // Checked against all tools of the parent first: a tool that the parent lacks and a tool that it may not pass on have
+  // different messages.
   const wanted = ToolRegistry.subset(parent.tools, order.plugins)
   if (wanted.unknown.length > 0) {
     const names = parent.tools.entries.map((entry) => entry.name).join(", ")

@@ -1,6 +1,6 @@
 /**
- * The envelopes that a session's orders ask for: somebody allows a child its tools before there is a child, and the call
- * that ordered it finds that again.
+ * The envelopes of a session's delegations: a person allows a child's tools before the child exists, and the delegating
+ * call later takes that approval.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -18,12 +18,12 @@ import type * as Session from "../session/Session.js"
 import type { AgentTree } from "./AgentTree.js"
 import * as DelegationRequest from "./DelegationRequest.js"
 
-/** What somebody allowed a child that is about to be made. */
+/** The approval for a child that is about to be made. */
 export interface Granted {
-  /** Of the child. */
+  /** Id of the child. */
   readonly id: string
   readonly tools: ReadonlyArray<string>
-  /** Of the order it was allowed for: a model may use the id of a call again. */
+  /** The approved request: a model may reuse the id of a call for another one. */
   readonly order: string
 }
 
@@ -36,12 +36,12 @@ export interface Options {
 export class EnvelopeApprovals {
   /** By the call that asked. */
   private readonly granted = new Map<ToolCallId, Granted>()
-  /** What was asked before a restart, by the call that asked. */
+  /** Questions from before a restart, by the call that asked. */
   private readonly asked = new Map<ToolCallId, ApproveSubagentEnvelope>()
 
   constructor(private readonly options: Options) {}
 
-  /** Asks for the order's envelope; none when it names no tools and so has none. */
+  /** Asks for the request's envelope; none when it names no tools. */
   ask(
     callId: ToolCallId,
     order: DelegationRequest.DelegationRequest,
@@ -80,14 +80,14 @@ export class EnvelopeApprovals {
     })
   }
 
-  /** A question from before a restart names the child that this call is to make, and the tools it was to have. */
+  /** A question from before a restart names the child of this call, and the tools of the child. */
   remember(request: InteractionRequest.InteractionRequest): void {
     const callId = InteractionRequest.callOf(request)
     const { interaction } = request
     if (callId !== undefined && interaction._tag === "approveSubagentEnvelope") this.asked.set(callId, interaction)
   }
 
-  /** Grants what somebody allowed this order before a restart: no tool that was not in the question. */
+  /** Grants what was allowed for this request before a restart: only tools that were in the question. */
   private grant(
     callId: ToolCallId,
     order: DelegationRequest.DelegationRequest,
@@ -100,8 +100,8 @@ export class EnvelopeApprovals {
   }
 
   /**
-   * Grants what somebody allowed the orders of these calls, and nobody has made. A call that the session's own envelope
-   * covered, or its stage, was decided by an envelope as well, but nobody was asked for another.
+   * Grants what was allowed for these calls and not yet used. A call that the session's own envelope or stage covered
+   * has the method `envelope` too, but asked for no envelope of its own.
    */
   regrant(
     calls: ReadonlyArray<SessionSnapshot.CallSnapshot>,
@@ -115,14 +115,14 @@ export class EnvelopeApprovals {
             ? DelegationRequest.written(call)
             : Option.none()
         if (Option.isNone(order)) return Effect.void
-        // An order that cannot be carried out any more is refused where it is carried out.
+        // A request that has become invalid is refused when the call runs.
         return Effect.ignore(Effect.map(recipeOf(order.value), (recipe) => this.grant(call.id, order.value, recipe)))
       },
       { discard: true }
     )
   }
 
-  /** What was granted to exactly this order of this call, once. */
+  /** Takes the approval of exactly this request of this call. It is given once. */
   take(order: unknown, callId: ToolCallId | undefined): Granted | undefined {
     const granted = callId === undefined ? undefined : this.granted.get(callId)
     if (callId === undefined || granted === undefined) return undefined

@@ -1,4 +1,4 @@
-/** Has the questions of a session's children answered, in the way that the tree says. */
+/** Starts the mediator of a session's children, with the strategy of the tree. */
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import * as Mediator from "../bridge/Mediator.js"
@@ -12,13 +12,13 @@ export interface Options {
   readonly tree: AgentTree
   /** The parent. */
   readonly session: Session.Service
-  /** Whom the parent itself asks. */
+  /** The parent's own interactor. */
   readonly interactor: Interactor.Service
-  /** The parent's. */
+  /** The parent's scope. */
   readonly scope: Scope.Scope
 }
 
-/** Starts the mediator when it is run first, and does nothing after that. */
+/** Starts the mediator on the first run; later runs do nothing. */
 export const once = (options: Options): Effect.Effect<void> => {
   let started = false
   return Effect.suspend(() => {
@@ -56,7 +56,7 @@ const strategyOf = ({ session, tree }: Options): Effect.Effect<Mediator.Strategy
   })
 }
 
-/** What was said in the parent's conversation, each by whom. */
+/** The words of the parent's conversation with their speakers. */
 const spokenIn = ({ messages }: History.History): ReadonlyArray<MediatorAgent.Spoken> =>
   messages.flatMap((message) => {
     const text = message.role === "user" || message.role === "assistant" ? History.textOf(message) : ""

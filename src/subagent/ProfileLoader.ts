@@ -1,5 +1,5 @@
 /**
- * Profiles from files: finds them, reads them, and tells everything that is wrong with them. No file is fatal.
+ * Finds and reads profile files, and reports everything that is wrong with them. No file is fatal.
  *
  * ```ts
  * const { profiles, problems, warnings } = yield* ProfileLoader.load({
@@ -9,11 +9,11 @@
  * })
  * ```
  *
- * Of the directories that are trusted the first that has a profile of a name wins, and the shipped ones come last. In one
- * directory, where files are taken in order of their names, the first wins too, but there a second one is a problem.
+ * Among trusted directories the first with a profile of a name wins; the built-in profiles come last. In one directory
+ * the first file wins too, in order of file names, and a second one is a problem.
  *
- * A directory that nobody trusts cannot take a name that is in use, cannot let its profiles act without asking, chooses
- * neither model nor provider, and cannot read the environment.
+ * A profile of an untrusted directory cannot take a name in use, act without asking, choose a model or provider, or
+ * read the environment.
  */
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
@@ -41,40 +41,42 @@ export interface Directory {
   readonly path: string
   /** A person said that its files may allow things. */
   readonly trusted: boolean
-  /** What was read of it already; else it is read here. A left says what is wrong with the directory as a whole. */
+  /**
+   * Its files, if they were read already; else they are read here. A left says what is wrong with the whole directory.
+   */
   readonly files?: Either.Either<ReadonlyMap<string, Text>, string> | undefined
 }
 
-/** The text of a file, or what is wrong with it: the end of a sentence. */
+/** The text of a file, or the end of a sentence that says what is wrong with it. */
 export type Text = Either.Either<string, string>
 
 /** What profiles are checked against. */
 export interface Context {
   readonly variables: ProfileVariables.Variables
-  /** What profiles may name: these tools and their groups. */
+  /** Tools and groups that profiles may name. */
   readonly tools: ToolRegistry.Service
-  /** Where models may come from. Default: anywhere. */
+  /** Providers that profiles may name. Default: any. */
   readonly providers?: ReadonlyArray<string> | undefined
 }
 
 /** Where profiles are, and what they are checked against. */
 export interface Options extends Context {
-  /** The one that wins first. */
+  /** In order of precedence. */
   readonly directories: ReadonlyArray<Directory>
 }
 
-/** Something to tell about a file; `path` such as `$.gc.type`, and `$` is the whole. */
+/** A remark about a file; `path` is such as `$.gc.type`, and `$` is the whole. */
 export interface Remark extends SubagentProfile.Problem {
   readonly file: string
 }
 
-/** What one file gave. */
+/** The result of reading one file. */
 export interface Read {
-  /** Nothing when the file cannot be used. */
+  /** Undefined when the file cannot be used. */
   readonly profile: SubagentProfile.SubagentProfile | undefined
-  /** What its author has to correct. */
+  /** Errors that its author has to correct. */
   readonly problems: ReadonlyArray<Remark>
-  /** What has no effect until the directory is trusted. */
+  /** Settings without effect until the directory is trusted. */
   readonly warnings: ReadonlyArray<Remark>
 }
 
@@ -88,7 +90,7 @@ export interface Loaded extends Omit<Read, "profile"> {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Reads all profiles of all directories. Files that cannot be used are told and left out. */
+/** Reads all profiles of all directories. Unusable files are reported and left out. */
 export const load = (options: Options): Effect.Effect<Loaded, never, FileSystem.FileSystem | Path.Path> =>
   Effect.map(
     Effect.forEach(options.directories, (directory) =>
@@ -123,8 +125,8 @@ export const load = (options: Options): Effect.Effect<Loaded, never, FileSystem.
   )
 
 /**
- * Reads one file, unless its text is given. A symbolic link is refused, because a workspace could point it anywhere, and so
- * is what is no regular file or is larger than 1 MB.
+ * Reads one file, unless its text is given. A symbolic link is refused, because a workspace could point it anywhere. So
+ * is anything but a regular file, and a file of more than 1 MB.
  */
 export const loadFile = (
   file: string,
@@ -169,7 +171,7 @@ const maxFiles = 1_000
 
 const until = "until the directory is trusted"
 
-/** The same for names that a person takes for the same. */
+/** A key that is equal for names that look the same to a person. */
 const likeness = (name: string): string => name.normalize("NFKC").toLowerCase()
 
 // By code unit: the order must not depend on the machine's language.
@@ -240,8 +242,8 @@ const parseJson = (text: string): Either.Either<unknown, string> =>
   )
 
 /**
- * Aliases are resolved here, and a document that grows without bounds by them is refused. The parser is loaded when the
- * first such file is met: most workspaces have none.
+ * Aliases are resolved here, and a document that explodes through them is refused. The parser is loaded for the first
+ * YAML file: most workspaces have none.
  */
 const parseYaml = (text: string): Effect.Effect<unknown, string> =>
   Effect.gen(function* () {

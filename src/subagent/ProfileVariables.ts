@@ -1,5 +1,5 @@
 /**
- * `${NAME}` in a profile's text: what is known is put in, what is not stays as it is written.
+ * Expands `${NAME}` in a profile's text. An unknown variable stays as it is written.
  *
  * ```ts
  * ProfileVariables.expand({ root: "${workspaceRoot}/src", depth: 2 }, (name) => known[name])
@@ -10,23 +10,23 @@ import type { SubagentProfile } from "./SubagentProfile.js"
 /** The value of a name, if it has one. */
 export type Variables = (name: string) => string | undefined
 
-/** Names that say where one is. They are told even to a directory that nobody trusts. */
+/** Variables that name places. Profiles of untrusted directories may read them too. */
 export const places: ReadonlyArray<string> = ["workspaceRoot", "projectPath", "cwd", "HOME", "USER"]
 
-/** Only the places. Any other name may hold a secret. */
+/** Only the places: any other variable may hold a secret. */
 export const onlyPlaces =
   (variables: Variables): Variables =>
   (name) =>
     places.includes(name) ? variables(name) : undefined
 
-/** In all strings of a value, in lists and fields too. Names of fields and what is no string stay as they are. */
+/** Expands all strings of a value, also nested ones. Field names and other values stay as they are. */
 export const expand = (value: unknown, variables: Variables): unknown => {
   if (typeof value === "string") return expandText(value, variables)
   if (Array.isArray(value)) return value.map((item) => expand(item, variables))
   return typeof value === "object" && value !== null ? expandFields(value, variables) : value
 }
 
-/** In the instructions and the settings of tools. */
+/** Expands the instructions and the settings of tools. */
 export const expandProfile = (profile: SubagentProfile, variables: Variables): SubagentProfile => ({
   ...profile,
   systemInstructions:
@@ -51,7 +51,7 @@ export const namesIn = (profile: SubagentProfile): ReadonlyArray<string> => {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-// Once over the text: what a value itself contains is not expanded again.
+// One pass: variables inside of a value are not expanded.
 const expandText = (text: string, variables: Variables): string =>
   text.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (written, name: string) => variables(name) ?? written)
 

@@ -1,6 +1,6 @@
 /**
- * A subagent that another process left, ready to be made again: never with more than it had, nor with more than its
- * parent and its profile's author give it now.
+ * The recipe of a subagent from another process: never with more rights than it had, nor with more than its parent and
+ * its profile's author give now.
  */
 import type { SessionOpened } from "../journal/JournalEntry.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
@@ -15,7 +15,10 @@ export interface ReturningSubagent {
   readonly allowed: ReadonlyArray<string> | undefined
 }
 
-/** As its journal opens; `parents` are the tools its parent has now. Nothing for one that cannot be made again. */
+/**
+ * From the first entry of its journal; `parents` are its parent's present tools. None for a subagent that cannot be
+ * made again.
+ */
 export const make = (
   { child, maxSteps, model, profile: name, subagentId }: SessionOpened,
   parents: ToolRegistry.Service,
@@ -25,7 +28,7 @@ export const make = (
   const { allowed, instructions, settings, tools: had } = child
   const profile = name === undefined ? undefined : profiles.get(name)
   const tools = ToolRegistry.named(parents, had)
-  // What a person approved holds for its life. What an author approved holds as long as the author does, and is trusted.
+  // A person's approval holds for its life. An author's approval holds while the author still gives it and is trusted.
   const approved = name === undefined ? tools : profile?.autoApproved === true ? toolsOf(profile, parents) : undefined
   const recipe: Recipe = {
     name: child.name,

@@ -6,7 +6,7 @@
  *  child's tools ─► its gate ─► bridge ─► parent's mediator ─► …
  * ```
  *
- * It lives until it is closed or its parent ends; only the turn of a task is bound to the call that waits for it.
+ * It lives until it is closed or its parent ends. Only the turn of a task is bound to the call that waits for it.
  */
 import type * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
@@ -46,28 +46,28 @@ export interface Options {
   readonly recipe: DelegationRequest.Recipe
   readonly model: Model.Service
   readonly parent: Session.Service
-  /** Of the child; told apart from its siblings of the same name. */
+  /** Path of the child, distinct from siblings of the same name. */
   readonly path: string
-  /** The call that makes it, when one does. */
+  /** The call that makes it, if any. */
   readonly toolCallId: ToolCallId | undefined
   /** Names of the tools it may use without asking, for its life. */
   readonly allowed: ReadonlyArray<string> | undefined
-  /** How far another process had come with it. */
+  /** Its state from another process. */
   readonly restored?: SessionSnapshot.SessionSnapshot | undefined
-  /** The tree it is restored with: its own children are in it. */
+  /** The snapshot of the tree, which contains its own children. */
   readonly all?: SessionSnapshot.TreeSnapshot | undefined
 }
 
-/** The children that this one is made beside. */
+/** The family of a child: its parent's children. */
 export interface Family {
-  /** Wires a child, whose session is there by the time it is asked for. */
+  /** Wires a child. The session exists by the time the function is called. */
   readonly wire: (
     recipe: DelegationRequest.Recipe,
     child: {
       readonly session: () => Session.Service
       readonly interactor: Interactor.Service
       readonly scope: Scope.Scope
-      /** What it may use without asking. */
+      /** Tools that it may use without asking. */
       readonly envelope: Envelope | undefined
     }
   ) => Wiring
@@ -75,14 +75,14 @@ export interface Family {
   readonly ended: (id: string) => void
 }
 
-/** What a session is made with to have children of its own. */
+/** Connects a session to its own children. */
 export interface Wiring {
-  /** What its tools run with besides. */
+  /** Further services for its tools. */
   readonly ambient: () => Context.Context<never>
-  /** What the session may do ahead of the rules. */
+  /** The authority that decides before the rules. */
   readonly authority: Authority | undefined
   readonly insteadOfAsking: Authority
-  /** Makes the session's children again that another process left. */
+  /** Makes the children from another process again. */
   readonly restore: (tree: SessionSnapshot.TreeSnapshot) => Effect.Effect<void>
 }
 
@@ -161,7 +161,7 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
     const child = new Child(options, { session, journal, scope, tell })
     tree.add(child.node)
     tell(createdAs(options, origin))
-    // Before it goes on: the call that waits for one of them is to find it.
+    // Before it resumes: the call that waits for one of them must find it.
     if (options.all !== undefined) yield* wiring.restore(options.all)
     yield* child.start
     return child
@@ -202,7 +202,7 @@ class Child implements Subagent {
     return this.parts.session
   }
 
-  /** What the tree knows of it. */
+  /** Its entry in the tree. */
   get node(): Node {
     const { recipe, session, tasks } = this
     const begin: Node["begin"] = (text, id) =>
@@ -223,7 +223,7 @@ class Child implements Subagent {
     return Effect.uninterruptible(
       Effect.suspend(() => {
         this.tasks.silence()
-        // Before the turn is cancelled, or the loop might take the next one.
+        // The loop ends before the turn is cancelled, or it might take the next one.
         this.loop?.unsafeInterruptAsFork(FiberId.none)
         return Effect.flatMap(session.cancel("parent"), () => {
           journal?.closed()
@@ -233,7 +233,7 @@ class Child implements Subagent {
     )
   }
 
-  /** Its tasks first: the turn of one that is stopped has an end, and its loop tells it. */
+  /** Its tasks end first: the turn of a cancelled task has an end, and the loop must report it. */
   private get end(): Effect.Effect<void> {
     const { loop } = this
     const stopped = loop === undefined ? Effect.void : Fiber.interrupt(loop)
@@ -245,7 +245,7 @@ class Child implements Subagent {
   }
 }
 
-// Out of `make`: a function made there would hold all that is made with the child.
+// Outside of `make`: a closure there would retain everything that is made with the child.
 const telling =
   (bus: EventBus.Service, clock: Clock.Clock, { agent, sessionId }: Origin.Origin): Tell =>
   (body) => {
@@ -257,7 +257,7 @@ const lateTo =
   ({ by, requestId, winner }: PendingReplies.Late): void =>
     tell({ _tag: "LateAnswer", requestId, by, ...(winner === undefined ? {} : { winner }) })
 
-/** The deeper, the sooner it gives up on a call that does not stop: so the innermost is the one that is named. */
+/** A deeper agent gives up earlier on a call that does not stop, so that the report names the innermost one. */
 const limitsAt = (depth: number, { recipe, tree: { shared } }: Options): Partial<Limits> => ({
   ...shared.limits,
   maxSteps: recipe.maxTurns,

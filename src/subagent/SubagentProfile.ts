@@ -1,7 +1,7 @@
 /**
  * The named recipe of a subagent: what it is for, its tools, its model, its instructions and its limits.
  *
- * In a file, with `description` as the only field that must be there:
+ * In a file, only `description` is required:
  *
  * ```yaml
  * description: Looks things up and changes nothing
@@ -12,7 +12,7 @@
  * gc: { type: budget, pressure_percent: 0 }
  * ```
  *
- * A field that is null is as if it were left out.
+ * A null field counts as absent.
  */
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
@@ -33,27 +33,27 @@ export interface PluginConfigs {
 /** The recipe of a subagent. */
 export interface SubagentProfile {
   readonly name: string
-  /** For people and for the model that delegates. */
+  /** Read by people and by the model that delegates. */
   readonly description: string
-  /** Names of tools or groups; null is all that are exposed, and none is the essential ones only. */
+  /** Names of tools or groups. Null: all exposed tools. Empty: only the essential ones. */
   readonly plugins: ReadonlyArray<string> | null
   /** See {@link modelRef}. */
   readonly model: string | undefined
   readonly provider: string | undefined
-  /** How often the model may be called for one task. */
+  /** The most model calls for one task. */
   readonly maxTurns: number
-  /** Its tools ask nobody; guards still hold. */
+  /** Its tools run without a question; guards still hold. */
   readonly autoApproved: boolean
   readonly systemInstructions: string | undefined
   readonly pluginConfigs: PluginConfigs
-  /** The parent's when there is none. */
+  /** Absent: the parent's. */
   readonly gc: CompactionConfig.CompactionConfig | undefined
   readonly iconName: string | undefined
-  /** The file it came from, or `built-in`. */
+  /** Its file, or `built-in`. */
   readonly source: string
 }
 
-/** What is wrong at a place of a file, such as `$.gc.type`. */
+/** A problem at a path of a file, such as `$.gc.type`. */
 export interface Problem {
   readonly path: string
   readonly message: string
@@ -74,7 +74,7 @@ const Settings = Schema.Record({ key: Schema.String, value: Schema.Unknown }).an
   identifier: "settings such as {key: value}"
 })
 
-/** The file's content, as it is spelled there. */
+/** The file's content, with the names of the file format. */
 export const ProfileFile = Schema.Struct({
   name: optional(Name),
   description: Schema.String.pipe(Schema.filter((text) => text.trim() !== "" || "a description is expected")),
@@ -109,7 +109,7 @@ export type ProfileFile = typeof ProfileFile.Type
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** What a profile is where nobody says otherwise. */
+/** Defaults of a profile. */
 export const defaults = {
   plugins: null,
   model: undefined,
@@ -129,8 +129,8 @@ export const make = (
 ): SubagentProfile => ({ ...defaults, ...profile })
 
 /**
- * The content of a file as a profile. `name` is taken where the content has none; `source` names the file. A left lists
- * every problem. Never throws, whatever the value.
+ * Decodes a file's content. `name` is used when the content has none; `source` names the file. A left lists every
+ * problem. It never throws.
  */
 export const decode = (
   value: unknown,
@@ -158,8 +158,8 @@ export const decode = (
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * The reference of the profile's model for the registry; nothing when it is the parent's. A model without a provider and
- * without a slash is one of the parent's provider, where the parent has one.
+ * The reference of the profile's model for the registry; undefined when it is the parent's. A model without a provider
+ * and without a slash belongs to the parent's provider, if the parent has one.
  */
 export const modelRef = (
   profile: Pick<SubagentProfile, "model" | "provider">,
@@ -172,7 +172,7 @@ export const modelRef = (
   return providerOf(profile) !== undefined || isSpecial(model) || parent === undefined ? model : `${parent}/${model}`
 }
 
-/** The provider that the profile itself names, in either way. */
+/** The provider that the profile itself names, as a field or in the model's name. */
 export const providerOf = ({ model, provider }: Pick<SubagentProfile, "model" | "provider">): string | undefined =>
   provider ?? (model === undefined ? undefined : providerIn(model))
 
@@ -180,7 +180,7 @@ export const providerOf = ({ model, provider }: Pick<SubagentProfile, "model" | 
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Deeper or larger than anybody writes. What is not bounded here would be walked without bounds later. */
+/** Deeper or larger than anybody writes. Without these bounds later walks would be unbounded. */
 const maxDepth = 32
 const maxValues = 20_000
 /** Characters. */
@@ -212,7 +212,7 @@ const fromFile = (file: ProfileFile, name: string, source: string): SubagentProf
   source
 })
 
-/** YAML can say what JSON cannot: a value that contains itself, or binary. */
+/** YAML has values that JSON lacks: a value that contains itself, or binary. */
 const unfitFor = (root: unknown): Problem | undefined => {
   let left = maxValues
   const above = new Set<unknown>()

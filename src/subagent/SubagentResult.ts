@@ -5,16 +5,16 @@ import type * as Turn from "../turn/Turn.js"
 /** What the model that delegated is told. */
 export const SubagentResult = Schema.Struct({
   success: Schema.Boolean,
-  /** The subagent's answer; of a task that did not come to one, all that it said in it. */
+  /** The subagent's answer; without one, all that it said in the task. */
   response: Schema.optional(Schema.String),
-  /** Instead of them, when people have read them already. */
+  /** Replaces the response when people have already read it. */
   response_note: Schema.optional(Schema.String),
   /** Model calls of this task. */
   turns_used: Schema.Number,
   error: Schema.optional(Schema.String),
   /** Tokens of the subagent so far. */
   token_usage: Schema.optional(Schema.Struct({ input: Schema.Number, output: Schema.Number })),
-  /** Names the subagent, to ask it more. */
+  /** Id of the subagent, for further questions. */
   agent_id: Schema.String,
   output_streamed: Schema.Boolean
 })
@@ -24,7 +24,7 @@ export type SubagentResult = typeof SubagentResult.Type
 export interface Task {
   readonly agentId: string
   readonly end: Turn.TurnEnd
-  /** Its answer, or all that it said. */
+  /** Its answer, or all that it said in the task. */
   readonly text: string
   readonly usage: { readonly input: number; readonly output: number } | undefined
   readonly outputStreamed: boolean
@@ -46,7 +46,7 @@ export const make = ({ agentId, end, outputStreamed, text, usage }: Task): Subag
   }
 }
 
-/** What a parent that does not wait is told. */
+/** The message for a parent that does not wait. */
 export const announce = (result: SubagentResult, end: Turn.TurnEnd): string => {
   const event = end._tag === "Cancelled" ? "CANCELLED" : result.success ? "COMPLETED" : "ERROR"
   return `[SUBAGENT agent_id=${result.agent_id} event=${event}]\n${JSON.stringify(result)}`

@@ -1,6 +1,6 @@
 /**
- * The children of one session: made, given work, asked again, cancelled and closed. A session sees and controls only its
- * own.
+ * The children of one session: makes them, gives them work, asks, cancels and closes them. A session sees and controls
+ * only its own children.
  *
  * Every tool call runs with the `Subagents` of the session that made it, so the tools themselves are built once.
  */
@@ -41,11 +41,13 @@ export interface Listed {
 /** All failures are sentences for the model. */
 export interface Service {
   readonly profiles: ReadonlyArray<SubagentProfile.SubagentProfile>
-  /** Whether the order can be carried out, before anybody is asked. */
+  /** Checks a request before a person is asked. */
   readonly validate: (order: DelegationRequest.Wanted) => Effect.Effect<void, string>
-  /** What approving the order means. */
+  /** Shows what approving the request means. */
   readonly describe: (order: DelegationRequest.Wanted, task: string) => Effect.Effect<ToolDisplay, string>
-  /** Makes a child, gives it its task and waits. With a `precedence` it may receive the user's words meanwhile. */
+  /**
+   * Makes a child, gives it its task and waits. With a `precedence` the child may receive the user's words meanwhile.
+   */
   readonly delegate: (
     order: DelegationRequest.Wanted,
     task: string,
@@ -65,26 +67,26 @@ export interface Service {
   readonly list: Effect.Effect<ReadonlyArray<Listed>>
 }
 
-/** The children of the session that a tool was called by. */
+/** The children of the session that called the tool. */
 export class Subagents extends Context.Tag("assent/subagent/Subagents")<Subagents, Service>() {}
 
 /** @internal */
 export interface Options {
   readonly tree: AgentTree
-  /** Whose children they are; there by the time it is asked for. */
+  /** The session itself; it exists by the time this is called. */
   readonly session: () => Session.Service
-  /** Whom the session itself asks. */
+  /** The session's own interactor. */
   readonly interactor: Interactor.Service
-  /** The session's own. */
+  /** The session's own scope. */
   readonly scope: Scope.Scope
-  /** Of the session's own profile. */
+  /** Settings of the session's own profile. */
   readonly settings: SubagentProfile.PluginConfigs | undefined
-  /** What the session itself may use without asking. */
+  /** Tools that the session itself may use without asking. */
   readonly envelope?: Envelope | undefined
 }
 
 /**
- * A session's children, as the session is made with them. There are none yet.
+ * The children of a new session; there are none yet.
  *
  * @internal
  */
@@ -94,12 +96,12 @@ export const wired = (options: Options): Subagent.Wiring => new Children(options
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-// Every session has one, and most never have a child: what is not needed for that is made with the first.
+// Every session has one, and most never have a child: fields are made with the first child.
 class Children implements Service, Subagent.Wiring, Subagent.Family {
   private children: Map<string, Subagent.Subagent> | undefined
   private names: AgentPaths | undefined
   private granted: EnvelopeApprovals | undefined
-  /** Left by another process, by the call that was under way with them. */
+  /** Children from another process, by the call that was running with them. */
   private left: Map<ToolCallId, Subagent.Subagent> | undefined
   private mediating: Effect.Effect<void> | undefined
   private readonly confines: Confines | undefined
@@ -218,13 +220,13 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
       onNone: () => Effect.succeedNone,
       onSome: (order) =>
         Effect.matchEffect(this.recipe(order), {
-          // The tool's own validation tells the model.
+          // The tool's own validation reports it to the model.
           onFailure: () => Effect.succeedNone,
           onSuccess: (recipe) => this.envelopes.ask(call.id, order, recipe)
         })
     })
 
-  /** Calls that are still to have their results find the children they were under way with; the others go on alone. */
+  /** A call without a result finds its child again; other children continue on their own. */
   restore(all: SessionSnapshot.TreeSnapshot): Effect.Effect<void> {
     return Effect.gen(this, function* () {
       const { session } = this
@@ -235,7 +237,7 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
       for (const request of SessionSnapshot.requestsOf(own)) this.envelopes.remember(request)
       yield* this.envelopes.regrant(waiting, (order) => this.recipe(order))
       for (const { call, decided } of waiting) {
-        // What its envelope did not cover was for the rules to decide, and they did.
+        // Delegations beyond the envelope were decided by the rules.
         if (decided?.granted !== true || decided.method === "envelope") continue
         Option.map(DelegationRequest.wanted(call), (order) => this.confines?.letPass(order, call.id))
       }
@@ -258,7 +260,7 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
     })
   }
 
-  /** The child that the running call was under way with in another process, once. */
+  /** The child that this call had in another process. It is given once. */
   private get leftBy(): Effect.Effect<Subagent.Subagent | undefined> {
     return Effect.map(Origin.current, ({ toolCallId }) => {
       const { left } = this
@@ -291,7 +293,7 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
     return Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(Origin.current, ({ toolCallId }) => {
         const { confines, session } = this
-        // Left behind by its turn, it would work for another.
+        // The call's turn has ended without it, so the child would work for another turn.
         if (toolCallId !== undefined && !session.calls.has(toolCallId)) return Effect.fail(givenUp)
         const granted = this.granted?.take(order, toolCallId)
         return Effect.flatMap(this.recipe(order), (recipe) =>
@@ -299,7 +301,8 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
             const { crowded } = this
             if (crowded !== undefined) return Effect.fail(crowded)
             const { tree } = this.options
-            // Others make theirs between this look and the moment at which the child is there.
+            // Counted now: other fibers may make children between this check and the moment at which this child is a
+            // node.
             tree.making++
             const making = Effect.flatMap(this.mediation, () => {
               const id = granted?.id ?? tree.nextSubagentId()
@@ -356,7 +359,7 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
     this.children?.delete(id)
   }
 
-  /** The one it had, else its parent's. */
+  /** The model it had, else its parent's. */
   private modelOf(id: string): Effect.Effect<Model.Service> {
     const { resolveModel } = this.options.tree.settings
     return Effect.flatMap(this.session.model, (own) =>
@@ -368,7 +371,7 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
     return recipe.model === undefined ? this.session.model : this.options.tree.settings.resolveModel(recipe.model)
   }
 
-  /** Why there is no room for another. */
+  /** The reason why there is no room for another child. */
   private get crowded(): string | undefined {
     const { settings, size } = this.options.tree
     return settings.maxChildren !== undefined && size >= settings.maxChildren
@@ -376,7 +379,7 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
       : undefined
   }
 
-  /** While it works, the user's words may be meant for it. */
+  /** While the child works, it may receive the user's words. */
   private during(
     child: Subagent.Subagent,
     work: Effect.Effect<Done>,
