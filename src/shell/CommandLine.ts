@@ -1,11 +1,11 @@
 /**
- * A shell command as permission sees it: taken apart, never globbed as a whole, and what `always` and `never` remember
- * of it.
+ * A shell command as permission sees it: parsed into its commands, never globbed as a whole; and what `always` and
+ * `never` remember of it.
  *
- * Allowing is strict: a remembered program covers a command only when every program that would run is that program, by its
- * plain name, with words that are known before it runs and that the harmless table lists, in the directory in which it was
- * allowed, and nothing is written by redirection. Refusing is generous: a remembered program is also found behind `sudo`
- * or `bash -c`, by its full path, and in text nobody can take apart.
+ * Allowing is strict. A remembered program covers a command only when every program that would run is that program, by
+ * its plain name; when all words are known before it runs and are listed in the harmless table; when it runs in the
+ * directory in which it was allowed; and when no redirection writes. Refusing is generous: a remembered program is also
+ * found behind `sudo` or `bash -c`, by its full path, and in text that cannot be parsed.
  *
  * ```ts
  * const git = CommandLine.remembered("git status")             // { _tag: "Program", program: "git", cwd: "" }
@@ -38,20 +38,20 @@ export { writesNothing } from "./ProgramRun.js"
 
 /** What answering `always` or `never` to a command remembers. */
 export type Remembered = Data.TaggedEnum<{
-  /** What the harmless table lists of a program, given by its plain name. */
+  /** The calls that the harmless table lists for a program, given by its plain name. */
   readonly Program: { readonly program: string; readonly cwd: string }
-  /** This text and no other. */
+  /** Exactly this text. */
   readonly Exact: { readonly command: string; readonly cwd: string }
 }>
 
-/** One way of reading a text as words that might be run, the program first. */
+/** One list of words that the text may run, the program first. */
 export interface Reading {
   readonly program: string
   /** False when the program is not known before it runs. */
   readonly named: boolean
   /** The words, joined by single spaces. */
   readonly text: string
-  /** Where its words begin in a list of words; readings that begin later in the same list share that list. */
+  /** The list that holds its words, from `start` on; readings that begin later in the same list share it. */
   readonly words: ReadonlyArray<string>
   readonly start: number
 }
@@ -70,16 +70,16 @@ export const remembered = (text: string, cwd = "", line = Either.getOrUndefined(
   const command = line?.commands[0]
   if (line === undefined || command === undefined || line.commands.length > 1) return exact
   const run = ProgramRun.ofLine(line, Location.directory(cwd))?.[0]
-  // What runs others is remembered with what it runs.
+  // A program that runs others is remembered with what it runs.
   if (run === undefined || run.inner?.length !== 0 || !programName.test(command.program)) return exact
   const isHarmless = CommandPattern.harmless("").covers(run) !== undefined
   return isHarmless ? Program_({ program: command.program, cwd }) : exact
 }
 
 /**
- * The text form: `(reading) git *` for a program, which is no pattern that a person would write; the text itself for an exact
- * command, marked by `$ ` where it needs a mark. In front of it the directory, unless it is the workspace:
- * `(in "web") npm test`.
+ * The text form. A program is `(reading) git *`, which no person would write as a pattern. An exact command is the text
+ * itself, marked by `$ ` where it needs a mark. The directory stands in front of it, unless it is the workspace: `(in
+ * "web") npm test`.
  */
 export const formatRemembered = (entry: Remembered): string => {
   const text =
@@ -99,7 +99,7 @@ export const parseRemembered = (text: string): Remembered => {
   return program === undefined ? Exact({ command: rest, cwd }) : Program_({ program, cwd })
 }
 
-/** True for a text that {@link formatRemembered} may have made, and that is not a pattern or a name. */
+/** True for a text that {@link formatRemembered} may have made; false for patterns and names. */
 export const isRemembered = (text: string): boolean => {
   const [cwd, rest] = placed(text)
   return cwd !== "" || rest.startsWith("$ ") || programEntry.test(rest) || isPlain(rest)
@@ -109,7 +109,7 @@ export const isRemembered = (text: string): boolean => {
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/** For allowing: the whole text, run in `cwd`, is covered. Texts that cannot be taken apart only by themselves. */
+/** For allowing: the whole text, run in `cwd`, is covered. A text that cannot be parsed is covered only by itself. */
 export const covers = (entry: Remembered, text: string, cwd = ""): boolean => {
   if (coversText(entry, text, cwd)) return true
   const line = Either.getOrUndefined(parse(text))
@@ -117,11 +117,11 @@ export const covers = (entry: Remembered, text: string, cwd = ""): boolean => {
   return runs !== undefined && allowing(runs, [asPattern(entry, "", cwd)]) !== undefined
 }
 
-/** It is the very text that was remembered, and runs where that ran. */
+/** The entry remembers this very text, in this directory. */
 export const coversText = (entry: Remembered, text: string, cwd: string): boolean =>
   entry._tag === "Exact" && entry.cwd === cwd && trim(text) === entry.command
 
-/** What a remembered entry allows of the programs of a line that runs in `cwd`. */
+/** What a remembered entry allows among the programs of a line that runs in `cwd`. */
 export const asPattern = (entry: Remembered, name: string, cwd: string): CommandPattern.CommandPattern => {
   if (entry.cwd !== cwd) return CommandPattern.none(name)
   return entry._tag === "Exact"
@@ -129,7 +129,7 @@ export const asPattern = (entry: Remembered, name: string, cwd: string): Command
     : CommandPattern.named(name, entry.program)
 }
 
-/** The patterns that together allow every program of a line; nothing when one is not allowed. */
+/** The patterns that together allow every program of a line; nothing when some program is not allowed. */
 export const allowing = (
   runs: ReadonlyArray<ProgramRun.ProgramRun>,
   patterns: ReadonlyArray<CommandPattern.CommandPattern>
@@ -162,7 +162,7 @@ export const allowing = (
     return run.inner !== undefined && run.inner.every((inner) => isAllowed(inner, pattern.tails))
   }
   for (const run of runs) {
-    // Long lines repeat themselves.
+    // Long lines repeat the same command, so each is judged once.
     const key = run.inner?.length === 0 && !run.fed ? run.text : undefined
     if (key !== undefined && seen.has(key)) continue
     if (!isAllowed(run, [])) return undefined
@@ -171,10 +171,10 @@ export const allowing = (
   return [...used]
 }
 
-/** For refusing: something in the text may be what is remembered, wherever it runs. */
+/** For refusing: some reading of the text may be what is remembered, in any directory. */
 export const touches = (entry: Remembered, text: string): boolean => touchesAny(entry, text, readings(text))
 
-/** The same, for whoever has the readings of the text at hand. */
+/** As {@link touches}, with the readings of the text computed before. */
 export const touchesAny = (entry: Remembered, text: string, all: ReadonlyArray<Reading>): boolean => {
   if (entry._tag === "Exact") {
     if (trim(text) === entry.command) return true
@@ -188,15 +188,15 @@ export const touchesAny = (entry: Remembered, text: string, all: ReadonlyArray<R
   return all.some((reading) => reading.named && Program.basename(reading.program).toLowerCase() === program)
 }
 
-/** Why it cannot be said what the text runs; nothing when it can. */
+/** Why it cannot be told what the text runs; nothing when it can be told. */
 export const doubt = (text: string, line = parse(text)): string | undefined =>
   Either.isLeft(line) ? line.left.message : Doubt.of(line.right)
 
 /**
- * Every list of words the text may end up running, for refusing: the simple commands; for programs that run others also
- * what follows their name, and their words read as commands; git without the options in front of its subcommand; for text
- * that cannot be taken apart, its pieces without quotes. A redirection reads as its operator and its target. Generous, and
- * still no proof: a program can always build a command that its text does not show.
+ * Every list of words that the text may end up running, for refusing. These are the simple commands; for programs that
+ * run others also the words behind their name, and their words read as commands; git without the options in front of
+ * its subcommand; for text that cannot be parsed, its pieces without quotes. A redirection reads as its operator and
+ * its target. This is generous, and still no proof: a program can always build a command that its text does not show.
  */
 export const readings = (text: string, line = parse(text)): ReadonlyArray<Reading> => {
   const out: Array<Reading> = []
@@ -218,13 +218,13 @@ const placed = (text: string): readonly [cwd: string, rest: string] => {
   const match = place.exec(text)
   if (match === null) return ["", text]
   const cwd = Either.getOrUndefined(Either.try((): unknown => JSON.parse(match[1] ?? "")))
-  // No other text says the same, so that what is read is what was written.
+  // Accept only the spelling that formatting produces, so that reading and writing are inverse.
   return typeof cwd === "string" && cwd !== "" && JSON.stringify(cwd) === match[1]
     ? [cwd, text.slice(match[0].length)]
     : ["", text]
 }
 
-// Has a blank, so it is no tool's name; has no wildcard, so it is no pattern.
+// An exact command needs no mark when it has a blank (so it is no tool name) and no wildcard (so it is no pattern).
 const isPlain = (text: string): boolean =>
   /[ \t\n]/.test(text) && !/[*?[]/.test(text) && !/^(?:\$ |\(in "|\(reading\) )/.test(text) && trim(text) === text
 
@@ -232,7 +232,7 @@ type Parsed = ReturnType<typeof parse>
 
 const maxNesting = 3
 
-/** What was read at each depth: long texts repeat themselves. */
+/** The texts read at each depth, because long texts repeat themselves. */
 type Seen = Array<Set<string>>
 
 const collect = (text: string, line: Parsed, out: Array<Reading>, depth: number, all: Seen): void => {
@@ -248,8 +248,8 @@ const collect = (text: string, line: Parsed, out: Array<Reading>, depth: number,
     for (const { operator, target } of line.right.redirects) out.push(redirection(operator, target))
     return
   }
-  // Quotes may hide a name, so they go first; then any character that can end a command ends a piece. A line that ends in
-  // a backslash goes on without a blank.
+  // Quotes may hide a name, so they are removed first. Then the text is split at every character that can end a
+  // command. A line that ends in a backslash continues without a blank.
   const bare = text.replace(/\\\n/g, "").replace(/["'\\]/g, "")
   for (const piece of bare.split(/[;&|<>(){}`$\r\n]+/)) {
     if (seen.has(piece)) continue
@@ -268,7 +268,7 @@ const redirection = (operator: string, target: string): Reading => {
   return { program: operator, named: true, text: words.join(" "), words, start: 0 }
 }
 
-// Words of the shell after which a command begins, and assignments in front of one.
+// Shell keywords after which a command begins, and assignments in front of a command.
 const leading = /^(?:if|then|elif|else|while|until|do|time|coproc|!|\d+|[A-Za-z_]\w*\+?=.*)$/
 
 const unfold = (words: ReadonlyArray<string>, named: boolean, out: Array<Reading>, depth: number, all: Seen): void => {
@@ -300,7 +300,7 @@ const unfold = (words: ReadonlyArray<string>, named: boolean, out: Array<Reading
   }
 }
 
-/** In another language the name of a program stands between quotes, commas, brackets; each of its words may be one. */
+/** In code of another language a program's name stands between quotes, commas, brackets; each word may be a name. */
 const spell = (code: string, out: Array<Reading>): void => {
   const words = code.split(/[^\w./@%+-]+/).filter((word) => word !== "")
   const text = words.join(" ")
@@ -311,6 +311,6 @@ const spell = (code: string, out: Array<Reading>): void => {
   }
 }
 
-/** The text in a word that a program may run: the word, or what follows an option's name in it. */
+/** The text in a word that a program may run: the whole word, or the part behind an option's name. */
 const codeIn = (word: string): string | undefined =>
   /^(?:--?[A-Za-z][\w-]*=|-[A-Za-z])(.+)$/s.exec(word)?.[1] ?? (/[\s;&|()`$<>'"]/.test(word) ? word : undefined)

@@ -1,7 +1,7 @@
 /**
- * Programs that do something else in the first place, and run what some of their options say: what they are told to run.
+ * What ordinary programs are told to run by some of their options.
  *
- * Of each of them the options are named that are understood. Another one may tell it anything.
+ * For each program the understood options are named. Any other option may tell it to run anything.
  */
 import * as GitOrder from "./GitOrder.js"
 import * as HarmlessVariable from "./HarmlessVariable.js"
@@ -11,30 +11,30 @@ import * as Program from "./Program.js"
 import * as TextScript from "./TextScript.js"
 import * as Wrapper from "./Wrapper.js"
 
-/** Nothing for a program of which no option is known to run something. */
+/** Nothing for a program that has no known option to run something. */
 export const orderOf = (ran: Order.Ran): Order.Order | undefined => {
   const teller = Order.known(tellers, ran.words[0] ?? "")
   if (teller !== undefined) return teller(ran)
   return Program.alwaysRuns(ran.words[0] ?? "") ? Order.both(texts(ran), behind(ran)) : undefined
 }
 
-/** What it runs is fed by it, or may be. */
+/** The program feeds what it runs, or may do so. */
 export const tells = (program: string): boolean => Order.known(tellers, program) !== undefined
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** More programs in one command than anybody would write. */
+/** A command with more programs than this is not written by anybody. */
 const maxBehind = 8
 
-/** They name packages, not programs to run. */
+/** Programs whose operands name packages, not programs to run. */
 const installing =
   /^(?:install|add|i|ci|remove|rm|uninstall|update|upgrade|info|show|view|search|list|ls|outdated|pull|push)$/
 
 /**
- * Of a program that may run others in ways that are not understood: what each of its words begins is looked at as if it ran,
- * so that `docker exec box sh` runs a shell.
+ * For a program that may run others in ways that are not understood: each of its words is looked at as if a program
+ * began there, so that `docker exec box sh` runs a shell.
  */
 const behind = (ran: Order.Ran): Order.Order => {
   if (installing.test(ran.words[1] ?? "") && Order.isKnown(ran, 1)) return Order.nothing
@@ -55,10 +55,10 @@ const behind = (ran: Order.Ran): Order.Order => {
 
 type Teller = (ran: Order.Ran) => Order.Order
 
-/** Of programs of which nothing else is known, these options hand a text to a shell. */
+/** For otherwise unknown programs: options that hand a text to a shell. */
 const textOption = /^(?:-c|--(?:command|cmd|call|exec|run|shell-command))(?:=([^]*))?$/
 
-/** Settings of package managers that name a program. They may be shortened. */
+/** Settings of package managers that name a program. Their names may be shortened. */
 const namesProgram =
   /^--?(?:scr|node-op|shell(?:$|=)|edi|view|git(?:$|=)|userc|globalc|init[.-]m|node-gyp|python(?:$|=))/
 
@@ -73,7 +73,7 @@ const texts: Teller = (ran) => {
     const place = found[1] === undefined ? at + 1 : at
     const text = found[1] ?? ran.words[at + 1]
     if (text === undefined) continue
-    // A mere name, such as a directory: it is looked at with the words.
+    // A mere name, such as a directory, is looked at together with the words behind it.
     if (Order.isUnknown(ran, place)) return Order.dark
     if (/[\s;&|$`]/.test(text)) order = Order.both(order, Order.text(text))
   }
@@ -82,7 +82,7 @@ const texts: Teller = (ran) => {
 
 const packagers: ReadonlySet<string> = new Set("npm npx pnpm pnpx yarn yarnpkg bunx corepack".split(" "))
 
-/** Reads all options, wherever they stand. */
+/** Reads all options, anywhere in the command. */
 const options =
   (shape: Order.Shape, check?: (ran: Order.Ran, scanned: Order.Scanned) => boolean): Teller =>
   (ran) => {
@@ -112,7 +112,7 @@ const sed: Teller = (ran) => {
       if (!Order.isKnown(ran, at) || !TextScript.sedOnlyEdits(word.slice("--expression=".length))) return Order.dark
       hasFile = true
     } else if (
-      // What is behind `-i` is the end of a name.
+      // The text behind `-i` is a suffix of file names.
       !/^(?:-[nErszu]+|-[nErszu]*i[^]*|--(?:quiet|silent|regexp-extended|null-data|posix|debug|sandbox|separate|unbuffered|version|help|in-place(?:=[^]*)?)|--)$/.test(
         word
       )
@@ -122,7 +122,7 @@ const sed: Teller = (ran) => {
   const [first] = operands
   if (scripts.length === 0 && !hasFile && first !== undefined) {
     scripts.push(first)
-    // `sed -i '' script` elsewhere: the first operand is empty.
+    // The BSD form `sed -i '' script`: the first operand is empty.
     if (wordAt(ran, first) === "" && operands[1] !== undefined) scripts.push(operands[1])
   }
   return scripts.every((at) => Order.isKnown(ran, at) && TextScript.sedOnlyEdits(wordAt(ran, at)))
@@ -174,7 +174,7 @@ const tarShape: Order.Shape = {
 
 const tar: Teller = (ran) => {
   const [program = "tar", first = "", ...rest] = ran.words
-  // The old way: letters without a dash, their values behind.
+  // The old form of tar: letters without a dash, their values behind.
   const bundle = /^[A-Za-z]+$/.test(first) && Order.isKnown(ran, 1)
   if (!bundle) return options(tarShape)(ran)
   if (/[IF]/.test(first) || !new RegExp(`^[${tarLetters}fCTXbKNgVHL]+$`).test(first)) return Order.dark
@@ -209,7 +209,7 @@ const sshSettings = (ran: Order.Ran): boolean =>
     return Order.isKnown(ran, at + 1) && sshSetting.test(wordAt(ran, at + 1))
   })
 
-/** The shell there runs the words behind the host, put together; without any, it runs what it is fed. */
+/** The remote shell runs the joined words behind the host; without any, it runs its input. */
 const ssh: Teller = (ran) => {
   const scanned = Order.scan(ran, sshShape, "first")
   if (scanned === undefined || !sshSettings(ran)) return Order.dark
@@ -229,7 +229,7 @@ const makeShape: Order.Shape = {
   values: /^(?:-[CfIWo]|--(?:directory|file|makefile|include-dir))$/
 }
 
-/** What a variable is set to may be what is run; make expands it first. */
+/** The value of a variable may be run; make expands it first. */
 const make: Teller = (ran) => {
   const scanned = Order.scan(ran, makeShape, "anywhere")
   if (scanned === undefined) return Order.dark
@@ -265,7 +265,7 @@ const pager: Teller = (ran) =>
     ? Order.dark
     : Order.nothing
 
-/** Any option may be a command of the editor's, and so may what it is fed. */
+/** Any option may be a command of the editor, and so may its input. */
 const editor: Teller = (ran) =>
   ran.fed || ran.words.some((word, at) => at > 0 && (/^[-+]./.test(word) || Order.mayBeOption(ran, at)))
     ? ran.words.length === 2 && /^--(?:version|help)$/.test(ran.words[1] ?? "")
@@ -273,7 +273,7 @@ const editor: Teller = (ran) =>
       : Order.dark
     : Order.nothing
 
-/** They have commands of their own beside their language, and some of those run others. */
+/** Consoles with commands of their own beside their language; some of those run others. */
 const console: Teller = (ran) => {
   const gives = ran.words.some((word) => /^(?:-[a-z]*[ce]|--(?:command|execute|eval)(?:=[^]*)?)$/i.test(word))
   if (ran.fed && !gives) return Order.dark
@@ -293,7 +293,7 @@ const sqlite: Teller = (ran) => (ran.words.some((word) => /^--?(?:cmd|init)$/.te
 
 // ---- programs that mostly do their own work
 
-/** Options that take a text, of programs whose other options run nothing. */
+/** Options that take a text, for programs whose other options run nothing. */
 const taking =
   (names: string): Teller =>
   (ran) => {
@@ -310,7 +310,7 @@ const taking =
     return order
   }
 
-/** Words by which it may run or load something. */
+/** Words by which such a program may run or load something. */
 const unlike =
   (words: RegExp): Teller =>
   (ran) =>

@@ -2,9 +2,10 @@
  * What allows programs: patterns that people wrote, names, and what was remembered, each compared word by word.
  *
  * A pattern means what it says: `git push*` is `git push` with anything behind it, `npm test` is `npm test`. A wildcard
- * never goes on with the word of a program or a subcommand (`git diff*` is `git diff *`), and what runs other programs or
- * writes where it likes (`git -c`, `--output`) has to be spelled. One word (`git`, `git*`) is a name, and a name allows what
- * the harmless table says of it; of a program that is not in there, a call without arguments. `touch *` is two words.
+ * never extends the word of a program or a subcommand (`git diff*` is `git diff *`). Words that run other programs or
+ * write to any place (`git -c`, `--output`) have to be spelled out. One word (`git`, `git*`) is a name: it allows what
+ * the harmless table lists for the program, and for a program outside the table a call without arguments. `touch *` is
+ * two words.
  */
 import * as Glob from "../core/Glob.js"
 import * as Harmless from "./Harmless.js"
@@ -15,15 +16,15 @@ import * as Runner from "./Runner.js"
 export interface CommandPattern {
   /** As written. */
   readonly text: string
-  /** The only program it can allow; nothing when it may be any. */
+  /** The only program it can allow; nothing when it may allow any. */
   readonly program: string | undefined
-  /** `whole`: with all it would run. `itself`: what it would run needs a rule too. */
+  /** `whole`: with all programs it would run. `itself`: the programs it would run need rules of their own. */
   readonly covers: (run: ProgramRun) => "whole" | "itself" | undefined
-  /** What it says of programs that would be run in turn: `sudo apt *` speaks of `apt` as well. */
+  /** The patterns for programs run in turn: `sudo apt *` speaks of `apt` as well. */
   readonly tails: ReadonlyArray<CommandPattern>
 }
 
-/** Blanks as a shell has them, and no others. */
+/** Split at a shell's blanks, and no others. */
 export const words = (text: string): ReadonlyArray<string> => text.split(/[ \t\r\n]+/).filter((word) => word !== "")
 
 /** Words with one blank between them. */
@@ -32,7 +33,7 @@ export const normal = (text: string): string => words(text).join(" ")
 /** A pattern as a person wrote it. */
 export const pattern = (text: string): CommandPattern => fromWords(text, words(text))
 
-/** Words that a command has to begin with; they are taken literally. */
+/** Words that a command has to begin with, taken literally. */
 export const beginning = (rule: ReadonlyArray<string>): CommandPattern => {
   const text = rule.join(" ")
   const [program = ""] = rule
@@ -45,7 +46,7 @@ export const beginning = (rule: ReadonlyArray<string>): CommandPattern => {
   }
 }
 
-/** By its name, what the harmless table says of it; else its call without arguments. */
+/** By name: what the harmless table lists for it, else its call without arguments. */
 export const named = (text: string, program: string): CommandPattern => ({
   text,
   program,
@@ -58,10 +59,10 @@ export const named = (text: string, program: string): CommandPattern => ({
   }
 })
 
-/** Nothing. */
+/** Allows nothing. */
 export const none = (text: string): CommandPattern => ({ text, program: undefined, tails: [], covers: nothing })
 
-/** Whatever the harmless table lists. */
+/** Allows every command that the harmless table lists. */
 export const harmless = (text: string): CommandPattern => ({
   text,
   program: undefined,
@@ -69,7 +70,7 @@ export const harmless = (text: string): CommandPattern => ({
   covers: (run) => (isPlain(run) && Harmless.isHarmless(run.own, run.open) ? "itself" : undefined)
 })
 
-/** Exactly this simple command. */
+/** Allows exactly this simple command. */
 export const exactly = (text: string, command: string): CommandPattern => ({
   text,
   program: undefined,
@@ -77,7 +78,7 @@ export const exactly = (text: string, command: string): CommandPattern => ({
   covers: (run) => (run.known && !run.fed && run.text === command ? "whole" : undefined)
 })
 
-/** Why a pattern allows less than one might think; nothing for others. */
+/** Why a pattern allows less than its author may expect; nothing for others. */
 export const remark = (text: string): string | undefined => {
   const all = words(text)
   const first = all.find((word) => !assignment.test(word)) ?? ""
@@ -91,7 +92,7 @@ export const remark = (text: string): string | undefined => {
     : `${shown(text)} allows ${program} without arguments only, because it may do anything with others: name them, such as "${program} test*".`
 }
 
-/** The program, where the text is about all of its commands. */
+/** The program, where the pattern is about all commands of one program. */
 export const onlyProgram = (text: string): string | undefined =>
   /^([A-Za-z0-9_][A-Za-z0-9_.+-]*)(?: ?\*)?$/.exec(text)?.[1]
 
@@ -102,15 +103,15 @@ export const isStars = (text: string): boolean => /^[\s*]*\*[\s*]*$/.test(text)
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** No control character stands in a command that can be taken apart, so words joined by one cannot be mistaken. */
+/** A command that can be parsed holds no control character, so joining words by one is unambiguous. */
 const separator = "\u0001"
 
 const assignment = /^[A-Za-z_][A-Za-z0-9_]*\+?=/
 const plainName = /^[A-Za-z0-9_][A-Za-z0-9_.+-]*$/
-/** A word that may be a subcommand, and perhaps the stars behind it. */
+/** A word that may be a subcommand, perhaps with stars behind it. */
 const bareWord = /^([A-Za-z0-9_][A-Za-z0-9_.+-]*)(\**)$/
 
-/** Letters and wildcards, where a subcommand stands. */
+/** Letters mixed with wildcards, in the place of a subcommand. */
 const partlyNamed = /^(?=.*[A-Za-z0-9_])[A-Za-z0-9_*?[][A-Za-z0-9_*?[\]!-]*$/
 
 const everything = Glob.compile("*")
@@ -145,7 +146,7 @@ const fromWords = (text: string, all: ReadonlyArray<string>): CommandPattern => 
   }
 }
 
-/** The words that are given literally, and those behind them; nothing when the program is not among the former. */
+/** The literal words at the head, and the words behind them; nothing when the program is not literal. */
 const headOf = (
   all: ReadonlyArray<string>
 ): { readonly head: ReadonlyArray<string>; readonly rest: ReadonlyArray<string> } | undefined => {
@@ -157,18 +158,18 @@ const headOf = (
       bare &&= bareWord.test(word)
       continue
     }
-    // The words of a program's own subcommands; behind `cat` stands a file.
+    // A bare word is a subcommand only for programs that have some; behind `cat` stands a file.
     const isName = at === 0 || (bare && Harmless.hasSubcommands(head[0] ?? ""))
     const stem = bareWord.exec(word)?.[1]
     if (isName && stem !== undefined) return { head: [...head, stem], rest: ["*", ...all.slice(at + 1)] }
-    // A wildcard inside of a name stands for no name.
+    // A name with a wildcard inside it is not supported.
     if (at === 0 || (isName && partlyNamed.test(word))) return undefined
     return { head, rest: all.slice(at) }
   }
   return { head, rest: [] }
 }
 
-/** Word by word, the source with its quotes too where the pattern has some. */
+/** Compares word by word; where the pattern has quotes, with the quoted source. */
 const literally =
   (all: ReadonlyArray<string>, quoted: boolean): CommandPattern["covers"] =>
   (run) =>
@@ -178,7 +179,7 @@ const literally =
       ? "whole"
       : undefined
 
-/** What it is fed may be what it does: `echo … | bash`. */
+/** Its input may tell it what to do: `echo … | bash`. */
 const takesOrders = ({ fed, inner, words }: ProgramRun): boolean =>
   fed && (inner === undefined || (Program.alwaysRuns(words[0] ?? "") && !Runner.isWrapper(words[0] ?? "")))
 
@@ -193,7 +194,7 @@ const spelled = (
   restWords: ReadonlyArray<string> = ["*"],
   quoted = false
 ): CommandPattern => {
-  // A path that the pattern bounds does not climb out of it.
+  // A pattern that bounds a path does not match a path that climbs out with `..`.
   const bounds = restWords.some((word) => word.includes("/"))
   const climbs = restWords.some((word) => hasClimb(word))
   const fits = (words: ReadonlyArray<string>) => {
@@ -218,7 +219,7 @@ const spelled = (
 
 const hasClimb = (word: string): boolean => word.includes("..") && /(?:^|[/=:,])\.\.(?:\/|$)/.test(word)
 
-/** A word of a pattern means a word of a command when more than wildcards and dashes say so. */
+/** A part of a pattern spells a word when it holds more than wildcards and dashes. */
 const spells = (part: string, word: string): boolean => /^[^*?[]*[A-Za-z0-9_]/.test(part) && Glob.test(part, word)
 
 const withAssignments =
@@ -228,7 +229,10 @@ const withAssignments =
       ? covers({ ...run, assignments: [] })
       : undefined
 
-/** A wrapper's pattern speaks of what it wraps; there the program was spelled, so a single word is no mere name. */
+/**
+ * A wrapper's pattern also speaks of the wrapped program. There the program was spelled out, so a single word is more
+ * than a name.
+ */
 const tailsOf = (
   all: ReadonlyArray<string>,
   make: (tail: ReadonlyArray<string>) => CommandPattern
@@ -256,7 +260,7 @@ const tailsOf = (
 const maxTails = 16
 
 const tailPattern = (text: string, tail: ReadonlyArray<string>): CommandPattern => {
-  // What ends a program that `find` runs is no word of that program.
+  // The end mark of a program that `find` runs is no word of that program.
   const end = tail.findIndex((word) => /^(?:\\?;|';'|\+)$/.test(word))
   const all = end < 0 ? tail : tail.slice(0, end)
   if (!Glob.isWild(all.join(" "))) return { text, program: all[0], tails: [], covers: literally(all, false) }

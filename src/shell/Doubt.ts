@@ -1,6 +1,6 @@
 /**
- * Why it cannot be told what a command runs: where it could not be taken apart, where the name of a program is not known
- * before it runs, and where a program is told what to run by something that nobody sees.
+ * Why it cannot be told what a command runs. Either the command cannot be parsed, or a program's name is not known
+ * before it runs, or something unseen tells a program what to run.
  */
 import * as Either from "effect/Either"
 import * as CommandOption from "./CommandOption.js"
@@ -10,10 +10,10 @@ import * as Order from "./Order.js"
 import { parse, type CommandLine, type SimpleCommand } from "./ShellGrammar.js"
 import * as Wrapper from "./Wrapper.js"
 
-/** A sentence; nothing when it can be told. */
+/** A sentence with the reason; nothing when it can be told. */
 export const of = (line: CommandLine): string | undefined => inLine(line, false, 0)
 
-/** The texts that a command hands to a shell by its words and assignments; the rules that deny look into them. */
+/** The texts that a command hands to a shell by its words and assignments. Rules that deny look into them. */
 export const texts = (command: SimpleCommand): ReadonlyArray<string> => textsOf(Order.ranBy(command), 0)
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -22,7 +22,7 @@ export const texts = (command: SimpleCommand): ReadonlyArray<string> => textsOf(
 
 const none: ReadonlyArray<string> = []
 
-/** Programs behind programs, texts within texts. */
+/** Limits for programs that run programs, and for texts within texts. */
 const maxDepth = 8
 const maxTexts = 2
 const maxText = 20_000
@@ -43,7 +43,7 @@ const textsOf = (ran: Order.Ran, depth: number): ReadonlyArray<string> => {
 
 const inLine = (line: CommandLine, fed: boolean, depth: number): string | undefined => {
   const { commands } = line
-  // What the shell itself reads from then on, all that follow read.
+  // After `exec` redirects the shell's own input, all later commands read from there.
   const feeds = fed || (line.redirects.length > 0 && commands.some(({ program }) => program === "exec"))
   const exports = commands.some(({ words: [program = "", option = ""] }) =>
     program === "set" ? /^-[a-z]*[ao]/.test(option) : exporting.has(program)
@@ -52,13 +52,13 @@ const inLine = (line: CommandLine, fed: boolean, depth: number): string | undefi
   if (sets && computes(line)) return "What is computed cannot be told before it runs; write the numbers out."
   const seen = new Set<string>()
   for (const command of commands) {
-    // Long lines repeat themselves.
+    // Long lines repeat the same command.
     if (seen.has(command.text) && !command.fed) continue
     if (!command.fed) seen.add(command.text)
     const { named, program } = command
     if (!named) return `Which program ${program} is cannot be told before it runs; name it.`
     const ran = { ...Order.ranBy(command), fed: command.fed || feeds }
-    // A variable that no command sets is nothing, and adds no words.
+    // A variable that no command sets is empty, and adds no words.
     if (
       searches.test(program) &&
       command.dynamic &&
@@ -73,12 +73,12 @@ const inLine = (line: CommandLine, fed: boolean, depth: number): string | undefi
 
 const searches = /(?:^|\/)(?:g?find|fd|fdfind)$/
 
-/** Beside assignments. */
+/** Beside assignments, these set variables. */
 const setting: ReadonlySet<string> = new Set(
   "read mapfile readarray getopts set declare typeset local export readonly".split(" ")
 )
 
-/** A number that is computed from a variable is computed from what that holds, which may run something in brackets. */
+/** Arithmetic on a variable also evaluates its value, which may run a command in brackets. */
 const computes = ({ commands, text }: CommandLine): boolean =>
   /\$\(\([^)]*[A-Za-z_]/.test(text) &&
   commands.some(
@@ -116,7 +116,7 @@ const inRun = (ran: Order.Ran, depth: number, exports: boolean): string | undefi
     const found = inRun(inner, depth + 1, false)
     if (found !== undefined) return found
   }
-  // What reads through another program is fed by that: a pager, a filter.
+  // A program that reads through another one is fed by that: a pager, a filter.
   const feeds = fed || CommandOption.tells(program)
   return inTexts(order.texts, feeds, depth) === undefined ? undefined : untold(program)
 }

@@ -1,4 +1,4 @@
-/** What git is told to run by its options: by settings for one call, and by what some subcommands take. */
+/** What git is told to run by its options: by settings for one call, and by options of some subcommands. */
 import * as GitSetting from "./GitSetting.js"
 import * as Order from "./Order.js"
 
@@ -36,10 +36,10 @@ const valued = /^(?:-C|--git-dir|--work-tree|--namespace|--super-prefix|--attr-s
 const plain =
   /^(?:--no-pager|-p|-P|--paginate|--no-optional-locks|--no-replace-objects|--literal-pathspecs|--glob-pathspecs|--noglob-pathspecs|--icase-pathspecs|--bare|--version|-v|--help|-h|--exec-path|--html-path|--man-path|--info-path|--no-lazy-fetch|--(?:git-dir|work-tree|namespace|super-prefix|attr-source|list-cmds)=.*)$/s
 
-/** Git runs what it says. */
+/** Settings whose value git runs. */
 const programs = /^(?:core\.(?:pager|editor|askpass|sshcommand)|pager\..+|sequence\.editor|diff\.external)$/i
 
-/** Git neither runs nor loads anything by it. */
+/** More settings by which git neither runs nor loads anything. */
 const more =
   /^(?:(?:commit|tag|push|log)\.gpgsign|(?:http|https)\..*extraheader|gc\..+|(?:fetch|submodule|pack|index)\.(?:parallel|fetchjobs|threads|recursesubmodules)|protocol\.version|core\.(?:compression|preloadindex|symlinks|whitespace|bare|precomposeunicode|protectntfs)|diff\..*(?:noprefix|mnemonicprefix|context|submodule|indentheuristic|wserrorhighlight|suppressblankempty)|(?:log|format)\.(?:date|decorate|showsignature|pretty|follow|abbrevcommit)|rebase\.(?:autosquash|autostash|updaterefs)|merge\.(?:ff|stat|log)|commit\.(?:verbose|cleanup|status)|status\..+|grep\.(?:linenumber|patterntype|column)|blame\..+|stash\.show\w+|checkout\.\w+|clone\.defaultremotename|receive\.denycurrentbranch)$/i
 
@@ -53,11 +53,11 @@ const setting = (ran: Order.Ran, at: number, word: string): Order.Order => {
   return Order.text(...[equals < 0 ? "" : word.slice(equals + 1)].filter((text) => text.trim() !== ""))
 }
 
-/** `ext::sh -c x`: what stands before the colons is a program. */
+/** `ext::sh -c x`: the name before the colons is a program. */
 const transports: Subcommand = ({ words }) =>
   words.some((word) => /^(?:--[a-z-]+=)?[A-Za-z0-9+.-]+::/.test(word)) ? Order.dark : Order.nothing
 
-/** Options that take a text, among others; an option may be shortened, and a letter stand behind others. */
+/** Options that take a text. An option may be shortened, and its letter may stand behind other letters. */
 const taking =
   (joined: RegExp, next: RegExp): Subcommand =>
   (ran) => {
@@ -104,7 +104,7 @@ const bisect: Subcommand = (ran) => {
   return part === undefined ? Order.nothing : Order.program(part)
 }
 
-/** `git submodule foreach` and a text, or words that make one. */
+/** `git submodule foreach` and a text, or words that are joined to one. */
 const submodule: Subcommand = (ran) => {
   const at = ran.words.indexOf("foreach")
   if (at < 0) return Order.isUnknown(ran, 1) ? Order.dark : transports(ran)
@@ -117,7 +117,7 @@ const submodule: Subcommand = (ran) => {
 
 const ownStrategies = /^(?:ours|recursive|resolve|octopus|subtree|ort|theirs)$/
 
-/** Another strategy is a program. */
+/** An unknown merge strategy is a program. */
 const merging: Subcommand = (ran) =>
   ran.words.some((word, at) => {
     const [, glued] = /^(?:-s|--strat[a-z]*=)(.+)$/s.exec(word) ?? []

@@ -1,4 +1,4 @@
-/** Settings that `git config` writes: with most of them git can be made to run something, later and unasked. */
+/** Settings that `git config` writes: most of them can make git run something, later and unasked. */
 import * as Program from "./Program.js"
 
 /** A list of words, and where in it a program begins. */
@@ -8,7 +8,7 @@ interface Reading {
   readonly start: number
 }
 
-/** The words write settings, other than the few by which git runs nothing and reads nothing from elsewhere. */
+/** The words write settings, apart from the few by which git runs nothing and reads nothing from elsewhere. */
 export const isWritten = ({ program, start, words }: Reading): boolean => {
   if (Program.nameOf(program) !== "git" || words[start + 1] !== "config") return false
   const rest = words.slice(start + 2)
@@ -21,7 +21,7 @@ export const isWritten = ({ program, start, words }: Reading): boolean => {
   return !isHarmless(key ?? "")
 }
 
-/** The words put settings or hooks of their own into a new repository. */
+/** The words put their own settings or hooks into a new repository. */
 export const isPlanted = ({ program, start, words }: Reading): boolean => {
   if (Program.nameOf(program) !== "git" || !/^(?:init|clone)$/.test(words[start + 1] ?? "")) return false
   const rest = words.slice(start + 2)
@@ -33,14 +33,14 @@ export const isPlanted = ({ program, start, words }: Reading): boolean => {
   })
 }
 
-/** By this setting git runs nothing and reads nothing from elsewhere. */
+/** This setting makes git run nothing and read nothing from elsewhere. */
 export const isHarmless = (key: string): boolean => harmless.test(key)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** An operand, or an option that only says what is read, how it is shown, or for whom it is set. */
+/** An operand, or an option that only says what is read, how it is shown, or for which scope it is set. */
 const isReading = (word: string): boolean =>
   !word.startsWith("-") ||
   /^(?:--(?:get(?:-[a-z]+)?|list|all|name-only|null|local|global|system|worktree|show-origin|show-scope|show-names|(?:no-)?includes|bool|int|path|(?:type|default|regexp|url|value)(?:=.*)?)|-[lz]+)$/s.test(

@@ -1,16 +1,16 @@
 /**
- * The harmless table: programs that read and print, and the options with which they do nothing else.
+ * The harmless table: programs that only read and print, with the options that keep them so.
  *
- * It is an allow list twice over. A program that is not in it is not harmless, and an option that is not named here takes a
- * call out of it: whoever adds an option that writes, executes or loads to one of these programs adds it to what is asked.
- * Options are compared as they are written, so that an abbreviation (`--out=x`) is none of them, and letters one by one, so
- * that a cluster (`-ro x`) is as good as its worst. A word that looks like an option counts as one wherever it stands, behind
- * `--` and as the value of another option too: which of them a program takes for what is nothing to rely on.
+ * It is an allow list twice over. A program outside the table is not harmless, and an option that is not named here
+ * makes a call not harmless. So a future option that writes, executes or loads is asked about. Options are compared as
+ * they are written: an abbreviation (`--out=x`) matches none. Letters are compared one by one, so a cluster (`-ro x`)
+ * is as good as its worst letter. A word that looks like an option counts as one in every place, behind `--` and as the
+ * value of another option too, because which words a program takes as values cannot be relied on.
  */
 import * as HarmlessGit from "./HarmlessGit.js"
 import { takes, type Options } from "./HarmlessOption.js"
 
-/** What a command with these words does is to read and to print. `open`: more words may follow that nobody knows. */
+/** A command with these words only reads and prints. `open`: unknown words may follow. */
 export const isHarmless = (words: ReadonlyArray<string>, open = false): boolean => {
   const program = words[0]
   if (program === undefined) return false
@@ -21,10 +21,10 @@ export const isHarmless = (words: ReadonlyArray<string>, open = false): boolean 
   return use !== undefined && use(words.slice(1))
 }
 
-/** Programs that some commands of are harmless. */
+/** Programs of which at least some calls are harmless. */
 export const isListed = (program: string): boolean => program === "git" || anything.has(program) || table.has(program)
 
-/** It has subcommands: the word behind its name says what it does. */
+/** The program has subcommands: the word behind its name says what it does. */
 export const hasSubcommands = (program: string): boolean =>
   !anything.has(program) && !table.has(program) && !takingFiles.has(program)
 
@@ -34,7 +34,7 @@ export const hasSubcommands = (program: string): boolean =>
 
 type Use = (rest: ReadonlyArray<string>) => boolean
 
-/** No option of theirs writes a file, runs a program or loads code, in any version that is in use. */
+/** None of their options writes a file, runs a program or loads code, in any version in use. */
 const anything: ReadonlySet<string> = new Set(
   [
     "ls dir vdir cat tac nl rev head tail wc pwd whoami id groups tty nproc uptime echo true false sleep",
@@ -44,7 +44,7 @@ const anything: ReadonlySet<string> = new Set(
   ].flatMap((line) => line.split(" "))
 )
 
-/** Not harmless, but what stands behind their names are files. A program that is not known may have subcommands. */
+/** Not harmless, but their operands are files. A program outside this list may have subcommands. */
 const takingFiles: ReadonlySet<string> = new Set(
   (
     "touch mkdir rmdir rm cp mv ln install chmod chown chgrp tee truncate shred unlink mktemp mkfifo dd split csplit patch " +
@@ -59,10 +59,10 @@ const use =
     return operands !== undefined && (check === undefined || check(operands))
   }
 
-/** The shell may make several words of one. */
+/** A word that the shell cannot expand to several words. */
 const single = (word: string): boolean => !/[*?[]/.test(word)
 
-/** The second operand is a file that is written. */
+/** At most one operand: a second one would be an output file. */
 const reading: (operands: ReadonlyArray<string>) => boolean = (operands) =>
   operands.length === 0 || (operands.length === 1 && operands.every(single))
 
@@ -78,17 +78,17 @@ const findTests = new Set(
   ].flatMap((line) => line.split(" "))
 )
 
-/** Sizes and times may be negative. `-exec` and its like are looked at by whoever knows what they run. */
+/** Sizes and times may be negative. `-exec` and its like are judged where the programs they run are judged. */
 const find: Use = (rest) =>
   rest.every((word, i) => !word.startsWith("-") || findTests.has(word) || (/^-\d+[a-zA-Z]?$/.test(word) && i > 0))
 
-/** Prints lines by their numbers, nothing else. */
+/** Only printing lines by their numbers. */
 const sed: Use = use(
   { flags: "nEru", long: long("--quiet --silent --regexp-extended --unbuffered") },
   ([script = ""]) => /^(?:(?:\d+|\$)(?:,(?:\d+|\$|\+\d+))?p|\d+q)$/.test(script)
 )
 
-/** A shell may compute what stands in brackets, and run what stands in there. */
+/** A word without brackets: a shell may evaluate an expression in brackets, and run a command inside it. */
 const uncomputed = (word: string): boolean => !/[[\]$`(]/.test(word)
 
 const table: ReadonlyMap<string, Use> = new Map<string, Use>([
@@ -211,7 +211,7 @@ const table: ReadonlyMap<string, Use> = new Map<string, Use>([
   ["uname", use({ flags: "asnrvmpio" })],
   ["base64", use({ flags: "d", values: "w", long: long("--decode") })],
   ["lsblk", use({ flags: "abdDfiJlmMnOpPrsStz", values: "oIex" })],
-  // They run what follows them; that is looked at by whoever knows how.
+  // Wrappers: the program behind them is judged where wrapped programs are judged.
   ...["env", "nice", "nohup", "timeout", "time", "stdbuf", "setsid", "command", "xargs"].map((name): [string, Use] => [
     name,
     () => true

@@ -1,8 +1,8 @@
 /**
- * Git's part of the harmless table: subcommands that read, each with the options with which they do nothing else.
+ * Git's part of the harmless table: subcommands that read, each with the options that keep it so.
  *
- * What is configured for a repository (a pager, a diff program) belongs to whoever owns it and is not seen here; options
- * that bring another configuration, another repository or a program of their own are none of those named.
+ * A repository's configuration (a pager, a diff program) belongs to its owner and is not looked at here. Options that
+ * bring another configuration, another repository or a program of their own are not listed.
  */
 import { takes, type Options } from "./HarmlessOption.js"
 
@@ -30,7 +30,7 @@ const split = (...lines: ReadonlyArray<string>): ReadonlyArray<string> => lines.
 
 const plainOptions = new Set(split("--no-pager -P --no-optional-locks --literal-pathspecs --version -v"))
 
-/** Formats that have a signature verified run the program that does it. */
+/** Formats that show a signature's state run the program that verifies it. */
 const verifies = /%[-+ ]?G|%\(\*?signature/
 
 const use =
@@ -89,7 +89,7 @@ const log: Options = {
 
 const listFilters = new Set(split("-l --list --contains --no-contains --merged --no-merged --points-at"))
 
-/** What is named is created, unless the list is asked for. */
+/** An operand creates a branch or tag, unless the list is asked for. */
 const listing = (operands: ReadonlyArray<string>, rest: ReadonlyArray<string>): boolean =>
   operands.length === 0 || rest.some((word) => listFilters.has(word.replace(/=.*$/s, "")))
 
@@ -101,7 +101,7 @@ const listValues = split(
   "--sort --format --color --column --contains --no-contains --merged --no-merged --points-at --abbrev"
 )
 
-/** The first word says what to do, and nothing stands in front of it. */
+/** The first word says what to do, and no option stands in front of it. */
 const verb =
   (verbs: { readonly [name: string]: Use }): Use =>
   ([first = "", ...rest]) =>
@@ -246,7 +246,7 @@ const subcommands: ReadonlyMap<string, Use> = new Map<string, Use>([
       listing
     )
   ],
-  // `-l` once meant something else to `git branch`.
+  // `-l` had another meaning in old versions of `git branch`.
   ["tag", use({ flags: "il", optional: "n", long: listLong, longValues: listValues }, listing)],
   ["stash", verb({ list: use(log), show: use(diff) })],
   [

@@ -1,24 +1,26 @@
-/** Options by which a call of a program can be told to be harmless: those that are named, as they are written, and no others. */
+/** Options with which a call of a program stays harmless: the named ones, as they are written, and no others. */
 
-/** A letter or a long option that is not named takes a call out. */
+/** One letter or long option that is not named makes the call not harmless. */
 export interface Options {
   /** Letters without a value. */
   readonly flags?: string
   /** Letters with a value: the rest of their word, or the next word. */
   readonly values?: string
-  /** Letters with a value in the next word that may end a cluster only: the letters behind them would be options too. */
+  /**
+   * Letters with a value in the next word. They may only end a cluster: the letters behind them would be options too.
+   */
   readonly lastValues?: string
   /** Letters whose value, if they have one, is the rest of their word. */
   readonly optional?: string
   /** In full, with their dashes. */
   readonly long?: ReadonlyArray<string>
-  /** The same, with a value behind `=` as well. One in the next word counts as an operand: it may be one. */
+  /** The same, also with a value behind `=`. A value in the next word counts as an operand, because it may be one. */
   readonly longValues?: ReadonlyArray<string>
-  /** `-5` is a number. */
+  /** `-5` counts as a number. */
   readonly numbers?: boolean
 }
 
-/** The words that are no options, without the values of options; nothing when some option is not among those named. */
+/** The words that are no options, without the values of options; nothing when an option is not named. */
 export const takes = (options: Options, rest: ReadonlyArray<string>): ReadonlyArray<string> | undefined => {
   const operands: Array<string> = []
   for (let i = 0; i < rest.length; i++) {
@@ -27,7 +29,7 @@ export const takes = (options: Options, rest: ReadonlyArray<string>): ReadonlyAr
     else if (word !== "--") {
       const known = word.startsWith("--") ? isLong(options, word) : isCluster(options, word)
       if (known === "no") return undefined
-      // What follows is judged all the same, should it look like an option.
+      // The value is judged as an option too, if it looks like one.
       const next = rest[i + 1]
       if (known === "wants" && next !== undefined && !next.startsWith("-")) i++
     }

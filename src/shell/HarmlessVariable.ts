@@ -1,12 +1,12 @@
 /**
  * Variables that a command may set for a program without telling it what to run or to load.
  *
- * An allow list of names: any program may heed any other, as the way to a library, a start file, a pager. A few name a
- * program, and what they are set to is looked at as a text.
+ * An allow list of names: a program may read any other variable as the path to a library, a start file or a pager. A
+ * few variables name a program; their value is judged as a text.
  */
 import * as Order from "./Order.js"
 
-/** What an assignment in front of a program, or one that is exported, makes programs run. `unknown`: nobody sees its value. */
+/** What an assignment makes programs run: in front of a program, or exported. `unknown`: its value is not visible. */
 export const orderOf = (assignment: string, unknown: boolean): Order.Order => {
   const [, name = "", value = ""] = /^([A-Za-z_]\w*)\+?=([^]*)$/.exec(assignment) ?? []
   if (programs.test(name)) {
@@ -14,17 +14,17 @@ export const orderOf = (assignment: string, unknown: boolean): Order.Order => {
     return value.trim() === "" || isShell(name, value) ? Order.nothing : Order.text(value)
   }
   if (names.has(name) || families.test(name)) return Order.nothing
-  // A number or a yes is no file and no program, unless it stands where one is looked for.
+  // A number or a yes/no is no file and no program, unless the variable names a place.
   return !unknown && plainValue.test(value) && !places.test(name) ? Order.nothing : Order.dark
 }
 
-/** A usual shell, where one is asked for. */
+/** A usual shell, as the value of `SHELL`. */
 export const isShell = (name: string, value: string): boolean =>
   name === "SHELL" && /^(?:(?:\/usr)?\/bin\/)?(?:ba|da|z|k)?sh$/.test(value)
 
 /**
- * The same for one that stands alone: it stays in the shell, unless programs have got a variable of that name from the
- * beginning, or the shell itself heeds it. `exports`: the command hands variables on.
+ * The same for an assignment that stands alone. It stays in the shell, unless programs inherited a variable of that
+ * name, or the shell itself reads it. `exports`: the command exports variables.
  */
 export const orderAlone = (assignment: string, unknown: boolean, exports: boolean): Order.Order => {
   const [, name = ""] = /^([A-Za-z_]\w*)/.exec(assignment) ?? []
@@ -59,6 +59,6 @@ const plainValue = /^(?:|-?\d+(?:\.\d+)?|true|false|yes|no|on|off|test|developme
 const places =
   /^(?:PATH|ENV|HOME|IFS|CDPATH|FPATH|PS\d)$|PATH$|^(?:LD|DYLD|BASH|GIT|npm_config)_|_?(?:PRELOAD|RC|FILE|DIR|HOME)$/
 
-/** What commands may get, and what shells look at. */
+/** Variables that commands may inherit, and that shells read. */
 const inherited =
   /^(?:PATH|HOME|IFS|ENV|CDPATH|FPATH|SHELL|PS\d|PROMPT_COMMAND|GLOBIGNORE|TMPDIR|TMP|TEMP|LANG|LANGUAGE|LC_\w+|XDG_\w+|BASH\w*|LD_\w+|DYLD_\w+|\w*PATH|\w*FLAGS|\w+_(?:HOME|DIR|ROOT|PREFIX|OPTIONS|OPTS|PROXY|PATH)|GIT_\w+|(?:npm|NPM)_\w+|NODE_\w+|PYTHON\w*|PERL\w*|RUBY\w*|GO[A-Z]+|CARGO_\w+|RUST\w*|HISTFILE|POSIXLY_CORRECT|TIMEFORMAT|EXECIGNORE)$/

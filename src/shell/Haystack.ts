@@ -1,20 +1,20 @@
 /**
- * Many texts in which deny patterns are looked for at once.
+ * Searches many texts for deny patterns at once.
  *
- * The texts stand behind each other in one string, so that a pattern is found, or not found, by a search of the engine's own;
- * only where its beginning stands is it compared. A hundred patterns over a hundred thousand characters take a few
- * milliseconds, and never more time than grows with the text.
+ * All texts are joined in one string, so that a native string search finds a pattern or rules it out. The full
+ * comparison runs only where the pattern's beginning was found. A hundred patterns over a hundred thousand characters
+ * take a few milliseconds, and the time grows only with the text.
  */
 import * as Glob from "../core/Glob.js"
 
-/** A pattern that denies, in the forms in which it is looked for. */
+/** A deny pattern, in the forms in which it is searched. */
 export interface Needle {
   /** As written. */
   readonly text: string
   readonly glob: Glob.Glob
-  /** `git *` also means a bare `git`. */
+  /** `git *` also denies a bare `git`. */
   readonly bare: Glob.Glob | undefined
-  /** The same two for lists of words. */
+  /** The same two forms, for lists of words. */
   readonly spread: Glob.Glob
   readonly spreadBare: Glob.Glob | undefined
 }
@@ -33,7 +33,7 @@ export const needle = (text: string): Needle => {
   }
 }
 
-/** Texts, each of which a pattern has to match from end to end. */
+/** Texts; a pattern has to match a whole text. */
 export class Haystack {
   private readonly all: string
   private readonly pairs: Pairs
@@ -64,7 +64,10 @@ export class Haystack {
   }
 }
 
-/** Lists of words: a pattern may match from any word of one to its end, a program's path as well as its name. */
+/**
+ * Lists of words. A pattern may match from any word of a list to its end, and a program by its path as well as by its
+ * name.
+ */
 export class WordLists {
   private readonly all: string
   private readonly pairs: Pairs
@@ -81,7 +84,7 @@ export class WordLists {
 
   private has(glob: Glob.Glob): boolean {
     if (!this.pairs.mayHold(glob.needle)) return false
-    // A star in front takes any words, and is looked for in the whole text.
+    // A leading star matches any words, so the whole text is searched instead.
     if (glob.pattern.startsWith("*")) return false
     return this.behind(separator, glob) || (glob.head !== "" && this.behind("/", glob))
   }
@@ -103,7 +106,8 @@ export class WordLists {
       }
       const text = all.slice(start, end)
       if (Glob.matches(glob, text)) return true
-      // What fails behind the beginning that was found first fails behind all others: its stars had more to take.
+      // A pattern with stars that fails behind its first beginning fails behind all later ones: they leave less text
+      // for the stars.
       at = glob.stars && Glob.begins(glob, text) ? end : start
     }
     return false
@@ -130,11 +134,11 @@ export class WordRows {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-// No text that can be taken apart holds these.
+// No text that can be parsed holds this character.
 const mark = "\u0000"
 const separator = "\u0001"
 
-/** Which two characters stand beside each other in a text: most of what is sought has some that do not. */
+/** The pairs of neighbouring characters in a text. Most searched words have a pair that the text does not have. */
 class Pairs {
   private readonly found = new Uint8Array(65_536)
 
@@ -147,7 +151,7 @@ class Pairs {
     }
   }
 
-  /** False: the text does not hold it. */
+  /** False: the text certainly does not hold it. */
   mayHold(sought: string): boolean {
     for (let i = 1; i < sought.length; i++) {
       if (this.found[(sought.charCodeAt(i - 1) * 31 + sought.charCodeAt(i)) & 0xffff] === 0) return false

@@ -1,8 +1,8 @@
 /**
- * Shells and interpreters: where the program comes from that they run.
+ * Shells and interpreters: where the code comes from that they run.
  *
- * A file that is named is run as any other program is: nobody looks inside. A program on the command line is there to be
- * read. One that comes from another command or through a redirection is not, and neither is one whose name is not known.
+ * A script file counts like any other program: nobody looks inside. Code on the command line can be read. Code that
+ * comes from another command or through a redirection cannot, and neither can a file whose name is not known.
  */
 import * as Order from "./Order.js"
 import * as Program from "./Program.js"
@@ -15,11 +15,11 @@ export const orderOf = (ran: Order.Ran): Order.Order | undefined => {
   return gives === undefined ? undefined : ofInterpreter(ran, gives)
 }
 
-/** What it is fed may be what it runs. */
+/** Its input may be the code it runs. */
 export const isInterpreter = (program: string): boolean =>
   shells.has(Program.nameOf(program)) || givesOf(program) !== undefined
 
-/** It runs code that no shell would read. */
+/** It runs code of another language than the shell's. */
 export const speaksAnother = (program: string): boolean => givesOf(program) !== undefined
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -64,11 +64,11 @@ const ofShell = (ran: Order.Ran): Order.Order => {
 }
 
 interface Gives {
-  /** Options that give the program: as code, or as the name of a module. */
+  /** Options that give the code: as text, or as the name of a module. */
   readonly program: RegExp
   /** Options without a value in the next word. */
   readonly flags: RegExp
-  /** Options with one. */
+  /** Options with a value in the next word. */
   readonly values: RegExp
 }
 
@@ -81,7 +81,7 @@ const ofInterpreter = (ran: Order.Ran, { flags, program, values }: Gives): Order
     if (Order.isInput(word)) return Order.dark
     if (Order.isUnknown(ran, at)) return Order.dark
     if (program.test(word)) {
-      // What is behind it is the program, unless the program is in the same word.
+      // The program is the word behind the option, unless it is in the same word.
       const isUnseen = Order.isUnknown(ran, at + 1) || Order.isInput(words[at + 1] ?? "")
       return isUnseen && !word.includes("=") ? Order.dark : Order.nothing
     }

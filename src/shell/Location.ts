@@ -1,15 +1,18 @@
 /**
- * Directories and files as rules name them: by their text, seen from the workspace.
+ * Directories and files as rules name them: by their text, relative to the workspace.
  *
- * `./a//b/../c`, `a/c` and the workspace's own full path with `a/c` behind it are one place. Links are not followed here;
- * guards do that, with the file system at hand.
+ * `./a//b/../c`, `a/c` and the workspace's full path with `a/c` behind it are one place. Links are not followed here;
+ * the guards do that, because they have the file system.
  */
 
 /** A directory in which a command runs. */
 export interface Directory {
-  /** Relative to the workspace without `.` and inner `..`; empty for the workspace itself; absolute for what is elsewhere. */
+  /**
+   * Relative to the workspace without `.` and inner `..`; empty for the workspace itself; absolute for a place
+   * elsewhere.
+   */
   readonly path: string
-  /** Absolute; nothing where it is not known, and then every absolute path is elsewhere. */
+  /** Absolute. Nothing where it is not known; then every absolute path is elsewhere. */
   readonly workspace: string | undefined
 }
 
@@ -18,7 +21,7 @@ export const directory = (path: string | undefined, workspace?: string): Directo
   workspace
 })
 
-/** The directory that a path leads to from another one. */
+/** The directory that `target` leads to from `directory`. */
 export const from = ({ path, workspace }: Directory, target: string): Directory =>
   directory(target.startsWith("/") || path === "" ? target : `${path}/${target}`, workspace)
 
@@ -26,7 +29,7 @@ export const same = (a: Directory, b: Directory): boolean => a.path === b.path
 
 export const isWorkspace = ({ path }: Directory): boolean => path === ""
 
-/** A path by the shortest text for it. */
+/** The shortest text for a path. */
 export const normal = (path: string, workspace?: string): string => {
   const text = joined(path)
   if (workspace === undefined || !text.startsWith("/")) return text

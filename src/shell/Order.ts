@@ -1,9 +1,9 @@
 /**
- * What a program is told to run by its words: other programs, texts for a shell, or something that cannot be told.
+ * What a program's words tell it to run: other programs, texts for a shell, or something that cannot be told.
  *
- * For rules that deny, and for those alone. They look into the programs and texts that are told, and where it cannot be told
- * somebody has to be asked. So the tables that use this name what is understood; an option that is not named there, of a
- * program that can be told to run something, counts as telling it something unknown.
+ * Only rules that deny use this. They look into the programs and texts, and where the order cannot be told a person has
+ * to be asked. So the tables that use this name the understood options; any other option, of a program that can be told
+ * to run something, counts as an unknown order.
  */
 import * as Program from "./Program.js"
 import type { SimpleCommand } from "./ShellSyntax.js"
@@ -12,19 +12,19 @@ import type { SimpleCommand } from "./ShellSyntax.js"
 export interface Ran {
   /** The program first. */
   readonly words: ReadonlyArray<string>
-  /** The places of words whose value is not known, in order. */
+  /** The positions of words whose value is not known, in order. */
   readonly unknown: ReadonlyArray<number>
-  /** Its input is what another command prints, or a file. */
+  /** Its input is the output of another command, or a file. */
   readonly fed: boolean
-  /** `NAME=value` that it is given. */
+  /** The `NAME=value` assignments it is given. */
   readonly assignments: ReadonlyArray<string>
 }
 
 export interface Order {
-  /** What it hands to a shell. */
+  /** The texts it hands to a shell. */
   readonly texts: ReadonlyArray<string>
   readonly programs: ReadonlyArray<Ran>
-  /** It may run something else too. */
+  /** It may also run something that cannot be told. */
   readonly dark: boolean
 }
 
@@ -36,7 +36,7 @@ export const nothing: Order = { texts: [], programs: [], dark: false }
 
 export const dark: Order = { texts: [], programs: [], dark: true }
 
-/** Nobody would write as many, and they would cost everybody time. */
+/** A command this large is not written by anybody, and checking it would take too long. */
 export const tooMany: Order = { texts: [], programs: [], dark: true }
 
 export const text = (...texts: ReadonlyArray<string>): Order =>
@@ -68,7 +68,7 @@ export const ranBy = ({ assignments, fed, unknown, words }: SimpleCommand): Ran 
 
 export const isUnknown = ({ unknown }: Ran, at: number): boolean => {
   if (unknown.length === 0) return false
-  // They are in order.
+  // The positions are sorted, so a binary search finds one.
   let low = 0
   let high = unknown.length - 1
   while (low < high) {
@@ -81,14 +81,14 @@ export const isUnknown = ({ unknown }: Ran, at: number): boolean => {
 
 export const isKnown = (ran: Ran, at: number): boolean => !isUnknown(ran, at)
 
-/** `NAME=value`, and its value is seen. */
+/** `NAME=value` with a visible value. */
 export const isAssignment = (ran: Ran, at: number): boolean => assignment.test(ran.words[at] ?? "") && isKnown(ran, at)
 
-/** Its value is nothing but an expansion to begin with, so it may become an option. */
+/** The word begins with an expansion and nothing before it, so it may become an option. */
 export const mayBeOption = (ran: Ran, at: number): boolean =>
   isUnknown(ran, at) && /^(?:-|[$`*?[{])/.test(ran.words[at] ?? "")
 
-/** The words from one place to another, as a program of their own. Assignments in front are its assignments. */
+/** The words from one position to another as a program of their own. Leading assignments become its assignments. */
 export const part = (ran: Ran, from: number, to = ran.words.length): Ran | undefined => {
   let start = from
   while (start < to && isAssignment(ran, start)) start++
@@ -101,7 +101,7 @@ export const part = (ran: Ran, from: number, to = ran.words.length): Ran | undef
   }
 }
 
-/** Options, as far as they are understood. */
+/** The understood options of a program. */
 export interface Shape {
   /** Without a value, or with the value in the same word. */
   readonly flags?: RegExp
@@ -109,19 +109,19 @@ export interface Shape {
   readonly values?: RegExp
   /** With a text for a shell in the next word. */
   readonly texts?: RegExp
-  /** With such a text in the same word; its first group that is there. */
+  /** With such a text in the same word: the first group that matched. */
   readonly joined?: RegExp
 }
 
 export interface Scanned {
   readonly texts: ReadonlyArray<string>
-  /** The places of the words that are no options; of those behind the first, where it is about that, one at most. */
+  /** The positions of the words that are no options. In mode `first`, at most one behind the first operand. */
   readonly operands: ReadonlyArray<number>
 }
 
 /**
- * Reads options, up to the first operand or, for a program that takes them anywhere, to the end. Nothing where one is not
- * understood.
+ * Reads options, up to the first operand or, for a program that takes them anywhere, to the end. Nothing when some
+ * option is not understood.
  */
 export const scan = (ran: Ran, shape: Shape, where: "first" | "anywhere"): Scanned | undefined => {
   const { flags = never, joined = never, texts: orders = never, values = never } = shape
@@ -136,7 +136,7 @@ export const scan = (ran: Ran, shape: Shape, where: "first" | "anywhere"): Scann
       operands.push(at)
       if (where === "first") {
         ended = true
-        // What is behind belongs to the program.
+        // The words behind the first operand belong to the program.
         if (operands.length === 2) break
       }
     } else if (word === "--") ended = true
@@ -157,11 +157,11 @@ export const scan = (ran: Ran, shape: Shape, where: "first" | "anywhere"): Scann
   return { texts, operands }
 }
 
-/** By a program's name, and by what that is without a version. */
+/** Looks up a program by its name, and by its name without a version. */
 export const known = <A>(table: ReadonlyMap<string, A>, program: string): A | undefined =>
   table.get(Program.basename(program).toLowerCase()) ?? table.get(Program.nameOf(program))
 
-/** It may name the program's own input: what stands below `/dev` and `/proc`, however one gets there. */
+/** It may name the program's own input: any path below `/dev` or `/proc`. */
 export const isInput = (word: string): boolean => word === "-" || /(?:^|\/)(?:dev|proc)\//.test(word)
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -2,13 +2,13 @@
  * What is known of programs: which of them run other programs, or code they are given.
  *
  * Allowing such a program for good would allow everything, so only its exact command is ever remembered. The lists err
- * on the safe side: a name too many costs a question, a name too few costs the guard. Git is told apart by subcommand,
- * because it is by far the most used: an unknown subcommand may be an alias for anything.
+ * on the safe side: an unneeded name costs a question, a missing name opens a hole. Git is judged by subcommand,
+ * because it is by far the most used; an unknown subcommand may be an alias for anything.
  */
 
 /** The name a program is known by: no directory, no `.exe`, no version (`python3.12` → `python`), lower case. */
 export const nameOf = (program: string): string => {
-  // No file system knows longer names; looking for a version at the end of one could take for ever.
+  // No file system has longer names, and the search for a version at the end could take very long.
   if (program.length > 4096) return program
   const base = basename(program)
     .slice(-256)
@@ -25,7 +25,7 @@ export const basename = (program: string): string => program.slice(program.lastI
  */
 export const runner = (words: ReadonlyArray<string>): string | undefined => escapes(words)[0]
 
-/** Every word that does so. */
+/** Every word that makes the command run others. */
 export const escapes = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
   const program = words[0]
   if (program === undefined) return none
@@ -35,16 +35,16 @@ export const escapes = (words: ReadonlyArray<string>): ReadonlyArray<string> => 
   return use === "git" ? gitEscapesIn(words.slice(1)) : words.slice(1).filter((word) => use.test(word))
 }
 
-/** Some argument would make it run others. */
+/** Some argument would make the program run others. */
 export const canEscape = (program: string): boolean => {
   const name = nameOf(program)
   return name === "git" || byArgument.has(name)
 }
 
-/** Runs others whatever its arguments are. */
+/** The program runs others with any arguments. */
 export const alwaysRuns = (program: string): boolean => runner([program]) !== undefined
 
-/** The words without the options that stand between git and its subcommand; nothing where there are none. */
+/** The words without the options between git and its subcommand; nothing where there are none. */
 export const withoutGitOptions = (words: ReadonlyArray<string>): ReadonlyArray<string> | undefined => {
   const out: Array<string> = []
   for (let at = 0; at < words.length; at++) {
@@ -62,10 +62,10 @@ export const withoutGitOptions = (words: ReadonlyArray<string>): ReadonlyArray<s
 
 const none: ReadonlyArray<string> = []
 
-/** Which words of a program's make it run others. */
+/** Which words of a program make it run others. */
 type Use = "always" | "never" | "git" | RegExp
 
-// A long command names the same few programs again and again.
+// Cached, because a long command names the same few programs many times.
 const uses = new Map<string, Use>()
 const maxUses = 1024
 
@@ -87,7 +87,7 @@ const useOf = (program: string): Use => {
 const lines = (...groups: ReadonlyArray<string>): ReadonlySet<string> => new Set(groups.flatMap((g) => g.split(" ")))
 
 const always = lines(
-  // Shells, and words of the shell that run text or change what later commands mean.
+  // Shells, and shell builtins that run text or change the meaning of later commands.
   "sh bash dash zsh ksh mksh ash fish csh tcsh rbash nu elvish xonsh osh ysh pwsh powershell cmd busybox toybox",
   "eval exec source . command builtin trap alias unalias coproc noglob nocorrect repeat foreach hash enable bind complete",
   "cd pushd popd set shopt setopt export declare typeset local readonly unset let read mapfile readarray getopts",
@@ -121,7 +121,7 @@ const always = lines(
 const families = /^(?:ld-linux|python|perl|ruby|php|lua|node|pip|bash|zsh|docker|ansible)[-._]/
 
 const byArgument: ReadonlyMap<string, RegExp> = new Map([
-  // Deletion and writing ride along: nobody who allows a search means them.
+  // Options that delete or write are included: allowing a search should not allow them.
   ["find", /^-(?:exec|ok|delete|fprint|fls)/],
   ["gfind", /^-(?:exec|ok|delete|fprint|fls)/],
   ["fd", /^(?:-[A-Za-z]*[xX]|--exec)/],
@@ -151,9 +151,9 @@ const gitEscapesIn = (rest: ReadonlyArray<string>): ReadonlyArray<string> => {
   let at = 0
   for (; rest[at]?.startsWith("-"); at++) {
     const option = rest[at] ?? ""
-    // `-c`, `--exec-path`, `--config-env`, `-C`, `--git-dir`: another configuration, which names programs.
+    // `-c`, `--exec-path`, `--config-env`, `-C`, `--git-dir` bring another configuration, which may name programs.
     if (!harmlessGitOptions.has(option)) out.push(option)
-    // Its value is no subcommand, whatever it looks like.
+    // The option's value is no subcommand, even if it looks like one.
     if (gitValueOptions.has(option)) at++
   }
   const subcommand = rest[at]
@@ -179,7 +179,7 @@ const gitSubcommands = lines(
 )
 
 // Git accepts every unambiguous start of a long option. `::` names a transport helper, which is a program; `--output`
-// writes a file wherever it says.
+// writes a file at any place.
 const gitEscapes = /^--(?:ext|exe|upl|rece|out|open|config|templ|strat|textc)|^(?:--[a-z-]+=)?[A-Za-z0-9+.-]*::/
 
 const remoteOptions = /^(?:--(?:u|e)|-[A-Za-z]*u)/

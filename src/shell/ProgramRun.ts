@@ -1,5 +1,6 @@
 /**
- * Every program that a command line would run, as allowing sees them: those it names, and those that they would run in turn.
+ * Every program that a command line would run, for rules that allow: the programs it names, and those that they would
+ * run in turn.
  */
 import * as Either from "effect/Either"
 import * as Location from "./Location.js"
@@ -9,41 +10,41 @@ import { parse, type CommandLine, type Redirect, type SimpleCommand } from "./Sh
 export interface ProgramRun {
   /** The program first. */
   readonly words: ReadonlyArray<string>
-  /** The same words as they were written; as they are, for a program that another one would run. */
+  /** The same words as they were written; equal to `words` for a program that another one would run. */
   readonly sources: ReadonlyArray<string>
   /** The source of the whole command; nothing for a program that another one would run. */
   readonly text: string | undefined
   readonly assignments: ReadonlyArray<string>
-  /** All of its words are known before it runs, and there is a program among them. */
+  /** All words are known before it runs, and one of them is a program. */
   readonly known: boolean
-  /** More words may follow that nobody knows. */
+  /** Unknown words may follow. */
   readonly open: boolean
-  /** Its input is what another command prints, or a file. */
+  /** Its input is the output of another command, or a file. */
   readonly fed: boolean
-  /** What it reads itself, without what it would run. */
+  /** The words it reads itself, without those of the program it would run. */
   readonly own: ReadonlyArray<string>
-  /** What it would run; nothing when that cannot be told. */
+  /** The programs it would run; nothing when they cannot be told. */
   readonly inner: ReadonlyArray<ProgramRun> | undefined
 }
 
-/** Nothing when there is more to the line than programs with their words: whoever allows it must allow its very text. */
+/** Nothing when the line is more than programs with their words: then only its very text can be allowed. */
 export const ofLine = (line: CommandLine, cwd: Location.Directory): ReadonlyArray<ProgramRun> | undefined =>
   inLine(line, cwd, 0)
 
 /** Every redirection only reads a file, joins descriptors or goes to `/dev/null`. */
 export const writesNothing = (line: CommandLine): boolean => line.redirects.every(isHarmless)
 
-/** Of one simple command, whatever stands around it. */
+/** One simple command, judged without the rest of its line. */
 export const ofCommand = (command: SimpleCommand, cwd: Location.Directory): ProgramRun => inCommand(command, cwd, 0)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Wrappers around wrappers; what is further inside cannot be told. */
+/** The limit for wrappers around wrappers; deeper programs cannot be told. */
 const maxDepth = 8
 
-/** Texts within texts, each of which is read from its beginning. */
+/** The limit for texts within texts, because each is read from its beginning. */
 const maxTexts = 2
 const maxText = 20_000
 
@@ -51,7 +52,7 @@ const inLine = (line: CommandLine, cwd: Location.Directory, depth: number): Read
   if (!writesNothing(line)) return undefined
   const commands = line.commands.filter((command) => !staysIn(command, cwd))
   const out = commands.map((command) => inCommand(command, cwd, depth))
-  // What one command changes for the shell, the next one runs with: its directory, its path, what a name means.
+  // A change of the shell (its directory, its path, the meaning of a name) holds for the commands behind it.
   return line.commands.length > 1 && out.some(changesShell) ? undefined : out
 }
 
@@ -94,7 +95,7 @@ const feed = (run: ProgramRun): ProgramRun => ({ ...run, fed: true, inner: run.i
 
 const none: ReadonlyArray<ProgramRun> = []
 
-/** `cd .`, or the same directory by its full path: models like to begin with it. */
+/** `cd .`, or to the same directory by its full path: models often begin with it. */
 const staysIn = ({ assignments, dynamic, words }: SimpleCommand, cwd: Location.Directory): boolean =>
   words.length === 2 &&
   words[0] === "cd" &&
@@ -123,7 +124,7 @@ const isHarmless = ({ operator, target }: Redirect): boolean => {
     case "<&":
       return /^(?:\d+-?|-)$/.test(target) || target === "/dev/null"
     case "<":
-      // Bash opens connections for these names.
+      // Bash opens network connections for these names.
       return !/^\/dev\/(?:tcp|udp)\//.test(target)
     case "<>":
       return false

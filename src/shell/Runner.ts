@@ -1,8 +1,8 @@
 /**
  * What a program that runs programs would run, as far as its arguments tell.
  *
- * The wrappers that are understood are understood completely or not at all: an option that is not named here, a program that
- * is not known before it runs, another directory, and nothing is said about what would run.
+ * The wrappers here are understood completely or not at all. With an option that is not named here, a program that is
+ * not known before it runs, or another directory, nothing is said about what would run.
  */
 import * as Program from "./Program.js"
 
@@ -12,12 +12,12 @@ export interface Inner {
   readonly words: ReadonlyArray<string>
   /** `NAME=value` that it would be given. */
   readonly assignments: ReadonlyArray<string>
-  /** More words may follow, which nobody knows before it runs. */
+  /** Unknown words may follow. */
   readonly open: boolean
 }
 
 export type Runs =
-  /** It runs no other program that it was told about. */
+  /** It runs no other program that its arguments name. */
   | { readonly _tag: "Nothing" }
   /** It runs these, and reads `own` itself. */
   | { readonly _tag: "Programs"; readonly inner: ReadonlyArray<Inner>; readonly own: ReadonlyArray<string> }
@@ -26,7 +26,7 @@ export type Runs =
   /** It runs something else, or may. */
   | { readonly _tag: "Unknown" }
 
-/** It runs what it is told, and what that is can be told in turn for some of its calls. */
+/** It runs the program it is given, and for some of its calls that program can be told. */
 export const isWrapper = (program: string): boolean => wrappers.has(program)
 
 /** `words` are unquoted, the program first. */
@@ -48,7 +48,7 @@ const unknown: Runs = { _tag: "Unknown" }
 
 const assignment = /^[A-Za-z_][A-Za-z0-9_]*\+?=/
 
-/** The program that begins here; assignments in front of it are its own. */
+/** The program that begins here; assignments in front of it belong to it. */
 const programAt = (words: ReadonlyArray<string>, at: number, open = false): Runs => {
   let start = at
   while (assignment.test(words[start] ?? "")) start++
@@ -86,7 +86,7 @@ const prefix =
   }
 
 const xargs = prefix({
-  // `-I` and `-i` put what they read anywhere, into the program's name too.
+  // `-I` and `-i` put the input anywhere in the command, into the program's name too.
   flags:
     /^(?:-[0rtx]+|--null|--no-run-if-empty|--verbose|--exit|-[nLPsEd].+|--(?:max-args|max-lines|max-procs|max-chars|delimiter|eof)=.+)$/,
   values: /^-[nLPsEd]$/,
@@ -102,7 +102,7 @@ const shell: Wrapper = (words) => {
   }
   const text = words[at]
   if (text === undefined) return unknown
-  // A script is what it is, as for every other interpreter.
+  // A script file is not looked into, as for every other interpreter.
   return hasText ? { _tag: "Text", text, own: words.slice(0, at) } : nothing
 }
 
@@ -129,7 +129,7 @@ const find: Wrapper = (words) => {
     let end = at + 1
     while (end < words.length && words[end] !== ";" && !(words[end] === "+" && words[end - 1] === "{}")) end++
     const ran = words.slice(at + 1, end)
-    // What is found takes the place of the braces, so the program's name must not hold them.
+    // A found path replaces the braces, so the program's name must not hold them.
     if (end >= words.length || ran.length === 0 || ran[0]?.includes("{}") === true) return unknown
     inner.push({ words: ran, assignments: [], open: ran.some((text) => text.includes("{}")) })
     at = end
@@ -169,7 +169,7 @@ const wrappers: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
   ...["sh", "bash", "dash"].map((name): [string, Wrapper] => [name, shell])
 ])
 
-/** They run what they are told, in ways that are not understood here. */
+/** Programs that run what they are given, in ways that are not understood here. */
 const opaque: ReadonlySet<string> = new Set(
   [
     "env nice nohup timeout time stdbuf setsid command exec busybox toybox sudo doas xargs find gfind watch eval trap builtin",

@@ -1,8 +1,8 @@
 /**
- * A shell command taken apart, or a refusal to do so.
+ * Parses a shell command, or refuses to.
  *
- * What is understood: simple commands with quotes, assignments and redirections, joined by `;` `&` `|` `&&` `||` and
- * newlines, inside parentheses and substitutions. Everything else is refused as {@link Unparseable}, also what is
+ * Understood are simple commands with quotes, assignments and redirections, joined by `;` `&` `|` `&&` `||` and
+ * newlines, inside parentheses and substitutions. Everything else is refused as {@link Unparseable}, although it may be
  * perfectly good shell: control structures, functions, arrays, here-documents, `$'…'`. A refusal costs a question; a
  * misreading would let a program run that nobody allowed. Where shells differ, the reading is the one that runs more.
  */
@@ -13,7 +13,7 @@ import type { CommandLine } from "./ShellSyntax.js"
 
 export type { CommandLine, Redirect, SimpleCommand } from "./ShellSyntax.js"
 
-/** The text cannot be taken apart with certainty. */
+/** The text cannot be parsed with certainty. */
 export class Unparseable extends Schema.TaggedError<Unparseable>("assent/shell/Unparseable")("Unparseable", {
   reason: Schema.String,
   /** Where in the trimmed text, counted in UTF-16 units. */
@@ -24,7 +24,7 @@ export class Unparseable extends Schema.TaggedError<Unparseable>("assent/shell/U
   }
 }
 
-/** Longer texts are refused; in bytes, which are never fewer than UTF-16 units. */
+/** In bytes, which are never fewer than UTF-16 units. Longer texts are refused. */
 export const maxLength = 100_000
 
 /** Takes time proportional to the text. */
@@ -41,7 +41,7 @@ export const parse = (text: string): Either.Either<CommandLine, Unparseable> => 
   return Either.right({ text: source, commands, compound, redirects })
 }
 
-/** Trims what a shell takes for white space, and nothing else; a blank after a backslash is no white space. */
+/** Trims only what a shell takes for white space; a blank after a backslash stays. */
 export const trim = (text: string): string => {
   let start = 0
   let end = text.length
@@ -54,7 +54,7 @@ export const trim = (text: string): string => {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-// Tab and newline are the only control characters a shell treats as others expect; half a surrogate pair is not text.
+// Of the control characters, shells agree on tab and newline only; a lone surrogate is no text.
 const strangeCharacter = /[^\P{Cc}\t\n]|\p{Surrogate}/u
 
 const isSpace = (code: number): boolean => code === 0x20 || code === 0x09 || code === 0x0a

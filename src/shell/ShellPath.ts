@@ -1,36 +1,36 @@
 /**
- * Paths as shell words write them: where they may stand in a word, and what they may become. Pure, and without regard to
- * quotes, which are gone by then: a quoted star counts as a star.
+ * Paths as shell words write them: where they may stand in a word, and what they may become. Pure, and without regard
+ * to quotes, which are removed before: a quoted star counts as a star.
  */
 import type * as Path from "@effect/platform/Path"
 import * as Glob from "../core/Glob.js"
 
-/** A place to keep words away from. Lower case, because some file systems ignore it. */
+/** A place that words must not lead to. Lower case, because some file systems ignore case. */
 export interface Place {
   /** Absolute: as written, and with links followed. */
   readonly paths: ReadonlyArray<string>
   readonly basename: string
 }
 
-/** The shell may find other names for it. */
+/** The shell may replace it by other names. */
 export const isWild = (text: string): boolean => wild.test(text)
 
-/** Its value is not known before it is expanded. */
+/** It holds an expansion, so its value is not known before it runs. */
 export const isUnknown = (text: string): boolean => /[$`\uffff]/.test(text)
 
 /** Replaces a leading `~`, `~user`, `$HOME` or `${HOME}`; nothing where there is none. */
 export const replaceHome = (text: string, home: string): string | undefined =>
   homeHead.test(text) ? text.replace(homeHead, () => home) : undefined
 
-/** The directory that holds whatever a glob may find; the path itself when it is no glob. */
+/** The directory that holds everything a glob may find; the path itself when it is no glob. */
 export const fixedPart = (text: string): string => {
   const at = text.search(wild)
   return at < 0 ? text : text.slice(0, text.lastIndexOf("/", at) + 1)
 }
 
 /**
- * What a program may take for a path in a word: the word, the values of options and assignments in it, the file behind `@`;
- * of a word with braces, in all the words that a shell makes of it.
+ * The texts in a word that a program may take for a path: the word, the values of options and assignments in it, the
+ * file behind `@`. For a word with braces, the same in all words that a shell makes of it.
  */
 export const pathsIn = (word: string, program: string): ReadonlyArray<string> => {
   const out = new Set<string>()
@@ -42,15 +42,15 @@ export const pathsIn = (word: string, program: string): ReadonlyArray<string> =>
   return [...out]
 }
 
-/** The same more generously: every piece that could be a path to somebody. */
+/** The same more generously: every piece that could be a path to some program. */
 export const piecesIn = (word: string): ReadonlyArray<string> =>
   [...new Set([word, ...word.split(/[=:,@{}]/), ...optionValues(word, "")])].filter(
     (piece) => piece !== "" && piece !== "-"
   )
 
 /**
- * Wildcards, braces and expansions in a path could make it lead to the place. A part of it that is nothing but an
- * expansion could be anything, and is not held against it.
+ * Wildcards, braces and expansions in a path could make it lead to the place. A part that is only an expansion could be
+ * anything, and does not count.
  */
 export const couldName = (path: Path.Path, base: string, text: string, place: Place): boolean =>
   alternatives(text.toLowerCase().replace(expansions, unknown)).some((guess) => {
@@ -62,7 +62,10 @@ export const couldName = (path: Path.Path, base: string, text: string, place: Pl
     })
   })
 
-/** Written out, or by wildcards, braces or an expansion, a part of the path may be this name; one of nothing else may not. */
+/**
+ * A part of the path may be this name: written out, or by wildcards, braces or an expansion. A part that is only an
+ * expansion does not count.
+ */
 export const couldHavePart = (text: string, name: string): boolean =>
   /[*?[$`{]/.test(text) &&
   !/:\/\//.test(text) &&
@@ -83,11 +86,11 @@ export const mentions = (text: string, { basename }: Place): boolean => {
   return false
 }
 
-/** The path goes through a hidden directory of the place's name, whichever directory it starts from. */
+/** The path passes a hidden directory of the place's name, from any base directory. */
 export const passes = (text: string, { basename }: Place): boolean =>
   basename.startsWith(".") && text.toLowerCase().split("/").includes(basename)
 
-/** The text spells characters as codes, so that what it names cannot be seen. */
+/** The text writes characters as codes, so the name it spells is not visible. */
 export const spellsInCodes = (text: string): boolean => /\$'(?:[^'\\]|\\[^'])*\\[^abefnrtv'"\\?]/.test(text)
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -98,13 +101,13 @@ const wild = /[*?[]/
 const expansions = /\$\(.*\)|`[^`]*`|\$\{[^}]*\}|\$\w+|\$[@*#?$!-]/gs
 const homeHead = /^(?:~[^/]*|\$HOME|\$\{HOME\})(?=\/|$)/
 
-// Stands for text that is not known.
+// Stands for unknown text.
 const unknown = "\uffff"
 
-/** Letters may stand together behind one dash, and the value directly behind the last of them: `-xzf../x`. */
+/** Letters may be clustered behind one dash, with the value directly behind the last one: `-xzf../x`. */
 const maxLetters = 32
 
-// Here every letter has a value of its own: `-Isrc/lib` is no `-I -s -r -c /lib`.
+// For these programs a letter takes the rest of its word as value: `-Isrc/lib` is no `-I -s -r -c /lib`.
 const separate: ReadonlySet<string> = new Set(
   "cc gcc g++ c++ clang clang++ cpp ld nvcc rustc javac java tsc".split(" ")
 )
@@ -127,8 +130,8 @@ const partMatches = (pattern: string, name: string): boolean =>
     Glob.test(pattern.replaceAll(unknown, "*"), name))
 
 /**
- * The words that a shell makes of braces, in one another too. A sequence counts as unknown, and so does what comes of very
- * many words, which may then be anything.
+ * The words that a shell makes of braces, nested ones too. A sequence counts as unknown. Beyond the limit of words, all
+ * of them count as unknown.
  */
 const alternatives = (text: string): ReadonlyArray<string> => {
   const words = text.includes("{") ? unbraced(text) : [text]
@@ -137,7 +140,7 @@ const alternatives = (text: string): ReadonlyArray<string> => {
 
 const maxAlternatives = 256
 
-/** More than {@link maxAlternatives} of them stands for too many. */
+/** May return more than {@link maxAlternatives}, which means too many. */
 const unbraced = (text: string): ReadonlyArray<string> => {
   for (let open = text.indexOf("{"); open >= 0; open = text.indexOf("{", open + 1)) {
     const close = closing(text, open)
@@ -158,7 +161,7 @@ const unbraced = (text: string): ReadonlyArray<string> => {
   return [text]
 }
 
-/** Nothing where braces stand for themselves. */
+/** Nothing where the braces are literal. */
 const choicesOf = (inner: string): ReadonlyArray<string> | undefined => {
   const out: Array<string> = []
   let depth = 0

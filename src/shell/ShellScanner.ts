@@ -1,5 +1,5 @@
 /**
- * Reads a shell command from left to right, once. Whatever it does not know with certainty ends the reading.
+ * Reads a shell command from left to right, once. Anything it does not know with certainty ends the reading.
  *
  * Use it through `ShellGrammar.parse`, which refuses strange characters first.
  */
@@ -16,7 +16,7 @@ export class Scanner {
   constructor(
     private readonly text: string,
     private depth: number,
-    /** What is read next gets its input from another command or a file. */
+    /** The next command gets its input from another command or a file. */
     private fed = false
   ) {}
 
@@ -77,7 +77,7 @@ export class Scanner {
     }
   }
 
-  /** What stands in parentheses reads what is fed to them. */
+  /** Commands inside parentheses read the input of the parentheses. */
   private feedFrom(first: number): void {
     for (let i = first; i < this.commands.length; i++) {
       const command = this.commands[i]
@@ -159,7 +159,7 @@ export class Scanner {
     return true
   }
 
-  /** Nothing where none begins here. */
+  /** Nothing where no redirection begins here. */
   private redirect(): Word | undefined | false {
     redirectAt.lastIndex = this.at
     const match = redirectAt.exec(this.text)
@@ -212,7 +212,7 @@ export class Scanner {
         case "*":
         case "?":
         case "[":
-          // At the head of a word it may expand to a file that is named like an option.
+          // At the beginning of a word it may expand to a file that is named like an option.
           if (word.value === "") word.dynamic = true
           word.quote()
           word.glob = true
@@ -313,7 +313,7 @@ export class Scanner {
     const close = this.text.indexOf("`", this.at + 1)
     if (close < 0) return this.fail("a backquote is not closed")
     const inner = new Scanner(this.text.slice(this.at + 1, close), this.depth + 1, this.fed)
-    // Backslashes are read twice here, and shells differ about quotes within quotes.
+    // Backslashes are unescaped twice here, and shells differ about quotes within quotes.
     if (inner.text.includes("\\")) return this.fail("a backslash in backquotes")
     if (quoted && inner.text.includes('"')) return this.fail("quotes in quoted backquotes")
     if (this.depth + 1 > maxDepth) return this.fail("it is nested too deeply")
@@ -329,7 +329,7 @@ export class Scanner {
     return true
   }
 
-  /** Nothing where none begins here. `;;` and the like are refused by whoever expects a command after `;`. */
+  /** Nothing where no operator begins here. `;;` and its like fail later, where a command is expected after `;`. */
   private operator(): string | undefined {
     const two = this.text.slice(this.at, this.at + 2)
     if (two === "&&" || two === "||" || two === "|&") return two
@@ -338,7 +338,7 @@ export class Scanner {
     return one === ";" || one === "&" || one === "|" ? one : undefined
   }
 
-  /** A line that ends in a backslash goes on, but only after a blank: elsewhere it could glue an operator together. */
+  /** A backslash at the end of a line continues it, but only after a blank: elsewhere it could join an operator. */
   private blanks(): void {
     let blank = this.at === 0
     for (;;) {
@@ -377,12 +377,12 @@ export class Scanner {
 const assignment = /^[A-Za-z_][A-Za-z0-9_]*\+?=/
 const redirectAt = /(\d*)(<<|<&|<>|<|>>|>&|>\||>|&>>|&>)/y
 const parameterAt = /\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])/y
-// No two neighbours share a character, so that no text makes this go back over what it read.
+// Neighbouring parts share no character, so the expression never backtracks over text it has read.
 const bracedParameterAt =
   /\$\{[!#]?(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])(?:\[[A-Za-z0-9_@*]+\])?(?:[:%#/^,+=?@*-][^"'`$\\{}()]*)?\}/y
 const plainCharacters = /[A-Za-z0-9_./=:,@%+!^~#\]}-]+/y
 const arithmeticCharacters = /[A-Za-z0-9_ \t+*/%=!&|^~?:,<>.-]*/y
 
 const maxDepth = 16
-/** Nobody can look through more of them, and they would cost everybody time. */
+/** A person cannot review more commands than this, and checking them would take too long. */
 const maxCommands = 1_000

@@ -13,11 +13,11 @@ export interface SimpleCommand {
   readonly text: string
   /** Some word's value is unknown before it runs: an expansion, or a glob or braces that could become an option. */
   readonly dynamic: boolean
-  /** Which words those are, by their place. */
+  /** The positions of those words. */
   readonly unknown: ReadonlyArray<number>
   /** The program's base name is known. False for `$CMD`, `$(which x)`, `/bin/r?`. */
   readonly named: boolean
-  /** Its input is what another command prints, or a file. */
+  /** Its input is the output of another command, or a file. */
   readonly fed: boolean
   /** `NAME=value` in front, as written but unquoted. */
   readonly assignments: ReadonlyArray<string>
@@ -35,7 +35,7 @@ export interface CommandLine {
   readonly text: string
   /** Every simple command in it, also those inside substitutions, subshells and pipes. Never empty. */
   readonly commands: ReadonlyArray<SimpleCommand>
-  /** It is more than one simple command: operators, newlines, substitutions, redirections, background, subshells. */
+  /** More than one simple command: operators, newlines, substitutions, redirections, background, subshells. */
   readonly compound: boolean
   readonly redirects: ReadonlyArray<Redirect>
 }
@@ -44,7 +44,7 @@ export interface CommandLine {
 // words
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Words that are syntax where a program could stand. */
+/** Keywords, which are syntax in the place of a program. */
 export const keywords: ReadonlySet<string> = new Set(
   "if then elif else fi for while until do done case esac in function select coproc { } !".split(" ")
 )
@@ -54,11 +54,11 @@ export class Word {
   value = ""
   /** Its value is not known, or the shell makes other words of it. */
   dynamic = false
-  /** How much of the value comes before the first quote, escape or expansion. */
+  /** The length of the value before the first quote, escape or expansion. */
   plain = -1
-  /** End of the last unknown part of the value; what is after the slash that follows is known. */
+  /** End of the last unknown part of the value; the text behind the next slash is known. */
   unknownTo = 0
-  /** An unquoted expansion: what it becomes may be several words. */
+  /** An unquoted expansion, which may become several words. */
   splits = false
   glob = false
   brace = -1
@@ -80,7 +80,7 @@ export class Word {
   }
 
   end(): this {
-    // A lone bracket is the program of that name.
+    // A lone bracket is the program `[`.
     if (this.value === "[") {
       this.dynamic = this.glob = false
       this.unknownTo = 0

@@ -1,11 +1,10 @@
 /**
- * What is known of the variables in a command: the values that it gives them itself. Generous: a variable may have any of
- * them anywhere, whatever the order. One that the command does not set is nothing, because commands get an environment of
- * few names.
+ * The values that a command gives to variables itself. Generous: a variable may have any of these values anywhere, in
+ * any order. A variable that the command does not set is empty, because commands get an environment of few names.
  */
 import type { CommandLine } from "./CommandLine.js"
 
-/** By name. No values: it is set, and nobody sees to what. */
+/** By name. An empty list: the variable is set to something unseen. */
 export type Variables = ReadonlyMap<string, ReadonlyArray<string>>
 
 /** An assignment as it is written, without quotes; no value where it is read from somewhere. */
@@ -14,13 +13,16 @@ export interface Assignment {
   readonly value: string | undefined
 }
 
-/** A word of a text that cannot be taken apart, and the program it may be for. */
+/** A word of a text that cannot be parsed, and the program it may belong to. */
 export interface LooseWord {
   readonly word: string
   readonly program: string
 }
 
-/** Every assignment in a command, and in front of its programs; of a text that cannot be taken apart, whatever looks like one. */
+/**
+ * Every assignment in a command, also in front of its programs. In a text that cannot be parsed, everything that looks
+ * like one.
+ */
 export const assignments = (command: string, line: CommandLine | undefined): ReadonlyArray<Assignment> => {
   if (line === undefined) {
     const bare = bareOf(command)
@@ -42,7 +44,7 @@ export const assignments = (command: string, line: CommandLine | undefined): Rea
   ])
 }
 
-/** The words of a text that cannot be taken apart, without quotes: whatever stands between blanks and operators. */
+/** The words of a text that cannot be parsed, without quotes: the pieces between blanks and operators. */
 export const looseWords = (command: string): ReadonlyArray<LooseWord> =>
   bareOf(command)
     .split(/[;&|()`\n]+/)
@@ -64,8 +66,8 @@ export const make = (found: ReadonlyArray<Assignment>): Variables => {
 }
 
 /**
- * The texts that a word may become when what is known is put in. What is not known stays as it is written. Nothing when
- * they are too many to be looked at.
+ * The texts that a word may become with known values put in. Unknown expansions stay as written. Nothing when there are
+ * too many texts to check.
  */
 export const resolve = (text: string, variables: Variables): ReadonlyArray<string> | undefined => {
   let texts: ReadonlyArray<string> = [text]
@@ -81,7 +83,7 @@ export const resolve = (text: string, variables: Variables): ReadonlyArray<strin
   return texts
 }
 
-/** The name of the variable that a text begins with, when it does. */
+/** The name of the variable that a text begins with. */
 export const leading = (text: string): string | undefined => {
   const [, plain, braced] = /^\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})/.exec(text) ?? []
   return plain ?? braced
@@ -99,20 +101,20 @@ const reading: ReadonlySet<string> = new Set("read getopts mapfile readarray".sp
 const unseen = (words: ReadonlyArray<string>): ReadonlyArray<Assignment> =>
   words.flatMap((name) => (/^[A-Za-z_]\w*$/.test(name) ? [{ name, value: undefined }] : []))
 
-// Words of the shell after which a command begins, and assignments in front of one.
+// Shell keywords after which a command begins, and assignments in front of a command.
 const leads = /^(?:if|then|elif|else|while|until|do|time|coproc|!|\{|[A-Za-z_]\w*\+?=.*)$/s
 
 const bareOf = (command: string): string => command.replace(/\\\n/g, "").replace(/["'\\]/g, "")
 
 const expansion = /\$(?:([A-Za-z_]\w*|[1-9@*!])|\{([A-Za-z_]\w*|[1-9@*!])(?::?[-=+]([^{}]*))?\})/g
 
-/** The system or the shell sets them. */
+/** Variables that the system or the shell sets. */
 const given = new RegExp(
   "^(?:HOME|PWD|OLDPWD|PATH|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\\w+|TZ|TERM|PAGER|CI|TMPDIR|TMP|TEMP|XDG_\\w+|" +
     "\\w+_(?:HOME|DIR|ROOT|PREFIX|PATH)|PPID|UID|EUID|HOSTNAME|IFS|RANDOM|SECONDS|LINENO|OPTARG|OPTIND|BASH\\w*|EPOCH\\w+)$"
 )
 
-/** Each expansion replaced by each of its values: a word has few of them. */
+/** Replaces each expansion by each of its values; a word has few expansions. */
 const once = (text: string, variables: Variables): ReadonlyArray<string> => {
   let texts: ReadonlyArray<string> = [""]
   let at = 0

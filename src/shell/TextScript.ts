@@ -1,17 +1,18 @@
 /**
- * Scripts of `sed` and `awk`: whether they run something. Both are read as allow lists: a script that is not understood does.
+ * Whether a script of `sed` or `awk` runs something. Both checks are allow lists: a script that is not understood
+ * counts as running something.
  */
 
 /** The script only edits and prints: no `e`, no `s///e`, and no `w`, which writes to a file of any name. */
 export const sedOnlyEdits = (script: string): boolean => new Sed(script).isPlain()
 
 /**
- * The program neither runs nor loads anything. The language has few ways to: `system`, a pipe, and in one dialect `@` for
- * what is loaded and for functions that are called by a name which is computed.
+ * The program neither runs nor loads anything. The language has few ways to: `system`, a pipe, and in one dialect `@`
+ * for loading and for calling functions by a computed name.
  */
 export const awkOnlyPrints = (program: string): boolean => {
   let at = 0
-  // A slash begins a regular expression here, and divides behind a value.
+  // A slash begins a regular expression here; behind a value it divides.
   let wantsValue = true
   while (at < program.length) {
     const char = program[at] ?? ""
@@ -52,7 +53,7 @@ const endOfLine = (text: string, at: number): number => {
   return end < 0 ? text.length : end
 }
 
-/** Behind the same character that stands here. */
+/** The position behind the closing quote of the same kind. */
 const endOfQuote = (text: string, from: number): number => {
   for (let at = from + 1; at < text.length; at++) {
     if (text[at] === "\\") at++

@@ -1,10 +1,10 @@
 /**
- * Programs and words of the shell that run the program behind their options, or a text behind them: what they are told to
- * run, for rules that deny. {@link Runner} says the same for rules that allow, of fewer of them and more strictly.
+ * Programs and shell builtins that run a program or a text behind their options: what they are told to run, for rules
+ * that deny. {@link Runner} says the same for rules that allow, for fewer programs and more strictly.
  */
 import * as Order from "./Order.js"
 
-/** Nothing for what is no such program. */
+/** Nothing for other programs. */
 export const orderOf = (ran: Order.Ran): Order.Order | undefined => Order.known(wrappers, ran.words[0] ?? "")?.(ran)
 
 export const isWrapper = (program: string): boolean => Order.known(wrappers, program) !== undefined
@@ -37,7 +37,7 @@ const prefix =
     return part === undefined ? told : Order.both(told, Order.program(part))
   }
 
-/** Its words, put together, are a text. */
+/** Its words, joined, are a text. */
 const joined =
   (shape: Order.Shape): Wrapper =>
   (ran) => {
@@ -58,7 +58,7 @@ const each =
     return Order.text(...scanned.texts, ...scanned.operands.map((at) => ran.words[at] ?? ""))
   }
 
-/** The program is known with its first word; what else it is given is not. */
+/** Only the first words of the program are known; it gets more from its input. */
 const fedWith = (ran: Order.Ran, replaced: string | undefined): Order.Ran =>
   replaced === undefined
     ? { ...ran, words: [...ran.words, "$@"], unknown: [...ran.unknown, ran.words.length], fed: false }
@@ -114,7 +114,7 @@ const fd: Wrapper = (ran) => {
   return Order.program(fedWith(part, part.words.some((word) => word.includes("{")) ? "{" : undefined))
 }
 
-/** The text stands where the program would, behind the file. */
+/** The text stands behind the file, in the place of the program. */
 const flock: Wrapper = (ran) => {
   const at = ran.words.findIndex((word) => /^(?:-[nxseouF]*c|--command)$/.test(word))
   if (at > 0) return Order.isUnknown(ran, at + 1) ? Order.dark : Order.text(ran.words[at + 1] ?? "")
@@ -132,7 +132,7 @@ const env: Wrapper = (ran) => {
     if (/^(?:-[iv0]*S|--s)/.test(word)) return splitting(ran, at)
     at += /^(?:-[uC]|--unset|--chdir)$/.test(word) ? 2 : 1
   }
-  // It takes names that no shell would.
+  // It accepts names of variables that no shell would.
   for (; ran.words[at]?.includes("=") === true; at++) if (!Order.isAssignment(ran, at)) return Order.dark
   return plainEnv(ran)
 }
@@ -142,7 +142,7 @@ const plainEnv = prefix({
   values: /^-[uC]$|^--(?:unset|chdir)$/
 })
 
-/** A word that becomes several. */
+/** A word that the program splits into several. */
 const splitting = (ran: Order.Ran, at: number): Order.Order => {
   const glued = (ran.words[at] ?? "").replace(/^(?:-[iv0]*S|--s[a-z-]*=?)/, "")
   const given = glued === "" ? at + 1 : at
@@ -151,8 +151,8 @@ const splitting = (ran: Order.Ran, at: number): Order.Order => {
 }
 
 /**
- * They compute what stands in brackets, and run what stands in there. `names`: words that are names of variables, which may
- * hold brackets too.
+ * Shell builtins that evaluate expressions in brackets, and run commands inside them. `names`: operands that are names
+ * of variables, which may hold brackets too.
  */
 const computing =
   (names: (word: string, before: string) => boolean): Wrapper =>
@@ -190,7 +190,7 @@ const told =
   (ran) =>
     ran.words.some((word, at) => at > 0 && pattern.test(word)) ? Order.dark : Order.nothing
 
-/** With words behind it, nobody says what it runs. */
+/** With operands, nothing is known about what it runs. */
 const opaque: Wrapper = (ran) =>
   ran.words.length === 1 || (ran.words.length === 2 && /^--?(?:version|help|[vhV])$/.test(ran.words[1] ?? ""))
     ? ran.fed
