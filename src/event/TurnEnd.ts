@@ -1,24 +1,26 @@
 /** How turns end, and how an end is reported. */
 import * as Data from "effect/Data"
 import * as Option from "effect/Option"
-import type { CancelReason } from "../core/Interruption.js"
+import * as Schema from "effect/Schema"
+import { CancelReason } from "../core/Interruption.js"
 import type * as AgentEvent from "./AgentEvent.js"
 
-/** How a turn ended: a value, never an exception. */
-export type TurnEnd = Data.TaggedEnum<{
+/** How a turn ended: a value, never an exception. A journal holds it in this form. */
+export const TurnEnd = Schema.Union(
   /** The model had nothing more to do; `text` is its last answer. */
-  readonly Completed: { readonly text: string; readonly steps: number }
-  readonly Cancelled: { readonly reason: CancelReason; readonly steps: number }
+  Schema.TaggedStruct("Completed", { text: Schema.String, steps: Schema.Number }),
+  Schema.TaggedStruct("Cancelled", { reason: CancelReason, steps: Schema.Number }),
   /** The limit of model calls was reached; `text` is what there is so far. */
-  readonly TurnLimit: { readonly text: string; readonly steps: number }
+  Schema.TaggedStruct("TurnLimit", { text: Schema.String, steps: Schema.Number }),
   /** Nobody was there to answer a question. */
-  readonly Halted: { readonly detail: string; readonly steps: number }
+  Schema.TaggedStruct("Halted", { detail: Schema.String, steps: Schema.Number }),
   /** The model repeated a call that somebody had refused, again and again. */
-  readonly Denied: { readonly detail: string; readonly steps: number }
+  Schema.TaggedStruct("Denied", { detail: Schema.String, steps: Schema.Number }),
   /** The model or the loop failed; the session stays usable. */
-  readonly Failed: { readonly error: string; readonly steps: number }
-}>
-/** Constructors and tests of a {@link TurnEnd}. */
+  Schema.TaggedStruct("Failed", { error: Schema.String, steps: Schema.Number })
+)
+export type TurnEnd = typeof TurnEnd.Type
+/** Constructors and tests of a {@link TurnEnd}. They check nothing: what is made here is right by its type. */
 export const {
   Completed,
   Cancelled,

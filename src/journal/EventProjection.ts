@@ -9,7 +9,7 @@ import * as Interaction from "../interaction/Interaction.js"
 import * as InteractionEvent from "../interaction/InteractionEvent.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as History from "../conversation/History.js"
-import type { End, EntryOf, JournalEntry, Permissions, SessionOpened } from "./JournalEntry.js"
+import type { EntryOf, JournalEntry, Permissions, SessionOpened } from "./JournalEntry.js"
 import * as TokenEstimate from "../conversation/TokenEstimate.js"
 import * as TurnEnd from "../event/TurnEnd.js"
 
@@ -231,7 +231,7 @@ export class EventProjection {
     if (this.status === "executing") this.setStatus("thinking")
   }
 
-  private endTurn(end: End): void {
+  private endTurn(end: TurnEnd.TurnEnd): void {
     this.endBatch()
     for (const requestId of [...this.open]) this.settle({ _tag: "InteractionSettled", requestId, status: "cancelled" })
     const report = TurnEnd.report(end)

@@ -20,9 +20,9 @@ import * as Lazy from "../internal/Lazy.js"
 import * as Digest from "../core/Digest.js"
 import { CorrelationId, MessageId, RequestId, SessionId, ToolCallId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
-import { CancelReason } from "../core/Interruption.js"
 import { ToolOutcome } from "../core/ToolOutcome.js"
 import { PermissionMethod, Usage } from "../event/AgentEvent.js"
+import { TurnEnd } from "../event/TurnEnd.js"
 import * as Interaction from "../interaction/Interaction.js"
 import { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as PromptJson from "../conversation/PromptJson.js"
@@ -45,17 +45,6 @@ export const Received = Schema.Struct({
   /** Present on words that came while the agent worked. */
   interjection: Schema.optional(Schema.Struct({ parentId: Schema.String }))
 })
-
-/** How a turn ended; the same as `Turn.TurnEnd`. */
-export const End = Schema.Union(
-  Schema.TaggedStruct("Completed", { text: Schema.String, steps: Schema.Number }),
-  Schema.TaggedStruct("Cancelled", { reason: CancelReason, steps: Schema.Number }),
-  Schema.TaggedStruct("TurnLimit", { text: Schema.String, steps: Schema.Number }),
-  Schema.TaggedStruct("Halted", { detail: Schema.String, steps: Schema.Number }),
-  Schema.TaggedStruct("Denied", { detail: Schema.String, steps: Schema.Number }),
-  Schema.TaggedStruct("Failed", { error: Schema.String, steps: Schema.Number })
-)
-export type End = typeof End.Type
 
 /** One call of a batch: the arguments as the model wrote them. */
 export const Proposed = Schema.Struct({ id: ToolCallId, name: Schema.String, params: Schema.Unknown })
@@ -153,7 +142,7 @@ export const JournalEntry = Schema.Union(
     usage: Usage,
     remark: Schema.optional(Schema.String)
   }),
-  Schema.TaggedStruct("TurnEnded", { correlationId: CorrelationId, end: End }),
+  Schema.TaggedStruct("TurnEnded", { correlationId: CorrelationId, end: TurnEnd }),
   // calls
   /** What the model said with its calls; it enters the history together with their results. */
   Schema.TaggedStruct("CallsProposed", {

@@ -14,10 +14,11 @@ import type { SessionId } from "../core/Id.js"
 import * as TerminalText from "../terminal/TerminalText.js"
 import * as Redaction from "../core/Redaction.js"
 import type { Usage } from "../event/AgentEvent.js"
+import type { TurnEnd } from "../event/TurnEnd.js"
 import { visible } from "../audit/AuditReport.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import type * as ScriptedModel from "../model/ScriptedModel.js"
-import type { End, EntryOf, JournalEntry, SessionOpened } from "./JournalEntry.js"
+import type { EntryOf, JournalEntry, SessionOpened } from "./JournalEntry.js"
 import type { Loaded } from "./SessionStore.js"
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -275,7 +276,7 @@ class Recording {
     this.comment(`${oneLine(requestId)} ${status}${who}${what}`)
   }
 
-  private endTurn(end: End): void {
+  private endTurn(end: TurnEnd): void {
     const failed = end._tag === "Failed" && this.usage?.finishReason === "error"
     this.usage = undefined
     switch (end._tag) {

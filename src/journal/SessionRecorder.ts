@@ -246,7 +246,7 @@ const maskedRequest = (
   return { ...request, interaction: same }
 }
 
-const masked = (end: TurnEnd, { text }: Redaction.Redactor): JournalEntry.End => {
+const masked = (end: TurnEnd, { text }: Redaction.Redactor): TurnEnd => {
   switch (end._tag) {
     case "Completed":
     case "TurnLimit":

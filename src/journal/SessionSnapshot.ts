@@ -7,11 +7,12 @@ import type * as Prompt from "@effect/ai/Prompt"
 import type { CorrelationId, MessageId, RequestId, SessionId } from "../core/Id.js"
 import type * as Redaction from "../core/Redaction.js"
 import type { Usage } from "../event/AgentEvent.js"
+import type { TurnEnd } from "../event/TurnEnd.js"
 import type { Message } from "../inbox/Message.js"
 import type { Kept } from "../broker/InteractionJournal.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
-import type { End, EntryOf, JournalEntry, Permissions, SessionOpened, Written } from "./JournalEntry.js"
+import type { EntryOf, JournalEntry, Permissions, SessionOpened, Written } from "./JournalEntry.js"
 import * as History from "../conversation/History.js"
 import type { Loaded, StoredAnswer } from "./SessionStore.js"
 
@@ -43,7 +44,7 @@ export interface SessionSnapshot {
   /** The turn that was running. */
   readonly turn: TurnSnapshot | undefined
   /** Of the last turn that ended. */
-  readonly lastEnd: End | undefined
+  readonly lastEnd: TurnEnd | undefined
   /** Calls whose results are not in the history yet. */
   readonly batch: Batch | undefined
   /** Asked and not settled, oldest first. */
@@ -77,7 +78,7 @@ export interface Task {
   readonly messageId: MessageId
   /** The call that waits for its end. */
   readonly toolCallId: ToolCall["id"] | undefined
-  readonly end: End | undefined
+  readonly end: TurnEnd | undefined
   /** It was ordered with what ended when its process did. */
   readonly bound?: true
 }
@@ -230,7 +231,7 @@ class Folding {
   private readonly interjections: Map<MessageId, Message>
   private turns: number
   private turn: TurnSnapshot | undefined
-  private lastEnd: End | undefined
+  private lastEnd: TurnEnd | undefined
   private batch: Batch | undefined
   private readonly open: Map<RequestId, InteractionRequest.InteractionRequest>
   private answered: ReadonlyArray<Answered>

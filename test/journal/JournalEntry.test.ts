@@ -1,7 +1,9 @@
 import * as Prompt from "@effect/ai/Prompt"
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
 import * as FastCheck from "fast-check"
+import * as TurnEnd from "../../src/event/TurnEnd.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
 import * as JournalEntry from "../../src/journal/JournalEntry.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
@@ -71,6 +73,25 @@ describe("an entry", () => {
         by: "person"
       })
       assert.notInclude(JSON.stringify(settled), InteractionSample.password)
+    }
+  })
+
+  it("keeps every way in which a turn ends as journals of earlier versions have it", () => {
+    const ends: { readonly [Tag in TurnEnd.TurnEnd["_tag"]]: readonly [TurnEnd.TurnEnd, string] } = {
+      Completed: [TurnEnd.Completed({ text: "ok", steps: 1 }), '{"_tag":"Completed","text":"ok","steps":1}'],
+      Cancelled: [TurnEnd.Cancelled({ reason: "user", steps: 2 }), '{"_tag":"Cancelled","reason":"user","steps":2}'],
+      TurnLimit: [TurnEnd.TurnLimit({ text: "", steps: 3 }), '{"_tag":"TurnLimit","text":"","steps":3}'],
+      Halted: [TurnEnd.Halted({ detail: "nobody", steps: 4 }), '{"_tag":"Halted","detail":"nobody","steps":4}'],
+      Denied: [TurnEnd.Denied({ detail: "again", steps: 5 }), '{"_tag":"Denied","detail":"again","steps":5}'],
+      Failed: [TurnEnd.Failed({ error: "broken", steps: 0 }), '{"_tag":"Failed","error":"broken","steps":0}']
+    }
+    const entry = JournalSample.turnEnded("turn_1")
+    for (const [end, text] of Object.values(ends)) {
+      const kept = { ...entry, end: JSON.parse(text) }
+      assert.deepStrictEqual(Either.getOrThrow(JournalEntry.decode(kept)), kept)
+      assert.isTrue(Schema.is(TurnEnd.TurnEnd)(end))
+      const written = Either.getOrThrow(JournalEntry.encode({ ...entry, end }))
+      assert.deepStrictEqual(JSON.parse(JSON.stringify(written)), kept)
     }
   })
 
