@@ -3,11 +3,13 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ForeignJson from "../core/ForeignJson.js"
 import type { SessionId } from "../core/Id.js"
+import type { Redactor } from "../core/Redaction.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as CommandLine from "../shell/CommandLine.js"
 import * as CommandPattern from "../shell/CommandPattern.js"
 import * as Foresight from "./Foresight.js"
 import * as Glob from "../core/Glob.js"
+import type * as Guard from "./Guard.js"
 import * as PermissionFile from "./PermissionFile.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { PermissionState } from "./PermissionState.js"
@@ -41,7 +43,7 @@ export const usage: ReadonlyArray<string> = [
 /** As {@link run}; what it says of a call is what the gate would. */
 export const answer = (
   line: string,
-  target: Target & Pick<Foresight.Options, "guards" | "redactor">
+  target: Target & { readonly guards: ReadonlyArray<Guard.Guard>; readonly redactor?: Redactor | undefined }
 ): Effect.Effect<Either.Either<Outcome, string>> => {
   const asked = /^\s*check\s+(\S+)\s*([^]*)$/.exec(line)
   const entry = target.tools.get(asked?.[1] ?? "")
