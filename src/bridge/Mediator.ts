@@ -1,5 +1,5 @@
 /**
- * The parent's end of the bridge: has every question of a child answered, whatever the parent is doing.
+ * The parent's end of the bridge: it brings every question of a child to an answer, whatever the parent is doing.
  *
  * ```
  *  requests lane ── r7 ──► one fiber ─┬─ the strategy knows ────────────────────────────┬─► reply port of the child
@@ -7,8 +7,8 @@
  *                ── withdrawn r7 ──► the fiber is interrupted, and with it the dialog
  * ```
  *
- * It lives in the parent's session, not in its turn, so a parent that is blocked in a delegation still mediates. It holds
- * no line and no slot: questions wait for each other only where people answer them.
+ * It lives in the parent's session, not in its turn, so a parent that is blocked in a delegation still mediates. It has
+ * no queue and no prompt slot: questions wait for each other only where people answer them.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -38,25 +38,25 @@ import * as Interactor from "../interaction/Interactor.js"
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Answers a child's question in the parent's place, or leaves it to the parent's interactor by knowing nothing. Whatever
- * goes wrong in it, and an answer that does not fit, is the same as knowing nothing.
+ * Answers a child's question in the parent's place. With none the question goes to the parent's interactor. A failure,
+ * and an answer that does not fit, count as none.
  *
- * One that takes its time may look again whether a rule has decided meanwhile: then nobody has to.
+ * A slow strategy may run the recheck: if a rule has decided meanwhile, nobody needs to be asked.
  */
 export interface Strategy {
   (request: InteractionRequest, decided: Effect.Effect<boolean>): Effect.Effect<Option.Option<unknown>>
-  /** How its answers come about. Default: `answered`. */
+  /** How its answers are recorded. Default: `answered`. */
   readonly how?: Interactor.How
 }
 
 /** @internal */
 export interface Options {
   readonly lane: ChildRequestQueue
-  /** Whom the parent itself asks. */
+  /** The parent's own interactor. */
   readonly interactor: Interactor.Service
   /** Default: {@link forward}. */
   readonly strategy?: Strategy | undefined
-  /** The parent: named as the one who decided when its strategy did. */
+  /** The parent: named as the decider when its strategy answers. */
   readonly origin: Origin.Origin
   readonly bus: EventBus.Service
   readonly redactor: Redaction.Redactor
@@ -70,7 +70,7 @@ export interface Options {
 /** Asks the parent's own interactor: the person, or the parent's parent. */
 export const forward: Strategy = () => Effect.succeedNone
 
-/** Lets a policy of the program's own answer what it knows. */
+/** Lets a policy of the program answer; with none the question is forwarded. */
 export const decide = (
   policy: (request: InteractionRequest) => Option.Option<unknown> | Effect.Effect<Option.Option<unknown>>
 ): Strategy => {
@@ -107,11 +107,11 @@ export const start = (options: Options): Effect.Effect<void, never, Scope.Scope>
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A question in the mediator's hands. */
+/** A question that the mediator works on. */
 interface Held {
   readonly raised: ChildRequest
   fiber: Fiber.RuntimeFiber<void> | undefined
-  /** Set when the child does not wait any more. */
+  /** Set when the child stopped waiting. */
   why: InteractionError | undefined
 }
 
@@ -129,11 +129,11 @@ class Mediator {
         (entry) => (entry._tag === "Ask" ? this.take(entry.raised) : this.drop(entry.requestId, entry.why)),
         { discard: true }
       )
-    // What is forked where nothing is interruptible is not either, but where it says so.
+    // Fibers forked in an uninterruptible region are uninterruptible, except where they say otherwise.
     return Effect.forever(Effect.flatMap(this.options.lane.take, (entries) => Effect.uninterruptible(taken(entries))))
   }
 
-  /** Ends what is left. */
+  /** Interrupts the open questions. */
   get end(): Effect.Effect<void> {
     return Effect.suspend(() =>
       Fiber.interruptAll([...this.held.values()].flatMap(({ fiber }) => (fiber === undefined ? [] : [fiber])))
@@ -155,7 +155,7 @@ class Mediator {
   private settle({ raised, why }: Held, exit: Exit.Exit<Answered, InteractionError>): void {
     const { reply, request } = raised
     this.held.delete(request.requestId)
-    // Whoever withdrew it has settled it already.
+    // A withdrawn request was settled by the child's end.
     if (why === undefined) reply.settle(request.requestId, settlement(exit, request, this.by), this.by)
   }
 
@@ -180,10 +180,11 @@ class Mediator {
     )
   }
 
-  /** What the strategy says, told and written down as the decision it is. */
+  /** The strategy's answer, published and audited as a decision. */
   private decided(strategy: Strategy, { raised }: Held): Effect.Effect<Option.Option<Answered>> {
     const { recheck = Effect.succeedNone, request } = raised
-    // Also a strategy that interrupts itself knows nothing; whoever is interrupted from outside does not get further.
+    // A strategy that interrupts itself counts as none too. After an interrupt from outside this handler's result is
+    // not used.
     const asking = Effect.catchAllCause(
       Effect.suspend(() => strategy(request, Effect.map(recheck, Option.isSome))),
       () => Effect.succeedNone
@@ -192,7 +193,7 @@ class Mediator {
       if (Option.isNone(known) || Interaction.misfit(request.interaction, known.value) !== undefined) {
         return Effect.succeedNone
       }
-      // `misfit` has just seen that it is an answer to this interaction.
+      // `misfit` has checked that it answers this interaction.
       const answered = { answer: known.value, by: this.by, how: strategy.how ?? "answered" } as Answered
       return Effect.uninterruptible(
         Effect.map(this.record(request, answered), (written) => (written ? Option.some(answered) : Option.none()))
@@ -200,7 +201,10 @@ class Mediator {
     })
   }
 
-  /** One pair of events for a question that nobody else was asked; false when the decision could not be written down. */
+  /**
+   * Publishes the pair of events for a question that only the strategy saw. False when the decision could not be
+   * audited.
+   */
   private record(request: InteractionRequest, answered: Answered): Effect.Effect<boolean> {
     const { audit, bus, origin, redactor } = this.options
     return Effect.flatMap(Clock.currentTimeMillis, (at) => {

@@ -1,6 +1,6 @@
 /**
- * A child's interactor: whatever the child asks goes to its parent, one link up, and the answer comes back to the child's
- * door.
+ * A child's interactor: each request goes to the parent, one link up, and the answer comes back to the child's {@link
+ * PendingReplies}.
  *
  * ```
  *  child's tool ── request(r7) ──► door: r7 waits ─┐          ┌─► mediator ── the parent's own interactor ─► …
@@ -8,8 +8,9 @@
  *                                   r7 settled ◄──── reply port ◄─┘
  * ```
  *
- * It shows nothing and takes no prompt slot: that belongs to where people are. When the child stops waiting, because it was
- * cancelled or its time is up, the parent is told, and the person's dialog closes.
+ * It shows nothing and takes no prompt slot: the slot belongs to the broker that asks people. When the child stops
+ * waiting, because it was cancelled or timed out, it withdraws the request at the parent, and the person's dialog
+ * closes.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -29,7 +30,7 @@ import * as Interactor from "../interaction/Interactor.js"
 export interface Options {
   /** Agent path of the parent: names it in events, audit and messages. */
   readonly parent: string
-  /** The child's own door. */
+  /** Where the child's own questions wait. */
   readonly door: PendingReplies
   /** The child's end of the parent's inbox. */
   readonly port: ChildPort
@@ -94,7 +95,7 @@ class Bridge implements Interactor.Service {
           if (Exit.isFailure(exit) && Cause.isInterrupted(exit.cause)) {
             giveUp(options?.withdrawn?.() ?? new InteractionCancelled({ requestId }))
           }
-          // Settled with an answer that fits the request's own kind, which the door's type has forgotten.
+          // The answer fits the kind of the request; the type of `PendingReplies` has lost that.
           return exit as Exit.Exit<Interactor.Answered<I>, InteractionError>
         })
       })

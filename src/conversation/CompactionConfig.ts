@@ -1,5 +1,5 @@
 /**
- * When a history is made shorter, how, and what of it must stay: the settings, and the form they have in a file.
+ * Settings of compaction: when a history is made shorter, how, and what must stay; and their form in a file.
  *
  * ```yaml
  * gc: { type: hybrid, threshold_percent: 80, target_percent: 60, preserve_recent_turns: 5 }
@@ -24,25 +24,25 @@ export interface CompactionConfig {
   readonly thresholdPercent: number
   /** Compaction stops once the history is no longer than this. Percent. */
   readonly targetPercent: number
-  /** From here on even what deserves to be kept may go (`budget`). Percent; 0 is continuous. */
+  /** From here on even turns worth keeping may go (`budget`). Percent; 0 is continuous. */
   readonly pressurePercent: number
   /** How many of the latest turns always stay. */
   readonly preserveRecentTurns: number
-  /** People are told that a compaction happened. */
+  /** Notify people of a compaction. */
   readonly notifyOnGc: boolean
   /** How many turns before the recent ones go into the summary (`hybrid`). */
   readonly summarizeMiddleTurns: number
   /** A history with this many turns is compacted, whatever its length. */
   readonly maxTurns: number | undefined
-  /** Look after each turn. */
+  /** Check after each turn. */
   readonly autoTrigger: boolean
-  /** Look before each call of the model. */
+  /** Check before each model call. */
   readonly checkBeforeSend: boolean
   /** Turns that always stay, counted from 0 at the start of the session. */
   readonly pinnedTurnIndices: ReadonlyArray<number>
 }
 
-// A union tells what is wrong once per member; one sentence is enough.
+// A union reports one problem per member; one sentence is enough.
 const expecting = (what: string) => ({
   message: (issue: ParseResult.ParseIssue) => ({
     message: `${what} is expected, not ${Inspectable.toStringUnknown(issue.actual, 0)}`,
@@ -55,7 +55,7 @@ const Percent = Schema.Number.pipe(Schema.between(0, 100))
 // Exact, so that a wrong value is one problem and not also "expected undefined".
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-/** The settings as a file spells them: every field may be left out, and an unknown one is for the reader to refuse. */
+/** The settings in a file. Every field is optional; the reader refuses unknown fields. */
 export const CompactionFile = Schema.Struct({
   type: optional(Schema.Literal(...strategies).annotations(expecting(`one of ${strategies.join(", ")}`))),
   threshold_percent: optional(Percent),
@@ -100,8 +100,8 @@ export const defaults: CompactionConfig = {
 }
 
 /**
- * What a file says, with the defaults for what it does not say. A target left out is never above the threshold. Only a
- * `pressure_percent` that is written as null or 0 makes a continuous configuration; one left out is the default.
+ * A file's settings completed with the defaults. An absent target is never above the threshold. Only a
+ * `pressure_percent` that is written as null or 0 makes a continuous configuration; an absent one is the default.
  */
 export function fromFile(file: CompactionFile): CompactionConfig {
   const thresholdPercent = file.threshold_percent ?? defaults.thresholdPercent
@@ -124,11 +124,11 @@ export function fromFile(file: CompactionFile): CompactionConfig {
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/** After every turn above the target, whatever the threshold. */
+/** Compacts after every turn above the target, whatever the threshold. */
 export function isContinuous({ pressurePercent }: CompactionConfig): boolean {
   return pressurePercent === 0
 }
 
-/** How many turns stay once there are too many: some less, so that it is not done again after every turn. */
+/** How many turns stay once there are too many. Fewer than the limit, so that not every turn compacts again. */
 export const turnsToKeep = ({ maxTurns = 0, preserveRecentTurns, targetPercent }: CompactionConfig): number =>
   Math.max(preserveRecentTurns, Math.floor((maxTurns * targetPercent) / 100))

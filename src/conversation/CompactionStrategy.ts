@@ -1,5 +1,5 @@
 /**
- * The ways to make a history shorter, interchangeable: each takes a snapshot and says what is left of it.
+ * The ways to make a history shorter. Each takes a snapshot and yields the shorter history.
  *
  * | strategy    | what goes, oldest first, until the goal is met                                                |
  * |-------------|-----------------------------------------------------------------------------------------------|
@@ -24,26 +24,26 @@ import * as TokenEstimate from "./TokenEstimate.js"
 
 type Messages = ReadonlyArray<Prompt.Message>
 
-/** What a strategy works on. Tokens throughout. */
+/** Input of a strategy. All sizes are in tokens. */
 export interface Snapshot {
   readonly messages: Messages
   readonly config: CompactionConfig
-  /** What the model can take in. */
+  /** The model's context window. */
   readonly window: number
-  /** What the messages take now. */
+  /** The present size of the messages. */
   readonly tokens: number
   /** Nothing is removed once the history is no longer than this. */
   readonly goal: { readonly tokens: number; readonly turns: number }
-  /** The last turn is not over, so it stays. */
+  /** The last turn is still running, so it stays. */
   readonly running: boolean
   /** It must become shorter, or the session cannot go on. */
   readonly forced: boolean
   readonly summarise: (request: SummaryRequest) => Effect.Effect<Summary, CompactionFailed>
 }
 
-/** What a summary is to be made of. */
+/** What to summarise. */
 export interface SummaryRequest {
-  /** Of these only what was said is of interest, not what was done. They come before the others. */
+  /** Older messages: only their words go into the summary, not their calls. They come before the others. */
   readonly words: Messages
   readonly all: Messages
   /** Characters of the summary, at most. */
@@ -55,19 +55,19 @@ export interface Summary {
   readonly usage: Usage
 }
 
-/** What is left. */
+/** The shorter history. */
 export interface Shortened {
   readonly messages: Messages
-  /** Messages that went or were cut; with 0 the history is what it was. */
+  /** Messages that were removed or cut; 0: the history is unchanged. */
   readonly removed: number
   readonly tokens: number
-  /** Of the model call that made the summary. */
+  /** Usage of the model call that made the summary. */
   readonly usage?: Usage | undefined
 }
 
 export type Strategy = (snapshot: Snapshot) => Effect.Effect<Shortened, CompactionFailed>
 
-/** A history was not made shorter; it is what it was. */
+/** A compaction failed; the history is unchanged. */
 export class CompactionFailed extends Schema.TaggedError<CompactionFailed>("assent/conversation/CompactionFailed")(
   "CompactionFailed",
   { message: Schema.String }
@@ -117,7 +117,7 @@ export const cutResults = (snapshot: Snapshot): Shortened => {
 export const hasOld = (snapshot: Pick<Snapshot, "messages" | "config" | "running">): boolean =>
   slotsOf(snapshot).some((slot) => !slot.stays)
 
-/** Cuts tool results where a strategy was not enough for a provider that refuses more than the window. */
+/** Cuts tool results when a strategy did not bring the history below the provider's window. */
 export const cutToFit =
   (snapshot: Snapshot) =>
   (shortened: Shortened): Shortened => {
@@ -132,7 +132,7 @@ export const cutToFit =
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Of what a provider can take in, after tool results had to be cut. Percent. */
+/** The size to reach by cutting tool results, in percent of the window. */
 const cutPercent = 80
 
 interface Slot {
@@ -141,7 +141,7 @@ interface Slot {
   messages: Messages
 }
 
-/** A summary may be this long, in characters. */
+/** The most characters of a summary. */
 const maxSummary = 12_000
 /** Turns with fewer tokens are not worth a summary. */
 const leastSummarised = 100
@@ -182,7 +182,7 @@ const summarised = (snapshot: Snapshot, middle: number): Effect.Effect<Shortened
 
 class Draft {
   private readonly slots: Array<Slot>
-  /** Tokens that a provider counts for one that we estimate. */
+  /** The provider's tokens per estimated token. */
   private readonly scale: number
   private tokens: number
   private removed = 0
@@ -204,7 +204,7 @@ class Draft {
     return this.tokens > this.snapshot.goal.tokens
   }
 
-  /** Turns that may be touched, as long as the goal is not met. */
+  /** Turns that may be changed, until the goal is met. */
   *old(): Generator<Slot> {
     for (const slot of this.slots) {
       if (!this.isLong() && this.turns() <= this.snapshot.goal.turns) return
@@ -217,7 +217,7 @@ class Draft {
     this.put(slot, [])
   }
 
-  /** Puts short notes in the place of long results, the longest first. */
+  /** Replaces long results with short notes, the longest first. */
   noteResults(slot: Slot): void {
     for (const part of longest(resultsOf(slot), longResult)) {
       if (!this.isLong()) return
@@ -226,7 +226,7 @@ class Draft {
     }
   }
 
-  /** Drops calls with their results; what people said and the answers stay. */
+  /** Drops calls with their results; people's words and answers stay. */
   dropWork(slot: Slot): void {
     for (const piece of HistorySegment.pieces(slot.messages)) {
       if (!this.isLong()) return
@@ -239,7 +239,7 @@ class Draft {
     }
   }
 
-  /** Keeps the beginning and the end of results, the longest first, whatever turn they are of. */
+  /** Cuts results of all turns to their beginning and end, the longest first. */
   cutResults(keep: number): void {
     const { pinnedTurnIndices } = this.snapshot.config
     const slots = this.slots.filter(({ unit }) => unit._tag === "Turn" && !pinnedTurnIndices.includes(unit.number))
@@ -253,7 +253,7 @@ class Draft {
     }
   }
 
-  /** Puts a summary in the place of turns, but never before an earlier summary. */
+  /** Replaces turns with a summary, never before an earlier summary. */
   summarise(old: ReadonlyArray<Slot>, summary: Prompt.Message): void {
     const first = this.slots.findIndex((slot) => old.includes(slot))
     const last = this.slots.findLastIndex((slot) => slot.unit._tag === "Summary")
@@ -293,7 +293,7 @@ class Draft {
 const resultsOf = (slot: Slot): ReadonlyArray<Prompt.ToolResultPart> =>
   slot.messages.flatMap((message) => (message.role === "tool" ? message.content : []))
 
-/** Those of more than so many characters, the longest first. */
+/** Results of more than `length` characters, the longest first. */
 const longest = (parts: ReadonlyArray<Prompt.ToolResultPart>, length: number): ReadonlyArray<Prompt.ToolResultPart> =>
   parts
     .map((part) => ({ part, length: TokenEstimate.lengthOf(part.result) }))

@@ -1,6 +1,6 @@
 /**
- * What one session said and heard: a list of `@effect/ai` prompt messages that is a valid prompt at any time. It grows by
- * appending; only a compaction puts a shorter one in its place.
+ * The conversation of one session: a list of `@effect/ai` prompt messages that is a valid prompt at any time. It grows
+ * by appending; only a compaction replaces it with a shorter one.
  *
  * Every tool call has its result in the message after it; a partial answer is marked. Secrets are masked on the way in,
  * because a history is sent, stored and shown. Our own metadata of a message lives in its `options.assent`, which
@@ -13,24 +13,24 @@ import type { Message, Source } from "../inbox/Message.js"
 import type { ToolResult } from "../tool/ToolCall.js"
 import * as PromptMessage from "./PromptMessage.js"
 
-/** What we keep beside a message. */
+/** Our own metadata of a message. */
 export interface Metadata {
-  /** Present on what was sent to the inbox. */
+  /** Present on messages from the inbox. */
   readonly messageId?: MessageId
   readonly source?: Source
   readonly isInterjection?: true
   readonly parentId?: string
   /** The generation was stopped before its end. */
   readonly partial?: true
-  /** These words began a turn, of this number; the first turn of a session is 0. */
+  /** The number of the turn that these words began; the first turn of a session is 0. */
   readonly turn?: number
-  /** Stands for turns that are gone. */
+  /** This message replaces removed turns. */
   readonly summary?: true
 }
 
 /** The messages of one session, as its model is given them. */
 export interface History {
-  /** Oldest first. A live view: it grows, unless {@link revision} says that it is another list. No message changes. */
+  /** Oldest first. A live view: it grows, until {@link revision} changes. No message changes. */
   readonly messages: ReadonlyArray<Prompt.Message>
   /** The same as a prompt; also a live view. */
   readonly prompt: Prompt.Prompt
@@ -44,52 +44,52 @@ export interface History {
   ) => void
   /** Appends the results of the last assistant message's calls, in proposal order. */
   readonly appendResults: (results: ReadonlyArray<ToolResult>) => void
-  /** A call of this id is in here; ids name one call in a whole history. */
+  /** Whether the history has a call of this id. An id names one call in a whole history. */
   readonly hasCall: (id: string) => boolean
-  /** Puts these messages in the place of all, at once. Ids of calls that are gone stay taken. */
+  /** Replaces all messages in one step. Ids of removed calls stay taken. */
   readonly replace: (messages: ReadonlyArray<Prompt.Message>) => void
-  /** Forgets everything but the system message. */
+  /** Removes everything but the system message. */
   readonly clear: () => void
-  /** Another number whenever messages were exchanged or removed, and not only appended. */
+  /** Changes whenever messages are replaced or removed, not when they are appended. */
   readonly revision: () => number
 }
 
-/** `cleared` is called when everything is forgotten, in the same step. */
+/** `cleared` is called synchronously when the history is cleared. */
 export const make = (
   initial: ReadonlyArray<Prompt.Message> = [],
   redactor: Redaction.Redactor = Redaction.shapesOnly,
   cleared: () => void = () => {}
 ): History => new SessionHistory(numbered(initial), redactor, cleared)
 
-/** What was said as it may be kept: secrets masked, and what cannot be changed left out where it holds one. */
+/** A message with secrets masked. A part that cannot be changed is left out when it holds a secret. */
 export const masked = (
   content: ReadonlyArray<Prompt.AssistantMessagePart>,
   redactor: Redaction.Redactor
 ): ReadonlyArray<Prompt.AssistantMessagePart> =>
-  // Mostly nothing is: then a copy of just this length, which is kept for as long as the history.
+  // Mostly nothing is masked: then a copy of exact length, as it is kept as long as the history.
   content.every((part) => maskedPart(part, redactor) === part)
     ? content.slice()
     : content.flatMap((part) => maskedPart(part, redactor) ?? [])
 
-/** A message that stands for turns that are gone. Whoever makes it masks secrets first. */
+/** A message that replaces removed turns. The caller masks secrets first. */
 export const summaryMessage = (text: string): Prompt.Message =>
   PromptMessage.user([PromptMessage.text(text)], { assent: { summary: true } })
 
-/** What we kept beside a message. */
+/** Reads our metadata of a message. */
 export const metadata = (message: Prompt.Message | undefined): Metadata =>
   (message?.options["assent"] ?? {}) as Metadata
 
 /** Whether a turn begins with this message. */
 export const beginsTurn = (message: Prompt.Message): boolean => metadata(message).turn !== undefined
 
-/** The text a message says, its text parts joined. */
+/** The text parts of a message, joined. */
 export const textOf = (message: Prompt.Message | undefined): string => {
   if (message === undefined) return ""
   if (typeof message.content === "string") return message.content
   return message.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("")
 }
 
-/** All that was said in the turn that began with this message, answer by answer; nothing when it never began. */
+/** All answers of the turn that began with this message; empty when it never began. */
 export const saidIn = ({ messages }: Pick<History, "messages">, id: MessageId): string => {
   const beginning = messages.findLastIndex((message) => metadata(message).messageId === id && beginsTurn(message))
   if (beginning < 0) return ""
@@ -202,7 +202,7 @@ class SessionHistory implements History {
 
 const partialOptions = { assent: { partial: true } }
 
-/** Words without an id were not said in a session: a program began with them, and each began a turn. */
+/** Initial messages of a program have no id; each user message of these begins a turn. */
 const numbered = (initial: ReadonlyArray<Prompt.Message>): Array<Prompt.Message> => {
   let next = 0
   return initial.map((message) => {
@@ -214,7 +214,7 @@ const numbered = (initial: ReadonlyArray<Prompt.Message>): Array<Prompt.Message>
   })
 }
 
-/** A part as it may be kept, if it may. Reasoning is signed by its provider as it is, so it is kept unchanged or not at all. */
+/** A masked part, or undefined. Reasoning is signed by its provider, so it is kept unchanged or not at all. */
 const maskedPart = (
   part: Prompt.AssistantMessagePart,
   redactor: Redaction.Redactor

@@ -1,13 +1,13 @@
 /**
- * A history in the pieces that may be taken out of it: the system message, earlier summaries, and turns.
+ * A history cut into segments: the system message, earlier summaries, and turns.
  *
  * ```
  *  system │ summary │ user … calls + results … answer │ user … words … answer │ …
  *         └ summary ┘└──────────── turn ──────────────┘└─────── turn ─────────┘
  * ```
  *
- * A turn begins with what began it and holds what steered it. A message with tool calls and the message with their results
- * are one piece, because a provider refuses the one without the other.
+ * A turn holds the message that began it and those that steered it. A message with tool calls and the message with
+ * their results are one piece, because a provider refuses the one without the other.
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import * as History from "./History.js"
@@ -17,17 +17,17 @@ type Messages = ReadonlyArray<Prompt.Message>
 export type HistorySegment =
   | { readonly _tag: "System"; readonly messages: Messages }
   | { readonly _tag: "Summary"; readonly messages: Messages }
-  /** Turns are numbered from 0 at the start of the session, also once earlier ones are gone. */
+  /** Turns are numbered from 0 at the start of the session; removing earlier ones changes no number. */
   | { readonly _tag: "Turn"; readonly messages: Messages; readonly number: number }
 
-/** A part of a turn that stays or goes as one. */
+/** A part of a turn that is kept or removed as a whole. */
 export interface Piece {
-  /** Calls and their results; otherwise words of somebody. */
+  /** True: calls and their results; false: words. */
   readonly isWork: boolean
   readonly messages: Messages
 }
 
-/** Cuts a history into its units; together they hold every message, in order. */
+/** Cuts a history into segments; together they hold every message, in order. */
 export const cut = (messages: Messages): ReadonlyArray<HistorySegment> => {
   const units: Array<HistorySegment> = []
   let turn: { readonly _tag: "Turn"; readonly messages: Array<Prompt.Message>; readonly number: number } | undefined
@@ -49,7 +49,7 @@ export const cut = (messages: Messages): ReadonlyArray<HistorySegment> => {
   return units
 }
 
-/** Cuts a turn into what stays or goes as one. */
+/** Cuts a turn into its pieces. */
 export const pieces = (messages: Messages): ReadonlyArray<Piece> => {
   const found: Array<Piece> = []
   for (const message of messages) {

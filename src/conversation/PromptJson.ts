@@ -1,7 +1,4 @@
-/**
- * Messages as JSON. The schemas of `@effect/ai` leave bytes and addresses of files as they are, which JSON cannot say;
- * otherwise these are the same.
- */
+/** Messages as JSON. They are the schemas of `@effect/ai`, except that bytes and URLs of files are encoded for JSON. */
 import * as Prompt from "@effect/ai/Prompt"
 import * as Schema from "effect/Schema"
 
@@ -27,7 +24,7 @@ export const FilePart = Schema.Struct({
   options
 }).pipe(Schema.attachPropertySignature(Prompt.PartTypeId, Prompt.PartTypeId))
 
-/** What an assistant's message is made of. */
+/** A part of an assistant's message. */
 export const AssistantPart = Schema.Union(
   Prompt.TextPart,
   Prompt.ReasoningPart,

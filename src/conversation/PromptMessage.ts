@@ -1,9 +1,9 @@
 /**
  * The messages and parts of an `@effect/ai` prompt, field by field.
  *
- * What they are is the package's; only the making is ours. Its constructors add fields behind a spread, and then the engine
- * gives every single object a shape of its own: that took 200 times as long as a literal, and what it left behind outlived
- * many collections. A history makes several for each call of a tool.
+ * The types are the package's; only the constructors are ours. Those of the package add fields after a spread, so the
+ * engine gives every object a hidden class of its own: that took 200 times as long as a literal, and the garbage
+ * survived many collections. A history makes several objects for each tool call.
  */
 import * as Prompt from "@effect/ai/Prompt"
 

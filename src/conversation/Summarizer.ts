@@ -1,7 +1,7 @@
 /**
  * Asks a session's own model for a summary of old turns: one call without tools, apart from the conversation.
  *
- * What the conversation says is material here. The answer is masked, bounded, and used only when there is one.
+ * The conversation is data in this call. The answer is masked, bounded, and must not be empty.
  */
 import * as Prompt from "@effect/ai/Prompt"
 import * as Duration from "effect/Duration"
@@ -23,7 +23,7 @@ export interface Options {
   readonly redactor: Redactor
   /** Tokens the model can take in. */
   readonly window: number
-  /** How long it may say nothing. Zero is for ever; so is the default. */
+  /** How long it may be silent. Zero is for ever; so is the default. */
   readonly silence?: Duration.DurationInput | undefined
 }
 
@@ -34,7 +34,7 @@ export interface Options {
 export const summarise = (options: Options, request: SummaryRequest): Effect.Effect<Summary, CompactionFailed> =>
   Effect.suspend(() => {
     const { model, origin, redactor, window } = options
-    // Half of the window: the rest is for the answer, and for what an estimate of tokens is wrong by.
+    // Half of the window: the rest is for the answer, and for the error of the estimate.
     const room = Math.floor(window / 2) * TokenEstimate.charactersPerToken
     const prompt = Prompt.fromMessages([
       Prompt.systemMessage({ content: instruction(request.limit) }),
@@ -50,9 +50,9 @@ export const summarise = (options: Options, request: SummaryRequest): Effect.Eff
         Effect.fail(`The model crashed: ${defect instanceof Error ? defect.message : String(defect)}`)
       ),
       Effect.flatMap(({ failure, text, usage }) => {
-        // Longer than asked for is stopped, and used as far as it goes.
+        // An answer over the limit is stopped, and its beginning is used.
         if (failure !== undefined && text.length <= request.limit) return Effect.fail(failure)
-        // Masked before it is cut: half a secret would not be known as one.
+        // Masked before it is cut: half a secret would not be recognised.
         const summary = TranscriptText.head(redactor.text(text.trim()), request.limit)
         return summary === "" ? Effect.fail("The model's summary was empty.") : Effect.succeed({ text: summary, usage })
       }),
@@ -69,7 +69,7 @@ export const summarise = (options: Options, request: SummaryRequest): Effect.Eff
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Fails when nothing comes for so long. A model that does not let itself be interrupted then is left behind. */
+/** Fails when the model is silent for so long. An uninterruptible model is abandoned then. */
 const heard = (
   parts: Stream.Stream<Model.Part, Model.ModelError>,
   { model, silence = 0 }: Options
@@ -100,7 +100,7 @@ const instruction = (limit: number): string =>
 interface Collected {
   readonly text: string
   readonly usage: Usage
-  /** Until the provider says that the answer is complete, it is not. */
+  /** An answer is incomplete until the provider reports its end. */
   readonly failure: string | undefined
 }
 

@@ -1,8 +1,8 @@
 /**
- * How many tokens a history takes: what the provider reported last, and an estimate of what came after.
+ * The size of a history in tokens: the provider's last count, and an estimate of later messages.
  *
- * Every message is weighed once, when it is first asked about. An estimate is four characters a token; it is good enough to
- * decide when to look closer, and every model call corrects it.
+ * Every message is measured once, at its first use. An estimate is four characters a token: good enough to decide when
+ * to compact, and every model call corrects it.
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import type { Usage } from "../event/AgentEvent.js"
@@ -13,9 +13,9 @@ export interface TokenEstimate {
   readonly tokens: () => number
   /** Turns in the history, the running one included. */
   readonly turns: () => number
-  /** What a provider counted for the history as it is now. */
+  /** Takes the provider's count for the present history. */
   readonly reported: (usage: Usage) => void
-  /** The history was replaced by one of this many tokens. */
+  /** The history was replaced with one of this many tokens. */
   readonly reset: (tokens: number) => void
 }
 
@@ -60,7 +60,7 @@ export const weigh = (message: Prompt.Message): number => {
   return perMessage + tokensOf(length) + files * perFile
 }
 
-/** Characters that a value takes once it is written down, more or less. */
+/** The approximate length of a value as JSON. */
 export const lengthOf = (value: unknown): number => {
   if (typeof value === "string") return value.length
   if (typeof value !== "object" || value === null) return 4
@@ -79,7 +79,7 @@ export const charactersPerToken = 4
 
 const tokensOf = (length: number): number => Math.ceil(length / charactersPerToken)
 
-/** Who speaks, and where a message begins and ends. */
+/** The overhead of a message: its role and its limits. */
 const perMessage = 4
 
 /** Providers count an image by its size, which we do not know. */
@@ -90,7 +90,7 @@ class HistoryMeter implements TokenEstimate {
   private weighed = 0
   private estimated = 0
   private begun = 0
-  /** What was counted by somebody who can, and our estimate of the same messages. */
+  /** The provider's count, and our estimate of the same messages. */
   private counted = 0
   private countedEstimate = 0
 
@@ -109,7 +109,7 @@ class HistoryMeter implements TokenEstimate {
   }
 
   reported({ inputTokens = 0, cachedInputTokens = 0 }: Usage): void {
-    // Some providers count what was cached apart from the rest; then there may be more of it than of all.
+    // Some providers count cached tokens separately; then there may be more of them than of input tokens.
     const tokens = cachedInputTokens > inputTokens ? inputTokens + cachedInputTokens : inputTokens
     if (tokens > 0) this.reset(tokens)
   }

@@ -1,8 +1,8 @@
 /**
- * A conversation as plain text, for a model that is to say what was in it.
+ * A conversation as plain text, for a model that summarises it.
  *
- * As text and not as messages: a provider wants the tools of every call that it is shown, and a model that is shown tools
- * uses them.
+ * It is text and not messages: a provider requires the tools of every call in a prompt, and a model with tools uses
+ * them.
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import { canonicalJson } from "../core/Digest.js"
@@ -11,8 +11,8 @@ import * as History from "./History.js"
 type Messages = ReadonlyArray<Prompt.Message>
 
 /**
- * Writes messages down in at most this many characters. Of `words` only what people and the model said is written. Where
- * there is too much, calls and results are cut first, then the oldest part is left out.
+ * Writes messages as text of at most this many characters. From `words` only the words of people and the model are
+ * written. If it is too long, calls and results are cut first, then the oldest part is left out.
  */
 export const make = (words: Messages, all: Messages, limit: number): string => {
   const said = words.flatMap((message) => (message.role === "tool" ? [] : written(message, undefined)))
@@ -41,7 +41,7 @@ const leftOut = "[The oldest part is left out here.]\n\n"
 
 const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdbff
 
-/** Calls and results in so many characters each; without a number they are left out. */
+/** Calls and results are cut to `each` characters; without a number they are left out. */
 const written = (message: Prompt.Message, each: number | undefined): ReadonlyArray<string> => {
   switch (message.role) {
     case "system":

@@ -1,9 +1,9 @@
 /**
  * The questions of a session's children on their way to its mediator, in order of arrival.
  *
- * Written by any fiber of a child, read by one: the mediator. Unbounded, because each child waits for what it asks. Apart
- * from the messages, so that a session that is busy, or blocked in a delegation, still has its children's questions
- * answered.
+ * Written by any fiber of a child, read by the mediator only. Unbounded, because each child waits for its answer. It is
+ * separate from the messages, so that children's questions are answered also while the session is busy or blocked in a
+ * delegation.
  */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -16,22 +16,22 @@ import type { ReplyPort } from "./PendingReplies.js"
 /** A child's question. */
 export interface ChildRequest {
   readonly request: InteractionRequest
-  /** May know the answer by the time somebody is about to be asked. */
+  /** May yield an answer shortly before somebody is asked. */
   readonly recheck: Interactor.Options<Interaction.Interaction>["recheck"]
-  /** Where the end is told. */
+  /** The port that takes the settlement. */
   readonly reply: ReplyPort
 }
 
 export type Entry = Data.TaggedEnum<{
   readonly Ask: { readonly raised: ChildRequest }
-  /** The child does not wait any more, and why. */
+  /** The child stopped waiting, and why. */
   readonly Withdraw: { readonly requestId: string; readonly why: InteractionError }
 }>
 export const { Ask, Withdraw, $match: match } = Data.taggedEnum<Entry>()
 
 export interface ChildRequestQueue {
   readonly post: (entry: Entry) => void
-  /** Waits for the next entries and takes them all. One reader. */
+  /** Waits for entries and takes all of them. It has one reader. */
   readonly take: Effect.Effect<ReadonlyArray<Entry>>
 }
 
@@ -49,7 +49,7 @@ class Lane implements ChildRequestQueue {
     this.entries.push(entry)
     const resume = this.reader
     this.reader = undefined
-    // The reader takes when it runs: one that is interrupted before that loses nothing.
+    // The reader takes entries when it runs, so an interrupt before that loses none.
     resume?.(this.take)
   }
 
@@ -57,9 +57,9 @@ class Lane implements ChildRequestQueue {
     return Effect.suspend(() => {
       if (this.entries.length > 0) return Effect.succeed(this.taken())
       return Effect.async<ReadonlyArray<Entry>>((resume) => {
-        // Other fibers may have run since the look above.
+        // Other fibers may have run since the check above.
         if (this.entries.length > 0) return resume(Effect.succeed(this.taken()))
-        // Not taken back when the reader is interrupted: waking who is gone takes nothing.
+        // Not removed when the reader is interrupted: resuming an ended fiber takes nothing.
         this.reader = resume
       })
     })

@@ -2,8 +2,8 @@
  * Everything sent to one session, and the only way in.
  *
  * Two lanes, each in order of arrival: `steer` is read at the next step boundary of the running turn, `queue` when the
- * session is idle. Written by any fiber through a port, read by the session's one fiber; unbounded, because whoever sends
- * is bounded where it sends. A message is either delivered once or still visible here.
+ * session is idle. Written by any fiber through a port, read by the session's one fiber; unbounded, because senders are
+ * bounded on their side. A message is either delivered once or still visible here.
  */
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -17,7 +17,7 @@ import * as ChildRequestQueue from "./ChildRequestQueue.js"
 export interface Port {
   readonly source: Source
   readonly send: (text: string, options?: SendOptions) => Effect.Effect<Message>
-  /** Files at once, for whoever has to decide and file in one step. */
+  /** Files synchronously, for a caller that must decide and file in one step. */
   readonly unsafeSend: (text: string, options?: SendOptions) => Message
 }
 
@@ -25,13 +25,13 @@ export interface SendOptions {
   /** Default: {@link defaultDelivery} of the source. */
   readonly delivery?: Delivery | undefined
   readonly interjection?: Message["interjection"]
-  /** Unlike that of any other message of the tree. Default: a fresh one. */
+  /** Unique in the tree. Default: a fresh one. */
   readonly id?: MessageId | undefined
 }
 
 /** A child's end of its parent's inbox. */
 export interface ChildPort {
-  /** What the child has to tell: its completion, an error. Read when the parent is idle. */
+  /** Sends the child's completion or error. The parent reads it when idle. */
   readonly tell: (text: string) => Message
   readonly ask: (raised: ChildRequestQueue.ChildRequest) => void
   readonly withdraw: (requestId: string, why: InteractionError) => void
@@ -40,40 +40,40 @@ export interface ChildPort {
 export interface Service {
   readonly port: (source: Source) => Port
   readonly childPort: ChildPort
-  /** What this session's children ask; read by its mediator. */
+  /** Questions of this session's children; read by its mediator. */
   readonly requests: ChildRequestQueue.ChildRequestQueue
-  /** Where this session's own questions to its parent wait; of no use to a root. */
+  /** Where this session's own questions to its parent wait; unused in a root. */
   readonly door: PendingReplies.PendingReplies
   /** Waits until a message is there. */
   readonly awaitWork: Effect.Effect<void>
-  /** Takes what steers the running turn, oldest first. */
+  /** Takes the messages that steer the running turn, oldest first. */
   readonly takeSteering: () => ReadonlyArray<Message>
   /**
-   * Takes what starts a turn: all steering messages, else the oldest queued one. A queued `lead` that is still here comes
-   * first, and what steers with it. Steering messages that are for `later` stay.
+   * Takes the messages that start a turn: all steering ones, else the oldest queued one. A queued `lead` that is still
+   * here comes first, with all steering messages. Steering messages in `later` stay.
    */
   readonly takeTurn: (lead?: MessageId, later?: ReadonlySet<MessageId>) => ReadonlyArray<Message>
-  /** Files, under its own id, a message that another inbox has given up. */
+  /** Files a message of another inbox under its own id, after that inbox gave it up. */
   readonly unsafeRefile: (message: Message, options?: SendOptions) => Message
-  /** Takes back a message that was not taken yet. False when it was, or never was here. */
+  /** Withdraws an unread message. False when it was read, or was never here. */
   readonly withdraw: (id: MessageId) => boolean
   readonly hasSteering: () => boolean
   readonly isEmpty: () => boolean
-  /** What is there, steering first; nothing is taken. */
+  /** All messages, steering first; none is taken. */
   readonly peek: () => ReadonlyArray<Message>
 }
 
-/** A user, a parent or the system is heard at the next step; a child waits until the session is idle. */
+/** Messages of a user, a parent or the system are read at the next step; those of a child when the session is idle. */
 export const defaultDelivery = (source: Source): Delivery => (source === "child" ? "queue" : "steer")
 
 export interface Options {
-  /** Told of replies that name no open question. Default: they are dropped without a word. */
+  /** Called with replies that name no open question. Default: they are dropped silently. */
   readonly late?: ((reply: PendingReplies.Late) => void) | undefined
-  /** Told of every message as it is filed, in the same step. */
+  /** Called synchronously with every filed message. */
   readonly filed?: ((message: Message) => void) | undefined
-  /** Told of every message that is taken back unread. */
+  /** Called with every message that is withdrawn. */
   readonly withdrawn?: ((id: MessageId) => void) | undefined
-  /** What is there from the start. */
+  /** The initial messages. */
   readonly messages?: ReadonlyArray<Message> | undefined
 }
 
@@ -86,7 +86,7 @@ export const make = (options: Options = {}): Effect.Effect<Service> =>
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-// A class, and nothing made before it is needed: thousands of sessions may wait with their inbox empty.
+// A class with lazy fields: thousands of sessions may wait with an empty inbox.
 class SessionInbox implements Service {
   private steer: Array<Message> = []
   private queue: Array<Message> = []
@@ -139,7 +139,7 @@ class SessionInbox implements Service {
     return now.length > 0 ? now : this.queue.splice(0, 1)
   }
 
-  /** Files new words. */
+  /** Files a new message. */
   say(source: Source, text: string, { delivery, id, interjection }: SendOptions = {}): Message {
     const message: Message = {
       id: id ?? (this.ids.unsafeNext("msg") as MessageId),
@@ -192,10 +192,10 @@ class SessionInbox implements Service {
 
   private arrival(): Effect.Effect<void> {
     return Effect.async<void>((resume) => {
-      // Other fibers may have run since the look before this.
+      // Other fibers may have run since the check before.
       if (!this.isEmpty()) return resume(Effect.void)
-      // Not taken back when the reader is interrupted: waking who is gone loses nothing, for messages are taken by calls. A
-      // way to take it back would cost every idle session a kilobyte.
+      // Not removed when the reader is interrupted: resuming an ended fiber loses nothing, because messages are taken
+      // by calls. A finalizer would cost every idle session a kilobyte.
       this.reader = resume
     })
   }

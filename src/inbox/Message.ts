@@ -16,19 +16,21 @@ export interface Message {
   readonly text: string
   /** Milliseconds since the epoch. */
   readonly at: number
-  /** Present on a user's message that arrived while the agent worked: the tool call it went under, or `root`. */
+  /**
+   * Present on a user's message that arrived while the agent worked: the tool call that it is shown under, or `root`.
+   */
   readonly interjection?: { readonly parentId: string } | undefined
 }
 
-/** Whether a text says nothing: blanks, and characters that cannot be seen. It is no message, whoever sends it. */
+/** Whether a text has only blanks and invisible characters. Such a text is no message. */
 export const isBlank = (text: string): boolean => !/[^\s\p{Cc}\p{Cf}]/u.test(text)
 
-/** A text that says something, on a wire or from a model. */
+/** A text that is not blank, on a wire or from a model. */
 export const Words = Schema.String.pipe(
   Schema.filter((text) => !isBlank(text) || "it is blank", { jsonSchema: { minLength: 1 } })
 )
 
-/** Nothing was said: the text is blank, and nothing was sent. */
+/** The text is blank, and nothing was sent. */
 export class MessageBlank extends Schema.TaggedError<MessageBlank>("assent/inbox/MessageBlank")("MessageBlank", {}) {
   override get message(): string {
     return "The message is blank; say something."

@@ -1,12 +1,12 @@
 /**
- * Where a child's own questions wait for their ends.
+ * Where a child's own questions wait until they are settled.
  *
  * ```
  *  bridge ── open(r7) ──► pending ◄── settle(r7) ── reply port
  * ```
  *
- * Only whoever holds the reply port can settle anything, and with an end that code knows: words that merely look like a
- * reply, wherever they come from, are words. What a model says in its user's place is read by its mediator.
+ * Only the holder of the reply port can settle a question, with a typed settlement. Text that looks like a reply is
+ * only text, from any source. The mediator reads what a model answers in its user's place.
  */
 import type * as Exit from "effect/Exit"
 import type * as Interaction from "../interaction/Interaction.js"
@@ -17,9 +17,9 @@ import * as PendingRequests from "../interaction/PendingRequests.js"
 
 export type Settlement = Exit.Exit<Answered<Interaction.Interaction>, InteractionError>
 
-/** The one place from which a child's questions are settled; held by the mediator of the parent, and by nobody else. */
+/** Settles a child's questions. Only the parent's mediator holds it. */
 export interface ReplyPort {
-  /** Settles a request. False: it is not open, and nothing happened. */
+  /** Settles a request. False: it is not open, and nothing changed. */
   readonly settle: (requestId: string, end: Settlement, by: string) => boolean
 }
 
@@ -28,7 +28,7 @@ export interface PendingReplies {
   readonly open: (
     request: InteractionRequest
   ) => PendingRequests.Entry<InteractionRequest, Answered<Interaction.Interaction>, InteractionError>
-  /** The asker's own end of a question it does not wait for any more. False: it was settled before. */
+  /** Settles a question that the asker stopped waiting for. False: it was settled before. */
   readonly close: (requestId: string, end: Settlement) => boolean
   readonly replyPort: ReplyPort
   /** Oldest first. */
@@ -38,11 +38,11 @@ export interface PendingReplies {
 export interface Late {
   readonly requestId: string
   readonly by: string
-  /** Who settled it, as long as that is remembered. */
+  /** Who settled it, while that is remembered. */
   readonly winner: string | undefined
 }
 
-/** `late` is told of every reply that names nothing open. */
+/** `late` is called with every reply that names no open question. */
 export const make = (late: (reply: Late) => void): PendingReplies => new SessionDoor(late)
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -50,7 +50,7 @@ export const make = (late: (reply: Late) => void): PendingReplies => new Session
 // -----------------------------------------------------------------------------------------------------------------
 
 class SessionDoor implements PendingReplies, ReplyPort {
-  /** Made with the first question: most children ask none. */
+  /** Made with the first question: most children ask nothing. */
   private asked:
     PendingRequests.PendingRequests<InteractionRequest, Answered<Interaction.Interaction>, InteractionError> | undefined
 

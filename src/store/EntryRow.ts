@@ -5,19 +5,19 @@ import type { SessionId } from "../core/Id.js"
 import * as JournalEntry from "../journal/JournalEntry.js"
 import * as StoreError from "../journal/StoreError.js"
 
-/** A row before its place in the journal is known. A type, not an interface: statements take records. */
+/** A row before it has its sequence number. A type, not an interface: statements take records. */
 export type Unnumbered = {
   readonly session: SessionId
   readonly at: number
   readonly tag: string
-  /** Of entries about an interaction. */
+  /** The request id of an entry about an interaction. */
   readonly request: string | null
   readonly body: string
 }
 
 export type EntryRow = Unnumbered & { readonly root: SessionId; readonly seq: number }
 
-/** What is read back. */
+/** The columns that are read back. */
 export type Stored = Pick<EntryRow, "seq" | "session" | "at" | "body">
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -43,7 +43,7 @@ export const number = (rows: ReadonlyArray<Unnumbered>, root: SessionId, last: n
 export const pages = (rows: ReadonlyArray<EntryRow>): ReadonlyArray<ReadonlyArray<EntryRow>> =>
   Array.from({ length: Math.ceil(rows.length / page) }, (_, index) => rows.slice(index * page, (index + 1) * page))
 
-/** Of a whole journal: nothing may be missing from it. */
+/** Decodes a whole journal; a gap is an error. */
 export const decodeAll = (
   root: SessionId,
   rows: ReadonlyArray<Stored>

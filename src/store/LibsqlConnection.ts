@@ -1,12 +1,12 @@
 /**
  * A SQL client that has one connection to a SQLite file, and keeps it.
  *
- * By itself libsql opens a new connection after every transaction, and forgets what was set on the old one. Here
- * transactions run on the connection that there is. What several clients of this program do to one file takes turns: SQLite
- * makes whoever comes second wait in the thread that the first needs to go on.
+ * By itself libsql opens a new connection after every transaction, and loses the settings of the old one. Here
+ * transactions run on the one connection. Several clients of this process take turns on one file: otherwise SQLite
+ * would block the second one in the thread that the first one needs.
  *
- * It is made of the part of libsql that reads files: the whole of it would load HTTP and web sockets too, for servers, which
- * takes longer than opening a store.
+ * It uses only the file part of libsql: the whole package also loads HTTP and web sockets, which takes longer than
+ * opening a store.
  */
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -27,13 +27,13 @@ import * as SqlFailure from "./SqlFailure.js"
 // -----------------------------------------------------------------------------------------------------------------
 
 export interface Options {
-  /** Milliseconds to wait, in which this thread does nothing else, until another program is done. Default: 5000. */
+  /** Milliseconds to wait for another program. The thread is blocked meanwhile. Default: 5000. */
   readonly busyTimeout?: number | undefined
 }
 
 /**
- * Opens the file of this absolute path, and makes it when it is not there. A commit reaches the disk before it is over.
- * Closed with the scope.
+ * Opens the file of this absolute path, and creates it when it does not exist. A commit returns after it reached the
+ * disk. The scope closes the connection.
  */
 export const open = (
   file: string,
@@ -59,7 +59,9 @@ export const open = (
 
 const urlOf = (file: string): string => `file:${file.split("/").map(encodeURIComponent).join("/")}`
 
-/** First come, first served. Taken for one statement that is alone, or for a whole transaction. */
+/**
+ * One semaphore for each file, first come, first served. It is held for a single statement, or for a whole transaction.
+ */
 const turns = globalValue("assent/store/LibsqlConnection/turns", () => new Map<string, Effect.Semaphore>())
 
 const turnsAt = (file: string): Effect.Semaphore => {
@@ -78,7 +80,7 @@ class Connection {
     for (const setting of this.settings) await this.sdk.execute(setting)
   }
 
-  /** A statement that found the file busy stays under way, and no transaction can be committed beside it. */
+  /** A statement that found the file busy stays active, and no transaction can commit beside it. */
   execute(statement: InStatement): Promise<ResultSet> {
     return this.sdk.execute(statement).catch((error: unknown) => {
       const fail = () => Promise.reject(error)
@@ -86,7 +88,7 @@ class Connection {
     })
   }
 
-  /** What cannot be committed must not stay open: the next transaction could not begin. */
+  /** A failed commit must not stay open: the next transaction could not begin. */
   commit(): Promise<ResultSet> {
     return this.sdk.execute("COMMIT").catch((error: unknown) => {
       const fail = () => Promise.reject(error)
@@ -94,7 +96,7 @@ class Connection {
     })
   }
 
-  /** The client lets go of its connection when it begins a transaction on it. */
+  /** The client drops its connection when it begins a transaction on it. */
   private renew(): Promise<void> {
     return this.sdk
       .transaction("deferred")
@@ -106,7 +108,7 @@ class Connection {
 const isBusy = (error: unknown): boolean =>
   error instanceof Error && "code" in error && String(error.code).startsWith("SQLITE_BUSY")
 
-/** Not to be interrupted: what libsql has begun it ends. */
+/** Uninterruptible: libsql finishes what it has begun. */
 const doing = (what: string, work: () => Promise<ResultSet>): Effect.Effect<ResultSet, SqlError> =>
   Effect.uninterruptible(
     Effect.tryPromise({ try: work, catch: (cause) => new SqlError({ cause, message: `Failed to ${what}` }) })
@@ -125,7 +127,8 @@ const onOneConnection = (
   const withTransaction = SqlClient.makeWithTransaction({
     transactionTag: SqlClient.TransactionConnection,
     spanAttributes,
-    // The turn goes with the scope, which is closed here when the transaction cannot begin: nobody else would.
+    // The scope holds the semaphore. It is closed here when the transaction cannot begin, because nothing else would
+    // close it.
     acquireConnection: Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(Scope.make(), (scope) =>
         restore(turns.take(1)).pipe(
@@ -152,7 +155,7 @@ class Statements implements SqlConnection.Connection {
   constructor(private readonly run: (statement: InStatement) => Effect.Effect<ResultSet, SqlError>) {}
 
   executeRaw(sql: string, params: ReadonlyArray<unknown>) {
-    // What is no value of SQLite libsql refuses by itself.
+    // libsql itself refuses a value that SQLite does not have.
     return this.run({ sql, args: params as Array<InValue> })
   }
 

@@ -1,10 +1,10 @@
 /**
  * Sessions in a SQLite file, by libsql.
  *
- * Write-ahead log with `synchronous = FULL`: what is acknowledged survives a power cut, not only the death of the process.
- * That costs one `fsync` a commit, which all that is appended at the same time shares.
+ * Write-ahead log with `synchronous = FULL`: an acknowledged append survives a power cut, not only the death of the
+ * process. That costs one `fsync` a commit, which concurrent appends share.
  *
- * A file that is not ours is not written to: its first bytes are read before SQLite opens it, which would create its
+ * A foreign file is never written to. Its header is read before SQLite opens it, because opening would create its
  * write-ahead log or move an old one into the file.
  */
 import type * as PlatformError from "@effect/platform/Error"
@@ -28,9 +28,9 @@ import * as SqlSessionStore from "./SqlSessionStore.js"
 
 /** The file, and how long a session's lock outlives its process. */
 export interface Options {
-  /** Created, with its directory, when it is not there; readable by its owner only. */
+  /** Created, with its directory, when it does not exist; readable by its owner only. */
   readonly file: string
-  /** Who locks sessions here. */
+  /** The process that takes leases here. */
   readonly process: SessionLease.Process
 }
 
@@ -38,7 +38,7 @@ export interface Options {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Opens the store. A file of a newer version, or of anything else, is left untouched. */
+/** Opens the store. A file of a newer version or of another program is left untouched. */
 export const make = (
   options: Options
 ): Effect.Effect<
@@ -77,7 +77,7 @@ export const layer = (
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Fails unless a store could be opened there: nothing is there yet, or a store that this version reads. Writes nothing. */
+/** Succeeds when a store could be opened there: no file yet, or a store that this version reads. Writes nothing. */
 export const inspect = (file: string): Effect.Effect<"absent" | "present", StoreUnusable, FileSystem.FileSystem> =>
   Effect.gen(function* () {
     const header = yield* readHeader(file)
@@ -88,7 +88,7 @@ export const inspect = (file: string): Effect.Effect<"absent" | "present", Store
       return yield* new StoreUnusable({ store: file, problem: "foreign", reason: "the file is not a database" })
     }
     if (view.getUint32(68) !== applicationId) {
-      // No program's: one whose maker died before it was stamped, for all the header says. Its tables will tell.
+      // The header names no program: the creating process may have died before it wrote its mark. The tables decide.
       if (view.getUint32(68) === 0 && view.getUint32(60) === 0) return "present" as const
       return yield* new StoreUnusable({ store: file, problem: "foreign", reason: anothers })
     }
@@ -103,7 +103,7 @@ export const inspect = (file: string): Effect.Effect<"absent" | "present", Store
 
 const magic = "SQLite format 3\0"
 const headerSize = 100
-/** Says in the file's header whose database it is. */
+/** Marks the file's header as our database. */
 const applicationId = 0x61736e74
 
 const anothers = "it is the database of another program"
@@ -146,8 +146,8 @@ const create = (file: string): Effect.Effect<void, StoreUnwritable, FileSystem.F
   )
 
 /**
- * Whether what is written goes to the file of that name. SQLite does not look: it goes on writing to one that was removed,
- * and all of that is gone with the process.
+ * Whether writes still go to the file of that name. SQLite does not check: it goes on writing to a removed file, and
+ * all of that is lost with the process.
  */
 const presence = (file: string): Effect.Effect<Effect.Effect<boolean>> => {
   const log = `${file}-wal`
@@ -157,7 +157,7 @@ const presence = (file: string): Effect.Effect<Effect.Effect<boolean>> => {
   })
 }
 
-// Looked at without waiting, as SQLite itself works: asked of the thread pool it would cost as much as the commit.
+// Synchronous, as SQLite itself is: through the thread pool it would cost as much as the commit.
 const identity = (file: string): string | undefined => {
   try {
     const found = statSync(file, { throwIfNoEntry: false })
@@ -169,12 +169,12 @@ const identity = (file: string): string | undefined => {
 
 const reasonOf = (error: PlatformError.PlatformError): string => error.message.replace(/\.$/, "")
 
-/** Finds out whose the tables are before anything is written. */
+/** Checks that the tables are ours before anything is written. */
 const prepare = (file: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const failure = SqlFailure.make(file)
-    // Nothing else is read before: a view or a trigger would answer in the place of a table, or change what is written.
+    // This is read first: a view or a trigger could answer in place of a table, or change what is written.
     const objects = yield* failure.reading(
       sql<Migrations.SchemaObject>`SELECT type, name, tbl_name, sql FROM sqlite_master`
     )
@@ -189,17 +189,17 @@ const prepare = (file: string) =>
     }
     const version = yield* failure.reading(Migrations.version)
     if (version > Migrations.latest) return yield* failure.newer(version, Migrations.latest)
-    // Stays with the file. Switched on by whoever is first; who comes at the same time tries again.
+    // The mode stays with the file. The first process switches it on; concurrent ones retry.
     const log = Effect.retry(
       sql`PRAGMA journal_mode = WAL`,
       Schedule.intersect(Schedule.spaced("50 millis"), Schedule.recurs(40))
     )
     yield* failure.writing(log)
-    // A file that is copied while nobody has it open is whole without its log.
+    // So a closed file is complete without its log when it is copied.
     yield* Effect.addFinalizer(() => Effect.ignore(failure.writing(checkpoint(sql))))
   })
 
-/** Makes the header say whose it is and of which version, in the file itself, where {@link inspect} looks. */
+/** Writes mark and version to the header of the file itself, where {@link inspect} reads them. */
 const stamp = (file: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

@@ -12,8 +12,8 @@ export const latest = 1
 export const table = "assent_migration"
 
 /**
- * Brings the database to {@link latest}; nothing when it is there. Several processes may run it at once. Check
- * {@link version} first: what a newer program made is not understood here.
+ * Migrates the database to {@link latest}. Several processes may run it at once. Check {@link version} first: tables of
+ * a newer version are not understood here.
  */
 export const run: Effect.Effect<void, Migrator.MigrationError | SqlError, SqlClient.SqlClient> = Effect.suspend(() =>
   Effect.asVoid(Migrator.make({})({ loader: Migrator.fromRecord(migrations), table }))
@@ -28,7 +28,7 @@ export const version: Effect.Effect<number, SqlError, SqlClient.SqlClient> = Eff
   return Number(row?.latest ?? 0)
 })
 
-/** A row of SQLite's own list of what a database holds. */
+/** A row of SQLite's own schema table. */
 export type SchemaObject = {
   readonly type: string
   readonly name: string
@@ -36,7 +36,7 @@ export type SchemaObject = {
   readonly sql: string | null
 }
 
-/** The first of these that this module did not make, letter by letter: a trigger, a view, a table with more to it. */
+/** The first object whose text differs from what this module makes: a trigger, a view, a changed table. */
 export const foreign = (objects: ReadonlyArray<SchemaObject>): SchemaObject | undefined => {
   const seen = new Set<string>()
   return objects.find((object) => {
@@ -56,8 +56,8 @@ const all = (statements: ReadonlyArray<string>) =>
     Effect.forEach(statements, (statement) => sql.unsafe(statement), { discard: true })
   )
 
-// What a migration has done stays as it is: a change is a new one. Every name of a column is one word, so that it is the
-// same whatever a client does to names.
+// A migration is never edited: a change is a new migration. Every column name is one word, so that no client's name
+// transformation changes it.
 const statements = {
   "0001_journal": [
     `CREATE TABLE assent_entry (
@@ -92,14 +92,14 @@ const statements = {
 
 const migrations = Record.map(statements, all)
 
-/** As the migrator makes the list of migrations. */
+/** The migrator's own table, as it makes it. */
 const ofMigrator = `CREATE TABLE ${table} (
   migration_id integer PRIMARY KEY NOT NULL,
   created_at datetime NOT NULL DEFAULT current_timestamp,
   name VARCHAR(255) NOT NULL
 )`
 
-/** What SQLite keeps the text of, however it was laid out. */
+/** A statement's text without its layout. */
 const normalized = (sql: string): string => sql.replace(/\s+/g, " ").replaceAll('"', "").trim()
 
 const known: ReadonlyMap<string, string> = new Map(

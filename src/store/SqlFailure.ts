@@ -1,4 +1,4 @@
-/** What a database said, in words for a person: the errors of a store from those of its client. */
+/** Turns errors of the SQL client into errors of the store, with messages for a person. */
 import type * as Migrator from "@effect/sql/Migrator"
 import { SqlError } from "@effect/sql/SqlError"
 import * as Cause from "effect/Cause"
@@ -11,7 +11,7 @@ export interface SqlFailure {
   readonly reading: <A, E, R>(
     effect: Effect.Effect<A, E, R>
   ) => Effect.Effect<A, Exclude<E, SqlError> | StoreUnusable, R>
-  /** For transactions too: a commit that fails is a defect of the client's. */
+  /** For transactions too: the client turns a failed commit into a defect. */
   readonly writing: <A, E, R>(
     effect: Effect.Effect<A, E, R>
   ) => Effect.Effect<A, Exclude<E, SqlError> | StoreUnwritable, R>
@@ -60,7 +60,7 @@ const sentences: { readonly [code: string]: string } = {
   SQLITE_PERM: "access is not permitted"
 }
 
-/** What went wrong, without a full stop. */
+/** The reason, without a full stop. */
 const reasonOf = (error: unknown): string => {
   const { code, message } = rootOf(error)
   const known = Object.keys(sentences).find((name) => code.startsWith(name))
@@ -74,11 +74,11 @@ const catchSql = <A, E, R, F>(
   Effect.catchAllCause(effect, (cause): Effect.Effect<never, Exclude<E, SqlError> | F> => {
     const found = Option.firstSomeOf([Cause.failureOption(cause), Cause.dieOption(cause)])
     if (Option.isSome(found) && found.value instanceof SqlError) return Effect.fail(make(found.value))
-    // No failure of the client's is left in it.
+    // No client error is left in this cause.
     return Effect.failCause(cause as Cause.Cause<Exclude<E, SqlError>>)
   })
 
-/** The innermost cause that has a code, else the innermost with words. */
+/** The innermost cause with a code, else the innermost with a message. */
 const rootOf = (error: unknown): { readonly code: string; readonly message: string } => {
   let at = error
   let message = "unknown"

@@ -5,8 +5,8 @@
  *  append ─► WriteQueue ─► one transaction: the lock still ours? + entries + summary ─► append returns
  * ```
  *
- * There is one writer in a process, and the token of the lock is checked in the transaction that writes, so two processes
- * never write to one tree.
+ * A process has one writer, and each write checks the lease's token in its own transaction. So two processes never
+ * write to one tree.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Clock from "effect/Clock"
@@ -30,11 +30,11 @@ import * as WriteQueue from "./WriteQueue.js"
 
 /** How long a session's lock outlives its process. */
 export interface Options {
-  /** Who locks sessions here. */
+  /** The process that takes leases here. */
   readonly process: SessionLease.Process
-  /** What messages call the store. Default: `the database`. */
+  /** The store's name in messages. Default: `the database`. */
   readonly name?: string | undefined
-  /** Whether what was just committed is where it will be looked for; asked after each commit. Default: it always is. */
+  /** Whether a commit went to the place where it will be read; checked after each commit. Default: true. */
   readonly isThere?: Effect.Effect<boolean> | undefined
 }
 
@@ -43,8 +43,8 @@ export interface Options {
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Makes the tables, unless they are there. Durability is the client's: see `LibsqlStore` for one that has it. Fails when
- * a newer version made the tables.
+ * Makes the tables if they are missing. Durability depends on the client; `LibsqlStore` has it. Fails when a newer
+ * version made the tables.
  */
 export const make = (
   options: Options
@@ -99,7 +99,10 @@ export const make = (
         (rows) => rows.length > 0
       )
 
-    /** The part of a commit that belongs to one lease; how the lease stands once it is committed, or why nothing is written. */
+    /**
+     * Writes the part of a commit that belongs to one lease. Yields the lease's state after the commit, or why nothing
+     * is written.
+     */
     const writeHeld = (held: Held, jobs: ReadonlyArray<Job>, now: number) =>
       Effect.gen(function* () {
         if (!(yield* beat(held, now))) return Either.left(yield* takenOver(held.root))
@@ -145,7 +148,7 @@ export const make = (
           )
         if (Either.isLeft(outcome)) return jobs.map(() => Exit.fail(outcome.left))
         if (!(yield* isThere)) return jobs.map(() => Exit.fail(gone))
-        // Committed: only now may the next batch build on it.
+        // After the commit: only now may the next batch build on it.
         for (const [held, written] of outcome.right) if (Either.isRight(written)) held.summary = written.right
         return jobs.map(({ held }) => {
           const written = outcome.right.get(held)
@@ -164,7 +167,7 @@ export const make = (
         const now = yield* Clock.currentTimeMillis
         const before = yield* requireUnlocked(root, now)
         const row = { root, token, pid: locker.pid, host: locker.host, heartbeat: now }
-        // Whoever looked at the same time as we did loses here, whichever transactions the client has.
+        // Of two processes that saw no lock, one loses here, whatever isolation the client has.
         const taken = yield* sql`INSERT INTO assent_lock ${sql.insert(row)} ON CONFLICT (root) DO UPDATE SET
           token = excluded.token, pid = excluded.pid, host = excluded.host, heartbeat = excluded.heartbeat
           WHERE assent_lock.token = ${before?.token ?? ""} RETURNING token`
@@ -198,7 +201,7 @@ export const make = (
           const token = SessionLease.tokenOf(ids.unsafeNext("ses"), locker)
           const held = SessionLease.hold(token, {
             acquire: acquire(root, token),
-            // A beat that does not get through is made up for by the next, or by a write.
+            // A failed heartbeat is made up for by the next one, or by a write.
             beat: (held) =>
               Effect.orElseSucceed(
                 failure.writing(Effect.flatMap(Clock.currentTimeMillis, (now) => beat(held, now))),
@@ -275,7 +278,7 @@ export const make = (
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** In the database of the client that is there. */
+/** Uses the SQL client of the context. */
 export const layer = (
   options: Options
 ): Layer.Layer<SessionStore.SessionStore, StoreError.StoreUnusable | StoreError.StoreUnwritable, SqlClient.SqlClient> =>
@@ -285,11 +288,11 @@ export const layer = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A lease from inside. */
+/** The internal state of a lease. */
 interface Held {
   readonly root: SessionId
   readonly token: string
-  /** As committed; written by the one fiber that commits. */
+  /** The committed summary; only the committing fiber writes it. */
   summary: SessionSummary.SessionSummary
 }
 

@@ -1,5 +1,5 @@
 /**
- * Writes what several fibers hand in at the same time together, so that they share the cost of reaching the disk.
+ * A queue that commits concurrent writes together, so that they share the cost of the `fsync`.
  *
  * ```
  *  write ─► room ─► waiting ─► writer: commit all that wait ─► write returns
@@ -10,15 +10,15 @@ import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 
 export interface Options<Job, E> {
-  /** Writes all of them, in order, and says for each how it went. Never runs twice at the same time, is not interrupted. */
+  /** Writes all jobs in order, and yields one exit for each. Runs are never concurrent and never interrupted. */
   readonly commit: (jobs: ReadonlyArray<Job>) => Effect.Effect<ReadonlyArray<Exit.Exit<void, E>>>
-  /** Jobs that wait or are being written at most; whoever comes then waits for room. */
+  /** The most jobs that wait or are being written. When it is full, `write` waits (back-pressure). */
   readonly capacity: number
-  /** What is handed in after the scope was closed fails with this. */
+  /** The error of a write after the scope was closed. */
   readonly closed: () => E
 }
 
-/** Hands in a job and waits until it is written. Interrupting it withdraws the job unless it is being written already. */
+/** Adds a job and waits until it is written. An interrupt withdraws the job unless it is being written already. */
 export type Write<Job, E> = (job: Job) => Effect.Effect<void, E>
 
 /** Closing the scope writes what waits. */
@@ -26,7 +26,7 @@ export const make = <Job, E>(options: Options<Job, E>): Effect.Effect<Write<Job,
   Effect.gen(function* () {
     const room = yield* Effect.makeSemaphore(options.capacity)
     const one = yield* Effect.makeSemaphore(1)
-    // Filled by whoever writes, taken as a whole by the one fiber that commits. Never longer than there is room.
+    // Filled by writers, taken as a whole by the one fiber that commits. Bounded by `room`.
     let waiting: Array<Waiting<Job, E>> = []
     let wake: (() => void) | undefined
     let closed = false
@@ -53,7 +53,7 @@ export const make = <Job, E>(options: Options<Job, E>): Effect.Effect<Write<Job,
       })
     })
 
-    // Whoever is about to run gets to hand in what belongs to the same commit.
+    // Yields first: fibers that are ready to run can add their jobs to the same commit.
     yield* Effect.forkScoped(Effect.forever(awaitWork.pipe(Effect.zipRight(Effect.yieldNow()), Effect.zipRight(flush))))
     yield* Effect.addFinalizer(() =>
       Effect.suspend(() => {

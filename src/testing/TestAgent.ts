@@ -1,6 +1,5 @@
 /**
- * An agent in a test: a model that plays a script, a person who plays another, ids that can be foretold, and nothing that
- * leaves memory.
+ * An agent for a test: a scripted model, a scripted person, predictable ids, and everything in memory.
  *
  * ```ts
  * it.scoped("does not deploy when the person says no", () =>
@@ -45,26 +44,26 @@ import * as TestInteractor from "./TestInteractor.js"
 
 /** What its runtime has. */
 export interface RuntimeOptions<Tools extends Record<string, Tool.Any>> extends AgentRuntime.Options<Tools> {
-  /** What the model says: the steps of the root agent, or of several agents by name. */
+  /** The model's script: the steps of the root agent, or of several agents by name. */
   readonly script: ReadonlyArray<ScriptedModel.Step> | ScriptedModel.Script
-  /** Where paths are looked up. Default: a file system on which nothing is. */
+  /** The file system. Default: an empty one. */
   readonly files?: Layer.Layer<FileSystem.FileSystem | Path.Path> | undefined
 }
 
 /** What the agent has, and what its model says. */
 export interface Options<Tools extends Record<string, Tool.Any>> extends RuntimeOptions<Tools> {
-  /** What the person does about each dialog: their script, or all of their options. Default: says nothing. */
+  /** The person's script, or all of their options. Default: never answers. */
   readonly person?: TestInteractor.Script | TestInteractor.Options | undefined
 }
 
-/** What is left for the program to provide: the toolkit's handlers, and what they need. */
+/** What the program still provides: the toolkit's handlers and their requirements. */
 export type Requirements<Tools extends Record<string, Tool.Any>> = Exclude<AgentRuntime.Requirements<Tools>, Provided>
 
-/** A started agent with everybody around it. */
+/** A started agent with its person and its events. */
 export interface TestAgent {
   readonly agent: Agent.Agent
   readonly person: TestInteractor.Service
-  /** Everything that has happened to the agent from its very start, in order. It is what reads `agent.events`. */
+  /** All events of the agent from its start, in order. This is the reader of `agent.events`. */
   readonly events: Effect.Effect<ReadonlyArray<AgentEvent>>
 }
 
@@ -79,7 +78,7 @@ export const start: Agent.Start<
 > = (options?: Agent.Options) =>
   Effect.gen(function* () {
     const person = yield* TestInteractor.TestInteractor
-    // As in `Agent.start`: a plain one does not fail.
+    // As in `Agent.start`: plain options cannot fail.
     const kept = { events: { capacity: Number.POSITIVE_INFINITY }, ...options } as Agent.Plain
     const agent = yield* Agent.start(kept)
     const events: Array<AgentEvent> = []
@@ -89,7 +88,7 @@ export const start: Agent.Start<
       return Effect.succeed(true)
     })
     yield* Effect.forkScoped(Effect.repeat(read, { while: (more) => more }))
-    // The reader was woken before whoever looks now; it only has to get its turn.
+    // The reader was resumed before this caller, so yielding lets it run first.
     return {
       agent,
       person,
@@ -104,7 +103,7 @@ export const start: Agent.Start<
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A runtime with a scripted model, and a scripted person to ask. */
+/** A runtime with a scripted model and a scripted person. */
 export const layer = <Tools extends Record<string, Tool.Any>>(
   options: Options<Tools>
 ): Layer.Layer<
@@ -113,7 +112,7 @@ export const layer = <Tools extends Record<string, Tool.Any>>(
   Requirements<Tools>
 > => Layer.merge(layerRuntime(options), TestInteractor.layer(toOptions(options.person)))
 
-/** A runtime with a scripted model, and a queue of dialogs that the test answers as it goes. */
+/** A runtime with a scripted model and a queue of dialogs that the test answers. */
 export const layerQueue = <Tools extends Record<string, Tool.Any>>(
   options: RuntimeOptions<Tools>,
   queue?: QueueChannel.Options
@@ -123,13 +122,13 @@ export const layerQueue = <Tools extends Record<string, Tool.Any>>(
   Requirements<Tools>
 > => Layer.merge(layerRuntime(options), QueueChannel.layer(queue))
 
-/** A runtime with a scripted model, and nobody to ask. */
+/** A runtime with a scripted model and no interactor. */
 export const layerRuntime = <Tools extends Record<string, Tool.Any>>(
   options: RuntimeOptions<Tools>
 ): Layer.Layer<AgentRuntime.AgentRuntime | Id.IdGenerator, ToolRegistry.Refusal<Tools>, Requirements<Tools>> => {
   const { script } = options
   const model = ScriptedModel.layer("agents" in script ? script : { agents: { [rootName]: script } })
-  // The runtime is built with them too: its tools hand them on to the children they make.
+  // The runtime gets the interactor too: its tools pass it to children.
   return Layer.provideMerge(
     Layer.provide(runtimeOf(options), Layer.merge(model, options.files ?? noFiles)),
     Layer.sync(Id.IdGenerator, Id.sequence)
@@ -155,7 +154,7 @@ const isSteps = (
   person: ReadonlyArray<TestInteractor.Step> | TestInteractor.Options
 ): person is ReadonlyArray<TestInteractor.Step> => Array.isArray(person)
 
-/** A test does not recover from limits that make no sense: that is a mistake in the test. */
+/** Invalid limits are a defect: a mistake in the test. */
 const runtimeOf = <Tools extends Record<string, Tool.Any>>({ limits, ...options }: RuntimeOptions<Tools>) =>
   Layer.effect(
     AgentRuntime.AgentRuntime,

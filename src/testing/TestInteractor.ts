@@ -1,6 +1,6 @@
 /**
- * A scripted person: answers what a test says it answers, and remembers what it was shown. Nothing in it reads a real
- * clock, so it works under `TestClock`.
+ * A scripted person: it answers by a script, and records what it was shown. It reads no real clock, so it works under
+ * `TestClock`.
  *
  * ```ts
  * const person = yield* TestInteractor.make({
@@ -10,8 +10,8 @@
  * assert.deepStrictEqual((yield* person.shown).map(({ interaction }) => interaction._tag), ["Approve", "Confirm"])
  * ```
  *
- * A step of the script is spent on each request when its dialog opens; a string is what the person types. A request
- * beyond the script fails as unavailable and says so.
+ * Each request takes the next step of the script when its dialog opens; a string is a typed line. A request beyond the
+ * script fails as unavailable and says so.
  */
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -32,23 +32,23 @@ import * as TypedAnswer from "../interaction/TypedAnswer.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** One dialog the person sits in front of. */
+/** One open dialog of the person. */
 export interface Dialog {
   readonly request: InteractionRequest
   /** Id of the person. */
   readonly by: string
   /** Waits for as long as the dialog is open; fails when the person is disconnected. */
   readonly stay: Effect.Effect<never, InteractionError>
-  /** Notes that the dialog was closed, for a reaction that does not let itself be interrupted. */
+  /** Records that the dialog was closed, for an uninterruptible reaction. */
   readonly dismiss: Effect.Effect<void>
 }
 
-/** What the person does with one dialog. */
+/** The person's reaction to one dialog. */
 export interface Reaction {
   readonly react: (dialog: Dialog) => Effect.Effect<AnyAnswer, InteractionError>
 }
 
-/** A reaction, or what the person types: see `TypedAnswer`. `cancel` withdraws where it can mean nothing else. */
+/** A reaction, or a typed line: see `TypedAnswer`. `cancel` withdraws where it can mean nothing else. */
 export type Step = Reaction | string
 
 /** The steps in order, one for each request; or a function of the request and its 0-based number. */
@@ -58,7 +58,7 @@ export type Script = ReadonlyArray<Step> | ((request: InteractionRequest, index:
 export interface Options {
   /** Default: `person`. */
   readonly id?: string | undefined
-  /** Default: says nothing to anything. */
+  /** Default: never answers. */
   readonly script?: Script | undefined
   /** Default: one dialog at a time. */
   readonly dialogs?: "one" | "unbounded" | undefined
@@ -78,7 +78,7 @@ export interface Service {
   readonly open: Effect.Effect<ReadonlyArray<InteractionRequest>>
   /** Dialogs that were closed before the person had answered: withdrawn, answered elsewhere or timed out. */
   readonly dismissed: Effect.Effect<ReadonlyArray<RequestId>>
-  /** Breaks the line to the person for good: what is open, and what comes later, fails as unavailable. */
+  /** Disconnects the person for good: open and later requests fail as unavailable. */
   readonly disconnect: Effect.Effect<void>
 }
 
@@ -108,21 +108,21 @@ export const answer = (value: AnyAnswer): Reaction => ({
   }
 })
 
-/** Hands back a value that is not an answer, as an interactor does that somebody wrote without types. */
+/** Returns a value that is not an answer, as an untyped interactor might. */
 export const nonsense = (value: unknown): Reaction => ({
-  // What must not happen is the point of it.
+  // The cast is deliberate: this value must be refused.
   react: () => Effect.succeed(value as AnyAnswer)
 })
 
 /** Says nothing until the dialog is closed. */
 export const silent: Reaction = { react: (dialog) => dialog.stay }
 
-/** Waits until the effect says what to do, with the dialog open: such as a `Deferred` that the test completes. */
+/** Waits, with the dialog open, for an effect that yields the step: such as a `Deferred` that the test completes. */
 export const wait = (step: Effect.Effect<Step>): Reaction => ({
   react: (dialog) => Effect.flatMap(Effect.raceFirst(step, dialog.stay), (next) => reactTo(next, dialog))
 })
 
-/** Takes its time first. */
+/** Waits before the step. */
 export const delay = (duration: Duration.DurationInput, then: Step): Reaction =>
   wait(Effect.delay(Effect.succeed(then), duration))
 
@@ -132,14 +132,14 @@ export const fail = (reason: string): Reaction => ({ react: (dialog) => unavaila
 /** Crashes. */
 export const crash: Reaction = { react: ({ by }) => Effect.dieMessage(`${by} crashed, as its script says`) }
 
-/** Withdraws the request, for everybody. */
+/** Withdraws the request at all interactors. */
 export const cancel: Reaction = {
   react: ({ by, request }) => Effect.fail(new InteractionCancelled({ requestId: request.requestId, by }))
 }
 
 /**
- * Does not take no for an answer: waits until the dialog is closed because somebody else has settled the request, and
- * then answers all the same. Give it a step that answers at once. It must never count.
+ * Answers too late: it waits until the dialog is closed because another interactor settled the request, and then
+ * answers. Give it a step that answers at once. The answer must never count.
  */
 export const contradict = (then: Step): Reaction => ({
   react: (dialog) =>
@@ -154,7 +154,7 @@ export const contradict = (then: Step): Reaction => ({
 export const make = (options: Options = {}): Effect.Effect<Service> =>
   Effect.zipWith(
     Deferred.make<void>(),
-    // Written when a dialog opens, read by `next`; unbounded, a test asks only so often.
+    // Written when a dialog opens, read by `next`; unbounded, because a test asks a bounded number of times.
     Queue.unbounded<InteractionRequest>(),
     (disconnected, opened): Service => {
       const id = options.id ?? "person"
@@ -168,7 +168,7 @@ export const make = (options: Options = {}): Effect.Effect<Service> =>
         id,
         relay: false,
         request: <I extends Interaction.Interaction>(request: InteractionRequest<I>) =>
-          // A dialog that opens is closed again, wherever the asker is interrupted.
+          // An opened dialog is always closed, wherever the asker is interrupted.
           Effect.uninterruptibleMask((restore): Effect.Effect<Interactor.Answered<I>, InteractionError> => {
             const gone = unavailable({ by: id, request }, "it was disconnected")
             if (!connected) return gone
@@ -177,7 +177,7 @@ export const make = (options: Options = {}): Effect.Effect<Service> =>
             open.add(request)
             Queue.unsafeOffer(opened, request)
             const dismiss = Effect.sync(() => dismissed.add(request.requestId))
-            // The reaction gives an answer to its own dialog's request, or is there to show what happens when not.
+            // The reaction answers the request of its own dialog, or is deliberately wrong.
             const reaction = reactTo(step, {
               request,
               by: id,
@@ -213,7 +213,7 @@ export const make = (options: Options = {}): Effect.Effect<Service> =>
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The person, and the same as the interactor to ask. */
+/** The person, also as the current interactor. */
 export const layer = (options?: Options): Layer.Layer<TestInteractor | Interactor.Interactor> =>
   Layer.effectContext(
     Effect.map(make(options), (person) =>
