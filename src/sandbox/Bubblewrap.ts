@@ -1,4 +1,6 @@
-/** The command line of bubblewrap for a {@link View}. A pure function, so that what is confined how can be read and tested. */
+/**
+ * The command line of bubblewrap for a {@link View}. A pure function, so that the confinement can be read and tested.
+ */
 import * as View from "./View.js"
 
 /** What holds the command's standard streams together with us; see {@link supervisor}. */
@@ -6,34 +8,35 @@ export interface Options {
   readonly view: View.View
   /** Where the command runs. */
   readonly directory: string
-  /** Of the private temp directory, in bytes. */
+  /** The size of the private temp directory, in bytes. */
   readonly tempSize: number
   /** An open file with a filter of system calls, where there is one. */
   readonly filter: number | undefined
-  /** Added to the view's. */
+  /** Added to the view's environment. */
   readonly environment: Readonly<Record<string, string>>
   readonly command: ReadonlyArray<string>
 }
 
-/** Everything behind the name of the program. */
+/** All arguments behind the name of the program. */
 export const args = ({ command, directory, environment, filter, tempSize, view }: Options): ReadonlyArray<string> => [
   // New namespaces of every kind; the command has no capability in them, also when we are root.
   ...["--unshare-all", "--unshare-user", "--cap-drop", "ALL"],
   ...(view.network ? ["--share-net"] : []),
-  // It is the first process of its namespace: when it ends, the kernel ends all others before anybody learns of it.
+  // The supervisor is the first process of its namespace: when it ends, the kernel ends all others before anybody
+  // learns of it.
   ...["--as-pid-1", "--die-with-parent", "--new-session"],
   ...["--hostname", "sandbox"],
   ...(filter === undefined ? [] : ["--seccomp", `${filter}`]),
-  // Settings of the kernel are files of root's: who is root outside may write them, whatever namespace that is in.
+  // Kernel settings are files of root: a process that is root outside may write them from any namespace.
   ...["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"],
-  // What lies in memory is limited, wherever something can be written.
+  // Memory file systems are limited in size wherever something can be written.
   ...["--perms", "1777", "--size", `${tempSize}`, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"],
   ...["--perms", "1777", "--size", `${tempSize}`, "--tmpfs", "/tmp"],
   ...["--dir", "/var", "--symlink", "../tmp", "/var/tmp"],
   ...(view.homeFrom === undefined ? ["--size", `${tempSize}`, "--tmpfs", view.home] : []),
   ...view.mounts.flatMap(mounted),
   ...(view.homeFrom === undefined ? [] : ["--bind", view.homeFrom, view.home]),
-  // The tree that holds the mounts is not a place to write to.
+  // The tree that holds the mounts is read-only.
   ...["--remount-ro", "/"],
   "--clearenv",
   ...Object.entries({ ...view.environment, ...environment }).flatMap(([name, value]) => ["--setenv", name, value]),
@@ -41,10 +44,10 @@ export const args = ({ command, directory, environment, filter, tempSize, view }
 ]
 
 /**
- * The first process of the namespace, a shell. Its standard input is ours to let it begin: when we are gone before we said
- * so, it ends. Its standard error tells us that it is there and how the command ended, which the exit code alone does not:
- * a shell says in words that a signal ended something. Asked to terminate, it waits for what was asked with it: with its
- * own end the kernel kills everything else.
+ * The first process of the namespace, a shell. Its standard input lets it begin: if we are gone before that, it ends.
+ * Its standard error reports that it has started and how the command ended. The exit code alone does not tell that; a
+ * shell prints words when a signal ended something. When it is asked to terminate, it waits for the processes that were
+ * asked with it, because its own end kills everything else.
  */
 export const supervisor = (limits: string): string =>
   [
@@ -60,7 +63,7 @@ export const supervisor = (limits: string): string =>
     "exit $code"
   ].join("\n")
 
-/** What `ready` stands for in what the supervisor prints. */
+/** The supervisor has printed `ready`. */
 export const isReady = (told: string): boolean => /^ready$/m.test(told)
 
 export interface Ended {
@@ -68,13 +71,13 @@ export interface Ended {
   readonly signal?: string
 }
 
-/** How the command ended, by the supervisor's words; nothing when it had none, because it was killed itself. */
+/** How the command ended, by the supervisor's words; nothing when it was killed before it could print any. */
 export const ended = (told: string): Ended | undefined => {
   const [, words = "", digits] = /^ready\n([\s\S]*?)^exit (\d+)$/m.exec(told) ?? []
   if (digits === undefined) return undefined
   const exitCode = Number(digits)
   const signal = signals[exitCode - 128]
-  // Of an interrupt and a broken pipe shells say nothing.
+  // Shells print no words for an interrupt or a broken pipe.
   const bySignal = words.trim() !== "" || signal === "SIGINT" || signal === "SIGPIPE"
   return signal !== undefined && bySignal ? { exitCode: null, signal } : { exitCode }
 }
@@ -98,7 +101,7 @@ const mounted = (mount: View.Mount): ReadonlyArray<string> => {
   }
 }
 
-/** By number, as on every machine that bubblewrap runs on and the filter knows. */
+/** Signals by number: the same on every machine that bubblewrap and the filter support. */
 const signals: { readonly [number: number]: string } = {
   1: "SIGHUP",
   2: "SIGINT",

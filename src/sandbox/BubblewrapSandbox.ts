@@ -6,8 +6,9 @@
  *     ◄──words (stderr)──                                     (empty stdin; prints to our stdout)
  * ```
  *
- * The first process says that it is there and waits for a word of ours before it begins. Until then the sandbox is being
- * built by a process that dies with us only from some point on: whoever is killed in between leaves nothing that runs.
+ * The first process reports that it has started, and waits for our word before it begins. Until then another process
+ * builds the sandbox, which is tied to our life only from some point on. If we are killed before that point, nothing is
+ * left running.
  */
 import * as Command from "@effect/platform/Command"
 import type { PlatformError } from "@effect/platform/Error"
@@ -29,32 +30,32 @@ import * as View from "./View.js"
 export interface Options {
   /** The program, absolute. */
   readonly program: string
-  /** Where the filter of system calls is kept: not seen inside. */
+  /** Where the filter of system calls is kept. Not visible inside. */
   readonly directory: string
 }
 
 export interface Ready extends Options {
   /** The file with the filter. */
   readonly filter: string
-  /** What closes the files that we were started with, so that no command finds them open. */
+  /** The shell that closes file descriptors which we inherited, so that no command finds them open. */
   readonly closing: Closing
 }
 
-/** A shell, and its words. */
+/** A shell, and the words to give it. */
 export interface Closing {
   readonly shell: string
   readonly words: string
 }
 
-/** Where it is looked for. Never on the search path: a workspace may be on that. */
+/** Where bubblewrap is looked for. Never on the search path, which may contain a workspace. */
 export const places = ["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap"]
 
-/** What to do where it is not installed. */
+/** What a person can do when it is not installed. */
 export const missing =
   "bubblewrap is not installed: apt-get install bubblewrap, dnf install bubblewrap, apk add bubblewrap or " +
   "pacman -S bubblewrap."
 
-/** Tries it, and says why commands cannot be confined by it here; nothing when they can. */
+/** Tries bubblewrap. Yields the reason why it cannot confine commands here; nothing when it can. */
 export const obstacle = (platform: Layout.Platform, options: Options): Effect.Effect<string | undefined> =>
   Effect.scoped(
     Effect.gen(function* () {
@@ -91,7 +92,7 @@ export const writeFilter = (
       return file
     }
     yield* Directory.ensure(fileSystem, path, directory, 0o700)
-    // Beside it first: another process may be starting a command with it.
+    // Written under another name first: another process may be starting a command with the file.
     const beside = yield* fileSystem.makeTempFileScoped({ directory, prefix: "filter-" })
     yield* fileSystem.writeFile(beside, wanted)
     yield* fileSystem.rename(beside, file)
@@ -99,8 +100,8 @@ export const writeFilter = (
   }).pipe(Effect.scoped)
 
 /**
- * Whoever started us may have left files open, which every program that we start inherits. A plain shell closes those with
- * one digit; where there are more, another does it, which takes a little longer.
+ * Our parent may have left files open, which every program we start inherits. A plain shell closes descriptors of one
+ * digit; for more, another shell does it, which takes a little longer.
  */
 export const closing = ({ executor, fileSystem }: Layout.Platform): Effect.Effect<Closing> =>
   Effect.gen(function* () {
@@ -112,7 +113,7 @@ export const closing = ({ executor, fileSystem }: Layout.Platform): Effect.Effec
     return { shell: bash, words: [usual.words, ...others.map((name) => `${name}>&-`)].join(" ") }
   })
 
-/** Starts a command in a layout that was entered. Fails with a sentence when there is no process to start. */
+/** Starts a command in an entered layout. Fails with a sentence when no process could be started. */
 export const start = (
   { executor, fileSystem }: Layout.Platform,
   options: Ready,
@@ -138,12 +139,13 @@ export const start = (
     )
     let mayBegin = true
     const say = (words: ReadonlyArray<Uint8Array>) => Effect.ignore(Stream.run(Stream.fromIterable(words), child.stdin))
-    // Whoever was killed before it had tied the first process to itself leaves one that would begin, and live on alone.
+    // A bubblewrap that is killed before it tied the first process to itself would leave that process to begin and live
+    // on alone.
     const isHeld = Effect.orElseSucceed(
       Effect.map(fileSystem.readFileString(`/proc/${child.pid}/stat`), (stat) => !/^[ZX]/.test(stateOf(stat))),
       () => false
     )
-    // Not waited for: a stream whose process is killed may never say that it has finished.
+    // Not awaited: the stream of a killed process may never end.
     yield* Effect.forkDaemon(
       Effect.gen(function* () {
         if (!(yield* Deferred.await(ready))) return
@@ -152,7 +154,8 @@ export const start = (
       })
     )
 
-    // Killed while it made the sandbox, it leaves one of its group that waits for it without end, and holds our streams.
+    // A bubblewrap killed while it makes the sandbox leaves a process of its group, which waits for it without end and
+    // holds our streams.
     yield* Effect.forkDaemon(
       Effect.flatMap(Effect.exit(child.exitCode), (exit) =>
         Exit.isFailure(exit) ? Effect.ignore(child.kill("SIGKILL")) : Effect.void
@@ -164,25 +167,26 @@ export const start = (
       yield* Fiber.await(listening)
       if (!Bubblewrap.isReady(told))
         return yield* Effect.fail(`The sandbox could not be made: ${explained(told.trim())}`)
-      // Without a word of its own it was killed from outside, and everything in it with it.
+      // No words: the supervisor was killed from outside, and everything in the namespace with it.
       return Bubblewrap.ended(told) ?? { exitCode: null, signal: /SIG[A-Z0-9]+/.exec(String(exit))?.[0] ?? "SIGKILL" }
     })
-    // Whoever stops cannot be interrupted; a limit on what cannot be interrupted would be none.
+    // The stopping fiber is uninterruptible. A timeout on an uninterruptible effect would never fire, so the effect is
+    // made interruptible.
     const within = <A, E>(effect: Effect.Effect<A, E>) => Effect.timeoutOption(Effect.interruptible(effect), patience)
     const stop = Effect.gen(function* () {
       mayBegin = false
       if (!(yield* Effect.orElseSucceed(child.isRunning, () => false))) return
-      // One that is not there yet ends by itself when it is told nothing.
+      // A first process that has not reported yet ends by itself when its input closes.
       if (!(yield* Deferred.isDone(ready))) yield* within(Deferred.await(ready))
       const children = `/proc/${child.pid}/task/${child.pid}/children`
       const first = yield* Effect.orElseSucceed(fileSystem.readFileString(children), () => "")
-      // The namespace's first process leads the group that the command is in. It outlives the signal itself.
+      // The namespace's first process leads the command's process group. It outlives the signal itself.
       const group = /^(\d+) $/.exec(first)?.[1]
       if (group !== undefined) {
         yield* Effect.ignore(executor.exitCode(Command.make("/bin/sh", "-c", terminate, "sh", group)))
         if (Option.isSome(yield* within(Effect.exit(child.exitCode)))) return
       }
-      // Not waited for without limit, as the executor would.
+      // With a limit, unlike the executor's own wait.
       yield* Effect.ignore(within(child.kill("SIGKILL")))
     })
     return { process: child, ended, stop: Effect.uninterruptible(stop) }
@@ -195,10 +199,10 @@ export const start = (
 const go = new TextEncoder().encode("go\n")
 const patience = "2 seconds"
 const terminate = 'kill -s TERM -- "-$1"; kill -s CONT -- "-$1"'
-/** What the first process says of itself is short; a shell that complains without end is not listened to. */
+/** The first process prints little; a shell that complains without end is not read further. */
 const maxWords = 16_384
 
-/** Of `pid (name) state …`; the name may hold anything. */
+/** The state in `pid (name) state …`; the name may hold any characters. */
 const stateOf = (stat: string): string => stat.slice(stat.lastIndexOf(")") + 2)
 
 const filterDescriptor = 9
@@ -206,12 +210,12 @@ const usual: Closing = { shell: "/bin/sh", words: "3>&- 4>&- 5>&- 6>&- 7>&- 8>&-
 const constant = { tempSize: 1_073_741_824, filter: filterDescriptor }
 
 /**
- * No image of a process that crashed, which the kernel would hand to a program outside. So many processes that a build has
- * enough and a fork bomb ends; the kernel counts them by user and namespace, and those of root not at all.
+ * No core dumps: the kernel would hand them to a program outside. The limit of processes is enough for a build and ends
+ * a fork bomb. The kernel counts processes by user and namespace, and does not count those of root.
  */
 const limits = "ulimit -c 0\nulimit -u 8192 2>/dev/null || ulimit -p 8192 2>/dev/null"
 
-/** The shell opens the filter and becomes the program. Its environment is nobody's to read, so it is empty. */
+/** The shell opens the filter and becomes the program. Its own environment is empty, so that nobody can read one. */
 const commandOf = (
   program: string,
   filter: string,
@@ -224,8 +228,8 @@ const commandOf = (
   )
 
 /**
- * Of a command's environment what means something inside: a variable that names a file which is not there is left out, so
- * that the program finds its own place in the private home.
+ * The part of a command's environment that has a meaning inside. A variable that names a file which is not there is
+ * left out, so that the program finds its own place in the private home.
  */
 const inside = (view: View.View, environment: Job["environment"]): Job["environment"] => {
   const isThere = (file: string) =>
@@ -241,7 +245,7 @@ const inside = (view: View.View, environment: Job["environment"]): Job["environm
 
 const temporary = ["HOME", "TMPDIR", "TMP", "TEMP"]
 
-/** What bubblewrap says, as something that can be acted on. */
+/** bubblewrap's message, as something a person can act on. */
 const explained = (words: string): string => {
   const line = words.split("\n").at(-1) ?? ""
   if (/unknown option/i.test(words)) return `bubblewrap is too old here (${line}): 0.8 or later is wanted.`

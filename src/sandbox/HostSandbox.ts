@@ -1,7 +1,7 @@
 /**
  * The sandbox that this machine has: bubblewrap on Linux, Seatbelt on macOS, else none, with the reason.
  *
- * What there is is found out when the first command wants to run, once; nothing is started or made before.
+ * Which sandbox there is is found out once, when the first command is to run; nothing is started or made before.
  */
 import * as Command from "@effect/platform/Command"
 import * as CommandExecutor from "@effect/platform/CommandExecutor"
@@ -30,20 +30,20 @@ export interface Options {
   readonly writable?: ReadonlyArray<string> | undefined
   /** Files and directories that commands may read beside the system and its tool chains, absolute. */
   readonly readable?: ReadonlyArray<string> | undefined
-  /** What commands never see, though it lies in something that they do. */
+  /** Paths that commands never see, even inside a visible directory. */
   readonly hidden?: ReadonlyArray<string> | undefined
-  /** Commands reach the network, and what listens on this machine. Default: no. */
+  /** Commands reach the network and the services of this machine. Default: no. */
   readonly network?: boolean | undefined
   /**
-   * Where the workspace's private home is kept, and what was set aside; a directory of ours alone. Default: a temporary one
-   * that goes with the scope, but for what was set aside.
+   * Where the workspace's private home and the files set aside are kept; a directory of ours alone. Default: a
+   * temporary directory that is removed with the scope; files set aside stay.
    */
   readonly directory?: string | undefined
   /** Where to look for bubblewrap. Default: where systems install it. */
   readonly programs?: ReadonlyArray<string> | undefined
 }
 
-/** Whoever gives these away confines nothing. */
+/** Sharing one of these would confine nothing. */
 export const tooBroad = ["/", "/etc", "/usr", "/var", "/home", "/Users", "/proc", "/sys", "/dev"]
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ export const make = (
         const program = yield* firstThere(fileSystem, options.programs ?? BubblewrapSandbox.places)
         const seatbelt = program === undefined && (yield* isThere(fileSystem, seatbeltProgram))
         if (program === undefined && !seatbelt) return yield* Effect.fail(BubblewrapSandbox.missing)
-        // One that is not there cannot be mounted, and nothing would run.
+        // A path that does not exist cannot be mounted, and no command would start.
         const writable = yield* Effect.filter(options.writable ?? [], (file) => isThere(fileSystem, file))
         const roots = [...new Set(yield* reals([options.root, ...writable]))]
         const broad = roots.find((root) => tooBroad.includes(root))
@@ -158,7 +158,7 @@ const firstThere = (fileSystem: FileSystem.FileSystem, files: ReadonlyArray<stri
 
 const systemPath = "/usr/bin:/bin:/run/current-system/sw/bin"
 
-/** A program of ours, as confined as a command. */
+/** Runs a program of ours, confined like a command. */
 const confined =
   (platform: Layout.Platform, options: BubblewrapSandbox.Ready): Watch.Confined =>
   (view, command) =>
@@ -178,7 +178,7 @@ const startBubblewrap =
   (platform: Layout.Platform, options: BubblewrapSandbox.Ready, layout: Layout.Layout): Sandbox.Service["start"] =>
   (job) =>
     Effect.gen(function* () {
-      // Left when the process has ended, whose finalizer is added later and thus runs earlier.
+      // Left when the process has ended: the process's finalizer is added later, so it runs earlier.
       const { leave, view } = yield* Effect.acquireRelease(layout.enter, ({ leave }) => Effect.ignore(leave))
       if (!view.roots.some((root) => isWithin(root, job.directory))) {
         return yield* Effect.fail(`${job.directory} is not in the sandbox.`)
@@ -187,7 +187,7 @@ const startBubblewrap =
       return { ...running, ended: Effect.tapError(running.ended, () => layout.forget), settle: leave }
     })
 
-/** Not yet tried on a Mac. Nothing has to be set aside: the profile forbids making it. */
+/** Not yet tried on a Mac. Nothing has to be set aside, because the profile forbids making such files. */
 const startSeatbelt =
   ({ executor, fileSystem, path }: Layout.Platform, options: Layout.Options): Sandbox.Service["start"] =>
   (job) =>

@@ -1,9 +1,10 @@
 /**
- * What the commands of one workspace see, laid out anew while none of them runs and shared by those that run at once.
+ * What the commands of one workspace see. A layout is made while no command runs, and shared by commands that run at
+ * once.
  *
- * While a command runs it may change every directory that is not a mount. A layout that is made meanwhile could follow a
- * link into the rest of the machine, so none is made: whoever starts beside others gets theirs. What appeared is put away
- * when a command ends, and no other begins until that is done.
+ * A running command may change every directory that is not a mount. A layout made meanwhile could follow a link into
+ * the rest of the machine, so none is made: a command that starts beside others uses their layout. Files that act later
+ * are set aside when a command ends, and no other command begins until that is done.
  */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Clock from "effect/Clock"
@@ -20,13 +21,13 @@ import * as View from "./View.js"
 import * as Watch from "./Watch.js"
 
 export interface Options {
-  /** The workspace and what else may be written in, absolute, without links. The first is the workspace. */
+  /** The workspace and the other writable directories, absolute, without links. The workspace comes first. */
   readonly roots: ReadonlyArray<string>
-  /** Where the private home and what was set aside are. */
+  /** Where the private home and the files set aside are kept. */
   readonly directory: string
-  /** Files and directories that are seen as well, absolute. */
+  /** Further visible files and directories, absolute. */
   readonly readable: ReadonlyArray<string>
-  /** What is not seen though it lies in something that is. */
+  /** Paths that are hidden inside visible directories. */
   readonly hidden: ReadonlyArray<string>
   readonly network: boolean
 }
@@ -36,14 +37,14 @@ export type Platform = Search.Platform
 /** A place in a layout, until it is left. */
 export interface Entered {
   readonly view: View.View
-  /** Puts away what appeared, and says so. */
+  /** Sets aside what appeared, and yields sentences that say so. */
   readonly leave: Effect.Effect<ReadonlyArray<string>>
 }
 
 export interface Layout {
-  /** Uninterruptible; whoever enters leaves. */
+  /** Uninterruptible. Every entered place must be left. */
   readonly enter: Effect.Effect<Entered, string>
-  /** The next command gets a new one: something of this one is not there any more. */
+  /** The next command gets a new layout, because a file that this one mounts is gone. */
   readonly forget: Effect.Effect<void>
 }
 
@@ -63,7 +64,7 @@ export const make = (
     const agents = path.join(workspace, ".assent")
     let active = 0
     let laidOut: LaidOut | undefined
-    /** What of the names that act was there before the commands that run began, and in which version. */
+    /** The acting names that were there before the running commands began, each with its version. */
     let before: ReadonlyMap<string, string> = new Map()
     let isStale = false
     const made = new Set<string>()
@@ -73,7 +74,7 @@ export const make = (
       Effect.gen(function* () {
         const around = yield* surroundings
         const files = yield* own
-        // To have something to mount. It goes with the scope, if it is empty then.
+        // An empty directory, so that there is something to mount. It is removed with the scope if it is still empty.
         if (yield* Effect.isSuccess(fileSystem.makeDirectory(agents))) made.add(agents)
         const mounts: Array<View.Mount> = [
           ...around.mounts,
@@ -90,7 +91,8 @@ export const make = (
         for (const file of new Set([...known.map(({ file }) => file), agents])) {
           const real = Option.getOrUndefined(yield* Effect.option(fileSystem.realPath(file)))
           const isItself = real === file
-          // A link can be replaced, which is seen by its version; what it leads to is guarded where a command could reach it.
+          // A command can replace a link, which its version shows. The link's target is guarded where a command could
+          // reach it.
           if (real === undefined || !options.roots.some((root) => View.isWithin(root, real))) continue
           if (path.basename(file).toLowerCase() === ".git") {
             const repository = yield* Repository.read(fileSystem, path, real, options.roots)
@@ -121,11 +123,11 @@ export const make = (
         return { view, guarded: { absent, nests }, held, nodes: nodesOf(known) }
       })
 
-    /** Which of them are where. Ours is there as soon as something is laid out. */
+    /** Which acting names are where. Our own directory is there as soon as a layout is made. */
     const nodesOf = (found: ReadonlyArray<Search.Found>): string =>
       [...found.flatMap(({ file, node }) => (file === agents ? [] : [`${node} ${file}`])), agents].toSorted().join("\0")
 
-    /** What was laid out for the command before, where nobody changed anything that it says. */
+    /** The former layout, if nothing that it depends on has changed. */
     const current = Effect.gen(function* () {
       if (laidOut !== undefined && active > 0) return laidOut
       const [begun, appeared] = yield* Effect.all(
@@ -183,7 +185,7 @@ export const make = (
           laidOut = laid
           active += 1
           let left: Effect.Effect<ReadonlyArray<string>> | undefined = turn.withPermits(1)(leave(laid))
-          // Once: whoever comes later has nothing to tell.
+          // Only the first caller gets the sentences.
           const once = Effect.suspend(() => {
             const now = left ?? Effect.succeed([])
             left = undefined
@@ -206,16 +208,16 @@ export const make = (
 interface LaidOut {
   readonly view: View.View
   readonly guarded: Watch.Guarded
-  /** Which of the names that act were where. */
+  /** Which acting names were where. */
   readonly nodes: string
-  /** Cannot be replaced by a command. */
+  /** Paths that a command cannot replace. */
   readonly held: ReadonlySet<string>
 }
 
 const isThere = (fileSystem: FileSystem.FileSystem, file: string): Effect.Effect<boolean> =>
   Effect.orElseSucceed(fileSystem.exists(file), () => false)
 
-/** Not what somebody put something into meanwhile. */
+/** Leaves a directory into which somebody has put something meanwhile. */
 const removeEmpty = (fileSystem: FileSystem.FileSystem, directory: string): Effect.Effect<void> =>
   Effect.ignore(
     Effect.flatMap(fileSystem.readDirectory(directory), (names) =>

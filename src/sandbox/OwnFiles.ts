@@ -1,4 +1,4 @@
-/** What we write for the inside of a sandbox: who the user is, what `localhost` is, and who the author of a commit is. */
+/** Files that we write for the inside of a sandbox: the user, the address of `localhost`, and the author of commits. */
 import * as Command from "@effect/platform/Command"
 import type * as CommandExecutor from "@effect/platform/CommandExecutor"
 import * as Effect from "effect/Effect"
@@ -12,19 +12,19 @@ export interface Options {
   /** Where they are kept. */
   readonly directory: string
   readonly network: boolean
-  /** In which commands write. */
+  /** The directories in which commands write. */
   readonly roots: ReadonlyArray<string>
 }
 
-/** Where the private home is seen: never in a directory that commands write to, or it would have to be made there. */
+/** Where the private home is visible. Never inside a writable directory, or it would have to be made there. */
 export const homes = ["/home/assent", "/var/assent", "/assent"]
 
-/** Where the private home is, and what is mounted to `/etc`. */
+/** The place of the private home, and the files mounted to `/etc`. */
 export const make = ({ executor, fileSystem, path }: Platform, { directory, network, roots }: Options) =>
   Effect.gen(function* () {
     const put = (file: string, wanted: Uint8Array) =>
       Effect.gen(function* () {
-        // A command of another process may be reading it.
+        // A command of another process may be reading the file, so it is rewritten only when it changed.
         const there = yield* Effect.option(fileSystem.readFile(file))
         if (Option.exists(there, (found) => isSame(found, wanted))) return
         yield* Directory.ensure(fileSystem, path, path.dirname(file), 0o700)
@@ -70,7 +70,9 @@ export const make = ({ executor, fileSystem, path }: Platform, { directory, netw
 const isSame = (a: Uint8Array, b: Uint8Array): boolean =>
   a.length === b.length && a.every((byte, index) => byte === b[index])
 
-/** Of the person's git settings, what commits and comparisons look like. No addresses, no credentials, no programs. */
+/**
+ * The part of the person's git settings that shapes commits and comparisons. No addresses, no credentials, no programs.
+ */
 const gitSettings = (executor: CommandExecutor.CommandExecutor): Effect.Effect<string> =>
   Effect.gen(function* () {
     const read = (scope: string) =>

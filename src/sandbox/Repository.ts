@@ -1,8 +1,8 @@
 /**
- * What git keeps of a directory that is seen inside, and which of it acts later, when somebody runs git outside.
+ * What git keeps for a visible directory, and which part of it acts later, when somebody runs git outside.
  *
- * A `.git` stays writable, so that commits can be made; in it the configuration, the hooks and `info` are read-only, of
- * submodules and other worktrees too. Each such directory is a mount of its own, because a mount cannot be renamed away.
+ * A `.git` stays writable, so that commits can be made. Its configuration, hooks and `info` are read-only, also those
+ * of submodules and other worktrees. Each such directory is a mount of its own, because a mount cannot be renamed away.
  */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
@@ -13,13 +13,13 @@ import { isWithin, type Mount } from "./View.js"
 
 export interface Repository {
   readonly mounts: ReadonlyArray<Mount>
-  /** What is not there inside, or is a link with this target, and must be so when a command has ended. */
+  /** Paths that do not exist inside, or are links with this target. They must be the same when a command has ended. */
   readonly absent: ReadonlyMap<string, string | undefined>
-  /** Directories in which each entry is a repository of its own, with those that are there. */
+  /** Directories whose entries are repositories, with the entries that exist. */
   readonly nests: ReadonlyMap<string, ReadonlySet<string>>
 }
 
-/** Reads what a `.git`, a directory or the file of a worktree or submodule, leads to. In `roots` commands write. */
+/** Reads what a `.git` leads to: a directory, or the file of a worktree or submodule. Commands write in `roots`. */
 export const read = (
   fileSystem: FileSystem.FileSystem,
   path: Path.Path,
@@ -27,7 +27,7 @@ export const read = (
   roots: ReadonlyArray<string>
 ): Effect.Effect<Repository | undefined> =>
   Effect.gen(function* () {
-    /** Itself and no link on the way: what a link leads to was chosen by whoever could write here. */
+    /** The path is no link and has none on its way: a link's target may have been chosen by a command. */
     const isReal = (file: string) =>
       Effect.map(Effect.option(fileSystem.realPath(file)), (found) => Option.contains(found, file))
     const typeOf = (file: string) =>
@@ -51,7 +51,7 @@ export const read = (
     const absent = new Map<string, string | undefined>()
     const nests = new Map<string, ReadonlySet<string>>()
 
-    /** Read-only, what a link leads to as well where commands could write there. */
+    /** Makes a path read-only, and the target of a link too where commands could write there. */
     const guard = (file: string, type: FileSystem.File.Type): Effect.Effect<void> =>
       Effect.gen(function* () {
         if ((yield* typeOf(file)) === type) return void mounts.push({ _tag: "ReadOnly", path: file })
@@ -85,7 +85,7 @@ export const read = (
       })
     const names = (directory: string) => Effect.orElseSucceed(fileSystem.readDirectory(directory), () => [])
 
-    /** Submodules lie below each other by their names, which may have slashes. */
+    /** Submodules are nested by their names, which may have slashes. */
     const modules = (directory: string, level = 0): Effect.Effect<void> =>
       Effect.gen(function* () {
         if (level === 0) nests.set(directory, new Set())
@@ -102,7 +102,7 @@ export const read = (
         }
       })
 
-    /** What git keeps of one worktree: what says where its repository is does not change. */
+    /** The directory git keeps for one worktree; the files that lead to its repository are fixed. */
     const worktree = (directory: string): Effect.Effect<void> =>
       Effect.gen(function* () {
         mounts.push({ _tag: "Writable", path: directory })
@@ -120,7 +120,8 @@ export const read = (
     if (pointer === undefined) return { mounts, absent, nests }
     const directory = path.resolve(path.dirname(git), pointer)
     if ((yield* typeOf(directory)) !== "Directory") return { mounts, absent, nests }
-    // Anybody can write a file that points to a repository. Only one that points back is this directory's.
+    // Any command can write a file that points to a repository. Only a repository that points back belongs to this
+    // directory.
     const common = yield* line(path.join(directory, "commondir"))
     if (common !== undefined) {
       const back = yield* line(path.join(directory, "gitdir"))
@@ -143,13 +144,16 @@ export const read = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Whole directories: attributes choose filters, hooks run. Made where they are missing, to have something to mount. */
+/**
+ * Whole directories: attributes choose filters, hooks run. They are made when missing, so that there is something to
+ * mount.
+ */
 const directories = ["hooks", "info"]
 /** `commondir` would make git read another directory's configuration. */
 const files = ["config", "config.worktree", "commondir"]
 const pointers = ["commondir", "gitdir", "config.worktree"]
 
-/** Bytes. */
+/** Size limit, in bytes. */
 const maxPointer = 4_096
 const maxConfig = 1_000_000
 const maxLevels = 16

@@ -1,10 +1,11 @@
 /**
- * Runs a command of a model where it can do no harm: it sees what it needs, changes the workspace, and reaches nothing else.
+ * Runs a model's command where it can do no harm: it sees what it needs, changes the workspace, and reaches nothing
+ * else.
  *
- * What a parser of command lines can only guess, the operating system enforces. Where it cannot, {@link Service.state} says
- * why in one sentence, and whoever runs commands decides what to make of it.
+ * A parser of command lines can only guess; the operating system enforces. Where it cannot, {@link Service.state} says
+ * why in one sentence, and the tool decides what to do.
  *
- * Layers: {@link HostSandbox.layer} for what the machine has, {@link layerNone} for none.
+ * Layers: {@link HostSandbox.layer} for the machine's own sandbox, {@link layerNone} for none.
  */
 import type * as CommandExecutor from "@effect/platform/CommandExecutor"
 import * as Context from "effect/Context"
@@ -16,7 +17,7 @@ import type * as Scope from "effect/Scope"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** `auto`: where the machine has one. `require`: no command runs without. `off`: none. */
+/** `auto`: a sandbox where the machine has one. `require`: no command runs without a sandbox. `off`: none. */
 export const modes = ["auto", "require", "off"] as const
 /** Whether commands are confined: where it can be, always, or never. */
 export type Mode = (typeof modes)[number]
@@ -25,13 +26,13 @@ export type Mode = (typeof modes)[number]
 export type State =
   | {
       readonly _tag: "Confined"
-      /** What confines, such as `bubblewrap`. */
+      /** The confining program, such as `bubblewrap`. */
       readonly by: string
       /** Directories in which commands may change what is there. */
       readonly writable: ReadonlyArray<string>
       readonly network: boolean
     }
-  /** `reason` is a sentence: why there is none, and how to get it. */
+  /** `reason` is a sentence: why there is no sandbox, and how to get one. */
   | { readonly _tag: "Unconfined"; readonly reason: string }
 
 /** One command. */
@@ -40,7 +41,7 @@ export interface Job {
   readonly command: readonly [string, ...ReadonlyArray<string>]
   /** Where it runs: the workspace or a directory in it, absolute, without links. */
   readonly directory: string
-  /** What a command outside would get; what names something that is not there inside is left out. */
+  /** The environment as outside; variables that name a file which is not there inside are left out. */
   readonly environment: Readonly<Record<string, string>>
 }
 
@@ -53,15 +54,17 @@ export interface Ended {
 
 /** A command that runs confined. */
 export interface Running {
-  /** What it prints, errors among it, is this process's standard output; its other streams are ours. */
+  /** The command's output, errors included, is this process's standard output; its other streams are ours. */
   readonly process: CommandExecutor.Process
   /** How the command ended. Fails with a sentence when it never began. */
   readonly ended: Effect.Effect<Ended, string>
-  /** Asks all of it to terminate, and kills two seconds later what did not. Nothing: stop the process's group. */
+  /**
+   * Asks the whole command to terminate, and kills what is left after two seconds. Nothing: stop the process's group.
+   */
   readonly stop: Effect.Effect<void> | undefined
   /**
-   * To be run when it has ended, before anything else runs: puts away what appeared in the workspace and would act later.
-   * Sentences that say so. Once; the closing scope does it where nobody did.
+   * Run it when the command has ended, before anything else runs: it sets aside files that appeared in the workspace
+   * and would act later, and yields sentences that say so. It acts once; the closing scope runs it otherwise.
    */
   readonly settle: Effect.Effect<ReadonlyArray<string>>
 }
@@ -69,28 +72,28 @@ export interface Running {
 /** Starts commands. */
 export interface Service {
   readonly mode: Mode
-  /** What holds here; found out when it is first wanted, and kept. */
+  /** The sandbox's state; found out at the first use, and kept. */
   readonly state: Effect.Effect<State>
-  /** What is known of it already, for whoever cannot wait. */
+  /** The state if it is already known, for callers that cannot wait. */
   readonly known: () => State | undefined
   /** Starts a command. Fails with a sentence where commands cannot be confined, and never runs one that is not. */
   readonly start: (job: Job) => Effect.Effect<Running, string, Scope.Scope>
 }
 
-/** What confines the commands of the running tool set. */
+/** The sandbox for the commands of the running tool set. */
 export class Sandbox extends Context.Tag("assent/sandbox/Sandbox")<Sandbox, Service>() {}
 
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** None, for this reason. */
+/** No sandbox, for this reason. */
 export const none = (reason: string, mode: Mode = "off"): Service => {
   const state: State = { _tag: "Unconfined", reason }
   return { mode, state: Effect.succeed(state), known: () => state, start: () => Effect.fail(reason) }
 }
 
-/** What `off` is, in words. */
+/** The reason when the sandbox is off. */
 export const turnedOff = "The sandbox is turned off."
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 /**
- * Finds what acts later in a workspace: a `.git` or an `.assent`, anywhere below it.
+ * Finds the names that act later in a workspace: a `.git` or an `.assent`, at any depth.
  *
- * The walk is left to the system's `find`, which is faster than we are and follows no link. To start a program takes us
- * longer than it takes `find` to look at a small workspace, so one shell waits for our word and starts it each time. It ends
- * with its input, and thus with us.
+ * The system's `find` does the walk: it is faster than our own code and follows no link. Starting a program takes
+ * longer than `find` needs for a small workspace, so one shell waits for our word and starts `find` each time. The
+ * shell ends with its input, and so with us.
  */
 import * as Command from "@effect/platform/Command"
 import type * as CommandExecutor from "@effect/platform/CommandExecutor"
@@ -23,20 +23,20 @@ import { isWithin } from "./View.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Names that act: git runs what the one says, we let count what the others say. */
+/** The acting names: git runs the contents of `.git`, and we heed the contents of the others. */
 export const names = [".git", ".assent", ".jaato"]
 
 export interface Found {
   readonly file: string
-  /** Which file it is: what is put in its place has another. */
+  /** The identity of the file: a replacement has another one. */
   readonly node: string
-  /** Another one when it was changed, moved here or put in its place. */
+  /** Changes when the file is changed, moved here or replaced. */
   readonly version: string
 }
 
-/** A directory that cannot be listed, or not be entered: what lies in it is not known. */
+/** A directory that cannot be listed or entered: its contents are not known. */
 export interface Closed extends Found {
-  /** Of its permissions, in octal digits. */
+  /** Its permissions, in octal digits. */
   readonly mode: string
 }
 
@@ -60,10 +60,13 @@ export interface Platform {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Where `find` is looked for. Never on the search path: a workspace may be on that. */
+/** Where `find` is looked for. Never on the search path, which may contain a workspace. */
 export const places = ["/usr/bin/find", "/bin/find", "/run/current-system/sw/bin/find"]
 
-/** For everything below `roots` but for what is in `left`, where no command writes. Fails with a sentence where there is no `find`. The shell that waits goes with the scope. */
+/**
+ * Searches everything below `roots` except the directories in `left`, where no command writes. Fails with a sentence
+ * where there is no `find`. The waiting shell ends with the scope.
+ */
 export const make = (
   platform: Platform,
   roots: ReadonlyArray<string>,
@@ -77,7 +80,7 @@ export const make = (
       Effect.orElseSucceed(fileSystem.exists(file), () => false)
     )
     if (Option.isNone(program)) return yield* Effect.fail(missing)
-    // Not every system's `find` knows when something changed, and who may list it.
+    // Not every system's `find` can print change times and test for readability.
     const probe = Command.make(program.value, "/", "-maxdepth", "0", "-readable", "-printf", "%d").pipe(
       Command.stderr("pipe")
     )
@@ -87,7 +90,7 @@ export const make = (
     let worker: Worker | undefined
 
     const look = Effect.gen(function* () {
-      // Somebody may have ended the one that waited.
+      // The waiting shell may have been killed; then a new one is started.
       for (let attempt = 0; attempt < 2; attempt++) {
         worker ??= yield* Effect.orElseSucceed(hire(executor, scope, command), () => undefined)
         const told = worker === undefined ? undefined : yield* worker.ask
@@ -109,7 +112,7 @@ export const make = (
             const name = platform.path.basename(one.file)
             const lower = name.toLowerCase()
             if (!names.includes(lower)) closed.push(one)
-            // A name that differs in its letters' case acts where the file system takes it for the same.
+            // On a file system that ignores case, the same name in other letters acts too.
             else if (name === lower || !exact.has(platform.path.join(platform.path.dirname(one.file), lower)))
               found.push(one)
           }
@@ -144,7 +147,7 @@ const parse = (entry: string): ReadonlyArray<Closed> => {
   return file === undefined ? [] : [{ file, node, version, mode }]
 }
 
-/** What can be learnt of a file without `find`'s help. */
+/** What our own calls can learn about a file, without `find`. */
 const describe = ({ fileSystem }: Platform, file: string): Effect.Effect<Closed> =>
   Effect.gen(function* () {
     const link = yield* Effect.option(fileSystem.readLink(file))
@@ -157,9 +160,9 @@ const describe = ({ fileSystem }: Platform, file: string): Effect.Effect<Closed>
     return { file, node, version, mode: (mode & 0o7777).toString(8) }
   })
 
-/** A shell that runs `find` whenever it is told a line, and says when that is done. */
+/** A shell that runs `find` for each line it reads, and reports when it is done. */
 interface Worker {
-  /** What it found; nothing when it cannot be asked any more. */
+  /** The found files; nothing when the shell no longer answers. */
   readonly ask: Effect.Effect<ReadonlyArray<string> | undefined>
   readonly dismiss: Effect.Effect<void>
 }
@@ -179,7 +182,7 @@ const hire = (executor: CommandExecutor.CommandExecutor, around: Scope.Scope, co
         )
       )
       const lines = yield* Queue.unbounded<Uint8Array>()
-      // Not waited for: a stream whose process is killed may never say that it has finished. It ends with the queue.
+      // Not awaited: the stream of a killed process may never end. The fiber ends with the queue.
       yield* Effect.forkDaemon(
         Effect.interruptible(Effect.ignore(Stream.run(Stream.fromQueue(lines, { maxChunkSize: 1 }), child.stdin)))
       )
@@ -195,7 +198,7 @@ const hire = (executor: CommandExecutor.CommandExecutor, around: Scope.Scope, co
           for (const bytes of Chunk.toReadonlyArray(next.value)) text += decoder.decode(bytes, { stream: true })
           const [, code] = /(?:^|\0)end (\d{1,3})\0$/.exec(text.slice(-lastWords)) ?? []
           if (code === undefined) continue
-          // It also ends with 1 where it could not list something.
+          // Exit code 1 also means that something could not be listed.
           return Number(code) > 1 ? undefined : text.split("\0").slice(0, -2)
         }
       })

@@ -1,8 +1,8 @@
 /**
  * The profile of macOS's `sandbox-exec` for the commands of a workspace. A pure function; untried on a Mac by its authors.
  *
- * Seatbelt knows paths, not mounts: what the other system does by mounting is a rule here, and the last rule that fits a
- * path decides.
+ * Seatbelt knows paths, not mounts: what the Linux sandbox does by a mount is a rule here, and the last rule that
+ * matches a path decides.
  */
 
 export interface Options {
@@ -11,7 +11,7 @@ export interface Options {
   /** The private home and temp directory. */
   readonly home: string
   readonly temp: string
-  /** What is seen beside the system. */
+  /** Visible paths beside the system. */
   readonly readable: ReadonlyArray<string>
   readonly hidden: ReadonlyArray<string>
   readonly network: boolean
@@ -32,7 +32,7 @@ export const make = ({ hidden, home, network, readable, roots, temp }: Options):
     '(allow file-read* (literal "/") (literal "/dev/null") (literal "/dev/zero") (literal "/dev/random") (literal "/dev/urandom"))',
     '(allow file-write-data (literal "/dev/null") (literal "/dev/zero"))',
     `(allow file-write* ${[...roots, home, temp].map(subpath).join(" ")})`,
-    // What acts later: whatever its place, its case, and whether it is there yet.
+    // Acting names are denied at any place, in any case, also before they exist.
     ...roots.flatMap((root) => acting.map((name) => `(deny file-write* (regex #"^${quoted(root)}(/.*)?/${name}"))`)),
     ...hidden.map((file) => `(deny file-read* file-write* ${subpath(file)})`),
     ...(network
@@ -64,7 +64,7 @@ const system = [
   "/private/var/select"
 ]
 
-/** A `.git` itself cannot be moved or replaced, because renaming it is writing to it; new ones cannot be made. */
+/** A `.git` itself cannot be moved or replaced, because renaming is writing; new ones cannot be made. */
 const acting = [
   "[.][aA][sS][sS][eE][nN][tT](/|$)",
   "[.][jJ][aA][aA][tT][oO](/|$)",

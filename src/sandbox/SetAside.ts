@@ -1,12 +1,12 @@
-/** Moves what appeared in a workspace while a command ran, and would act later, to a directory of ours. */
+/** Moves files that appeared in a workspace while a command ran, and would act later, to a directory of ours. */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as Directory from "../core/Directory.js"
 
 /**
- * Moves a file or directory below `root` into `directory`. The name says where it was. Nothing when it is not there any
- * more, or when a link leads to it from below the root: then it lies elsewhere, and that is not ours to move.
+ * Moves a file or directory below `root` into `directory`. The new name shows its former place. Nothing when it is
+ * gone, or when a link below the root leads to it: then it lies elsewhere, and is not ours to move.
  */
 export const move = (
   fileSystem: FileSystem.FileSystem,
@@ -16,7 +16,7 @@ export const move = (
   Effect.gen(function* () {
     const { directory, file, root, stamp } = options
     const parent = path.dirname(file)
-    // The directory is held open: a command that still runs could put a link in its place.
+    // The directory is held open: a running command could put a link in its place.
     const held = yield* fileSystem.open(parent)
     const at = `/proc/self/fd/${held.fd}`
     const opened = yield* fileSystem.readLink(at)
@@ -31,7 +31,7 @@ export const move = (
       const to = path.join(directory, `${stamp}-${attempt}-${shown}`)
       if (yield* fileSystem.exists(to)) continue
       yield* Effect.orElse(fileSystem.rename(from, to), () =>
-        // Another file system.
+        // A rename fails across file systems, so the file is copied.
         Effect.zipRight(fileSystem.copy(from, to), fileSystem.remove(from, { recursive: true, force: true }))
       )
       return to

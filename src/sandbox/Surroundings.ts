@@ -1,8 +1,9 @@
 /**
- * What of the machine a confined command sees beside its workspace: the system, and the tool chains on the search path.
+ * What a confined command sees of the machine beside its workspace: the system, and the tool chains on the search path.
  *
- * An allow list. Of a home only what holds programs is taken, never a directory in which people keep other things too: of
- * `~/.cargo` its `bin`, of `~/.local` its `bin` and `lib`. What cannot be told to be a tool chain is not there.
+ * An allow list. From a home only directories of programs are taken, never one in which people keep other things too:
+ * from `~/.cargo` its `bin`, from `~/.local` its `bin` and `lib`. A directory that is not known to be a tool chain is
+ * not visible.
  */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
@@ -13,11 +14,11 @@ import { isWithin, type Mount } from "./View.js"
 
 export interface Surroundings {
   readonly mounts: ReadonlyArray<Mount>
-  /** Where the tool chains are whose place follows from the real home otherwise. */
+  /** The places of tool chains whose default place depends on the real home. */
   readonly environment: Readonly<Record<string, string>>
 }
 
-/** Looks around, once. */
+/** Inspects the machine, once. */
 export const look = (fileSystem: FileSystem.FileSystem, path: Path.Path): Effect.Effect<Surroundings> =>
   Effect.gen(function* () {
     const kindOf = (file: string) =>
@@ -55,7 +56,7 @@ export const look = (fileSystem: FileSystem.FileSystem, path: Path.Path): Effect
         yield* add(programs)
         const owner = homeOf(prefix) ?? (home !== undefined && isWithin(home, prefix) ? home : undefined)
         if (owner === undefined) {
-          // Outside of a home, a prefix of its own below a shared directory is one tool chain as a whole.
+          // Outside of a home, a separate prefix below a shared directory is one tool chain as a whole.
           return yield* prefix.split("/").length > 2 ? add(prefix) : Effect.void
         }
         if (prefix === owner) return
@@ -64,13 +65,13 @@ export const look = (fileSystem: FileSystem.FileSystem, path: Path.Path): Effect
       })
 
     for (const programs of (variables["PATH"] ?? "").split(":")) {
-      // What a package manager puts in front belongs to a workspace, and is seen where that is.
+      // Directories that a package manager puts in front belong to a workspace, and are visible where the workspace is.
       if (!path.isAbsolute(programs) || programs.includes("/node_modules/") || mounts.some(isSeen(programs))) continue
       const found = Option.getOrUndefined(yield* real(programs))
       if (found === undefined) continue
       yield* add(programs)
       if (/^s?bin$|^shims$/.test(path.basename(programs))) yield* addPrefix(path.resolve(programs))
-      // Programs there may be links into tool chains that lie elsewhere.
+      // Programs there may be links into tool chains elsewhere.
       const names = yield* Effect.orElseSucceed(fileSystem.readDirectory(found), () => [])
       for (const name of names.slice(0, maxLinks)) {
         const target = yield* Effect.option(fileSystem.readLink(path.join(found, name)))
@@ -101,8 +102,8 @@ export const look = (fileSystem: FileSystem.FileSystem, path: Path.Path): Effect
 const system = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"]
 
 /**
- * Of `/etc`, what programs need to run: names, types, certificates that everybody has. No keys, no passwords. Files are
- * copied, because mounts cost time with every command; directories are mounted.
+ * The files of `/etc` that programs need to run: names, types, public certificates. No keys, no passwords. Files are
+ * copied, because each mount costs time with every command; directories are mounted.
  */
 export const configuration: { readonly files: ReadonlyArray<string>; readonly directories: ReadonlyArray<string> } = {
   files: [
@@ -127,7 +128,7 @@ export const configuration: { readonly files: ReadonlyArray<string>; readonly di
   directories: ["alternatives", "fonts", "ld.so.conf.d", "pki/ca-trust/extracted", "pki/tls/certs", "ssl/certs"]
 }
 
-/** Where to find others; only for whoever may reach them. */
+/** Files for finding other machines; only visible with network access. */
 export const ofNetwork = ["gai.conf", "resolv.conf"]
 
 /** Variables that name the directory of a tool chain. */
@@ -148,7 +149,7 @@ const toolHomes = [
   "BUN_INSTALL"
 ]
 
-/** Where they are when the variable is not set, because the real home cannot be asked inside. */
+/** Where tool chains are when the variable is not set: inside, the real home cannot be asked. */
 const usualPlaces: { readonly [name: string]: (home: string) => string } = {
   PYENV_ROOT: (home) => `${home}/.pyenv`,
   RUSTUP_HOME: (home) => `${home}/.rustup`,
@@ -163,7 +164,7 @@ const programsOf: { readonly [name: string]: string } = { RUSTUP_HOME: "/.cargo/
 const isOnPath = (search: string | undefined, name: string, home: string | undefined): boolean =>
   home !== undefined && (search ?? "").includes(programsOf[name] ?? usualPlaces[name]?.(home) ?? "\0")
 
-/** What a prefix of programs consists of, and nothing else that may lie beside it. */
+/** The directories that belong to a prefix of programs; others beside them are not visible. */
 const partsOfPrefix = ["lib", "lib64", "libexec", "include", "share", "shims", "versions", "plugins", "toolchains"]
 const localParts = ["share/mise", "share/uv/tools", "share/uv/python", "share/pipx", "share/fnm"]
 
@@ -181,7 +182,7 @@ const isTooMuch = (directory: string, home: string | undefined): boolean =>
   (home !== undefined && isWithin(directory, home)) ||
   /^\/(?:proc|sys|dev|run|tmp)(?:\/|$)/.test(directory)
 
-/** The home that a path lies in, whoever we are: also the one that `HOME` does not name. */
+/** The home that contains a path, of any user: also one that `HOME` does not name. */
 const homeOf = (directory: string): string | undefined =>
   /^\/(?:root|(?:home|Users)\/[^/]+)(?=\/|$)/.exec(directory)?.[0]
 

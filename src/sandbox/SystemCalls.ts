@@ -1,19 +1,19 @@
 /**
  * The filter of system calls that goes with the mounts and namespaces of {@link Bubblewrap}: a classic BPF program.
  *
- * Namespaces say what a process sees. Some of the kernel is in no namespace, and is refused here: key rings, which a session
- * shares with its login; sockets of families that reach the host whatever the network namespace (`AF_VSOCK`); `io_uring`,
- * through which sockets are opened without a system call that a filter sees; user namespaces and mounts, with which a process
- * could build another view; files that run as their owner (`chmod u+s`), which would work for others after the call; and
- * typing into a terminal.
+ * Namespaces decide what a process sees. Parts of the kernel are in no namespace, and are refused here: key rings,
+ * which a session shares with its login; sockets of families that reach the host in any network namespace (`AF_VSOCK`);
+ * `io_uring`, which opens sockets without a system call that a filter sees; user namespaces and mounts, with which a
+ * process could build another view; files that run as their owner (`chmod u+s`), which would work for others after the
+ * call; and typing into a terminal.
  */
 
-/** The program as the kernel takes it: instructions of eight bytes in the byte order of the machines it knows. */
+/** The program in the kernel's form: instructions of eight bytes in the byte order of the known machines. */
 export const program = (): Uint8Array => {
   const instructions = [
     load(offsetOfArchitecture),
     ...architectures.flatMap(({ id, calls }) => section(id, calls)),
-    // A machine that is not in the table has its namespaces only.
+    // On a machine outside the table, only the namespaces confine.
     give(allowed)
   ]
   const bytes = new DataView(new ArrayBuffer(instructions.length * 8))
@@ -50,14 +50,14 @@ const EAFNOSUPPORT = refusal(97)
 
 const load = (k: number): Instruction => ({ code: 0x20, jt: 0, jf: 0, k })
 const give = (k: number): Instruction => ({ code: 0x06, jt: 0, jf: 0, k })
-/** Goes on when equal, else skips. */
+/** Continues when equal, else skips. */
 const whenEqual = (k: number, skip: number): Instruction => ({ code: 0x15, jt: 0, jf: skip, k })
 const whenSet = (k: number, skip: number): Instruction => ({ code: 0x45, jt: 0, jf: skip, k })
-/** Skips when it is at least `k`. */
+/** Skips when the value is at least `k`. */
 const skipFrom = (k: number, skip: number): Instruction => ({ code: 0x35, jt: skip, jf: 0, k })
 const skipWhenEqual = (k: number, skip: number): Instruction => ({ code: 0x15, jt: skip, jf: 0, k })
 
-/** `call` alone, under a condition on its arguments; what follows finds the number of the call loaded again. */
+/** Rules for one `call`, by its arguments; the rules behind it find the call's number loaded again. */
 const call = (number: number, body: ReadonlyArray<Instruction>): ReadonlyArray<Instruction> => [
   whenEqual(number, body.length + 1),
   ...body,
@@ -102,7 +102,7 @@ const common = [
   ...[425, 426, 427].flatMap((number) => always(number, ENOSYS)),
   // open_tree, move_mount, fsopen, fsconfig, fsmount, fspick, mount_setattr
   ...[428, 429, 430, 431, 432, 433, 442].flatMap((number) => always(number, EPERM)),
-  // clone3 and openat2 hide their flags behind a pointer; whoever uses them knows the older call too.
+  // clone3 and openat2 hide their flags behind a pointer; programs fall back to the older calls.
   ...[435, 437].flatMap((number) => always(number, ENOSYS)),
   // fchmodat2
   ...withBits(452, 2, setId)
@@ -112,7 +112,7 @@ const architectures = [
   {
     id: 0xc000003e, // x86_64
     calls: [
-      // The numbers from here on are those of another calling convention for the same calls.
+      // From this number on, the same calls have another calling convention.
       skipFrom(0x40000000, 1),
       skipFrom(0, 1),
       give(ENOSYS),
@@ -169,11 +169,11 @@ const architectures = [
       ...common
     ]
   },
-  // Programs of 32 bits on aarch64 would get around the table above.
+  // 32-bit programs on aarch64 would bypass the table above.
   { id: 0x40000028, calls: [give(ENOSYS)] }
 ] as const satisfies ReadonlyArray<{ readonly id: number; readonly calls: ReadonlyArray<Instruction> }>
 
-/** The calls of one architecture. Longer than a conditional jump reaches, hence the plain one. */
+/** The rules of one architecture. A section may be longer than a conditional jump reaches, hence the plain jump. */
 const section = (id: number, calls: ReadonlyArray<Instruction>): ReadonlyArray<Instruction> => [
   skipWhenEqual(id, 1),
   { code: 0x05, jt: 0, jf: 0, k: calls.length + 2 },

@@ -1,34 +1,35 @@
 /**
- * What a confined command sees of the file system: an allow list, in the order in which it is laid over an empty one.
+ * What a confined command sees of the file system: an allow list, in the order in which it is mounted over an empty
+ * one.
  *
- * Whoever builds it names what is to be seen; {@link make} puts the list in order. A writable place is dangerous ground:
- * what runs there may replace a directory by a link before the next call is laid out, or while it is. Hence every directory
- * between a writable place and something of its own inside it becomes a mount too, which cannot be renamed away.
+ * The caller names the visible paths; {@link make} puts them in order. A writable place is dangerous: a command there
+ * may replace a directory by a link before the next layout is made, or during it. Hence every directory between a
+ * writable place and another mount inside it becomes a mount too, which cannot be renamed away.
  */
 
 export type Mount =
-  /** `from` outside, when it is not the same path. */
+  /** `from` is the path outside, when it differs. */
   | { readonly _tag: "ReadOnly"; readonly path: string; readonly from?: string }
   | { readonly _tag: "Writable"; readonly path: string; readonly from?: string }
   | { readonly _tag: "Link"; readonly path: string; readonly target: string }
-  /** Seen as empty, whatever it holds. */
+  /** Visible as empty, with any contents. */
   | { readonly _tag: "Hidden"; readonly path: string; readonly kind: "directory" | "file" }
 
 export interface View {
-  /** Each after what it lies in. Absolute paths without links, `/` between names. */
+  /** Each mount comes after the one it lies in. Absolute paths without links, `/` between names. */
   readonly mounts: ReadonlyArray<Mount>
-  /** The directories in which commands may change what is there outside. */
+  /** The directories in which commands may change the files outside. */
   readonly roots: ReadonlyArray<string>
-  /** Where the private home is seen. */
+  /** Where the private home is visible. */
   readonly home: string
-  /** Where it is; nothing when it lives as long as its command. */
+  /** Its place outside; nothing when it lives as long as its command. */
   readonly homeFrom: string | undefined
   readonly network: boolean
   /** The whole environment. */
   readonly environment: Readonly<Record<string, string>>
 }
 
-/** Puts mounts in order and adds those in between. Of two for one path the later one counts. */
+/** Puts mounts in order and adds those in between. The later of two mounts for one path counts. */
 export const make = (view: View): View => {
   const byPath = new Map<string, Mount>()
   for (const mount of view.mounts) byPath.set(mount.path, mount)
@@ -36,7 +37,7 @@ export const make = (view: View): View => {
   for (const { path } of [...byPath.values()]) {
     for (const between of ancestors(path)) {
       if (byPath.has(between) || !writable.some((root) => isWithin(root, between))) continue
-      // What lies in something that is read-only there needs no protection, and must not become writable by it.
+      // A path inside a read-only mount needs no protection, and must not become writable by it.
       const nearest = ancestors(between).find((above) => byPath.has(above))
       if (nearest !== undefined && byPath.get(nearest)?._tag !== "Writable") continue
       byPath.set(between, { _tag: "Writable", path: between })
@@ -58,7 +59,7 @@ export const isWithin = (directory: string, path: string): boolean =>
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Seen as it is outside, so that a part of it is seen already. */
+/** Visible at the same path as outside, so its contents are visible already. */
 const isPlain = (mount: Mount | undefined): boolean => mount?._tag === "ReadOnly" && mount.from === undefined
 
 const depth = (path: string): number => (path === "/" ? 0 : path.split("/").length)

@@ -1,8 +1,8 @@
 /**
- * Looks for what commands left behind: names that act, and what is new in the repositories that were there.
+ * Looks for what commands left behind: acting names, and new files in the repositories that were there.
  *
- * A directory that its owner may not list hides what is in it. It is opened while we look, by a program that is as confined
- * as a command: whoever still runs could put a link in its place, which leads nowhere then that a command could not reach.
+ * A directory that its owner cannot list hides its contents. A program confined like a command opens it for our look. A
+ * running command could put a link in its place, but the link then leads only to paths that a command can reach.
  */
 import type { PlatformError } from "@effect/platform/Error"
 import type * as FileSystem from "@effect/platform/FileSystem"
@@ -10,26 +10,26 @@ import * as Effect from "effect/Effect"
 import type * as Search from "./Search.js"
 import type { View } from "./View.js"
 
-/** Runs a program of ours where commands run. */
+/** Runs a program of ours as confined as a command. */
 export type Confined = (view: View, command: readonly [string, ...ReadonlyArray<string>]) => Effect.Effect<void>
 
-/** What of repositories must be as it was. */
+/** The parts of repositories that must not change. */
 export interface Guarded {
-  /** Files that are not there, or a link with this target. */
+  /** Paths that must not exist, or be a link with this target. */
   readonly absent: ReadonlyMap<string, string | undefined>
   /** Directories, with the names in them. */
   readonly nests: ReadonlyMap<string, ReadonlySet<string>>
 }
 
 export interface Everything extends Search.Result {
-  /** Closes again what was opened for it. */
+  /** Restores the permissions that were changed for the look. */
   readonly close: Effect.Effect<void>
 }
 
 export interface Watch {
-  /** What is not as it was. */
+  /** The guarded paths that have changed. */
   readonly appeared: (view: View, guarded: Guarded) => Effect.Effect<ReadonlyArray<string>>
-  /** All that acts; `closed` are the directories that even their opening did not open. `begun` is a look just taken. */
+  /** All acting names; `closed` are the directories that could not be opened. `begun` is a result just taken. */
   readonly findAll: (view: View, begun?: Search.Result) => Effect.Effect<Everything, string>
 }
 
@@ -67,7 +67,7 @@ export const make = ({ fileSystem, path }: Search.Platform, search: Search.Searc
         for (const some of inBatches(untried)) {
           yield* confined(view, open(some.map(({ file }) => file)))
         }
-        // What is deeper is not looked at; it can be moved now.
+        // Deeper directories are not searched; now they can be moved.
         if (round === maxRounds) break
         for (const { file } of untried) tried.add(file)
         now = yield* search.find
@@ -75,7 +75,7 @@ export const make = ({ fileSystem, path }: Search.Platform, search: Search.Searc
         opened.push(...untried.filter(({ file }) => !still.has(file)))
       }
       const close = Effect.forEach(
-        // What lies in another is closed before it.
+        // Inner directories are closed before the outer ones.
         inBatches(opened.toReversed()),
         (some) => confined(view, ["/bin/sh", "-c", restore, "sh", ...some.flatMap(({ file, mode }) => [mode, file])]),
         { discard: true }
@@ -88,7 +88,7 @@ export const make = ({ fileSystem, path }: Search.Platform, search: Search.Searc
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Directories that cannot be listed may lie in each other. */
+/** Unlistable directories may be nested. */
 const maxRounds = 20
 const atOnce = { concurrency: "unbounded" } as const
 
@@ -98,12 +98,12 @@ const open = (directories: ReadonlyArray<string>): readonly [string, ...Readonly
 ]
 const restore = 'while [ $# -gt 1 ]; do chmod "$1" -- "$2"; shift 2; done'
 
-/** As many as one command line holds. */
+/** Batches that fit in one command line. */
 const inBatches = <A>(all: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
   Array.from({ length: Math.ceil(all.length / batch) }, (_, index) => all.slice(index * batch, (index + 1) * batch))
 const batch = 200
 
-/** What is not there is not there; what cannot be looked at may be. */
+/** A missing path yields `nothing`. Other failures stay: the path may exist. */
 const orNothing = <A>(effect: Effect.Effect<A, PlatformError>, nothing: A): Effect.Effect<A, PlatformError> =>
   Effect.catchIf(
     effect,
@@ -111,7 +111,7 @@ const orNothing = <A>(effect: Effect.Effect<A, PlatformError>, nothing: A): Effe
     () => Effect.succeed(nothing)
   )
 
-/** Whether there is something else than a link to there. Fails where nobody may look. */
+/** Whether something other than the expected link is at the path. Fails where it cannot be looked at. */
 const isOther = (
   fileSystem: FileSystem.FileSystem,
   file: string,
@@ -122,7 +122,7 @@ const isOther = (
     onFailure: (error) => {
       if (error._tag === "SystemError" && error.reason === "NotFound") return Effect.succeed(false)
       if (error._tag === "SystemError" && error.reason === "PermissionDenied") return Effect.fail(error)
-      // It is no link.
+      // The path is no link.
       return Effect.succeed(true)
     }
   })
