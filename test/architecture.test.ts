@@ -143,6 +143,60 @@ describe("the house", () => {
     assert.deepStrictEqual(wrong, [])
   })
 
+  it("uses the inside of fibers only where that was measured or cannot be said otherwise", () => {
+    const inside = /\b(?:withFiberRuntime|unsafeInterruptAsFork)\b|\bEffect\.async\b/
+    const allowed = new Set([
+      // The primitives that exist so that others need none of it: each says what it costs less than Effect's own.
+      "internal/DetachedFiber.ts",
+      "internal/EventLoop.ts",
+      "internal/FairLock.ts",
+      "internal/GracePeriod.ts",
+      "internal/OneShot.ts",
+      // They read a fiber-local value without a step of Effect: an origin, an interactor, a span.
+      "core/Origin.ts",
+      "core/Spans.ts",
+      "interaction/InteractionRequest.ts",
+      "interaction/Interactor.ts",
+      // A call and its request pass here, thousands at a time: no generator, scope or fiber for what needs none.
+      "broker/InteractionBroker.ts",
+      "broker/OpenRequest.ts",
+      "channel/Deadlines.ts",
+      "channel/DialogTable.ts",
+      "interaction/PendingRequests.ts",
+      "permission/PermissionGate.ts",
+      "turn/ToolBatch.ts",
+      // They end a fiber of their own and do not wait for it, or wait for it in their own way.
+      "runtime/RunningAgent.ts",
+      "runtime/ToolsAtWork.ts",
+      "session/IdleCompaction.ts",
+      "subagent/Subagent.ts",
+      "turn/Compaction.ts",
+      "turn/Generation.ts",
+      "turn/RunningCalls.ts",
+      "turn/SilenceWatch.ts",
+      "turn/TurnFiber.ts",
+      // One reader waits for a list that is filled synchronously; every agent has one, so it is a field and no Queue.
+      "audit/AuditFile.ts",
+      "event/EventBus.ts",
+      "inbox/ChildRequestQueue.ts",
+      "inbox/Inbox.ts",
+      "store/WriteQueue.ts",
+      // What Node or a terminal calls back.
+      "channel/ConsolePlain.ts",
+      "channel/FileChannel.ts",
+      "cli/terminal/NodeTerminal.ts",
+      "cli/terminal/Output.ts"
+    ])
+    const users = files
+      .filter((file) =>
+        readFileSync(file, "utf8")
+          .split("\n")
+          .some((line) => inside.test(line.replace(/^\s*(?:\*|\/\/|\/\*).*/, "")))
+      )
+      .map(shown)
+    assert.deepStrictEqual(users.sort(), [...allowed].sort())
+  })
+
   it("reads by path through its doors, and makes directories one by one", () => {
     /** Doors, what reads only files of the system, its own or by a handle, and the start of the program. */
     const readers = new Set([
