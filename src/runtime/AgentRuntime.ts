@@ -134,6 +134,8 @@ export function make<Tools extends Record<string, Tool.Any>>(
 export function make<Tools extends Record<string, Tool.Any>>(
   options: Options<Tools>
 ): Effect.Effect<Service, Refusal<Tools>, Needs | Requirements<Tools>> {
+  // The diagnostic does not see that the types of a toolkit that is not known yet are the same; the compiler does.
+  // @effect-diagnostics-next-line missingEffectContext:off missingEffectError:off
   return Effect.gen(function* () {
     const model = yield* Model.Model
     const sandbox = Option.getOrElse(yield* Effect.serviceOption(Sandbox.Sandbox), () =>
@@ -178,6 +180,7 @@ export function layer<Tools extends Record<string, Tool.Any>>(
 export function layer<Tools extends Record<string, Tool.Any>>(
   options: Options<Tools>
 ): Layer.Layer<AgentRuntime, Refusal<Tools>, Needs | Requirements<Tools>> {
+  // @effect-diagnostics-next-line missingLayerContext:off
   return Layer.effect(AgentRuntime, make(options))
 }
 
