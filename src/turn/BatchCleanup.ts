@@ -1,6 +1,6 @@
 /**
- * What is to be done when a fiber is done with the calls of a step: it gets back what it had, so that nothing that was set
- * for a call, or by its tool, is seen after it; crashes are logged, and what was left behind is written down.
+ * Cleans up when a fiber has finished the calls of a step. Its FiberRefs are restored, so that no value of a call or
+ * its tool is seen later; crashes are logged, and abandoned checks are recorded.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -21,18 +21,18 @@ export class BatchCleanup {
 
   constructor(private readonly session: TurnContext) {}
 
-  /** Remembers what the fiber had; the first that is handed in. */
+  /** Keeps the fiber's FiberRefs; only the first ones that it is given. */
   keep(id: FiberId.Single, refs: FiberRefs.FiberRefs): void {
     this.outer ??= { id, refs }
   }
 
-  /** A call crashed where nothing can be logged. */
+  /** Records a crash in a place that cannot log. */
   crashed(call: ToolCall, cause: Cause.Cause<unknown>): void {
     this.crashes ??= []
     this.crashes.push([call, cause])
   }
 
-  /** A check was left behind, and its end is not written down yet. */
+  /** A check was abandoned, and its end is not recorded yet. */
   leftBehind(check: Left): void {
     this.left ??= []
     this.left.push(check)
@@ -44,28 +44,28 @@ export class BatchCleanup {
     return Defect.log(name, cause, redactor, { session: origin.sessionId, agent: origin.agent, tool: name, call: id })
   }
 
-  /** Puts back what was there; not in another leg of the turn, which never had it. */
+  /** Restores the FiberRefs; not in another leg of the turn, which never had them. */
   back(): Effect.Effect<void> {
     const { outer } = this
     if (outer === undefined) return Effect.void
     this.outer = undefined
     return Effect.updateFiberRefs((id, refs) => {
       if (id !== outer.id) return refs
-      // Being told to stop is such a value too, and must not be forgotten.
+      // A pending interrupt is in a FiberRef too, and must not be lost.
       const interrupted = FiberRefs.getOrDefault(refs, FiberRef.interruptedCause)
       if (Cause.isEmpty(interrupted)) return outer.refs
       return FiberRefs.updateAs(outer.refs, { fiberId: id, fiberRef: FiberRef.interruptedCause, value: interrupted })
     })
   }
 
-  /** All that is to be done. */
+  /** Runs the whole cleanup. */
   done(): Effect.Effect<void> {
     const { crashes, left } = this
     if (crashes === undefined && left === undefined) return this.back()
     this.crashes = undefined
     this.left = undefined
     const logged = Effect.forEach(crashes ?? [], ([call, cause]) => this.log(call, cause), { discard: true })
-    // Nobody waits for it: what hangs may be the audit.
+    // In a daemon fiber: the audit itself may be what hangs.
     const written = Effect.forkDaemon(Effect.forEach(left ?? [], (check) => check.writeLeft, { discard: true }))
     return Effect.zipRight(Effect.zipRight(logged, written), this.back())
   }

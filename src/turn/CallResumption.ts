@@ -1,6 +1,6 @@
 /**
- * How a call is gone on with that another process began: what was decided stays decided, what has ended has its result, and
- * what may have had its effect is not begun again.
+ * Resumes a call of another process: a decision stays, a finished call keeps its result, and a call that may have had
+ * its effect is not run again.
  */
 import * as Either from "effect/Either"
 import { canonicalJson } from "../core/Digest.js"
@@ -18,7 +18,7 @@ export type CallResumption =
   | Denied
   | Allowed
 
-/** Nothing for a call about which nothing was decided. */
+/** Undefined for a call without a decision. */
 export const of = (
   past: SessionSnapshot.CallSnapshot | undefined,
   entry: ToolRegistry.Entry | undefined

@@ -1,5 +1,5 @@
 /**
- * When a session's history is made shorter, and doing it: in the fiber of the turn, between two model calls.
+ * Decides when a session's history is made shorter, and does it: in the fiber of the turn, between two model calls.
  *
  * ```
  *  due? ─► snapshot ─► strategy ─┬─ shortened ─► history.replace, at once
@@ -7,8 +7,8 @@
  *            └── interjection ◄──┘
  * ```
  *
- * An interjection stops the model call that writes a summary; the words are read, and compaction begins again from what the
- * history is then. Nothing is taken out of a history while tools run or a model answers.
+ * An interjection interrupts the model call that writes a summary; the words are read, and compaction begins again with
+ * the new history. A history is never shortened while tools run or a model answers.
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Cause from "effect/Cause"
@@ -32,20 +32,20 @@ import type * as History from "../conversation/History.js"
 import * as Summarizer from "../conversation/Summarizer.js"
 import * as TokenEstimate from "../conversation/TokenEstimate.js"
 
-/** Why a history is made shorter. */
+/** The reason for a compaction. */
 export type Reason =
-  /** After a turn it is too long. */
+  /** Too long after a turn. */
   | "threshold"
-  /** Before a model call it is too long. */
+  /** Too long before a model call. */
   | "pre_message"
-  /** It has too many turns. */
+  /** Too many turns. */
   | "turn_limit"
-  /** A provider refused it. */
+  /** A provider refused the history as too long. */
   | "context_limit"
-  /** Somebody asked. */
+  /** Requested by a caller. */
   | "manual"
 
-/** What of a session this needs. */
+/** The part of a session that compaction needs. */
 export interface Host {
   readonly origin: Origin
   readonly history: History.History
@@ -55,56 +55,61 @@ export interface Host {
   readonly emit: (body: AgentEvent.Body) => void
   /** Default: none. */
   readonly spans?: Spans.Service | undefined
-  /** The fiber that an interjection is to interrupt; undefined once it has ended. */
+  /** Sets the fiber that an interjection interrupts; undefined once it has ended. */
   readonly hold: (fiber: Fiber.RuntimeFiber<unknown, unknown> | undefined) => void
-  /** How long the model may say nothing. Default: for ever. */
+  /** How long the model may be silent. Default: for ever. */
   readonly silence?: Duration.DurationInput | undefined
-  /** What a call that wrote a summary used. */
+  /** Called with the usage of a summarising call. */
   readonly spent?: ((model: string, usage: AgentEvent.Usage) => void) | undefined
-  /** Told after the history was replaced, in the same synchronous section. */
+  /** Called after the history was replaced, in the same synchronous section. */
   readonly replaced?: ((reason: Reason, messages: ReadonlyArray<Prompt.Message>) => void) | undefined
 }
 
-/** What a compaction came to. */
+/** The result of a compaction. */
 export interface Compacted {
-  /** Messages that went or were cut. */
+  /** Messages that were removed or cut. */
   readonly removed: number
-  /** What the history takes now. */
+  /** Size of the history now. */
   readonly tokens: number
 }
 
 export interface Service {
-  /** Why something is to be done now, if anything is. Costs next to nothing. */
+  /** The reason to compact now, if there is one. It costs almost nothing. */
   readonly due: (moment: "beforeSend" | "afterTurn") => Reason | undefined
   /**
-   * Makes the history shorter, and never fails: what went wrong is told as an event. With `readSteering`, a turn is running:
-   * it stays, and an interjection is read before compaction begins again. Without, an interjection ends this with nothing
-   * changed.
+   * Makes the history shorter. It never fails: a failure is published as an event. With `readSteering` a turn is
+   * running: that turn is kept, and an interjection is read before compaction begins again. Without it an interjection
+   * ends the compaction with nothing changed.
    */
   readonly run: (reason: Reason, readSteering?: () => void) => Effect.Effect<void>
   /**
-   * A provider says that the history is too long for it. `true`: it is shorter now. On the second attempt in a row, or
-   * when there is no other way, the latest turns may go too, except for the running one.
+   * Shortens a history that a provider refused as too long. `true`: it is shorter now. On the second attempt in a row,
+   * or when nothing else helps, the latest turns may be removed too, except for the running one.
    */
   readonly recover: (attempt: number, readSteering: () => void) => Effect.Effect<boolean>
-  /** What a provider counted for the history as it is now. */
+  /** Takes the provider's count for the present history. */
   readonly reported: (usage: AgentEvent.Usage) => void
-  /** Somebody asks, and waits. Asking happens when this is called; somebody has to {@link run} it when it is due. */
+  /**
+   * Requests a compaction and waits for it. The request is made when this is called; the loop must {@link run} it when
+   * it is due.
+   */
   readonly request: () => Effect.Effect<Compacted, CompactionFailed>
   readonly isRequested: () => boolean
-  /** It was cancelled: whoever waits is told so. */
+  /** Fails all waiting requests as cancelled. */
   readonly dismiss: () => void
-  /** Nobody will run it any more. */
+  /** Fails all requests: no compaction will run any more. */
   readonly close: () => void
 }
 
-/** Tokens a model can take in when nobody says how many. */
+/** The context window of a model that does not name one. */
 export const defaultWindow = 128_000
 
 /** Attempts at one model call that a provider finds too long, after the first. */
 export const maxRecoveries = 2
 
-/** Without a configuration nothing is due, and a history that is too long for a provider loses its oldest turns. */
+/**
+ * Without a configuration nothing is ever due, and a history that is too long for a provider loses its oldest turns.
+ */
 export const make = (host: Host, configuration: CompactionConfig.CompactionConfig | undefined): Service =>
   new Compaction(host, configuration)
 
@@ -112,7 +117,7 @@ export const make = (host: Host, configuration: CompactionConfig.CompactionConfi
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Who keeps talking while the history is summarised gets it truncated instead. */
+/** After so many interjections during summaries the history is truncated instead. */
 const maxRestarts = 3
 /** After an attempt that was not enough, the next one waits until the history has grown by this much. Percent. */
 const growthPercent = 5
@@ -121,11 +126,11 @@ type Snapshot = CompactionStrategy.Snapshot
 type Shortened = CompactionStrategy.Shortened
 
 class Compaction implements Service {
-  /** Made when somebody asks how long the history is, which without a configuration nobody does. */
+  /** Made at first use; without a configuration it is never used. */
   private weighed: TokenEstimate.TokenEstimate | undefined
-  /** An attempt that did not reach its goal: trying again at once would be in vain. */
+  /** The state after an attempt that missed its goal: an immediate retry would miss it too. */
   private settled: { readonly revision: number; readonly turns: number; readonly tokens: number } | undefined
-  /** Written by whoever asks, settled by {@link run}. */
+  /** Added by requests, completed by {@link run}. */
   private waiters: Set<Deferred.Deferred<Compacted, CompactionFailed>> | undefined
   private closed = false
 
@@ -154,7 +159,7 @@ class Compaction implements Service {
       return Effect.ignore(
         Effect.onExit(this.told(reason, work), (exit) =>
           Effect.sync(() => {
-            // An interjection ended it: what was asked for is still to be done.
+            // An interjection ended it: the request stays open.
             if (Exit.isSuccess(exit) && exit.value === undefined) return
             if (this.meter.tokens() > goal.tokens || this.meter.turns() > goal.turns) this.settle()
             this.answer(exit)
@@ -166,7 +171,7 @@ class Compaction implements Service {
 
   recover(attempt: number, readSteering: () => void): Effect.Effect<boolean> {
     return Effect.suspend(() => {
-      // The provider knows better than we what it can take in: less than this.
+      // The provider refused this size, so its window is smaller.
       const window = Math.min(this.window(), this.meter.tokens())
       const goal = { tokens: (window * this.config.targetPercent) / 100, turns: Number.POSITIVE_INFINITY }
       const snapshot = (config: CompactionConfig.CompactionConfig) => () =>
@@ -242,7 +247,7 @@ class Compaction implements Service {
   }
 
   private goalOf(reason: Reason): Snapshot["goal"] {
-    // Who asks for it wants all of it.
+    // A requested compaction removes as much as possible.
     if (reason === "manual") return { tokens: 0, turns: Number.POSITIVE_INFINITY }
     return {
       tokens: (this.window() * this.config.targetPercent) / 100,
@@ -265,7 +270,7 @@ class Compaction implements Service {
     }
   }
 
-  /** What a strategy leaves of the history as it is at the end; undefined when an interjection is to be read first. */
+  /** The shortened history; undefined when an interjection must be read first. */
   private shortened(
     strategy: CompactionStrategy.Strategy,
     snapshot: () => Snapshot,
@@ -290,7 +295,7 @@ class Compaction implements Service {
     })
   }
 
-  /** What crashes while the history is made shorter fails that, and nothing of the turn. */
+  /** A defect fails only the compaction, not the turn. */
   private sound<A>(work: Effect.Effect<A, CompactionFailed>): Effect.Effect<A, CompactionFailed> {
     return Effect.catchAllDefect(work, (defect) => {
       const why = defect instanceof Error ? defect.message : String(defect)
@@ -298,12 +303,12 @@ class Compaction implements Service {
     })
   }
 
-  /** In a fiber of its own, so that an interjection can stop it alone. */
+  /** In a fiber of its own, so that an interjection can interrupt it alone. */
   private attempt<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<Exit.Exit<A, E>> {
     return Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(Effect.fork(Effect.interruptible(effect)), (fiber) => {
         this.host.hold(fiber)
-        // Words that came before there was a fiber to stop.
+        // Words may have come before there was a fiber to interrupt.
         if (this.host.inbox.hasSteering()) fiber.unsafeInterruptAsFork(FiberId.none)
         return restore(Fiber.await(fiber)).pipe(
           Effect.onInterrupt(() => Fiber.interrupt(fiber)),
@@ -313,7 +318,7 @@ class Compaction implements Service {
     )
   }
 
-  /** Does it, puts what is left in the place of the history, and tells that it began and how it ended. */
+  /** Runs a compaction, replaces the history, and publishes begin and end. */
   private told(
     reason: Reason,
     work: Effect.Effect<Shortened | undefined, CompactionFailed>

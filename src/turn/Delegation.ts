@@ -1,33 +1,33 @@
 /**
- * The children that work under a session's tool calls right now: what a user's words may be meant for.
+ * The children that work under a session's running tool calls: possible receivers of a user's words.
  *
  * ```
  *  open ──► receiving ──(its turn has decided to end)──► completing ──close──►
  * ```
  *
- * A child that is completing does not read any more; its session knows that before anybody else. Written by whoever
- * delegates, read by `Interjection`.
+ * A completing child reads no more; only its own session knows that in time. Written by delegating tools, read by
+ * `Interjection`.
  */
 import type { SessionId, ToolCallId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
 
-/** What of a child's session this needs. */
+/** The part of a child's session that this needs. */
 export interface Child {
   readonly origin: Origin.Origin
-  /** Whether it reads what is said to it now. */
+  /** Whether it still reads words that are filed now. */
   readonly isReceiving: () => boolean
   readonly delegations: Delegations
 }
 
 export interface Delegation {
   readonly toolCallId: ToolCallId
-  /** Of the tool: the lowest is heard first. Absent: it hears only what is said to it by name. */
+  /** The tool's precedence: the lowest receives words first. Absent: it receives only words that name it. */
   readonly precedence: number | undefined
   readonly session: Child
 }
 
 export class Delegations {
-  /** Made with the first: most sessions never delegate. */
+  /** Made with the first delegation: most sessions never delegate. */
   private open: Set<Delegation> | undefined
 
   /** Most recent last. */
@@ -43,12 +43,12 @@ export class Delegations {
     this.open?.delete(delegation)
   }
 
-  /** The one under which this child works. */
+  /** The delegation under which this child works. */
   of(sessionId: SessionId): Delegation | undefined {
     return this.running.findLast(({ session }) => session.origin.sessionId === sessionId)
   }
 
-  /** The one that hears a user's words before all others: by precedence, then the most recent. */
+  /** The first receiver of a user's words: by precedence, then the most recent. */
   first(): Delegation | undefined {
     let found: (Delegation & { readonly precedence: number }) | undefined
     for (const delegation of this.open ?? none) {

@@ -1,8 +1,8 @@
 /**
- * One model call: streams parts, tells them as events, and collects them.
+ * One model call: it streams parts, publishes them as events, and collects them.
  *
- * A transient failure is tried again after a delay that doubles, or as long as the provider said. Interrupting the
- * generation keeps the text that had arrived.
+ * A transient failure is retried after a delay that doubles, or that the provider named. Interrupting the generation
+ * keeps the text that had arrived.
  */
 import * as Cause from "effect/Cause"
 import * as Channel from "effect/Channel"
@@ -46,12 +46,12 @@ export class Generation implements SilenceWatch.Host {
     return this.attempt(1)
   }
 
-  /** Whether the attempt was cut out because the model said nothing for too long. */
+  /** Whether the attempt was interrupted because the model was silent for too long. */
   isToBeRetried(exit: Exit.Exit<unknown, unknown>): boolean {
     return this.wentSilent && Exit.isFailure(exit) && Cause.isInterruptedOnly(exit.cause)
   }
 
-  /** Goes on after an attempt that went silent, as after every failure that may pass. */
+  /** Retries after a silent attempt, as after every transient failure. */
   get retry(): Effect.Effect<Generated, Model.ModelError> {
     return Effect.suspend(() => {
       this.wentSilent = false
@@ -70,7 +70,7 @@ export class Generation implements SilenceWatch.Host {
     this.legs.abandon()
   }
 
-  /** It does not stop: what it still says is not heard. */
+  /** It does not stop: its further output is ignored. */
   left(): void {
     const { model, session } = this
     this.silence?.stop()
@@ -145,9 +145,9 @@ export class Generation implements SilenceWatch.Host {
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * `Stream.runForEachChunk` for a tenth of its price. What the stream holds is let go of: by the channel that follows it,
- * which begins once its finalizers have run, or by closing the scope when the stream is left early. Closing it in any case
- * would cost more than all the rest.
+ * `Stream.runForEachChunk` at a tenth of its cost. The stream's resources are released by the channel that follows it,
+ * which begins after its finalizers, or by closing the scope when the stream ends early. Always closing it would cost
+ * more than all the rest.
  */
 const drain = <A, E>(
   stream: Stream.Stream<A, E>,

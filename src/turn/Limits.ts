@@ -1,4 +1,4 @@
-/** Bounds on what a session may do; every one ends work with a reason, never silently. */
+/** Limits of a session. Each ends work with a reason, never silently. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema"
 export interface Limits {
   /** Model calls in one turn. Default: 100. */
   readonly maxSteps: number
-  /** Tools running at the same time. Default: 8. */
+  /** Tools that run concurrently. Default: 8. */
   readonly parallelTools: number
   /** Calls of one step; the others get an error result. Default: 128. */
   readonly callsPerStep: number
@@ -24,15 +24,15 @@ export interface Limits {
   readonly maxResult: number
   /** Attempts at one model call, the first included. Default: 6. */
   readonly modelAttempts: number
-  /** How long a model may say nothing before the attempt fails and is made again; zero is for ever. Default: 5 minutes. */
+  /** How long a model may be silent before the attempt fails and is retried; zero is for ever. Default: 5 minutes. */
   readonly modelSilence: Duration.DurationInput
   /** Delay before the second attempt; doubles from there. Default: 1 second. */
   readonly retryDelay: Duration.DurationInput
   /** The longest delay between two attempts. Default: 30 seconds. */
   readonly maxRetryDelay: Duration.DurationInput
   /**
-   * How long a call that was cancelled may take to stop before it is left behind. Subagents have a little less for each
-   * level, so that the innermost is the one that is named. Default: 5 seconds.
+   * How long a cancelled call may take to stop before it is abandoned. Subagents have a little less for each level, so
+   * that the report names the innermost one. Default: 5 seconds.
    */
   readonly stopWithin: Duration.DurationInput
 }
@@ -51,7 +51,7 @@ export const defaults: Limits = {
   stopWithin: Duration.seconds(5)
 }
 
-/** Options that leave the limits as they are: nothing in them can be refused. */
+/** Options without limits: starting with them cannot fail. */
 export interface Unchanged {
   readonly limits?: undefined
 }
@@ -60,7 +60,7 @@ export interface Unchanged {
 // errors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Limits that make no sense; `problems` names each of them. */
+/** Invalid limits; `problems` names each of them. */
 export class LimitsInvalid extends Schema.TaggedError<LimitsInvalid>("assent/turn/LimitsInvalid")("LimitsInvalid", {
   problems: Schema.Array(Schema.String)
 }) {
@@ -73,19 +73,19 @@ export class LimitsInvalid extends Schema.TaggedError<LimitsInvalid>("assent/tur
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** What is given and makes sense; fails with all that does not. */
+/** The given limits if all are valid; else fails with every problem. */
 export const checked = (given: Partial<Limits> | undefined): Effect.Effect<Partial<Limits>, LimitsInvalid> => {
   if (given === undefined) return none
   return Effect.suspend(() => {
     const set = Object.entries(given).filter(([, value]) => value !== undefined)
     const problems = set.flatMap(([name, value]) => problemOf(name, value) ?? [])
     if (problems.length > 0) return new LimitsInvalid({ problems })
-    // Times are read here once; the loop takes them as they are.
+    // Durations are decoded here once; the loop uses them as they are.
     return Effect.succeed(Object.fromEntries(set.map(([name, value]) => [name, read(name, value)])))
   })
 }
 
-/** These limits, and the defaults of what they leave open. */
+/** These limits completed with the defaults. */
 export const withDefaults = (limits: Partial<Limits> | undefined): Limits =>
   limits === undefined ? defaults : { ...defaults, ...limits }
 
@@ -107,7 +107,7 @@ const problemOf = (name: string, value: unknown): string | undefined => {
   return `${name} must be a whole number from 1 up, not ${shown(value)}`
 }
 
-// What is below zero becomes zero in a `Duration`, and what is no number too.
+// `Duration` turns negative numbers and NaN into zero, so they are refused before.
 const isDuration = (value: unknown): boolean => {
   if (typeof value === "number" || typeof value === "bigint") return value >= 0
   if (typeof value === "string" && /^\s*-/.test(value)) return false
@@ -116,6 +116,6 @@ const isDuration = (value: unknown): boolean => {
 
 const shown = (value: unknown): string => {
   if (typeof value === "string") return JSON.stringify(value)
-  // An object may refuse to be made a text of.
+  // `String` of an object may throw.
   return typeof value === "object" && value !== null ? "an object" : String(value)
 }

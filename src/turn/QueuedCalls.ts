@@ -1,5 +1,5 @@
 /**
- * Calls of one step that are allowed and wait for room to run: more were proposed than may run at once.
+ * Calls of one step that are allowed and wait for room: more were proposed than may run concurrently.
  *
  * ```
  *  held ──room──► last look ──► runs, or refused
@@ -14,12 +14,12 @@ import type { Pending, Verdict } from "../permission/PermissionGate.js"
 export class QueuedCalls {
   /** By the call's index. */
   private readonly pending = new Map<number, Pending>()
-  /** Those that guards look at for the last time, each in its own fiber, which tells what comes of it. */
+  /** Calls in their last guard check, each in its own fiber, which reports the result. */
   private readonly settling = new Map<number, Pending>()
   private isClosed = false
   private readonly permits: Effect.Semaphore
 
-  /** `left` is told of one that was left behind; that is still to be written down. */
+  /** `left` is called with an abandoned check, which is still to be recorded. */
   constructor(
     atOnce: number,
     private readonly left: (pending: Pending) => void
@@ -31,17 +31,17 @@ export class QueuedCalls {
     this.pending.set(index, pending)
   }
 
-  /** Runs it once there is room. One that is interrupted before does not run. */
+  /** Runs the call once there is room. A call that is interrupted before that does not run. */
   admit(index: number, run: () => Effect.Effect<void>): Effect.Effect<void> {
     const brokenOff = Effect.suspend(() => this.pending.get(index)?.breakOff ?? Effect.void)
     return Effect.onInterrupt(this.permits.withPermits(1)(Effect.suspend(run)), () => brokenOff)
   }
 
-  /** The last look. */
+  /** The last guard check. */
   settle(index: number, then: (verdict: Verdict) => Effect.Effect<void>): Effect.Effect<void> {
     const pending = this.pending.get(index)
     if (pending === undefined) return Effect.void
-    // It got room while all are broken off.
+    // It got room while the batch was being stopped.
     if (this.isClosed) return pending.breakOff
     this.pending.delete(index)
     this.settling.set(index, pending)
@@ -51,7 +51,7 @@ export class QueuedCalls {
     })
   }
 
-  /** Whoever looks at it does not stop: it counts as broken off. */
+  /** Its guard check does not stop: the call counts as stopped. */
   leave(index: number): void {
     for (const pending of [this.pending.get(index), this.settling.get(index)])
       if (pending !== undefined) this.abandon(pending)
@@ -59,7 +59,7 @@ export class QueuedCalls {
     this.settling.delete(index)
   }
 
-  /** None of them runs any more. */
+  /** Stops all: none of them runs any more. */
   breakOff(patience: Duration.DurationInput): Effect.Effect<void> {
     this.isClosed = true
     if (this.pending.size === 0) return Effect.void

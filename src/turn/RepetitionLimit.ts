@@ -1,9 +1,8 @@
 /**
- * Calls that a model makes again and again in one turn though nothing comes of them: the same tool with the same arguments.
+ * Ends a turn in which a model repeats a fruitless call: the same tool with the same arguments.
  *
- * Errors count that come one after the other, with nothing else between them. What a person refused counts until the turn
- * ends, because somebody who has said no to a call is not to be asked about that very call for ever. The two are counted
- * apart: a refusal is no error.
+ * Errors count only in direct succession. Refusals by a person count until the turn ends, because a person who refused
+ * a call must not be asked about it for ever. The two are counted separately: a refusal is no error.
  */
 import { canonicalJson } from "../core/Digest.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
@@ -13,7 +12,7 @@ import { Denied, Failed, type TurnEnd } from "../event/TurnEnd.js"
 export interface Step {
   readonly calls: ReadonlyArray<ToolCall>
   readonly results: ReadonlyArray<ToolResult>
-  /** Whether somebody who was asked refused the call. */
+  /** Whether a person refused the call. */
   readonly isRefused: (index: number) => boolean
 }
 
@@ -22,10 +21,10 @@ export class RepetitionLimit {
   private failures = 0
   private refusals: Map<string, number> | undefined
 
-  /** `most` is how often is too often. */
+  /** `most`: the number of repetitions that ends the turn. */
   constructor(private readonly most: number) {}
 
-  /** How the turn ends after this step, if it does: the model cannot get further. */
+  /** The turn's end after this step, if the model repeats itself too often. */
   endAfter({ calls, isRefused, results }: Step, steps: number): TurnEnd | undefined {
     for (const [index, { name, outcome, result }] of results.entries()) {
       if (outcome === "succeeded") this.failed = undefined

@@ -1,4 +1,7 @@
-/** What one attempt of a model call says: told as events while it comes, and kept as the content of an answer. */
+/**
+ * Collects the output of one attempt of a model call: publishes it as events while it arrives, and keeps it as the
+ * content of an answer.
+ */
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"
 import * as EventLoop from "../internal/EventLoop.js"
@@ -13,20 +16,20 @@ import * as PromptMessage from "../conversation/PromptMessage.js"
 import { emit, setStatus, type TurnContext } from "./TurnContext.js"
 import type { SilenceWatch } from "./SilenceWatch.js"
 
-/** What a model call yielded, complete or not. */
+/** The result of a model call, complete or partial. */
 export interface Generated {
   readonly content: ReadonlyArray<Prompt.AssistantMessagePart>
   /** In proposal order. Arguments as the model wrote them. */
   readonly calls: ReadonlyArray<ToolCall>
   readonly finishReason: string
   readonly usage: AgentEvent.Usage
-  /** A sentence for people where the answer is less than what was sent, or was cut off at its limit. */
+  /** A sentence for people when parts of the answer were left out, or it was cut off at its limit. */
   readonly remark: string | undefined
 }
 
 type Block = "text" | "thinking"
 
-/** How many parts of an answer are taken in one go. */
+/** Parts that are taken before the fiber yields. */
 const mostAtOnce = 256
 
 export class ReplyCollector {
@@ -44,7 +47,7 @@ export class ReplyCollector {
   private remark: string | undefined
   private room = true
   private muted = false
-  /** Told each sign of life. */
+  /** Notified of every sign of life. */
   silence: SilenceWatch | undefined
 
   constructor(
@@ -53,7 +56,7 @@ export class ReplyCollector {
     private readonly newCallId: () => string
   ) {}
 
-  /** Nobody listens any more. */
+  /** Ignores all further parts. */
   mute(): void {
     this.muted = true
   }
@@ -69,13 +72,13 @@ export class ReplyCollector {
     for (let count = 1; next.done !== true; next = parts.next(), count++) {
       const failure = this.takePart(next.value)
       if (failure !== undefined) return Effect.fail(failure)
-      // A model may say very much at once.
+      // A model may deliver very many parts at once.
       if (count % mostAtOnce === 0) return Effect.flatMap(this.pause(), () => this.takeRest(parts))
     }
     return this.pause()
   }
 
-  /** Waits for whoever has to keep up with what was said. */
+  /** Waits for room on the event bus (back-pressure), and lets other fibers run. */
   private pause(): Effect.Effect<void> {
     const { session } = this
     const breath = session.isBreathless() ? EventLoop.give : Effect.void
@@ -97,7 +100,7 @@ export class ReplyCollector {
       return Effect.fail(new Model.BadOutput({ model, message: "The provider ended the answer with an error." }))
     }
     const { finishReason, remark, usage } = this
-    // Copied, because an array that grew holds room for more than most answers have, and these may be held for long.
+    // Copied, because a grown array reserves room for more than most answers need, and these may be kept for long.
     return Effect.succeed({ content: [...this.content], calls: [...this.calls], finishReason, usage, remark })
   }
 
@@ -107,7 +110,7 @@ export class ReplyCollector {
     return { content, calls: [], finishReason, usage: this.usage, remark: undefined }
   }
 
-  /** Ends the open block of text or thinking and keeps what it said. */
+  /** Ends the open block of text or thinking and keeps its content. */
   closeBlock(): void {
     if (this.block === undefined) return
     const { block, text, options } = this
@@ -145,7 +148,7 @@ export class ReplyCollector {
         this.closeBlock()
         this.endArguments(part.id)
         const providerExecuted = part.providerExecuted ?? false
-        // Some servers leave ids out or repeat them, also those of earlier steps; a result must name exactly one call.
+        // Some servers omit ids or repeat them, also those of earlier steps; a result must name exactly one call.
         const taken = part.id === "" || this.isTaken(part.id)
         const id = (taken && !providerExecuted ? this.newCallId() : part.id) as ToolCallId
         const { metadata, name } = part
@@ -158,7 +161,7 @@ export class ReplyCollector {
         return undefined
       }
       case "tool-result":
-        // A result the provider made itself travels with the assistant's message.
+        // A result of the provider itself is part of the assistant's message.
         this.content.push(
           PromptMessage.toolResult({ ...part, result: bounded(part.result), providerExecuted: true }, part.metadata)
         )
@@ -255,8 +258,8 @@ export class ReplyCollector {
 const cutAtLimit = "The model's answer was cut off at the limit of its length."
 
 /**
- * What a model gave, or a sentence instead of it where everything after this would be lost in it: a text is no arguments, so
- * that the call gets an error which the model can correct.
+ * The model's arguments, or a sentence when they are too deep or too large for later code. A text is no valid
+ * arguments, so the call gets an error that the model can correct.
  */
 const bounded = (given: unknown): unknown => {
   const refusal = ForeignJson.refusal(given)

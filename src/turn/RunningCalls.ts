@@ -1,6 +1,6 @@
 /**
- * The calls of a session that are being decided, or whose tools run right now: so that one can be cancelled alone, and one
- * that does not stop holds nothing up.
+ * The calls of a session that are being decided or whose tools run: one can be cancelled alone, and one that does not
+ * stop blocks nothing.
  *
  * ```
  *  begin ──► waits, or runs ──(it is decided, or its tool ends)─► over
@@ -8,7 +8,7 @@
  *                                      └─(else) left behind ────► over, and told
  * ```
  *
- * Written by the batch that runs the calls, and by whoever cancels one; every change is one synchronous step.
+ * Written by the batch that runs the calls, and by cancellers; every change is one synchronous step.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -36,10 +36,10 @@ export class ToolCallNotRunning extends Schema.TaggedError<ToolCallNotRunning>("
   }
 }
 
-/** What runs a call: a fiber of its own, or the leg of the turn when it is the only one. */
+/** What runs a call: a fiber of its own, or the turn's fiber for a lone call. */
 export type By = Fiber.RuntimeFiber<void> | TurnFiber
 
-/** Calls of a step that nobody looks at yet. */
+/** Calls of a step that are not being decided yet. */
 export interface Waiting {
   /** Cancels one of them. False: it is none of these. */
   readonly skip: (id: string) => boolean
@@ -55,9 +55,9 @@ export class RunningCall {
   constructor(
     readonly call: ToolCall,
     private readonly by: By,
-    /** Told once, when the call has ended or was left behind. */
+    /** Called once, when the call has ended or was abandoned. */
     private readonly ended: (call: RunningCall) => void,
-    /** It is being decided; its tool does not run. */
+    /** True: it is being decided; its tool does not run. */
     readonly waits: boolean
   ) {}
 
@@ -66,7 +66,7 @@ export class RunningCall {
     else this.by.unsafeInterruptAsFork(FiberId.none)
   }
 
-  /** What waits for it goes on. */
+  /** Resumes the waiters of this call. */
   leave(): void {
     if (this.by instanceof TurnFiber) this.by.abandon()
   }
@@ -85,10 +85,12 @@ export class RunningCall {
 
 export class RunningCalls {
   private running: Map<ToolCallId, RunningCall> | undefined
-  /** Of the step that runs; set and cleared by its batch. */
+  /** The waiting calls of the running step; set and cleared by its batch. */
   waiting: Waiting | undefined
 
-  /** `patience`: how long a call may take to stop. `leftBehind` is told, in a sentence, of one that took longer. */
+  /**
+   * `patience`: how long a call may take to stop. `leftBehind` is called with a sentence about a call that took longer.
+   */
   constructor(
     readonly patience: Duration.DurationInput,
     private readonly leftBehind: (sentence: string) => void
@@ -98,7 +100,7 @@ export class RunningCalls {
     return [...(this.running?.keys() ?? [])]
   }
 
-  /** Those whose tools run. */
+  /** The calls whose tools run. */
   get atWork(): ReadonlyArray<RunningCall> {
     return [...(this.running?.values() ?? [])].filter(({ waits }) => !waits)
   }
@@ -108,7 +110,7 @@ export class RunningCalls {
     return this.running?.get(id)?.waits === false
   }
 
-  /** A call runs from now on, or waits to be decided, until it is {@link release}d. */
+  /** Registers a call that runs, or waits to be decided, until it is {@link release}d. */
   begin(call: ToolCall, by: By, ended: (call: RunningCall) => void, waits = false): RunningCall {
     const entry = new RunningCall(call, by, ended, waits)
     this.running ??= new Map()
@@ -116,14 +118,16 @@ export class RunningCalls {
     return entry
   }
 
-  /** The call's tool has ended. Doing it again does nothing. */
+  /** Removes a call whose tool has ended. Idempotent. */
   release(entry: RunningCall): void {
     if (entry.over) return
     if (this.running?.get(entry.call.id) === entry) this.running.delete(entry.call.id)
     entry.end()
   }
 
-  /** Interrupts them and waits until all are over, which is not for ever: what does not stop is left behind. */
+  /**
+   * Interrupts the calls and waits, for a bounded time, until all have ended. A call that does not stop is abandoned.
+   */
   stop(batch: ReadonlyArray<RunningCall>, patience = this.patience): Effect.Effect<void> {
     return Effect.suspend(() => {
       const open = batch.filter(({ over }) => !over)
@@ -147,7 +151,7 @@ export class RunningCalls {
     )
   }
 
-  /** Leaves a call behind, and tells it. */
+  /** Abandons a call and reports it. */
   abandon(entry: RunningCall): void {
     if (entry.over) return
     const { call } = entry

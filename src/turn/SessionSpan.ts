@@ -1,4 +1,4 @@
-/** The spans of one session's work: how each begins, and what is known of it at its end. */
+/** The spans of a session: their attributes at the start and at the end. */
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { AnySpan } from "effect/Tracer"
@@ -12,11 +12,11 @@ import type { TurnContext } from "./TurnContext.js"
 
 export interface TurnOptions {
   readonly input: ReadonlyArray<Message>
-  /** As whom the turn's fibers act. */
+  /** The origin of the turn's fibers. */
   readonly origin: Origin.Origin
-  /** Where the turn was ordered, if that is known. */
+  /** The span that requested the turn, if known. */
   readonly parent: AnySpan | undefined
-  /** Asked once the turn has ended. */
+  /** Called once the turn has ended. */
   readonly ended: () => { readonly reason: EndReason; readonly steps: number }
 }
 

@@ -1,14 +1,14 @@
 /**
- * Watches a model call that may say nothing for ever.
+ * Interrupts a model call that is silent for too long.
  *
  * ```
  *  begins ──(a sign of life)──► heard ──…──► over
  *     └────────(none for so long)──► broken off ──(it does not stop)──► left behind
  * ```
  *
- * One timer a call and a time that each sign of life sets: calls are many and mostly short, and their deltas many more. By
- * the real clock that is a timer of the platform's, because a fiber that sleeps costs as much as the whole turn; by a clock
- * that a test moves it is a fiber.
+ * Each call has one timer and a time of its last sign of life: calls are many and mostly short, and deltas many more.
+ * With the real clock it is a platform timer, because a sleeping fiber costs as much as the whole turn; with a test
+ * clock it is a fiber.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -18,7 +18,7 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 
-/** What it does about a call that says nothing. */
+/** Callbacks for a silent call. */
 export interface Host {
   /** Called once. */
   readonly breakOff: () => void
@@ -34,14 +34,14 @@ export class SilenceWatch {
 
   constructor(
     private readonly host: Host,
-    /** Milliseconds that may pass without a sign of life. */
+    /** The most milliseconds without a sign of life. */
     private readonly longest: number,
     /** Milliseconds that the call may take to stop. */
     private readonly patience: number,
     private readonly clock: Clock.Clock
   ) {}
 
-  /** Runs the call from now on watched; whoever runs it {@link stop}s. */
+  /** Runs the call with the watch on; the caller must {@link stop} it. */
   watch<A, E>(call: Effect.Effect<A, E>): Effect.Effect<A, E> {
     this.heard()
     if (this.clock === live) {
@@ -54,7 +54,7 @@ export class SilenceWatch {
     })
   }
 
-  /** A sign of life. */
+  /** Records a sign of life. */
   heard(): void {
     this.last = this.clock.unsafeCurrentTimeMillis()
   }
@@ -81,7 +81,7 @@ export class SilenceWatch {
     })
   }
 
-  /** Looks, and says in how many milliseconds to look again. */
+  /** Checks, and returns the milliseconds until the next check. */
   private due(): number | undefined {
     if (this.isBroken) {
       this.host.leave()
@@ -95,7 +95,7 @@ export class SilenceWatch {
   }
 }
 
-/** Nothing where the limit says that a model may be silent for ever. */
+/** Undefined when a model may be silent for ever. */
 export const make = (
   host: Host,
   longest: Duration.DurationInput,
@@ -103,7 +103,7 @@ export const make = (
   clock: Clock.Clock
 ): SilenceWatch | undefined => {
   const millis = Duration.toMillis(longest)
-  // A timer of the platform's knows no longer ones.
+  // The longest delay of a platform timer.
   return millis > 0 && millis <= 2_147_483_647
     ? new SilenceWatch(host, millis, Math.min(Duration.toMillis(patience), 2_147_483_647), clock)
     : undefined

@@ -1,6 +1,5 @@
 /**
- * Before a model call: may it begin, or has a limit of the ledger been reached? A person is asked for more; without a yes
- * the turn ends.
+ * Checks the ledger's limits before a model call. At a limit a person is asked for more; without a yes the turn ends.
  *
  * ```
  *  below the limit ──────────────────────────────► the call begins
@@ -8,8 +7,8 @@
  *                        └─no, nobody, too late──► refused until a person speaks to the root session again
  * ```
  *
- * Sessions of one tree share the ledger, and with it the questions: whoever comes to a limit that is being asked about
- * waits for that answer instead of asking again, and a no is not asked about again by the next one.
+ * Sessions of one tree share the ledger and its questions: a session at a limit with an open question waits for that
+ * answer, and after a no the next session does not ask again.
  */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -24,15 +23,15 @@ import * as Interactor from "../interaction/Interactor.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
 import type { TurnContext } from "./TurnContext.js"
 
-/** What is looked at: whose call it is, and the ledger of its tree. */
+/** The calling session and the ledger of its tree. */
 export type Payer = Pick<TurnContext, "origin" | "ledger">
 
-/** Whether {@link refusal} has anything to ask or to tell. Costs next to nothing. */
+/** Whether a limit is reached, so that {@link refusal} must be run. It costs almost nothing. */
 export const isReached = ({ ledger, origin }: Payer): boolean => ledger?.exceeded(origin.sessionId) !== undefined
 
 /**
- * Why the session must not call its model: a sentence for people and for a parent's model. Nothing when it may, which is
- * known without asking anybody unless a limit is reached.
+ * The reason why the session must not call its model: a sentence for people and for a parent's model; undefined when it
+ * may. A person is asked only when a limit is reached.
  */
 export const refusal = (session: Payer): Effect.Effect<string | undefined, never, Interactor.Interactor> =>
   Effect.suspend(() => {
@@ -49,11 +48,11 @@ export const refusal = (session: Payer): Effect.Effect<string | undefined, never
     )
   })
 
-/** Writes down what one of the session's calls used. */
+/** Records the usage of one call. */
 export const spend = ({ ledger, origin }: Payer, entry: Pick<TokenLedger.Entry, "model" | "usage" | "kind">): void =>
   ledger?.record({ sessionId: origin.sessionId, agent: origin.agent, ...entry })
 
-/** Forgets earlier refusals when a person speaks to the root session, who may think otherwise by now. */
+/** Clears earlier refusals when a person speaks to the root session: they may decide differently now. */
 export const begin = ({ ledger, origin }: Payer, input: ReadonlyArray<Message>): void => {
   if (ledger === undefined || origin.depth > 0 || !input.some(({ source }) => source === "user")) return
   desks.get(ledger)?.refused.clear()
@@ -64,13 +63,16 @@ export const begin = ({ ledger, origin }: Payer, input: ReadonlyArray<Message>):
 // -----------------------------------------------------------------------------------------------------------------
 
 interface Desk {
-  /** Questions being asked. Made and completed by whoever asks, also when it is interrupted; read by all that wait. */
+  /**
+   * Open questions. The asking fiber makes and completes the deferred, also when it is interrupted; other fibers wait
+   * for it.
+   */
   readonly open: Map<string, Deferred.Deferred<void>>
-  /** Why no more was allowed. */
+  /** Reasons of refusals. */
   readonly refused: Map<string, string>
 }
 
-/** By ledger, and so by tree; a desk goes with its ledger. */
+/** One desk for each ledger, and so for each tree; it is collected with the ledger. */
 const desks: WeakMap<TokenLedger.Service, Desk> = globalValue("assent/turn/TokenBudget", () => new WeakMap())
 
 const deskOf = (ledger: TokenLedger.Service): Desk => {
@@ -99,14 +101,14 @@ const ask = (
         const end = outcomeOf(exit)
         if (end === "raise") ledger.raise(exceeded, exceeded.step)
         else if (end !== "leave") desk.refused.set(key, end.refused)
-        // After the outcome is filed: those who wait look again at once.
+        // After the outcome is stored: the waiters check again at once.
         Deferred.unsafeDone(answered, Effect.void)
         return Exit.isFailure(exit) && end === "leave" ? Effect.failCause(Cause.stripFailures(exit.cause)) : Effect.void
       })
     })
   )
 
-/** `leave`: whoever asked does not go on, so the next one that comes asks. */
+/** `leave`: the asking session was interrupted, so the next one asks. */
 const outcomeOf = <E extends { readonly message: string }>(
   exit: Exit.Exit<boolean, E>
 ): "raise" | "leave" | { readonly refused: string } => {

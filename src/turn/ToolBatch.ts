@@ -1,12 +1,13 @@
 /**
  * Runs the calls of one step.
  *
- * Calls are prepared one after the other in proposal order, which is where approvals are asked; each starts as soon as it
- * is allowed, a bounded number at once; results are reported in proposal order. Whatever happens, every proposed call has
- * exactly one result.
+ * Calls are prepared one after the other in proposal order; this is where approvals are asked. Each starts as soon as
+ * it is allowed, a bounded number concurrently. Results are reported in proposal order. In every case each proposed
+ * call gets exactly one result.
  *
- * While a call waits to be decided, its batch is a section of the turn: cancelling that call alone cuts the section, and the
- * batch goes on with the next. What neither stops nor lets itself be cut, such as an audit that never writes, is left behind.
+ * While a call waits to be decided, its batch is a section of the turn: cancelling that call alone interrupts the
+ * section, and the batch continues with the next. Work that does not stop, such as an audit that never writes, is
+ * abandoned.
  *
  * A lone call runs in the fiber of its turn, which spares it a fiber of its own: see `TurnFiber`.
  */
@@ -39,10 +40,10 @@ import * as ToolRun from "./ToolRun.js"
 import { presentable, tellEnd, tooMany, unknownTool } from "./ToolResultEncoding.js"
 import { emit, flushOutput, setStatus, type TurnContext } from "./TurnContext.js"
 
-/** What runs a call that may run, from the moment it is called; nothing when its result is known without. */
+/** Runs an allowed call; undefined when its result is already known. */
 export type Prepared = (() => Effect.Effect<void>) | undefined
 
-/** A call that somebody is asked about, or that waits for what else decides it. */
+/** A call that waits for its decision. */
 interface Asking {
   readonly index: number
   readonly call: ToolCall
@@ -51,22 +52,23 @@ interface Asking {
 }
 
 export class ToolBatch implements ToolRun.Host {
-  /** What is left to do when the calls are done with. */
+  /** Cleanup after the calls. */
   readonly cleanup: BatchCleanup
   /** The call that was proposed alone. */
   readonly only: ToolCall | undefined
-  /** What runs the lone call, once it may run. */
+  /** Runs the lone call, once it is allowed. */
   private run: Prepared
   /** The lone call, once it runs. */
   private lone: RunningCall | undefined
-  // By the call's index; made as long as they are, because thousands of batches of one call may wait to be approved.
+  // Results by the call's index. Allocated at exact length, because thousands of batches of one call may wait for
+  // approval.
   private readonly known: Array<ToolResult | undefined>
   readonly startedAt: Array<number | undefined>
-  /** Of the proposed arguments: a call mostly starts with them. */
+  /** Summaries of the proposed arguments: a call mostly runs with them. */
   readonly summaries: Array<string | undefined>
   private room = true
   private running: Array<RunningCall> | undefined
-  /** Calls that were started, or are about to, and are not over. */
+  /** Calls that have started or are about to, and have not ended. */
   private open = 0
   /** The next call to be prepared. */
   private next = 0
@@ -77,11 +79,11 @@ export class ToolBatch implements ToolRun.Host {
   private refused: Set<number> | undefined
   private notify: (() => void) | undefined
 
-  /** `before` is how far each call had come when the process stopped that ran them first. */
+  /** `before`: the state of each call in the process that first ran them. */
   constructor(
     readonly session: TurnContext,
     readonly calls: ReadonlyArray<ToolCall>,
-    /** What the model said with them. */
+    /** The model's reply that proposed them. */
     readonly content: Generated["content"],
     private readonly before: ReadonlyMap<string, SessionSnapshot.CallSnapshot> | undefined,
     private readonly legs: TurnFiber
@@ -94,7 +96,7 @@ export class ToolBatch implements ToolRun.Host {
     this.summaries = new Array<string | undefined>(length)
   }
 
-  /** Tells that the calls were proposed. Once, before anything runs. */
+  /** Publishes that the calls were proposed. Once, before anything runs. */
   propose(): void {
     const { session } = this
     setStatus(session, "executing")
@@ -107,8 +109,8 @@ export class ToolBatch implements ToolRun.Host {
   }
 
   /**
-   * What is to be done now, as a section of the turn: deciding about a lone call, and then running it; or deciding about many,
-   * each of which runs in a fiber of its own. Made where it is run.
+   * The next work, as a section of the turn: deciding about a lone call, then running it; or deciding about many, each
+   * of which runs in a fiber of its own. It must be run where it is made.
    */
   work(): Effect.Effect<void, never, Interactor> {
     const { only, run } = this
@@ -119,8 +121,8 @@ export class ToolBatch implements ToolRun.Host {
   }
 
   /**
-   * Whether its work goes `on` after a section that ended so, is `done`, or was `broken` off. It goes on with a lone call that
-   * may run, and with the others when one of many was cancelled while it waited to be decided.
+   * The state after a section: `on` (more work), `done`, or `broken` (stopped). There is more work when a lone call was
+   * allowed, and when one of many was cancelled while it waited to be decided.
    */
   ended(exit: Exit.Exit<void>): "on" | "done" | "broken" {
     const { lone, only } = this
@@ -136,7 +138,7 @@ export class ToolBatch implements ToolRun.Host {
     return "done"
   }
 
-  /** Cancels a call that is not looked at yet. False: it is, or is none of these. */
+  /** Cancels a call that is not being decided yet. False: it is, or it is none of these. */
   skip(id: string): boolean {
     for (const [index, call] of this.calls.entries()) {
       if (call.id !== id || index < this.next || this.known[index] !== undefined) continue
@@ -146,7 +148,7 @@ export class ToolBatch implements ToolRun.Host {
     return false
   }
 
-  /** After an interruption: whether it was one call that was cancelled while it waited to be decided, and has its result. */
+  /** After an interruption: true when a single call was cancelled while it waited to be decided, and has its result. */
   private wasCut(cause: Cause.Cause<never>): boolean {
     const { asking } = this
     this.asking = undefined
@@ -158,7 +160,7 @@ export class ToolBatch implements ToolRun.Host {
     return cancelled && !this.legs.isStopped
   }
 
-  /** What runs, or decides about a call, does not stop: the turn goes on without it. */
+  /** Work that runs or decides a call does not stop: the turn continues without it. */
   leave(): void {
     const { asking, lone } = this
     if (lone !== undefined) {
@@ -174,17 +176,17 @@ export class ToolBatch implements ToolRun.Host {
     this.session.calls.abandon(entry)
   }
 
-  /** Stops what runs; nothing is started any more. */
+  /** Interrupts running calls; none is started any more. */
   stop(): Effect.Effect<void> {
     this.isStopped = true
     const { calls, limits } = this.session
-    // What was left behind has taken the time there is.
+    // The abandoned work has already used the grace period.
     const patience = this.isLate ? 0 : limits.stopWithin
     const stopped = Effect.suspend(() => calls.stop(this.running ?? [], patience))
     return this.held === undefined ? stopped : Effect.zipRight(this.held.breakOff(patience), stopped)
   }
 
-  /** In proposal order; calls without an end so far count as cancelled. Call it when nothing runs any more. */
+  /** Results in proposal order; calls without a result count as cancelled. Call it when nothing runs any more. */
   results(): ReadonlyArray<ToolResult> {
     if (this.session.calls.waiting === this) this.session.calls.waiting = undefined
     for (const [index, call] of this.calls.entries()) this.over(index, call, false)
@@ -194,21 +196,21 @@ export class ToolBatch implements ToolRun.Host {
   /** Whether somebody who was asked refused the call. */
   readonly isRefused = (index: number): boolean => this.refused?.has(index) === true
 
-  /** Notes that preparing the call went wrong: that is the call's failure, not the turn's. */
+  /** Records a defect in preparing the call: the call fails, not the turn. */
   crashed(index: number, call: ToolCall, cause: Cause.Cause<unknown>): void {
     if (Cause.isInterruptedOnly(cause)) return
     this.cleanup.crashed(call, cause)
     this.end(index, call, "failed", Defect.sentence(call.name))
   }
 
-  /** A fiber's local values as part of the call, and with the tool's own context. */
+  /** The FiberRefs of a call: its identity and the tool's own context. */
   entered(
     call: ToolCall,
     id: FiberId.Single,
     refs: FiberRefs.FiberRefs,
     context: Context.Context<never> | undefined
   ): FiberRefs.FiberRefs {
-    // One of many has a fiber of its own once it runs.
+    // One of many calls runs in a fiber of its own.
     if (context === undefined || this.calls.length === 1) this.cleanup.keep(id, refs)
     const origin = Origin.inCall(call.id, id, refs)
     return FiberRefs.updateManyAs(refs, {
@@ -225,7 +227,7 @@ export class ToolBatch implements ToolRun.Host {
     const { parallelTools } = session.limits
     session.calls.waiting = this
     return Effect.gen(this, function* () {
-      // What a cut has left to do.
+      // Cleanup after an interrupted section.
       yield* Effect.uninterruptible(this.cleanup.done())
       if (calls.length > parallelTools)
         this.held ??= new QueuedCalls(parallelTools, (pending) => this.cleanup.leftBehind(pending))
@@ -249,13 +251,13 @@ export class ToolBatch implements ToolRun.Host {
     })
   }
 
-  /** In the call's own fiber: says that it runs, unless the batch was stopped before it came to that. */
+  /** In the call's own fiber: registers it as running, unless the batch was stopped before. */
   private started(index: number, call: ToolCall, run: () => Effect.Effect<void>): Effect.Effect<void> {
     return Effect.withFiberRuntime((fiber) => {
       if (this.isStopped) return Effect.void
       const { calls } = this.session
       const entry = calls.begin(call, fiber, ({ cancelled }) => {
-        // A last look that does not stop has told nothing yet.
+        // A guard check that does not stop has reported nothing yet.
         this.held?.leave(index)
         this.over(index, call, cancelled)
         this.open--
@@ -278,7 +280,7 @@ export class ToolBatch implements ToolRun.Host {
     })
   }
 
-  // Interrupted alone or with the batch, a call says nothing any more; this says it for it.
+  // An interrupted call publishes nothing itself; this does it.
   private over(index: number, call: ToolCall, cancelled: boolean): void {
     if (this.known[index] !== undefined) return
     const why = cancelled ? "The user cancelled this call." : "The call was cancelled."
@@ -323,14 +325,14 @@ export class ToolBatch implements ToolRun.Host {
         this.end(index, call, "invalid", `Invalid arguments for ${call.name}: ${decoded.left}`)
         return nothing
       }
-      // Merged for the tools that look at their arguments; many a call is asked about, and waits, without it.
+      // Merged only for tools that check or preview their arguments; many calls wait for approval without it.
       const looks = entry.validate !== undefined || entry.preview !== undefined
       const context = looks ? session.contextOf(entry) : undefined
       const proposal = { call, entry, params: decoded.right, context }
       const check = session.gate.open(call, fiber, status)
       const checked = session.gate.checkIn(check, proposal, session.state.authority, this.held !== undefined)
       if (isImmediate(checked)) return this.decided(index, call, entry, checked.value)
-      // What takes its time, or runs code of the tool, does so as part of the call.
+      // Slow work and code of the tool run with the call's FiberRefs.
       const enter = Effect.updateFiberRefs((id, refs) => this.entered(call, id, refs, undefined))
       const running = session.calls.begin(call, this.legs, doNothing, true)
       this.asking = { index, call, check, entry: running }
@@ -345,7 +347,7 @@ export class ToolBatch implements ToolRun.Host {
   }
 
   private decided(index: number, call: ToolCall, entry: ToolRegistry.Entry, verdict: Verdict): Effect.Effect<Prepared> {
-    // It may have been left behind meanwhile.
+    // It may have been abandoned meanwhile.
     if (this.known[index] !== undefined) return nothing
     if (verdict._tag === "Denied") {
       this.refuse(index, call, verdict)
@@ -359,7 +361,7 @@ export class ToolBatch implements ToolRun.Host {
     return Effect.succeed(() => held.settle(index, (last) => this.unless({ index, call, entry }, last)))
   }
 
-  /** Runs the call unless the guards refused it at their last look. */
+  /** Runs the call unless the last guard check refused it. */
   private unless(subject: ToolRun.Subject, verdict: Verdict): Effect.Effect<void> {
     if (verdict._tag === "Allowed") return ToolRun.run(this, subject, verdict)
     this.refuse(subject.index, subject.call, verdict)

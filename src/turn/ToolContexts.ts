@@ -1,6 +1,6 @@
 /**
- * What the handlers of one session run with: what each tool was built with, the session's interactor and output sink, and
- * whatever else belongs to this session. Merged once per tool.
+ * The context of a session's handlers: the tool's own services, the session's interactor and output sink, and further
+ * services of the session. Merged once per tool.
  */
 import * as Context from "effect/Context"
 import type * as Interactor from "../interaction/Interactor.js"
@@ -11,7 +11,7 @@ import type * as ToolRegistry from "../tool/ToolRegistry.js"
 export interface Options {
   readonly interactor: Interactor.Service
   readonly sink: Context.Tag.Service<typeof ToolOutput>
-  /** Asked when the first tool runs. */
+  /** Called when the first tool runs. */
   readonly ambient: () => Context.Context<never>
 }
 

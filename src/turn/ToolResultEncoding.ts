@@ -1,4 +1,4 @@
-/** What a tool's end comes to, as the model gets to see it. */
+/** Encodes a tool's result for the model. */
 import * as Cause from "effect/Cause"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
@@ -11,7 +11,7 @@ import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { ToolResult } from "../tool/ToolCall.js"
 import { emit, type TurnContext } from "./TurnContext.js"
 
-/** Told apart from every failure of a handler. */
+/** Distinct from every failure of a handler. */
 export const tookTooLong = Symbol("took too long")
 
 export const resultOf = (
@@ -44,7 +44,7 @@ export const messageOf = (error: unknown): string => {
   if (error instanceof Error) return error.message
   if (typeof error !== "object" || error === null) return String(error)
   const whole = Either.try(() => (losesInJson(error) ? undefined : canonicalJson(error)))
-  // Written all the same, a map would be `{}`.
+  // As JSON a map would be `{}`.
   return Either.getOrUndefined(whole) ?? `with ${nameOf(error)}, which JSON cannot hold`
 }
 
@@ -53,7 +53,7 @@ export const unknownTool = (tools: ToolRegistry.Service, name: string): string =
   return `There is no tool ${JSON.stringify(name)}. ${known === "" ? "No tools are available." : `Available: ${known}.`}`
 }
 
-/** What a call of a step is told that comes behind as many as are looked at. */
+/** The error result of a call beyond the limit of calls per step. */
 export const tooMany = (count: number, most: number): string =>
   `This step has ${count} calls, and only the first ${most} are looked at. Propose this one again in a later step.`
 
@@ -63,14 +63,15 @@ export const editedResult = (result: unknown, params: unknown): unknown => {
   return typeof result === "string" ? `${notice}\n\n${result}` : { notice, result }
 }
 
-/** Tells that a call has ended. False: the bus is full. */
+/** Publishes that a call has ended. False: the bus is full. */
 export const tellEnd = (
   session: TurnContext,
   { id, name, outcome, result }: ToolResult,
   startedAt?: number
 ): boolean => {
   const summary = Redaction.summarize(result, session.redactor)
-  // Named one by one: fields behind a spread give every event a shape of its own, which outlives many collections.
+  // Fields are written one by one: after a spread every event would have a hidden class of its own, which survives many
+  // collections.
   return startedAt === undefined
     ? emit(session, { _tag: "ToolCallEnded", toolCallId: id, tool: name, outcome, summary })
     : emit(session, {
@@ -83,16 +84,16 @@ export const tellEnd = (
       })
 }
 
-/** A result as the model gets to see it: JSON, masked, and not too long. A left where JSON cannot hold it. */
+/** A result for the model: JSON, masked, within the limit. A left when JSON cannot hold it. */
 export const presentable = (session: TurnContext, result: unknown): Either.Either<unknown, unknown> =>
   Either.try(() => {
     const { limits, redactor } = session
     const text = typeof result === "string" ? result : JSON.stringify(result)
     if (result === undefined) return null
-    // Written all the same, a map would be `{}`, and a function nothing.
+    // As JSON a map would be `{}`, and a function would be nothing.
     if (text === undefined || (typeof result !== "string" && losesInJson(result))) throw new TypeError("not JSON")
     if (text.length <= limits.maxResult) return redactor.value(result)
-    // Masked first: a secret that the cut goes through would not be found any more.
+    // Masked before the cut: half a secret would not be recognised.
     const masked = redactor.text(text)
     const kept = masked.slice(0, limits.maxResult)
     return `${kept}\n[cut: ${masked.length - kept.length} of ${masked.length} characters left out]`
@@ -102,12 +103,12 @@ export const presentable = (session: TurnContext, result: unknown): Either.Eithe
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Of a value without cycles. Members that are undefined are left out, as everywhere. */
+/** For a value without cycles. Undefined members are left out, as everywhere. */
 const losesInJson = (value: unknown): boolean => {
   switch (typeof value) {
     case "object":
       if (value === null) return false
-      // What it says of itself is what is written, and may be no better.
+      // The result of `toJSON` is written, and may lose data too.
       if ("toJSON" in value && typeof value.toJSON === "function") {
         const said: unknown = value.toJSON("")
         return said !== value && losesInJson(said)
@@ -129,7 +130,7 @@ const nameOf = (value: object): string => {
   return typeof constructor === "function" && constructor.name !== "" ? `a ${constructor.name}` : "something"
 }
 
-/** What it holds is not in its fields: maps, errors, bytes, promises, and objects of classes without any. */
+/** Its data is not in its fields: maps, errors, bytes, promises, and instances without fields. */
 const isOpaque = (value: object): boolean => {
   if (Object.prototype.toString.call(value) !== "[object Object]") return true
   const prototype: unknown = Object.getPrototypeOf(value)

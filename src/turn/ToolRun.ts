@@ -1,4 +1,4 @@
-/** One call that may run: from writing down that it begins to its end. */
+/** One allowed call, from recording its start to its end. */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -16,24 +16,24 @@ import { emit, type TurnContext } from "./TurnContext.js"
 import * as SessionSpan from "./SessionSpan.js"
 import { editedResult, resultOf, tookTooLong } from "./ToolResultEncoding.js"
 
-/** What runs it among others. */
+/** The batch that runs the call. */
 export interface Host {
   readonly session: TurnContext
-  /** Of the arguments they were proposed with, by the call's index. */
+  /** Summaries of the proposed arguments, by the call's index. */
   readonly summaries: ReadonlyArray<string | undefined>
   /** Filled by the calls that begin. */
   readonly startedAt: Array<number | undefined>
   readonly cleanup: BatchCleanup
   /** False: the bus is full. */
   readonly end: (index: number, call: ToolCall, outcome: ToolOutcome, result: unknown, startedAt?: number) => boolean
-  /** A fiber's local values as part of the call. */
+  /** The FiberRefs of a call. */
   readonly entered: (
     call: ToolCall,
     id: FiberId.Single,
     refs: FiberRefs.FiberRefs,
     context: Context.Context<never>
   ) => FiberRefs.FiberRefs
-  /** Present when the call was proposed alone: then it runs in the fiber of its turn, which gets back what it had. */
+  /** Present for a lone call: it runs in the turn's fiber, whose FiberRefs are restored later. */
   readonly only: ToolCall | undefined
 }
 
@@ -44,7 +44,7 @@ export interface Subject {
   readonly entry: ToolRegistry.Entry
 }
 
-/** Nothing begins that is not written down, so that a process which goes on later does not begin it again. */
+/** The start is recorded before the call runs, so that a resuming process does not run it again. */
 export const run = (host: Host, subject: Subject, allowed: Allowed): Effect.Effect<void> => {
   const { journal } = host.session
   if (journal === undefined) return begin(host, subject, allowed)
@@ -87,7 +87,7 @@ const begin = (host: Host, { call, entry, index }: Subject, allowed: Allowed): E
   })
 }
 
-/** The handler, as part of the call until its fiber ends or whoever runs it puts back what was there. */
+/** The handler, with the call's FiberRefs until its fiber ends or the batch restores them. */
 const handled = (
   host: Host,
   call: ToolCall,

@@ -8,12 +8,12 @@
  *                        └─ no calls, nothing to steer ─► end
  * ```
  *
- * The loop is one generator, `steps`; what it decides and records are synchronous methods below it. It runs in a `TurnFiber`:
- * an interjection cuts out the generation, and the turn goes on with what had arrived. Cancelling stops the turn, and with it
- * everything that it started; what was proposed still gets its results.
+ * The loop is one generator, `steps`; decisions and records are synchronous methods below it. It runs in a `TurnFiber`:
+ * an interjection interrupts the generation, and the turn continues with the partial answer. Cancelling stops the turn
+ * with everything that it started; every proposed call still gets its result.
  *
- * One generator, and none inside of it: of a turn that waits for a person nothing else stays in memory. A nested one for each
- * step would cost 0.4 µs a step and 0.65 KB of every agent that waits.
+ * There is one generator and none nested: a turn that waits for a person keeps nothing else in memory. One nested for
+ * each step would cost 0.4 µs a step and 0.65 KB for every waiting agent.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -39,36 +39,36 @@ import { Cancelled, Completed, Failed, Halted, TurnLimit, type TurnEnd } from ".
 
 export * from "../event/TurnEnd.js"
 
-/** What a turn and whoever stops it tell each other. */
+/** Shared between a turn and its cancellers. */
 export interface StopSignal {
   /** Set before the turn is stopped. */
   reason: { readonly cancel: CancelReason } | { readonly halt: string } | undefined
   /**
-   * Set by the turn in the moment in which it decides to end: from then on it reads no more messages. The exit of an
-   * interrupted fiber could not carry it.
+   * Set by the turn when it decides to end: from then on it reads no more messages. The exit of an interrupted fiber
+   * could not carry it.
    */
   end: TurnEnd | undefined
 }
 
-/** Of a turn that nobody has stopped. */
+/** The signal of a turn that was not stopped. */
 export const fresh = (): StopSignal => ({ reason: undefined, end: undefined })
 
 export interface Options extends Pick<FiberOptions, "fork"> {
   readonly session: TurnContext
   readonly stop: StopSignal
-  /** For calls that the model gave no id of their own. */
+  /** Ids for calls to which the model gave none. */
   readonly newCallId: () => string
-  /** Present for one that another process began. */
+  /** Present for a turn that another process began. */
   readonly begun: Begun | undefined
 }
 
 /** A turn that another process began. */
 export interface Begun {
-  /** Of its last model call. */
+  /** Step of its last model call. */
   readonly step: number
   /** Calls whose results are still missing. */
   readonly batch: SessionSnapshot.Batch | undefined
-  /** Called before the next model call: from here on nothing was done before. */
+  /** Called before the next model call: all work of the other process is resumed. */
   readonly caughtUp: () => void
 }
 
@@ -77,7 +77,7 @@ export const endOf = (stop: StopSignal): TurnEnd => stop.end ?? stopped(stop, 0)
 
 export class Turn {
   private readonly fiber: TurnFiber
-  /** Of model calls. */
+  /** Number of model calls. */
   private count: number
   private recoveries = 0
   private readonly repetition: RepetitionLimit
@@ -91,8 +91,8 @@ export class Turn {
   }
 
   /**
-   * Runs it to its end, which the stop signal then holds. What begins it is in the history already. Never fails; interrupted
-   * where it waits, the turn is stopped first.
+   * Runs the turn to its end, which the stop signal then holds. The input is already in the history. It never fails;
+   * when the waiting caller is interrupted, the turn is stopped first.
    */
   run(input: ReadonlyArray<Message>, restore: Restore): Work {
     return this.fiber.run(this.steps(input), restore)
@@ -101,17 +101,17 @@ export class Turn {
   private *steps(input: ReadonlyArray<Message>): Steps {
     const { begun, session } = this.options
     const { compaction, inbox, journal } = session
-    // Who publishes waits for room where it can be interrupted, so that a turn can be cancelled though nobody reads.
+    // Waiting for room on the bus is interruptible, so that a turn can be cancelled when nobody reads.
     yield* Effect.interruptible(session.bus.awaitRoom)
     this.isToSee(input)
     let batch = begun && this.resumed(begun)
     if (begun !== undefined && batch === undefined && this.wasAnswered()) return this.end(this.completed())
     for (;;) {
       if (batch === undefined) {
-        // A model and tools that answer at once must not keep the event loop from everybody else.
+        // A synchronous model with synchronous tools must not block the event loop.
         if (session.isBreathless()) yield* EventLoop.give
         if (this.fiber.isStopped) return this.end(this.stopped())
-        // Before the steering is read: what this turn cannot answer any more begins the next one.
+        // Before the steering is read: messages that this turn cannot answer begin the next one.
         if (this.count >= session.limits.maxSteps) {
           const end = TurnLimit({ text: this.lastText(), steps: this.count })
           yield* this.tidy(end)
@@ -128,7 +128,7 @@ export class Turn {
           this.readSteering()
         }
 
-        // One model call. Cut out by an interjection it yields what had arrived; stopping the turn discards that.
+        // One model call. Interrupted by an interjection it yields the partial answer; stopping the turn discards that.
         const generation = this.generation()
         const { model } = generation
         const run = SessionSpan.modelCall(session, model, this.count, generation.run)
@@ -146,7 +146,7 @@ export class Turn {
         if (!isRoom) yield* Effect.interruptible(session.bus.awaitRoom)
 
         if (Exit.isFailure(kept)) {
-          // What the model does not take because it is too long is made shorter, a few times.
+          // A history that the model refuses as too long is shortened, a few times.
           const shorter = this.isToBeShortened(kept.cause)
             ? yield* Effect.interruptible(compaction.recover(++this.recoveries, () => this.readSteering()))
             : false
@@ -184,7 +184,7 @@ export class Turn {
       const repeated = this.settle(tools)
       batch = undefined
       if (this.fiber.isStopped) continue
-      // Who cannot write down what was done does not go on.
+      // The turn ends when the journal cannot be written: the next step must not run on an unrecorded one.
       const flushed = journal === undefined ? undefined : yield* Effect.either(journal.flush)
       if (flushed?._tag === "Left") return this.end(Failed({ error: flushed.left, steps: this.count }))
       if (repeated !== undefined) return this.end(repeated)
@@ -197,12 +197,12 @@ export class Turn {
     return Defect.log("The agent", this.crash ?? Cause.empty, redactor, { session: sessionId, agent })
   }
 
-  /** Ends it as the stop signal says, as soon as it lets itself be ended. */
+  /** Stops the turn for the reason in the stop signal, as soon as it is interruptible. */
   stop(): void {
     this.fiber.stop()
   }
 
-  /** The calls that the process that began the turn had left undone; nothing when the model is to be asked. */
+  /** The unfinished calls of the process that began the turn; undefined when the model is next. */
   private resumed({ batch }: Begun): ToolBatch.ToolBatch | undefined {
     const { history, state } = this.options.session
     if (batch !== undefined) {
@@ -218,14 +218,14 @@ export class Turn {
     return undefined
   }
 
-  /** Whether the process that began the turn had its answer, and nothing came since. */
+  /** Whether the first process had the turn's answer, and no message came since. */
   private wasAnswered(): boolean {
     const { history, inbox } = this.options.session
     const last = history.messages.at(-1)
     return last?.role === "assistant" && History.metadata(last).partial !== true && !inbox.hasSteering()
   }
 
-  /** Everything that came since the last look enters the history. */
+  /** Moves all new steering messages into the history. */
   private readSteering(): void {
     const { history, inbox, journal, state } = this.options.session
     if (!inbox.hasSteering()) return
@@ -255,19 +255,19 @@ export class Turn {
     return new Generation(session, model, newCallId, this.fiber)
   }
 
-  /** Whether the model was silent for too long, and nobody wants the turn to do something else. */
+  /** Whether the model was silent for too long, and neither a stop nor an interjection is pending. */
   private isToBeRetried(generation: Generation, reply: Exit.Exit<Generated, ModelError>): boolean {
     return !this.fiber.isStopped && !this.options.session.inbox.hasSteering() && generation.isToBeRetried(reply)
   }
 
-  /** An interjection is filed before it cuts; without one, the call was interrupted from inside. */
+  /** An interjection is filed before it interrupts; without one, the call was interrupted from inside. */
   private kept(generation: Generation, exit: Exit.Exit<Generated, ModelError>): Exit.Exit<Generated, ModelError> {
     if (Exit.isSuccess(exit) || !Cause.isInterruptedOnly(exit.cause)) return exit
     if (this.options.session.inbox.hasSteering()) return Exit.succeed(generation.partial(interrupted))
     return Exit.fail(new BadOutput({ model: generation.model.id, message: "The model call was broken off." }))
   }
 
-  /** Tells how a model call ended. False: the bus is full. */
+  /** Publishes the end of a model call. False: the bus is full. */
   private called(model: string, { finishReason, remark, usage }: Generated): boolean {
     const { session } = this.options
     const { count: step } = this
@@ -286,7 +286,7 @@ export class Turn {
     const { history, inbox, journal } = this.options.session
     history.appendAssistant(content, { partial: finishReason === interrupted })
     journal?.answered(content, finishReason === interrupted)
-    // A provider that pauses wants to be called again.
+    // A provider that pauses expects another call.
     if (inbox.hasSteering() || finishReason === "pause") return undefined
     if (content.length > 0) return this.completed()
     const why = remark === undefined ? "" : ` ${remark}`
@@ -313,7 +313,7 @@ export class Turn {
     return batch
   }
 
-  /** Yields how the turn ends when the same comes again and again. */
+  /** Yields the turn's end when the model repeats a fruitless call. */
   private settle(batch: ToolBatch.ToolBatch): TurnEnd | undefined {
     const { history, journal, state } = this.options.session
     const results = batch.results()
@@ -323,7 +323,9 @@ export class Turn {
     return this.repetition.endAfter({ calls: batch.calls, results, isRefused: batch.isRefused }, this.count)
   }
 
-  /** Before this end: compacts if that is due. Who stops it then does not undo the turn, which has all it wanted. */
+  /**
+   * Compacts before the end, if that is due. A stop during it does not change the turn's end, as the turn is complete.
+   */
   private tidy(end: TurnEnd): Effect.Effect<void> {
     if (end._tag === "Failed") return Effect.void
     const { compaction } = this.options.session

@@ -1,4 +1,4 @@
-/** What the parts of one session share: built once by `Session.make`, read by its turn, generation and tools. */
+/** Shared by the parts of one session: built once by `Session.make`, read by its turn, generation and tools. */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { CorrelationId, MessageId, ToolCallId } from "../core/Id.js"
@@ -33,18 +33,18 @@ export interface TurnContext {
   readonly bus: EventBus.Service
   readonly redactor: Redaction.Redactor
   readonly limits: Limits
-  /** Those whose tools run. */
+  /** The session's running calls. */
   readonly calls: RunningCalls
-  /** Of the session's tree. */
+  /** The ledger of the session's tree. */
   readonly ledger: TokenLedger.Service | undefined
   readonly spans: Spans.Service
-  /** Where it notes what must outlive the process; nothing is kept when absent. */
+  /** Records entries that must outlive the process; absent: nothing is stored. */
   readonly journal: SessionRecorder | undefined
-  /** What a tool's handler runs with: what it was built with, the session's interactor and its output sink. */
+  /** The context of a tool's handler: the tool's own services, the session's interactor and its output sink. */
   readonly contextOf: (entry: ToolRegistry.Entry) => Context.Context<never>
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  /** Whether it has kept the event loop from going round for too long. */
+  /** Whether it has blocked the event loop for too long. */
   readonly isBreathless: () => boolean
   /** Mutable, owned by the session's fiber. */
   readonly state: SessionState
@@ -53,24 +53,24 @@ export interface TurnContext {
 type Stream = Chunk["stream"]
 
 export interface SessionState extends EventLoop.LoopTurn {
-  /** Of the next model call. */
+  /** The model of the next call. */
   model: Model.Service
   /** The running turn; undefined while idle. */
   correlationId: CorrelationId | undefined
-  /** Stops what the model says right now, an answer or a summary: called by an interjection. */
+  /** Interrupts the running model call, an answer or a summary: called by an interjection. */
   cut: (() => void) | undefined
-  /** Interjections that were read and no model call has seen yet; outlives a turn that is cancelled in between. */
+  /** Interjections that were read but not yet sent to a model; survives a turn that is cancelled in between. */
   readonly unseen: Array<MessageId>
-  /** What running calls print, on its way to events: one flow for each call and stream. */
+  /** Output of running calls on its way to events: one flow for each call and stream. */
   output: Map<ToolCallId, { readonly [S in Stream]: Redaction.Flow }> | undefined
   status: AgentEvent.AgentStatus
-  /** Of the running turn, where it has one of its own. */
+  /** The running turn's own authority, if it has one. */
   authority: PermissionGate.Authority | undefined
-  /** The same without the session's own: what children that work for the turn are under, too. */
+  /** The same without the session's own authority: it applies also to children that work for the turn. */
   bound: PermissionGate.Authority | undefined
 }
 
-/** The state of a session that was not spoken to yet. */
+/** The state of a new session. */
 export const idle = (model: Model.Service): SessionState => ({
   model,
   correlationId: undefined,
@@ -96,14 +96,14 @@ export const setStatus = (session: TurnContext, status: SessionState["status"]):
   return emit(session, { _tag: "AgentStatusChanged", status })
 }
 
-/** As {@link emit}, waiting for room where the executor's own event stream is full. */
+/** As {@link emit}, with back-pressure: it waits for room when the driver's event stream is full. */
 export const tell = (session: TurnContext, body: AgentEvent.Body): Effect.Effect<void> =>
   Effect.suspend(() => (emit(session, body) ? Effect.void : session.bus.awaitRoom))
 
-/** Takes what the running call prints. */
+/** Takes output of the running call. */
 export const printed = (session: TurnContext, { stream, text }: Chunk): Effect.Effect<void> =>
   Effect.flatMap(Origin.current, ({ toolCallId }) => {
-    // A call that was left behind, or has ended, has nothing more to say.
+    // Output of an abandoned or ended call is dropped.
     if (toolCallId === undefined || !session.calls.has(toolCallId)) return Effect.void
     const output = (session.state.output ??= new Map())
     const flows = output.get(toolCallId) ?? {
@@ -115,7 +115,7 @@ export const printed = (session: TurnContext, { stream, text }: Chunk): Effect.E
     return shown === "" ? Effect.void : tell(session, { _tag: "ToolOutput", toolCallId, stream, text: shown })
   })
 
-/** Tells what of a call's output was held back; its last words before its end. */
+/** Publishes the held-back rest of a call's output, before its end. */
 export const flushOutput = (session: TurnContext, toolCallId: ToolCallId): void => {
   const flows = session.state.output?.get(toolCallId)
   if (flows === undefined) return

@@ -1,9 +1,9 @@
 /**
- * The fiber that a turn works in; after a part of the turn was cut out, the next one.
+ * The fiber that a turn works in; after a part of the turn was interrupted, the next fiber.
  *
- * A turn is a generator of effects. What it does right now may be cut out of it: the model's answer, by an interjection; a
- * tool that runs alone, by whoever cancels that call. A fiber that was interrupted stays so. It ends, and another one goes on
- * with the same generator. So neither costs a fiber of its own as long as nobody cuts.
+ * A turn is a generator of effects. A section of it can be interrupted: the model's answer, by an interjection; a lone
+ * tool call, by cancelling that call. An interrupted fiber stays interrupted. So it ends, and another fiber continues
+ * the same generator. A section therefore costs no fiber of its own until it is interrupted.
  *
  * ```
  *  fiber 1: ─ … ─[ answer ─x cut
@@ -11,8 +11,9 @@
  *  fiber 3:                                                                        └─ cancelled, …
  * ```
  *
- * A leg is what one fiber does of the turn. It is not interruptible but where it says so; there stopping the turn ends it.
- * Written by the running leg, by who waits for the turn, and by whoever cuts or stops it, in synchronous sections only.
+ * A leg is the part of the turn that one fiber runs. It is uninterruptible except in marked regions; there, stopping
+ * the turn ends it. The state is written by the running leg, by the waiter of the turn, and by interrupting or stopping
+ * fibers, in synchronous sections only.
  */
 import type * as Cause from "effect/Cause"
 import type * as Duration from "effect/Duration"
@@ -25,27 +26,27 @@ import type { Restore } from "../core/Interruption.js"
 import * as GracePeriod from "../internal/GracePeriod.js"
 import type { Interactor } from "../interaction/Interactor.js"
 
-/** What a turn does; it may ask somebody. */
+/** Work of a turn; it may ask the interactor. */
 export type Work = Effect.Effect<void, never, Interactor>
 
-/** A turn, step by step: an `Effect.gen` that another fiber may go on with. */
+/** A turn, step by step: an `Effect.gen` that another fiber can continue. */
 export type Steps = Generator<YieldWrap<Effect.Effect<unknown, never, Interactor>>, void, never>
 
 export interface Options {
-  /** Starts a leg in a fiber that nobody supervises: one that is left behind must hold nobody up. */
+  /** Starts a leg in an unsupervised fiber: an abandoned one must block nothing. */
   readonly fork: (work: Work) => Effect.Effect<Fiber.RuntimeFiber<void>, never, Interactor>
-  /** How long what was told to stop may take before the turn goes on without it. */
+  /** How long an interrupted section may take before the turn continues without it. */
   readonly patience: Duration.DurationInput
-  /** Told how a leg ended that did not end by itself. */
+  /** Called with the cause of a leg that failed. */
   readonly failed: (cause: Cause.Cause<never>) => void
 }
 
 export class TurnFiber {
   private leg: Leg | undefined
-  /** Whether a leg that is over leads to another one. */
+  /** Whether another leg follows an ended one. */
   private goesOn = false
   private stopped = false
-  /** Of who waits: called when the leg is over, or is to stop. */
+  /** Resumes the waiter: called when the leg has ended, or must stop. */
   private notify: (() => void) | undefined
 
   constructor(private readonly options: Options) {}
@@ -55,12 +56,12 @@ export class TurnFiber {
     yield* work
   }
 
-  /** Somebody stopped the turn: nothing new is begun. */
+  /** The turn was stopped: nothing new begins. */
   get isStopped(): boolean {
     return this.stopped
   }
 
-  /** Runs a turn to its end. Not interruptible but where it waits; interrupted there, it stops the turn first. */
+  /** Runs a turn to its end. Only the waiting is interruptible; interrupted there, it stops the turn first. */
   run(steps: Steps, restore: Restore): Work {
     const leg: Leg = { fiber: undefined, section: undefined, isOver: false }
     this.leg = leg
@@ -82,8 +83,8 @@ export class TurnFiber {
   }
 
   /**
-   * What may be cut out: `yield*` it in the turn's generator, in the step in which it is made. Yields how it ended. With
-   * `abandoned` it is left behind when it does not stop in time, and `abandoned` is told.
+   * An interruptible section: `yield*` it in the turn's generator, in the step in which it is made. It yields its exit.
+   * With `abandoned`, a section that does not stop in time is abandoned, and `abandoned` is called.
    */
   section<A, E>(run: Effect.Effect<A, E, Interactor>, abandoned?: () => void): Section<A, E> {
     const { leg } = this
@@ -96,7 +97,7 @@ export class TurnFiber {
     )
     if (leg !== undefined) leg.section = section
     const over = (exit: Exit.Exit<A, E>): Effect.Effect<void> => {
-      // Whoever left it behind has gone on with the turn.
+      // The section was abandoned, and the turn has continued in another fiber.
       if (leg === undefined || leg.section !== section) return left
       leg.section = undefined
       section.exit = exit
@@ -107,7 +108,7 @@ export class TurnFiber {
     return section
   }
 
-  /** Cuts out what runs now, if it may be. */
+  /** Interrupts the running section, if there is one. */
   interruptSection(): void {
     const section = this.leg?.section
     if (section === undefined || section.isCut) return
@@ -115,7 +116,7 @@ export class TurnFiber {
     this.leg?.fiber?.unsafeInterruptAsFork(FiberId.none)
   }
 
-  /** Goes on without what was cut out, or was to stop, and does not. */
+  /** Continues without a section that was interrupted and does not stop. */
   abandon(): void {
     const { leg } = this
     const section = leg?.section
@@ -127,7 +128,7 @@ export class TurnFiber {
     this.over(leg)
   }
 
-  /** Stops the turn: each of its legs is interrupted where it can be. */
+  /** Stops the turn: each of its legs is interrupted where it is interruptible. */
   stop(): void {
     if (this.stopped) return
     this.stopped = true
@@ -147,7 +148,7 @@ export class TurnFiber {
     notify?.()
   }
 
-  /** Waits until the leg is over, or told to stop. */
+  /** Waits until the leg has ended, or must stop. */
   private told(leg: Leg): Effect.Effect<void> {
     return Effect.async((resume) => {
       if (leg.isOver || this.stopped) resume(Effect.void)
@@ -155,7 +156,7 @@ export class TurnFiber {
     })
   }
 
-  /** A leg that is over leads to the next, if there is one; one that was told to stop is waited for. */
+  /** After an ended leg the next one starts, if there is one; a leg that must stop is waited for. */
   private ended(leg: Leg, steps: Steps, restore: Restore): Work {
     return Effect.suspend(() => {
       if (!leg.isOver) return Effect.flatMap(this.stopping(leg), () => this.ended(leg, steps, restore))
@@ -184,18 +185,18 @@ export class TurnFiber {
 
 interface Leg {
   fiber: Fiber.RuntimeFiber<void> | undefined
-  /** What may be cut out now. */
+  /** The section that can be interrupted now. */
   section: Section<unknown, unknown> | undefined
-  /** Its fiber has ended, or was left behind. */
+  /** Its fiber has ended, or was abandoned. */
   isOver: boolean
 }
 
-/** Ends a fiber whose turn goes on in another one. */
+/** Ends a fiber whose turn continues in another one. */
 const left: Effect.Effect<never> = Effect.interrupt
 
 /**
- * Yields its effect, and then how that ended: to the fiber that ran it, or to the one that goes on with the turn. One object
- * in place of a generator, because every step of every turn has some.
+ * Yields its effect, and then its exit: to the fiber that ran it, or to the one that continues the turn. It is one
+ * object in place of a generator, because every step of every turn has several.
  */
 export class Section<A, E> {
   isCut = false
