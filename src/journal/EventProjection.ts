@@ -1,4 +1,4 @@
-/** One session of a journal on its way back to events: its state, entry by entry. See `Replay`. */
+/** The projection of one session's journal to events: its state, entry by entry. See `Replay`. */
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type { CorrelationId, MessageId, RequestId, ToolCallId } from "../core/Id.js"
@@ -18,22 +18,22 @@ export class EventProjection {
   private turn: CorrelationId | undefined
   private step = 0
   private status: AgentEvent.AgentStatus = "idle"
-  /** Messages in the history. */
+  /** Number of messages in the history. */
   private messages = 0
-  /** As the provider counted the last prompt. */
+  /** The provider's count of the last prompt. */
   private tokens = 0
   private permissions = ""
   /** Calls whose results are not in the history yet. */
   private batch: ReadonlyArray<ToolCallId> = []
-  /** A model call whose words follow, if it said any: its usage is written first. */
+  /** A model call whose words, if any, follow: its usage is written first. */
   private called: EntryOf<"UsageRecorded"> | undefined
   private readonly received = new Map<MessageId, EntryOf<"MessageReceived">["message"]>()
-  /** In the history, and not seen by a model call yet. */
+  /** Messages in the history that no model call has seen yet. */
   private unseen: Array<MessageId> = []
-  /** By id, all there ever were: a process that went on tells some of them again. */
+  /** All calls by id: a resuming process records some of them again. */
   private readonly calls = new Map<ToolCallId, Call>()
   private readonly requests = new Map<RequestId, Request>()
-  /** Of them, those nobody has settled. */
+  /** The requests that are not settled. */
   private readonly open = new Set<RequestId>()
 
   constructor(
@@ -127,7 +127,7 @@ export class EventProjection {
     const messages = messageIds.flatMap((id) => this.received.get(id) ?? [])
     this.messages += messages.length
     if (this.turn !== correlationId) {
-      // A process that died between two turns of a session could not end the first.
+      // A process that died could not end its last turn.
       if (this.turn !== undefined) this.endTurn(TurnEnd.Cancelled({ reason: "shutdown", steps: this.step }))
       this.turn = correlationId
       this.step = 0
@@ -137,7 +137,7 @@ export class EventProjection {
     for (const { id, interjection } of messages) if (interjection !== undefined) this.unseen.push(id)
   }
 
-  /** A call that is told once it is over: its words, if any, in between. */
+  /** Publishes a whole model call: start, words if any, and end. */
   private modelCall(content: EntryOf<"CallsProposed">["content"], finishReason: string): void {
     const { model, step, usage, ...ended } = this.called ?? {
       model: this.opened.model,
@@ -165,7 +165,7 @@ export class EventProjection {
     this.tell({ _tag: "ModelCallEnded", model, step, usage, finishReason: reason, ...remarked, ...stopped })
   }
 
-  /** The call before this entry said nothing that was kept. */
+  /** The model call before this entry left no words. */
   private endCall(): void {
     if (this.called !== undefined) this.modelCall([], this.called.finishReason)
   }
@@ -203,7 +203,7 @@ export class EventProjection {
 
   private start({ params, tool, toolCallId }: EntryOf<"ToolStarted">): void {
     const call = this.calls.get(toolCallId)
-    // Begun once more by a process that went on: it was on the screen already.
+    // A resuming process recorded it again: its event exists already.
     if (call === undefined || call.startedAt !== undefined || call.ended) return
     call.startedAt = this.at
     this.tell({ _tag: "ToolCallStarted", toolCallId, tool, summary: Redaction.summarize(params, redactor) })
@@ -224,7 +224,7 @@ export class EventProjection {
   }
 
   private endBatch(): void {
-    // What was proposed enters the history with its results.
+    // A proposal enters the history together with its results.
     if (this.batch.length > 0) this.messages += 2
     for (const id of this.batch) this.end(id, "interrupted", noResult)
     this.batch = []
@@ -287,7 +287,7 @@ export class EventProjection {
     this.tell({ _tag: approved ? "SubagentEnvelopeApproved" : "SubagentEnvelopeDenied", subagentId, ...noted })
   }
 
-  /** Told when what a person would be shown is another thing than before; what the policy says is in no journal. */
+  /** Publishes only changes that a person would see; the policy itself is in no journal. */
   private permit({ all, default: changed, idle, turn }: Permissions): void {
     const { sessionId } = this.opened
     const fallback = changed ?? "policy"
@@ -329,7 +329,7 @@ interface Request {
   by: string | undefined
 }
 
-/** What was written was masked before, but for summaries that are made here. */
+/** Entries were masked when written; only summaries made here are masked again. */
 const redactor = Redaction.shapesOnly
 
 const noResult = "The program ended while this call was under way."

@@ -1,5 +1,5 @@
 /**
- * What is written down about a session, so that it can go on after its process has died.
+ * The entries of a session's journal, from which it is resumed after its process has died.
  *
  * ```
  *  SessionOpened ─► MessageReceived ─► MessageTaken ─► AssistantAppended ────────────────────────► TurnEnded
@@ -9,9 +9,9 @@
  *                                          └──────────────────── ResultsAppended ◄────────────┘───────┘
  * ```
  *
- * An entry says what has happened already, except `ToolStarted`, which is written before the tool may have an effect: a
- * call that has started and has no end may have run, or not. Whoever writes masks secrets first; what answers an `Auth.*`
- * request is never written.
+ * An entry records what has happened. The exception is `ToolStarted`, which is written before the tool may have an
+ * effect: a call with a start and no end may have run, or not. Writers mask secrets first; answers to `Auth.*` requests
+ * are never written.
  */
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
@@ -27,14 +27,14 @@ import * as Interaction from "../interaction/Interaction.js"
 import { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as PromptJson from "../conversation/PromptJson.js"
 
-/** Of the entries. A journal names the one it was written with; a newer one is not read. */
+/** Version of the entries. A journal names its version; a newer one is not read. */
 export const version = 1
 
 // -----------------------------------------------------------------------------------------------------------------
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A message as it came to the inbox. */
+/** A message of the inbox. */
 export const Received = Schema.Struct({
   id: MessageId,
   source: Schema.Literal("user", "parent", "child", "system"),
@@ -49,7 +49,7 @@ export const Received = Schema.Struct({
 /** One call of a batch: the arguments as the model wrote them. */
 export const Proposed = Schema.Struct({ id: ToolCallId, name: Schema.String, params: Schema.Unknown })
 
-/** What a tree of sessions was told at prompts. */
+/** The permissions that people gave to a tree of sessions at prompts. */
 export const Permissions = Schema.Struct({
   allow: Schema.Array(Schema.String),
   deny: Schema.Array(Schema.String),
@@ -60,14 +60,14 @@ export const Permissions = Schema.Struct({
   turn: Schema.Array(SessionId),
   /** Sessions that may do everything until they are idle. */
   idle: Schema.Array(SessionId),
-  /** Entries that were remembered by name differ from what a person wrote. */
+  /** Present when entries that were remembered by name differ from what a person wrote. */
   told: Schema.optional(Schema.Literal(true))
 })
 export type Permissions = typeof Permissions.Type
 
 /** The first entry of every session of a tree. */
 export const SessionOpened = Schema.TaggedStruct("SessionOpened", {
-  /** Of the entries that follow. */
+  /** Version of the following entries. */
   version: Schema.Int,
   sessionId: SessionId,
   rootSessionId: SessionId,
@@ -80,14 +80,14 @@ export const SessionOpened = Schema.TaggedStruct("SessionOpened", {
   parentToolCallId: Schema.optional(ToolCallId),
   subagentId: Schema.optional(Schema.String),
   profile: Schema.optional(Schema.String),
-  /** As it is named to choose it. */
+  /** The model's reference. */
   model: Schema.String,
-  /** SHA-256 of the instructions: whether they are still the same. */
+  /** SHA-256 of the instructions, to detect changes. */
   instructions: Schema.String,
-  /** Of a root: the real path of the workspace that it works in, where it has one. It goes on nowhere else. */
+  /** For a root: the real path of its workspace, if it has one. It is resumed only there. */
   workspace: Schema.optional(Schema.String),
   maxSteps: Schema.optional(Schema.Number),
-  /** Of a child: what it takes to make it again. */
+  /** For a child: the data to make it again. */
   child: Schema.optional(
     Schema.Struct({
       name: Schema.String,
@@ -109,23 +109,27 @@ export const JournalEntry = Schema.Union(
   SessionOpened,
   // messages
   Schema.TaggedStruct("MessageReceived", { message: Received }),
-  /** They entered the history, in this order: a turn began with them, or a running one read them before a model call. */
+  /**
+   * The messages entered the history in this order: they began a turn, or a running turn read them before a model call.
+   */
   Schema.TaggedStruct("MessageTaken", {
     messageIds: Schema.Array(MessageId),
     correlationId: CorrelationId,
-    /** The model call that sees them first; 1 for a turn's beginning. */
+    /** The first model call that sees them; 1 for a turn's beginning. */
     step: Schema.Number
   }),
   Schema.TaggedStruct("MessageWithdrawn", { messageId: MessageId }),
   // tasks of a child
-  /** The words are a task: whoever gave it is told its end, by the result of a call of the parent's, else by a message. */
+  /**
+   * The message is a task. Its end is reported to the parent: as the result of the parent's call, else as a message.
+   */
   Schema.TaggedStruct("TaskGiven", {
     messageId: MessageId,
     toolCallId: Schema.optional(ToolCallId),
-    /** It was ordered with what does not outlive the process, such as a stage. */
+    /** It was requested with an authority that ends with the process, such as a stage. */
     bound: Schema.optional(Schema.Literal(true))
   }),
-  /** The message that tells the task's end is filed with the parent. */
+  /** The message with the task's end was filed with the parent. */
   Schema.TaggedStruct("TaskTold", { messageId: MessageId }),
   // turns
   /** An answer without calls entered the history. */
@@ -144,7 +148,7 @@ export const JournalEntry = Schema.Union(
   }),
   Schema.TaggedStruct("TurnEnded", { correlationId: CorrelationId, end: TurnEnd }),
   // calls
-  /** What the model said with its calls; it enters the history together with their results. */
+  /** The model's reply with calls; it enters the history together with their results. */
   Schema.TaggedStruct("CallsProposed", {
     correlationId: CorrelationId,
     step: Schema.Number,
@@ -155,22 +159,22 @@ export const JournalEntry = Schema.Union(
     toolCallId: ToolCallId,
     granted: Schema.Boolean,
     method: PermissionMethod,
-    /** The rule or sentence that decided. */
+    /** The rule or sentence of the decision. */
     reason: Schema.String,
-    /** Present when somebody was asked. */
+    /** Present when a person was asked. */
     requestId: Schema.optional(RequestId),
     /** The arguments as a person edited them. */
     params: Schema.optional(Schema.Unknown)
   }),
-  /** Written, and on the disk, before the tool begins. */
+  /** Durable before the tool begins. */
   Schema.TaggedStruct("ToolStarted", { toolCallId: ToolCallId, tool: Schema.String, params: Schema.Unknown }),
   Schema.TaggedStruct("ToolEnded", { toolCallId: ToolCallId, outcome: ToolOutcome, result: Schema.Unknown }),
-  /** The batch is complete: what was proposed and all its results entered the history. */
+  /** The batch is complete: the proposal and all results entered the history. */
   Schema.TaggedStruct("ResultsAppended", { correlationId: CorrelationId }),
   // interactions
   Schema.TaggedStruct("InteractionRaised", {
     request: InteractionRequest,
-    /** The call that asks, when one does. */
+    /** The asking call, if any. */
     toolCallId: Schema.optional(ToolCallId)
   }),
   Schema.TaggedStruct("InteractionSettled", {
@@ -179,20 +183,20 @@ export const JournalEntry = Schema.Union(
     /** Encoded; absent for `Auth.*`. */
     answer: Schema.optional(Schema.Unknown),
     by: Schema.optional(Schema.String),
-    /** Present when nobody decided, but a rule that somebody had opted for. */
+    /** Present when an opted-in rule decided, and no person. */
     how: Schema.optional(Schema.Literal("timeout", "yolo"))
   }),
   // state
   Schema.TaggedStruct("PermissionsChanged", { permissions: Permissions }),
-  /** The history but for the system message is this from now on: it was shortened, or cleared. */
+  /** The history, except the system message, was replaced with this: it was shortened, or cleared. */
   Schema.TaggedStruct("HistoryReplaced", { reason: Schema.String, messages: Schema.Array(PromptJson.Message) }),
-  /** Another process goes on with it from here; in this workspace, when a person took it over for one. */
+  /** Another process resumes it here; with a workspace when a person moved it there. */
   Schema.TaggedStruct("SessionResumed", { workspace: Schema.optional(Schema.String) }),
-  /** The session ended by itself; nothing is left to go on with. */
+  /** The session ended by itself; nothing is left to resume. */
   Schema.TaggedStruct("SessionClosed", { reason: Schema.optional(Schema.String) })
 )
 
-/** One entry. Parts and messages are live ones, which a store in memory shares with the history. */
+/** One entry. Parts and messages are live objects, which a memory store shares with the history. */
 export type JournalEntry = typeof JournalEntry.Type
 
 /** The entry of a kind: `EntryOf<"ToolEnded">`. */
@@ -202,13 +206,13 @@ export type EntryOf<Tag extends JournalEntry["_tag"]> = Extract<JournalEntry, { 
 export interface Draft {
   readonly sessionId: SessionId
   readonly entry: JournalEntry
-  /** When it was, of one that comes from another journal; else it is now. Milliseconds since the epoch. */
+  /** The time of an entry from another journal, in milliseconds since the epoch; default: now. */
   readonly at?: number | undefined
 }
 
 /** An entry as it stands in the journal of a tree. */
 export interface Written extends Draft {
-  /** 1-based over the whole tree: how parent and children interleaved. */
+  /** Sequence number in the whole tree, 1-based: it keeps the order between parent and children. */
   readonly seq: number
   /** Milliseconds since the epoch. */
   readonly at: number
@@ -218,7 +222,7 @@ export interface Written extends Draft {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** How a request was answered, by whom. What answers a secret kind is left out. */
+/** The answer to a request, and by whom. The answer of a secret kind is left out. */
 export const answered = <I extends Interaction.Interaction>(
   { interaction, requestId }: InteractionRequest<I>,
   answer: Interaction.Answer<I>,
@@ -235,7 +239,7 @@ export const answered = <I extends Interaction.Interaction>(
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The first entry of a session. `model` is how the model is named to choose it. */
+/** The first entry of a session. `model` is the model's reference. */
 export const opening = (
   { agent, depth, rootSessionId, sessionId }: Origin.Origin,
   model: string,
@@ -251,11 +255,11 @@ export const opening = (
   instructions: Digest.digest(instructions)
 })
 
-/** As JSON-like data; a string on the left says why the entry has no such form. */
+/** Encodes an entry as JSON-like data; a string on the left says why it cannot be encoded. */
 export const encode = (entry: JournalEntry): Either.Either<unknown, string> =>
   Either.mapLeft(encodeEntry(entry), (error) => ParseResult.TreeFormatter.formatIssueSync(error))
 
-/** From JSON-like data; a string on the left says why it is no entry that this version reads. */
+/** Decodes JSON-like data; a string on the left says why this version cannot read it. */
 export const decode = (input: unknown): Either.Either<JournalEntry, string> =>
   Either.flatMap(
     Either.mapLeft(decodeEntry(input), (error) => ParseResult.TreeFormatter.formatIssueSync(error)),

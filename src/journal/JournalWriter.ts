@@ -1,5 +1,5 @@
 /**
- * What a running session writes down with: notes at once, on the disk when it matters.
+ * Writes the journal of a running tree: notes in memory at once, and on the disk when it matters.
  *
  * ```
  *  note ─┐
@@ -7,9 +7,9 @@
  *  note ─┘
  * ```
  *
- * Noting is synchronous, so that it is one step with what it is about. All sessions of a tree note in one line, whoever
- * flushes: a child's words never overtake the parent's call that made it. Flush before anything that cannot be undone, and
- * before telling anybody that something is safe.
+ * Noting is synchronous, so that an action and its entry are one step. All sessions of a tree share one queue,
+ * whichever of them flushes: a child's entries never overtake the parent's call that made it. Flush before anything
+ * that cannot be undone, and before reporting that something is safe.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -22,27 +22,27 @@ import type { Draft, JournalEntry } from "./JournalEntry.js"
 import type { Lease } from "./SessionStore.js"
 import { StoreUnwritable, type SessionTakenOver } from "./StoreError.js"
 
-/** Why something could not be written down. */
+/** Why entries could not be written. */
 export type JournalFailure = StoreUnwritable | SessionTakenOver
 
 export interface Service {
-  /** False: nothing is kept, so entries need not be made. */
+  /** False: nothing is stored, so entries need not be made. */
   readonly enabled: boolean
-  /** Takes an entry down. It is kept in memory until somebody flushes. */
+  /** Adds an entry. It is in memory until a flush. */
   readonly note: (entry: JournalEntry) => void
   /**
-   * Returns when all that the tree has noted until now is durable. What cannot be written stays noted, in its place, and
-   * is tried again by the next flush.
+   * Returns when all entries of the tree until now are durable. Entries that cannot be written keep their place, and
+   * the next flush retries them.
    */
   readonly flush: Effect.Effect<void, JournalFailure>
   /** Notes and flushes. */
   readonly write: (entries: ReadonlyArray<JournalEntry>) => Effect.Effect<void, JournalFailure>
   /**
-   * Flushes, and takes nothing down any more: what happens from now on is not to be gone on with, such as the end of a turn
-   * that nobody could answer.
+   * Flushes, and ignores later entries: they must not be resumed from, such as the end of a turn that halted without an
+   * answer.
    */
   readonly freeze: Effect.Effect<void, JournalFailure>
-  /** Nothing that begins from now on would be known to whoever goes on. */
+  /** Whether it is frozen: a resuming process would know of nothing that begins now. */
   readonly isFrozen: () => boolean
   /** The same journal for another session of the tree. */
   readonly of: (sessionId: SessionId) => Service
@@ -67,7 +67,7 @@ export const noop: Service = {
 export const make = (lease: Lease): Effect.Effect<Service, never, Scope.Scope> =>
   Effect.gen(function* () {
     const line = yield* Effect.makeSemaphore(1)
-    // Filled by every session of the tree, emptied by whoever flushes; as long as what was noted since the last flush.
+    // A queue filled by every session of the tree and emptied by a flush; as long as the entries since the last flush.
     let noted: Array<Draft> = []
     let writing = false
     let frozen = false
@@ -90,7 +90,7 @@ export const make = (lease: Lease): Effect.Effect<Service, never, Scope.Scope> =
         )
       )
     })
-    // Once it is handed to the store it is written, whoever loses interest: only the wait for one's turn is interruptible.
+    // Only the wait for the lock is interruptible: an append that has reached the store completes.
     const flush = Effect.suspend(() =>
       noted.length === 0 && !writing ? Effect.void : line.withPermits(1)(Effect.uninterruptible(append))
     )
@@ -121,7 +121,7 @@ export const make = (lease: Lease): Effect.Effect<Service, never, Scope.Scope> =
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A store is foreign code: what crashes in it, or interrupts itself, has written nothing as far as anybody knows. */
+/** A store is foreign code: a defect or an interrupt of its own counts as nothing written. */
 const appended = (lease: Lease, drafts: ReadonlyArray<Draft>): Effect.Effect<void, JournalFailure> =>
   Effect.catchAllCause(
     Effect.suspend(() => Effect.asVoid(lease.append(drafts))),

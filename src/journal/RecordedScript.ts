@@ -1,12 +1,12 @@
 /**
- * A recorded session as a script that plays it again: what a bug report needs to become a test.
+ * Turns a recorded session into a script that plays it again, so that a bug report becomes a test.
  *
  * ```ts
  * const text = RecordedScript.print(RecordedScript.make(yield* store.load(id)))   // a file for `--model script:FILE`
  * ```
  *
- * A script says what models said. What people said and answered, where they stopped a model, and what ended a turn stands
- * beside it in comments; what cannot be played again as it was is said at the top.
+ * A script holds what models said. Comments beside it hold what people said and answered, where they interrupted a
+ * model, and how turns ended. Remarks at the top name what cannot be replayed faithfully.
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Yaml from "yaml"
@@ -28,13 +28,13 @@ import type { Loaded } from "./SessionStore.js"
 /** What a session's models said, agent by agent. */
 export interface RecordedScript {
   readonly rootSessionId: SessionId
-  /** Of the root, as it was opened. */
+  /** The root's first model. */
   readonly model: string
-  /** Milliseconds since the epoch; of the first entry. */
+  /** Time of the first entry, in milliseconds since the epoch. */
   readonly at: number
   /** The root's first words. */
   readonly task: string | undefined
-  /** What cannot be played again as it was: sentences. */
+  /** Sentences about what cannot be replayed faithfully. */
   readonly remarks: ReadonlyArray<string>
   readonly agents: ReadonlyArray<RecordedAgent>
 }
@@ -48,10 +48,10 @@ export interface RecordedAgent {
   readonly after: ReadonlyArray<string>
 }
 
-/** One answer of a model, and what is to be known about it. */
+/** One answer of a model, with comments. */
 export interface RecordedStep {
   readonly step: ScriptedModel.Step
-  /** What happened before it, and what became of it: a line each. */
+  /** What happened before it, and its outcome: a line each. */
   readonly comments: ReadonlyArray<string>
 }
 
@@ -59,7 +59,7 @@ export interface RecordedStep {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Takes a script from what is kept of a tree. Any journal gives one, also a broken-off one. */
+/** Makes a script from a stored tree. Every journal gives one, also an incomplete one. */
 export const make = ({ entries, rootSessionId }: Pick<Loaded, "entries" | "rootSessionId">): RecordedScript => {
   const sessions = new Map<SessionId, Recording>()
   const remarks = new Set<string>()
@@ -94,14 +94,14 @@ export const toScript = ({ agents }: RecordedScript): ScriptedModel.Script => ({
   agents: Object.fromEntries(agents.map(({ name, steps }) => [name, steps.map(({ step }) => step)]))
 })
 
-/** The script as a file in YAML, with its comments; what `ScriptFile.parse` reads. */
+/** The script as a YAML file with comments; `ScriptFile.parse` reads it. */
 export const print = (self: RecordedScript): string => {
   const document = new Yaml.Document({ version: 1, ...toScript(self) }, { aliasDuplicateObjects: false })
-  // As a block, what begins with blanks alone would come back without them.
+  // A block scalar would lose leading blanks.
   Yaml.visit(document, {
     Scalar: (_, node) => {
       if (typeof node.value !== "string") return
-      // In double quotes a character that a terminal would obey or hide can be escaped.
+      // Double quotes allow escapes for control and invisible characters.
       if (/^\s+\n|^\s+$/.test(node.value) || TerminalText.hasUnseen(node.value)) node.type = "QUOTE_DOUBLE"
     }
   })
@@ -128,7 +128,7 @@ const heading = ({ at, model, remarks, rootSessionId, task }: RecordedScript): R
   ...(remarks.length === 0 ? [] : ["It does not play quite as it was:", ...remarks.map((remark) => `- ${remark}`)])
 ]
 
-/** As comments are kept: each line begins with a blank, so that it does not stick to its mark. */
+/** Each line begins with a blank, so that it does not stick to the comment mark. */
 const commented = (lines: ReadonlyArray<string>): string => lines.map((line) => ` ${line}`).join("\n")
 
 const oneLine = (text: string): string => visible(text.replace(/\s+/g, " ").trim())
@@ -142,7 +142,7 @@ const time = (millis: number): string => {
 
 type Content = EntryOf<"CallsProposed">["content"]
 
-/** One session on its way to steps. */
+/** Converts one session to steps. */
 class Recording {
   /** The first words. */
   task: string | undefined
@@ -191,7 +191,7 @@ class Recording {
       case "InteractionSettled":
         return this.settle(entry)
       case "HistoryReplaced":
-        // Replies are counted in the history, and some are gone from it.
+        // Replies are counted in the history, and the compaction removed some.
         this.remark(`The history of ${this.name} was shortened on the way; play it where nothing shortens it.`)
         return this.comment(`The history was replaced here: ${oneLine(entry.reason)}`)
       case "SessionResumed":
@@ -211,7 +211,7 @@ class Recording {
     this.comment(`${interjection === undefined ? ">" : ">>"} ${who}${this.kept(oneLine(text))}`)
   }
 
-  /** What a model said in one reply is one step. */
+  /** One reply is one step. */
   private say(content: Content): void {
     const texts: Array<string> = []
     const thoughts: Array<string> = []
@@ -263,7 +263,7 @@ class Recording {
     this.comment(`${this.toolOf(toolCallId)} ${how}, ${method}: ${oneLine(reason)}`)
   }
 
-  /** Who goes on with a session asks again what was open. */
+  /** A resumed session asks its open questions again. */
   private ask({ interaction, requestId }: InteractionRequest): void {
     if (this.asked.has(requestId)) return
     this.asked.add(requestId)
@@ -292,7 +292,7 @@ class Recording {
         return this.comment(`The turn was ended: ${oneLine(end.detail)}`)
       case "Failed":
         this.comment(`The turn failed: ${oneLine(end.error)}`)
-        // What a provider said exactly is not kept, only that it ended the turn.
+        // The journal keeps only that an error ended the turn, not the provider's message.
         return failed ? this.push({ error: "bad_output" }) : undefined
     }
   }
@@ -310,7 +310,7 @@ class Recording {
   }
 }
 
-/** A script knows both or none. */
+/** A script has both counts or none. */
 const tokens = (usage: Usage | undefined): ScriptedModel.Step["usage"] => {
   const { inputTokens: input, outputTokens: output } = usage ?? {}
   if (input === undefined || output === undefined) return undefined

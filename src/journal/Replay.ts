@@ -1,14 +1,13 @@
 /**
- * A journal told again as the events that were shown, with the times they had.
+ * Replays a journal as events, with their recorded times.
  *
  * ```
  *  entries ──► teller, a state for each session ──► events ──► (pauses as they were) ──► whoever watches
  * ```
  *
- * A journal keeps what happened, not every step on the way: words come a block at a time and not in the pieces in which
- * they streamed, at the moment when they were complete; what a tool printed is in its result alone; attempts of a model
- * call that failed and questions of a form one by one are not told. What a broken-off journal does not end has no end here
- * either.
+ * A journal keeps results, not every intermediate step. Words come as one block when they were complete, not in
+ * streamed pieces; a tool's output is only in its result; failed attempts of a model call and the single questions of a
+ * form are missing. What has no end in an incomplete journal has none here either.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -22,14 +21,14 @@ import { EventProjection } from "./EventProjection.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Gives the events of the next entry; none for an entry that nothing was shown of. */
+/** Gives the events of the next entry; none for an entry without events. */
 export type Teller = (written: Written) => ReadonlyArray<AgentEvent>
 
-/** How fast a journal is told. */
+/** The pace of a replay. */
 export interface Options {
-  /** How many times as fast as it was: 1 by default, `Infinity` for no pauses at all. More than 0. */
+  /** Speed factor: 1 by default, `Infinity` for no pauses. More than 0. */
   readonly speed?: number | undefined
-  /** No pause is longer, at any speed: a night between two turns is not waited for. Default: 2 seconds. */
+  /** The longest pause at any speed: a night between two turns is not waited for. Default: 2 seconds. */
   readonly longestPause?: Duration.DurationInput | undefined
 }
 
@@ -37,7 +36,7 @@ export interface Options {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Tells the entries of one tree, given in order and each once. */
+/** Converts the entries of one tree, given in order and each once. */
 export const teller = (): Teller => {
   const sessions = new Map<SessionId, EventProjection>()
   const told: Array<AgentEvent> = []
@@ -45,7 +44,7 @@ export const teller = (): Teller => {
     if (entry._tag === "SessionOpened" && !sessions.has(sessionId)) {
       sessions.set(sessionId, new EventProjection(entry, (event) => told.push(event)))
     }
-    // As for whoever resumes: entries of a session that was never opened say nothing.
+    // As in a resume: entries of a session that was never opened are ignored.
     sessions.get(sessionId)?.apply(entry, at)
     return told.splice(0)
   }
@@ -57,7 +56,7 @@ export const events = (entries: Iterable<Written>): ReadonlyArray<AgentEvent> =>
   return Array.from(entries).flatMap(tell)
 }
 
-/** The events with pauses between them, on the clock. Their own times are the ones they had. */
+/** The events with pauses between them, on the clock. The events keep their recorded times. */
 export const stream = (
   entries: Iterable<Written>,
   { longestPause = "2 seconds", speed = 1 }: Options = {}
@@ -70,7 +69,7 @@ export const stream = (
       Stream.mapEffect((written) => {
         const told = tell(written)
         if (told.length === 0) return Effect.succeed(told)
-        // A clock that was set back is no pause.
+        // A clock that was set back gives no pause.
         const pause = Math.min(Math.max(0, written.at - (last ?? written.at)) / speed, longest)
         last = written.at
         return pause > 0 ? Effect.as(Effect.sleep(pause), told) : Effect.succeed(told)

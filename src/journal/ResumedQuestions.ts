@@ -1,7 +1,4 @@
-/**
- * The questions that another process asked for a session, handed out again under the ids they had, until its turn has come
- * as far as that process had.
- */
+/** Open questions of another process, reused with their ids until the resumed turn has caught up with that process. */
 import type { ToolCallId } from "../core/Id.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
@@ -10,13 +7,16 @@ import * as SessionSnapshot from "./SessionSnapshot.js"
 
 export interface ResumedQuestions extends Service {
   /**
-   * Hands out nothing any more, so that a question of a later step is not taken for one of those. Yields those that were
-   * open and that nobody has asked again, because something else decided meanwhile.
+   * Ends the reuse, so that a question of a later step is not matched. Yields the open questions that no call asked
+   * again, because something else decided meanwhile.
    */
   readonly end: () => ReadonlyArray<InteractionRequest.InteractionRequest>
 }
 
-/** Each is handed out once, to the call that asked it; an approval may show other things by now, a question may not. */
+/**
+ * Each question is reused once, by the call that asked it. An approval may show other content by now; a question must
+ * be the same.
+ */
 export const make = (session: Pick<SessionSnapshot.SessionSnapshot, "answered" | "open">): ResumedQuestions => {
   const left = [...SessionSnapshot.requestsOf(session)]
   return {

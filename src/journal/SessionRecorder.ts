@@ -1,8 +1,8 @@
 /**
- * What one session notes in its journal as it goes: one method for each thing that must outlive the process. Noting is
- * synchronous and masks secrets; {@link SessionRecorder.flush} waits until it is on the disk.
+ * Notes the entries of one session: one method for each kind. Noting is synchronous and masks secrets; {@link
+ * SessionRecorder.flush} waits until the entries are durable.
  *
- * A session without a journal has none of these, so nothing is spent on it.
+ * A session without a journal has no recorder, so it costs nothing there.
  */
 import * as Prompt from "@effect/ai/Prompt"
 import * as Cause from "effect/Cause"
@@ -28,7 +28,7 @@ type Content = ReadonlyArray<Prompt.AssistantMessagePart>
 export class SessionRecorder {
   private opened: JournalEntry.SessionOpened | undefined
 
-  /** `opened` is noted with the first message: a session that was never spoken to leaves no trace. */
+  /** `opened` is noted with the first message: a session without messages leaves no trace. */
   constructor(
     private readonly journal: JournalWriter.Service,
     private readonly redactor: Redaction.Redactor,
@@ -37,7 +37,7 @@ export class SessionRecorder {
     this.opened = opened
   }
 
-  /** Returns when all that was noted until now is on the disk; fails with a sentence. */
+  /** Returns when all entries until now are durable; fails with a sentence. */
   get flush(): Effect.Effect<void, string> {
     return Effect.mapError(this.journal.flush, ({ message }) => message)
   }
@@ -57,14 +57,14 @@ export class SessionRecorder {
     })
   }
 
-  /** For the inbox: a message was taken back before anybody read it. */
+  /** For the inbox: a message was withdrawn unread. */
   readonly withdrawn = (messageId: MessageId): void => {
     this.journal.note({ _tag: "MessageWithdrawn", messageId })
   }
 
   /**
-   * These words are a task; without a call that waits for it, its end is to be told by a message. `bound`: it was ordered
-   * with what does not outlive the process.
+   * This message is a task; without a waiting call its end is reported by a message. `bound`: it was requested with an
+   * authority that ends with the process.
    */
   given(messageId: MessageId, toolCallId: ToolCallId | undefined, bound: boolean): void {
     this.journal.note({
@@ -75,7 +75,7 @@ export class SessionRecorder {
     })
   }
 
-  /** In the step in which the parent is told. */
+  /** In the step in which the parent gets the end. */
   told(messageId: MessageId): void {
     this.journal.note({ _tag: "TaskTold", messageId })
   }
@@ -119,7 +119,7 @@ export class SessionRecorder {
     })
   }
 
-  /** Returns when it is on the disk: only then may the tool begin. */
+  /** Returns when it is durable: only then may the tool begin. */
   started(toolCallId: ToolCallId, tool: string, params: unknown): Effect.Effect<void, string> {
     return Effect.suspend(() => {
       if (this.journal.isFrozen())
@@ -141,7 +141,7 @@ export class SessionRecorder {
     this.journal.note({ _tag: "TurnEnded", correlationId, end: masked(end, this.redactor) })
   }
 
-  /** For compaction, and for whoever clears a history. */
+  /** For a compaction, and for a cleared history. */
   readonly replaced = (reason: string, messages: ReadonlyArray<Prompt.Message>): void => {
     this.journal.note({
       _tag: "HistoryReplaced",
@@ -163,11 +163,11 @@ export class SessionRecorder {
   }
 
   closed(): void {
-    // Never spoken to: nothing is there to be closed.
+    // A session without messages has nothing to close.
     if (this.opened === undefined) this.journal.note({ _tag: "SessionClosed" })
   }
 
-  /** Questions that nobody asks again. */
+  /** Questions that no call asks again. */
   dropped(requests: ReadonlyArray<InteractionRequest.InteractionRequest>): void {
     for (const { requestId } of requests)
       this.journal.note({ _tag: "InteractionSettled", requestId, status: "cancelled" })
@@ -182,7 +182,7 @@ export class SessionRecorder {
   }
 }
 
-/** The questions of a whole tree, as its broker keeps them. */
+/** Stores the questions of a whole tree, for its broker. */
 export const interactions = (
   journal: JournalWriter.Service,
   redactor: Redaction.Redactor,
@@ -233,7 +233,7 @@ const statuses = {
   NoInteractor: "unavailable"
 } as const
 
-/** Whoever is asked sees what merely looks like a secret; what is kept does not show it. */
+/** A person sees text that only looks like a secret; the stored request masks it. */
 const maskedRequest = (
   request: InteractionRequest.InteractionRequest,
   redactor: Redaction.Redactor
@@ -241,7 +241,7 @@ const maskedRequest = (
   const { interaction } = request
   const masked = redactor.value(interaction)
   if (masked === interaction) return request
-  // Masking keeps the shape, but not the class.
+  // Masking loses the class of the value, so the prototype is restored.
   const same: Interaction.Interaction = Object.assign(Object.create(Object.getPrototypeOf(interaction)), masked)
   return { ...request, interaction: same }
 }

@@ -1,7 +1,8 @@
 /**
- * What a journal amounts to: the state in which every session of a tree was when the last entry was written.
+ * The state that a journal amounts to: every session of a tree at the last entry.
  *
- * A fold, entry by entry: any beginning of a journal has a state, and going on from it gives the same as folding it all.
+ * It is a fold, entry by entry: any prefix of a journal has a state, and continuing from it gives the same as folding
+ * all.
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import type { CorrelationId, MessageId, RequestId, SessionId } from "../core/Id.js"
@@ -22,38 +23,38 @@ import type { Loaded, StoredAnswer } from "./SessionStore.js"
 
 /** A tree of sessions. */
 export interface TreeSnapshot {
-  /** Of the last entry; 0 before there is one. */
+  /** Sequence number of the last entry; 0 without entries. */
   readonly seq: number
-  /** In the order in which they were opened: parents before their children. */
+  /** In the order of opening: parents before their children. */
   readonly sessions: ReadonlyArray<SessionSnapshot>
-  /** As last told; absent when nothing was. */
+  /** The last recorded permissions; absent when there are none. */
   readonly permissions: Permissions | undefined
 }
 
 /** The state of one session. */
 export interface SessionSnapshot {
   readonly opened: SessionOpened
-  /** A valid prompt but for the system message. An unfinished batch is not in it yet. */
+  /** A valid prompt without its system message. An unfinished batch is not in it yet. */
   readonly history: ReadonlyArray<Prompt.Message>
-  /** Received and not taken, in order of arrival. */
+  /** Received messages that were not taken, in order of arrival. */
   readonly waiting: ReadonlyArray<Message>
-  /** All of them, in order of arrival; those withdrawn left out. */
+  /** All interjections in order of arrival, without the withdrawn ones. */
   readonly interjections: ReadonlyArray<Message>
-  /** Turns begun. */
+  /** Number of begun turns. */
   readonly turns: number
-  /** The turn that was running. */
+  /** The running turn. */
   readonly turn: TurnSnapshot | undefined
-  /** Of the last turn that ended. */
+  /** The end of the last ended turn. */
   readonly lastEnd: TurnEnd | undefined
   /** Calls whose results are not in the history yet. */
   readonly batch: Batch | undefined
-  /** Asked and not settled, oldest first. */
+  /** Open requests, oldest first. */
   readonly open: ReadonlyArray<InteractionRequest.InteractionRequest>
-  /** Answered or withdrawn in the running turn since its last batch: who asks again is told the same. */
+  /** Requests settled in the running turn since its last batch: the same question gets the same settlement again. */
   readonly answered: ReadonlyArray<Answered>
-  /** What its parent gave it to do and was not told the end of, in that order. */
+  /** Tasks of its parent whose end was not reported, in order. */
   readonly tasks: ReadonlyArray<Task>
-  /** Added up over all model calls. */
+  /** The sum over all model calls. */
   readonly usage: Usage & { readonly calls: number }
   readonly children: ReadonlyArray<SessionId>
   readonly closed: boolean
@@ -62,38 +63,38 @@ export interface SessionSnapshot {
 /** A turn that had not ended. */
 export interface TurnSnapshot {
   readonly correlationId: CorrelationId
-  /** What it began with. */
+  /** The messages that began it. */
   readonly input: ReadonlyArray<MessageId>
-  /** Of the last model call that is heard of. */
+  /** Step of the last recorded model call. */
   readonly step: number
 }
 
-/** A question that somebody has ended, though perhaps nothing came of it yet. */
+/** A settled question, whose settlement may not have been used yet. */
 export interface Answered extends Kept {
   readonly request: InteractionRequest.InteractionRequest
 }
 
-/** What a subagent was told to do. */
+/** A task of a subagent. */
 export interface Task {
   readonly messageId: MessageId
   /** The call that waits for its end. */
   readonly toolCallId: ToolCall["id"] | undefined
   readonly end: TurnEnd | undefined
-  /** It was ordered with what ended when its process did. */
+  /** It was requested with an authority that ended with its process. */
   readonly bound?: true
 }
 
-/** What a model proposed in one step. */
+/** The calls that a model proposed in one step. */
 export interface Batch {
   readonly correlationId: CorrelationId
   readonly step: number
-  /** What it said, the calls included. */
+  /** The reply, with the calls. */
   readonly content: EntryOf<"CallsProposed">["content"]
   /** In proposal order. */
   readonly calls: ReadonlyArray<CallSnapshot>
 }
 
-/** A call of the step that ran last, and how far it came. */
+/** A call of the last step, and its progress. */
 export interface CallSnapshot {
   readonly call: ToolCall
   readonly decided: EntryOf<"CallDecided"> | undefined
@@ -108,10 +109,10 @@ export type CallState = "proposed" | "granted" | "refused" | "started" | "ended"
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** What a journal without entries amounts to. */
+/** The state of an empty journal. */
 export const empty: TreeSnapshot = { seq: 0, sessions: [], permissions: undefined }
 
-/** The state after these entries, which follow those that led to `from`. */
+/** The state after these entries, which continue those of `from`. */
 export const fold = (written: Iterable<Written>, from: TreeSnapshot = empty): TreeSnapshot => {
   const sessions = new Map(from.sessions.map((session) => [session.opened.sessionId, new Folding(session)]))
   let { seq, permissions } = from
@@ -136,7 +137,7 @@ export const fold = (written: Iterable<Written>, from: TreeSnapshot = empty): Tr
 export const get = (self: TreeSnapshot, sessionId: SessionId): SessionSnapshot | undefined =>
   self.sessions.find(({ opened }) => opened.sessionId === sessionId)
 
-/** How far a call came. */
+/** The progress of a call. */
 export const stateOf = ({ decided, started, ended }: CallSnapshot): CallState => {
   if (ended !== undefined) return "ended"
   if (started !== undefined) return "started"
@@ -144,7 +145,7 @@ export const stateOf = ({ decided, started, ended }: CallSnapshot): CallState =>
   return decided.granted ? "granted" : "refused"
 }
 
-/** What the model gets to see of a call: its result, or that it has none. */
+/** The result of a call for the model, or that it has none. */
 export const resultOf = ({ call, ended }: CallSnapshot): ToolResult => ({
   id: call.id,
   name: call.name,
@@ -152,20 +153,20 @@ export const resultOf = ({ call, ended }: CallSnapshot): ToolResult => ({
   result: ended?.result ?? noResult
 })
 
-/** What it asked and nothing came of yet, ended or not. */
+/** Its requests whose settlement was not used yet, settled or open. */
 export const requestsOf = (
   session: Pick<SessionSnapshot, "answered" | "open"> | undefined
 ): ReadonlyArray<InteractionRequest.InteractionRequest> =>
   session === undefined ? [] : [...session.answered.map(({ request }) => request), ...session.open]
 
-/** What the running turn began with, as far as it was not compacted away. */
+/** The words that began the running turn, as far as compaction kept them. */
 export const inputOf = ({ history, turn }: SessionSnapshot): string =>
   history
     .filter((message) => turn?.input.some((id) => id === History.metadata(message).messageId))
     .map(History.textOf)
     .join("\n\n")
 
-/** What still holds of what was told at prompts: nothing that was to end when its session came to rest. */
+/** The permissions from prompts that still hold: without those that were to end with a turn or when idle. */
 export const permissionsOf = ({ permissions, sessions }: TreeSnapshot): Permissions | undefined => {
   if (permissions === undefined) return undefined
   const isBusy = (id: SessionId): boolean =>
@@ -176,7 +177,7 @@ export const permissionsOf = ({ permissions, sessions }: TreeSnapshot): Permissi
   return { ...permissions, idle: permissions.idle.filter(isBusy) }
 }
 
-/** An open request, and the answer that came while nobody ran the session. */
+/** An open request, and the answer that was stored while the session was not running. */
 export interface OpenRequest {
   readonly request: InteractionRequest.InteractionRequest
   readonly answer: StoredAnswer | undefined
@@ -194,7 +195,7 @@ export const openRequests = (self: TreeSnapshot, answers: Loaded["answers"]): Re
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** What was written was masked before. */
+/** Entries were masked when they were written. */
 const verbatim: Redaction.Redactor = {
   declared: { text: (text) => text, value: (value) => value },
   declare: () => {},
@@ -222,7 +223,7 @@ const begun = (opened: SessionOpened): SessionSnapshot => ({
   closed: false
 })
 
-/** One session while it is folded. Of what it was made from, nothing is changed. */
+/** One session while it is folded. The snapshot that it is made from is not changed. */
 class Folding {
   readonly children: Array<SessionId>
   private opened: SessionOpened
@@ -354,7 +355,7 @@ class Folding {
       { beginsTurn }
     )
     for (const id of messageIds) this.waiting.delete(id)
-    // The call that sees them is still to come.
+    // The model call that sees them is still to come.
     if (!beginsTurn) return this.reach(step - 1)
     this.turns++
     this.turn = { correlationId, input: messageIds, step: step - 1 }
@@ -363,7 +364,7 @@ class Folding {
   private settle({ answer, by, how, requestId, status }: EntryOf<"InteractionSettled">): void {
     const request = this.open.get(requestId)
     this.open.delete(requestId)
-    // What nobody ended is asked again, and so is a secret, which is not kept.
+    // An open request is asked again, and so is a secret, whose answer is never stored.
     const isDecided = status === "cancelled" || (status === "answered" && answer !== undefined)
     if (request === undefined || this.turn === undefined || by === undefined || !isDecided) return
     this.answered = [
@@ -382,7 +383,7 @@ class Folding {
     this.batch = { ...this.batch, calls }
   }
 
-  /** What was proposed and what came of it enter the history together; a call without an end gets a result that says so. */
+  /** A proposal and its results enter the history together; a call without an end gets a result that says so. */
   private finishBatch(): void {
     if (this.batch === undefined) return
     this.history.appendAssistant(this.batch.content)

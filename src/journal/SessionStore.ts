@@ -1,8 +1,8 @@
 /**
- * Where sessions are kept: one journal for each tree of a root session and its children.
+ * The store's port: one journal for each tree of a root session and its children.
  *
- * Whoever runs a tree locks it, and writes through the lease that the lock gives. What `append` has acknowledged is there
- * after the process has died; what it has not is there as a whole or not at all.
+ * A process that runs a tree takes its lease and writes through it. An acknowledged `append` survives the process; an
+ * unacknowledged one is stored as a whole or not at all.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -21,7 +21,7 @@ import * as StoreError from "./StoreError.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** An answer that came while nobody ran the session. */
+/** An answer that came while the session was not running. */
 export interface StoredAnswer {
   readonly requestId: RequestId
   /** Encoded; it fits the request. */
@@ -31,36 +31,36 @@ export interface StoredAnswer {
   readonly at: number
 }
 
-/** All that is kept of a tree. */
+/** The stored data of a tree. */
 export interface Loaded {
   readonly rootSessionId: SessionId
-  /** Of all sessions of the tree, as they were written. */
+  /** Entries of all sessions of the tree, in the order of writing. */
   readonly entries: ReadonlyArray<JournalEntry.Written>
   readonly answers: ReadonlyArray<StoredAnswer>
 }
 
-/** The right to write one tree's journal, for as long as the scope that it was made in. */
+/** The right to write one tree's journal, until its scope closes. */
 export interface Lease {
   readonly rootSessionId: SessionId
   /**
-   * Writes all of them or none, after whatever was appended before. Durable once it returns. Appending from several
-   * fibers shares the cost of reaching the disk. Interrupting it leaves them written or not, never in part.
+   * Writes all entries or none, after all earlier appends. Durable once it returns. Concurrent appends share the cost
+   * of reaching the disk. After an interrupt the entries are written or not, never in part.
    *
-   * Returns or fails: what was told to be kept must be, so that cancel and shutdown wait for it too. A store that waits for
-   * somebody else, such as a network, bounds that itself, and fails.
+   * It must return or fail, because cancel and shutdown wait for it too. A store that waits for others, such as a
+   * network, must have its own timeout and fail.
    */
   readonly append: (
     drafts: ReadonlyArray<JournalEntry.Draft>
   ) => Effect.Effect<void, StoreError.StoreUnwritable | StoreError.SessionTakenOver>
 }
 
-/** Keeps journals. Every failure is typed, and says what to do. */
+/** Stores journals. Every failure is typed, and says what to do. */
 export interface Service {
-  /** What the store is called in messages, such as its file. */
+  /** The store's name in messages, such as its file. */
   readonly name: string
   /**
-   * Takes the one lock there is on a tree, new or not, and releases it with the scope. Lock before loading: from then on
-   * nothing changes. A session that nothing is appended to leaves no trace.
+   * Takes the one lease of a tree, new or not, and releases it with the scope. Lock before loading: from then on
+   * nothing changes. A session without an append leaves no trace.
    */
   readonly lock: (
     rootSessionId: SessionId
@@ -74,7 +74,7 @@ export interface Service {
   ) => Effect.Effect<Loaded, StoreError.SessionUnknown | StoreError.JournalUnreadable | StoreError.StoreUnusable>
   /** Last used first. */
   readonly list: Effect.Effect<ReadonlyArray<SessionSummary.Listed>, StoreError.StoreUnusable>
-  /** Forgets a tree that nobody runs. */
+  /** Deletes a tree that no process runs. */
   readonly delete: (
     rootSessionId: SessionId
   ) => Effect.Effect<
@@ -82,8 +82,8 @@ export interface Service {
     StoreError.SessionUnknown | StoreError.SessionLocked | StoreError.StoreUnwritable | StoreError.StoreUnusable
   >
   /**
-   * Keeps an encoded answer to an open request of a session that nobody runs; it counts when the session goes on. The
-   * first answer wins. Answers to `Auth.*` are secrets and never kept.
+   * Stores an encoded answer to an open request of a session that no process runs; it counts when the session is
+   * resumed. The first answer wins. Answers to `Auth.*` are secrets and never stored.
    */
   readonly answer: (
     requestId: RequestId,
@@ -103,14 +103,14 @@ export interface Service {
 // tag
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Where sessions are kept. */
+/** The store of sessions. */
 export class SessionStore extends Context.Tag("assent/journal/SessionStore")<SessionStore, Service>() {}
 
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A store in memory; what it returns is that store as one process sees it. */
+/** A store in memory; the result gives the view of one process on it. */
 export const makeMemory: Effect.Effect<(process: SessionLease.Process) => Service> = Effect.map(IdGenerator, (ids) => {
   const trees = new Map<SessionId, Tree>()
   return (locker) => memoryOf(trees, locker, () => ids.unsafeNext("ses"))
@@ -120,7 +120,7 @@ export const makeMemory: Effect.Effect<(process: SessionLease.Process) => Servic
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Forgotten with the program. */
+/** Lost with the process. */
 export const layerMemory: Layer.Layer<SessionStore> = Layer.effect(
   SessionStore,
   Effect.map(makeMemory, (open) => open({ pid: 0, host: "memory", isAlive: () => true }))
@@ -130,7 +130,7 @@ export const layerMemory: Layer.Layer<SessionStore> = Layer.effect(
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/** What is kept of a tree as JSON-like data, to take elsewhere. A string on the left says what has no such form. */
+/** A stored tree as JSON-like data, for export. A string on the left says what cannot be encoded. */
 export const toJson = (loaded: Loaded): Either.Either<unknown, string> =>
   Either.map(
     Either.all(
@@ -146,7 +146,7 @@ export const toJson = (loaded: Loaded): Either.Either<unknown, string> =>
     })
   )
 
-/** Whether a request takes an encoded answer that nobody is there to check; for stores. */
+/** Checks an encoded answer against a stored request; for stores. */
 export const accepts = (
   { requestId, interaction }: InteractionRequest,
   answer: unknown
@@ -161,11 +161,11 @@ export const accepts = (
     : Either.left(new StoreError.AnswerRefused({ requestId, problem: "misfit", reason: decoded.left }))
 }
 
-/** Nobody waits for an answer to this request. */
+/** This request is not open. */
 export const notOpen = (requestId: RequestId): StoreError.AnswerRefused =>
   new StoreError.AnswerRefused({ requestId, problem: "notOpen", reason: "nobody waits for it" })
 
-/** Somebody was faster. */
+/** Another answer came first. */
 export const answeredAlready = (requestId: RequestId, by: string): StoreError.AnswerRefused =>
   new StoreError.AnswerRefused({ requestId, problem: "answered", reason: `${by} has answered it` })
 
@@ -180,7 +180,7 @@ interface Tree {
   readonly answers: Map<RequestId, StoredAnswer>
 }
 
-/** All of it is done in synchronous sections, so nothing comes between looking and writing. */
+/** All of it runs in synchronous sections, so nothing comes between check and write. */
 const memoryOf = (trees: Map<SessionId, Tree>, locker: SessionLease.Process, newToken: () => string): Service => {
   const known = (rootSessionId: SessionId): Either.Either<Tree, StoreError.SessionUnknown> => {
     const tree = trees.get(rootSessionId)
@@ -282,7 +282,7 @@ const memoryOf = (trees: Map<SessionId, Tree>, locker: SessionLease.Process, new
         Either.gen(function* () {
           const tree = yield* known(rootSessionId)
           yield* unlocked(rootSessionId, tree, now)
-          // A holder that stood still must not go on writing to what is forgotten.
+          // A suspended holder must not write to a deleted tree.
           tree.lock = undefined
           trees.delete(rootSessionId)
         })

@@ -1,10 +1,10 @@
-/** One line about a tree of sessions: what a person picks a session by. Kept up to date entry by entry. */
+/** A summary of a tree of sessions, from which a person picks one. It is updated entry by entry. */
 import * as Schema from "effect/Schema"
 import { RequestId, SessionId } from "../core/Id.js"
 import type { Written } from "./JournalEntry.js"
 import { Holder } from "./StoreError.js"
 
-/** What a store keeps beside a journal, so that a list need not read it. */
+/** Stored beside a journal, so that a list need not read the journal. */
 export const SessionSummary = Schema.Struct({
   rootSessionId: SessionId,
   /** Milliseconds since the epoch. */
@@ -13,25 +13,25 @@ export const SessionSummary = Schema.Struct({
   lastActivity: Schema.Number,
   /** The first words of the first message, on one line; empty before there is one. */
   title: Schema.String,
-  /** The root's own. */
+  /** Turns of the root. */
   turns: Schema.Number,
-  /** The root's, as it was opened. */
+  /** The root's first model. */
   model: Schema.String,
-  /** The root's, where it has one. */
+  /** The root's workspace, if it has one. */
   workspace: Schema.optional(Schema.String),
-  /** Sessions of the tree, the root included. */
+  /** Number of sessions of the tree, with the root. */
   sessions: Schema.Number,
   entries: Schema.Number,
-  /** Requests nobody has answered, oldest first. */
+  /** Open requests, oldest first. */
   open: Schema.Array(Schema.Struct({ requestId: RequestId, kind: Schema.String })),
-  /** The root is in a turn; when nobody runs the session, that turn was broken off. */
+  /** The root is in a turn; when no process runs the session, that turn was interrupted. */
   inTurn: Schema.Boolean,
   closed: Schema.Boolean
 })
 export type SessionSummary = typeof SessionSummary.Type
 
 /**
- * `running`: a process has it. The others can be gone on with: `waiting` for an answer, `interrupted` in a turn, `idle`;
+ * `running`: a process holds it. The others can be resumed: `waiting` for an answer, `interrupted` in a turn, `idle`;
  * `closed` has ended by itself.
  */
 export type State = "running" | "waiting" | "interrupted" | "idle" | "closed"
@@ -39,7 +39,7 @@ export type State = "running" | "waiting" | "interrupted" | "idle" | "closed"
 /** A summary as it is listed. */
 export interface Listed extends SessionSummary {
   readonly state: State
-  /** Who runs it. */
+  /** The process that runs it. */
   readonly holder?: Holder | undefined
 }
 
@@ -47,7 +47,7 @@ export interface Listed extends SessionSummary {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Of a session that has written nothing yet. */
+/** The summary of an empty journal. */
 export const empty = (rootSessionId: SessionId, at: number): SessionSummary => ({
   rootSessionId,
   created: at,
@@ -74,7 +74,7 @@ export const after = (self: SessionSummary, written: ReadonlyArray<Written>): Se
   return written.reduce(step, counted)
 }
 
-/** The line of a session in a list; `holder` works with it now. */
+/** The entry of a session in a list; `holder` runs it now. */
 export const listed = (self: SessionSummary, holder: Holder | undefined): Listed => ({
   ...self,
   state: stateOf(self, holder),

@@ -1,4 +1,4 @@
-/** What can be wrong with a store of sessions: each a state of affairs, with what to do about it. */
+/** Errors of a session store. Each is named for a state of affairs, and says what to do about it. */
 import * as Schema from "effect/Schema"
 import { RequestId, SessionId } from "../core/Id.js"
 
@@ -18,7 +18,7 @@ export class StoreUnusable extends Schema.TaggedError<StoreUnusable>("assent/jou
   /** Such as the file's path. */
   store: Schema.String,
   problem: Schema.Literal("newer", "foreign", "unreadable", "unavailable"),
-  /** Without a full stop. */
+  /** The reason, without a full stop. */
   reason: Schema.String
 }) {
   override get message(): string {
@@ -44,7 +44,7 @@ export class StoreUnwritable extends Schema.TaggedError<StoreUnwritable>("assent
 export class SessionLocked extends Schema.TaggedError<SessionLocked>("assent/journal/SessionLocked")("SessionLocked", {
   rootSessionId: SessionId,
   holder: Holder,
-  /** When the holder was last heard of, in milliseconds since the epoch. */
+  /** The holder's last heartbeat, in milliseconds since the epoch. */
   heartbeat: Schema.Number
 }) {
   override get message(): string {
@@ -53,7 +53,10 @@ export class SessionLocked extends Schema.TaggedError<SessionLocked>("assent/jou
   }
 }
 
-/** Another process took the session over, because this one had been silent for too long. What it has in hand is not written. */
+/**
+ * Another process took the session over, because this one had sent no heartbeat for too long. Its unwritten entries are
+ * lost.
+ */
 export class SessionTakenOver extends Schema.TaggedError<SessionTakenOver>("assent/journal/SessionTakenOver")(
   "SessionTakenOver",
   { rootSessionId: SessionId, holder: Schema.optional(Holder) }
@@ -69,7 +72,7 @@ export class SessionElsewhere extends Schema.TaggedError<SessionElsewhere>("asse
   "SessionElsewhere",
   {
     rootSessionId: SessionId,
-    /** Real path of the one that it works in. */
+    /** Real path of its workspace. */
     workspace: Schema.String
   }
 ) {
@@ -93,7 +96,7 @@ export class JournalUnreadable extends Schema.TaggedError<JournalUnreadable>("as
   "JournalUnreadable",
   {
     rootSessionId: SessionId,
-    /** Of the first entry that cannot be read. */
+    /** Sequence number of the first unreadable entry. */
     seq: Schema.Number,
     reason: Schema.String
   }
@@ -107,7 +110,7 @@ export class JournalUnreadable extends Schema.TaggedError<JournalUnreadable>("as
 // answers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** An answer was turned away; the request is as it was. */
+/** An answer was refused; the request is unchanged. */
 export class AnswerRefused extends Schema.TaggedError<AnswerRefused>("assent/journal/AnswerRefused")("AnswerRefused", {
   requestId: RequestId,
   problem: Schema.Literal("notOpen", "answered", "misfit", "secret"),

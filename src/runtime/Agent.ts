@@ -1,5 +1,5 @@
 /**
- * A running root session seen from outside: what an executor (a terminal, a server, a test) drives.
+ * A running root session from outside: an executor (a terminal, a server, a test) drives it.
  *
  * ```ts
  * const program = Effect.gen(function* () {
@@ -9,7 +9,7 @@
  * //    ^? Effect<TurnEnd, NotTaken, AgentRuntime | Interactor | Scope>
  * ```
  *
- * Whoever may be asked is in the type: starting an agent needs an `Interactor`.
+ * The type says that somebody may be asked: starting an agent needs an `Interactor`.
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -57,13 +57,13 @@ export type { Node } from "../subagent/AgentTree.js"
 export type { InterruptOptions } from "../subagent/AgentTreeControl.js"
 export { ToolCallNotRunning } from "../turn/RunningCalls.js"
 
-/** Options with which starting does not fail: nothing is kept, and the limits are the runtime's. */
+/** Options with which starting cannot fail: no persistence, and the runtime's limits. */
 export type Plain = Options & { readonly persistence?: undefined; readonly limits?: undefined }
 
 /** Why an agent was not started. */
 export type NotStarted = PersistenceInUse | LimitsInvalid
 
-/** Starts something with options of an agent. */
+/** The type of functions that start an agent. */
 export interface Start<A, R, More = unknown> {
   (options?: Plain & More): Effect.Effect<A, never, R>
   (options: (Options & More) | undefined): Effect.Effect<A, NotStarted, R>
@@ -71,10 +71,13 @@ export interface Start<A, R, More = unknown> {
 
 /** Starts an agent in the current scope, asking the current interactor. */
 export const start: Start<Agent, AgentRuntime | Interactor.Interactor | Scope.Scope> = (options: Options = {}) =>
-  // What is neither kept nor limited cannot be refused, which the one implementation of both cannot say.
+  // Without persistence and limits it cannot fail; the shared implementation's type cannot express that.
   Effect.flatMap(Interactor.current, (interactor) => startWith([interactor], options as Plain))
 
-/** Starts an agent in the current scope that asks these interactors; the first answer wins. None may be attached yet. */
+/**
+ * Starts an agent in the current scope that asks these interactors; the first answer wins. The list may be empty at
+ * first.
+ */
 export const startWith: {
   (
     interactors: ReadonlyArray<Interactor.Service>,
@@ -106,7 +109,7 @@ const startedWith = (
   interactors: ReadonlyArray<Interactor.Service>,
   options: Options
 ): Effect.Effect<Agent, never, AgentRuntime | Scope.Scope> =>
-  // Its scope is closed by what is told to the outer one at the end: until then nobody may interrupt.
+  // A finalizer of the outer scope closes the inner one; until it is added, no interrupt is allowed.
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const runtime = yield* AgentRuntime
@@ -116,13 +119,13 @@ const startedWith = (
       const scope = yield* Scope.make(outer.strategy)
       const { persistence } = options
       const bus = yield* EventBus.make
-      // Its scope is never closed: it ends with the bus, after the last event.
+      // This scope is never closed: the subscription ends with the bus, after the last event.
       const events = yield* Scope.extend(bus.subscribe(options.events), yield* Scope.make())
       const tree = treeOf(runtime, options, bus, trail)
       const id = persistence?.rootSessionId ?? (ids.unsafeNext("ses") as SessionId)
       const origin: Origin.Origin = { sessionId: id, rootSessionId: id, agent: options.name ?? "main", depth: 0 }
       const model = options.model ?? runtime.model
-      // Before its children, which are there already when it goes on with a session.
+      // Before the events of its children, which exist already in a resumed session.
       yield* tree.publish(origin, {
         _tag: "AgentCreated",
         depth: origin.depth,
@@ -167,7 +170,7 @@ const treeOf = (
     policy: runtime.policy,
     permissions,
     guards: runtime.guards,
-    // Nothing is spent on records that nobody keeps.
+    // Without an audit trail no records are made.
     audit: trail === AuditTrail.noop ? undefined : trail,
     bus,
     redactor: runtime.redactor,
@@ -190,7 +193,7 @@ interface Making {
   readonly interactors: ReadonlyArray<Interactor.Service>
 }
 
-/** The session and whom it asks. `goOn` makes again what another process left, once the tree knows of the session. */
+/** The session and its interactor. `goOn` restores the children of another process, once the session is in the tree. */
 const wired = ({ interactors, model, options, origin, runtime, scope, tree }: Making) =>
   Effect.gen(function* () {
     const { journal, shared } = tree
@@ -248,7 +251,7 @@ const wired = ({ interactors, model, options, origin, runtime, scope, tree }: Ma
     return { broker, session, goOn: all === undefined ? Effect.void : goingOn(all, bus, wiring, own) }
   })
 
-// Out of `wired`: functions that are made there would hold all that is made with the session, or was restored.
+// Outside of `wired`: closures there would retain everything that is made or restored with the session.
 const keep = (permissions: PermissionState, own: SessionRecorder.SessionRecorder): void => {
   permissions.changed = () => own.permissions(permissions.snapshot())
 }

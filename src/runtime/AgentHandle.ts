@@ -1,18 +1,17 @@
 /**
- * An agent as one executor drives it: words go into a bounded queue, events come out of a bounded stream.
+ * An agent with one executor: words go into a bounded queue, events come out of a bounded stream.
  *
  * ```
  *  executor ──offer──► input (10) ──at once──► inboxes ──► turns ──► events (10, waits) ──► executor
  *           ──interrupt, shutdown─────────────────────────►                      done ──►
  * ```
  *
- * The agent waits for an executor that is slow to read. The executor is never kept waiting by the agent: what it offers is
- * taken out of the queue at once, whatever the agent does, and what it has to say urgently goes past the queue. So neither
- * can wait for the other in a circle. Words that were in the queue when the agent was shut down are gone, like those that
- * are offered later: an offer then yields `false`.
+ * The agent waits for a slow executor (back-pressure). The executor never waits for the agent: its input is taken out
+ * of the queue at once, whatever the agent does, and urgent commands bypass the queue. So there is no deadlock between
+ * the two. Words still in the queue at the shutdown are lost, and so are later ones: an offer then yields `false`.
  *
- * An `Agent` has the same events and the same end; what a handle adds is the queue, the narrow streams, and that there is
- * one: an agent that already has a handle does not get another.
+ * An `Agent` has the same events and the same end. A handle adds the queue and the bounded streams, and it is
+ * exclusive: an agent with a handle does not get another.
  */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -26,7 +25,7 @@ import type { TurnEnd } from "../turn/Turn.js"
 import * as Agent from "./Agent.js"
 import type { AgentRuntime } from "./AgentRuntime.js"
 
-/** What an executor puts into the queue. */
+/** An element of the input queue. */
 export type Input = Data.TaggedEnum<{
   /** See `Agent.send`. An unknown target, or a journal that cannot be written, becomes an `AgentError`. */
   readonly Send: { readonly text: string; readonly target?: string | undefined }
@@ -36,7 +35,7 @@ export type Input = Data.TaggedEnum<{
 /** Constructors of an {@link Input}. */
 export const { Send, Enqueue, $match: match } = Data.taggedEnum<Input>()
 
-/** The agent is driven by somebody else. */
+/** The agent already has a handle. */
 export class AgentAlreadyDriven extends Schema.TaggedError<AgentAlreadyDriven>("assent/runtime/AgentAlreadyDriven")(
   "AgentAlreadyDriven",
   { agent: Schema.String }
@@ -49,25 +48,25 @@ export class AgentAlreadyDriven extends Schema.TaggedError<AgentAlreadyDriven>("
 /** An agent driven through queues. */
 export interface AgentHandle {
   readonly agent: Agent.Agent
-  /** Written by the executor, read by the agent; whoever offers waits while it is full. It is shut down with the agent. */
+  /** Written by the executor, read by the agent; an offer waits while it is full. It is shut down with the agent. */
   readonly input: Queue.Enqueue<Input>
   /** All events from the start. One reader. The agent waits for it. */
   readonly events: EventBus.Subscription
-  /** Past the queue; see `Agent.interrupt`. */
+  /** Bypasses the queue; see `Agent.interrupt`. */
   readonly interrupt: Agent.Agent["interrupt"]
-  /** Past the queue; see `Agent.shutdown`. */
+  /** Bypasses the queue; see `Agent.shutdown`. */
   readonly shutdown: Effect.Effect<void>
-  /** How the last turn ended, once nothing of the agent is left. */
+  /** The last turn's end, once the agent has ended. */
   readonly done: Effect.Effect<Option.Option<TurnEnd>>
 }
 
-/** How many inputs wait; a full queue makes its writer wait. */
+/** Capacity of the input queue. */
 export interface Options {
   /** Words the queue holds. Default: 10. */
   readonly input?: number | undefined
 }
 
-/** How many events wait for an executor before the agent does. */
+/** Events that are buffered before the agent waits for the executor. */
 export const eventCapacity = 10
 
 /** Starts an agent and drives it; its events wait for the executor, ten at most unless the options say otherwise. */
@@ -75,12 +74,12 @@ export const start: Agent.Start<AgentHandle, AgentRuntime | Interactor.Interacto
   options: Agent.Options & Options = {}
 ) => {
   const events = options.events ?? { capacity: eventCapacity, whenFull: "wait" }
-  // As in `Agent.start`: a plain one does not fail.
+  // As in `Agent.start`: plain options cannot fail.
   const kept = { ...options, events } as Agent.Plain
   return Effect.flatMap(Agent.start(kept), (agent) => Effect.orDie(drive(agent, options)))
 }
 
-/** Drives an agent that was started; how its events wait was decided there. Once for each agent. */
+/** Drives a started agent, whose event policy was set at its start. Once for each agent. */
 export const drive = (
   agent: Agent.Agent,
   { input: capacity = 10 }: Options = {}
@@ -98,7 +97,7 @@ export const drive = (
         error._tag === "AgentStopped" ? Effect.fail(error) : agent.report(error.message)
       )
     )
-    // Ends with the agent: `AgentStopped` is its last word.
+    // Ends with the agent, through `AgentStopped`.
     const reading = Effect.ignore(Effect.forever(take))
     yield* Effect.forkScoped(
       Effect.ensuring(Effect.raceFirst(reading, Effect.asVoid(agent.done)), Queue.shutdown(input))
@@ -117,5 +116,5 @@ export const drive = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Those that have a handle. */
+/** Agents that have a handle. */
 const driven = new WeakSet<Agent.Agent>()

@@ -1,5 +1,5 @@
 /**
- * What all sessions of a program share: the model, the tools with their handlers, the policy and its guards, secrets.
+ * Shared by all sessions of a program: the model, the tools with their handlers, the policy and its guards, secrets.
  *
  * Built once as a layer; creating a session from it costs microseconds and opens nothing. Sessions of different roots
  * share no approvals, no suspensions and no broker.
@@ -36,7 +36,7 @@ import * as ToolRegistry from "../tool/ToolRegistry.js"
 export type { Limits, Unchanged } from "../turn/Limits.js"
 export type { Mediation, Settings as SubagentSettings } from "../subagent/AgentTree.js"
 
-/** What agents share, once it is checked. */
+/** The checked values that agents share. */
 export interface Service {
   readonly model: Model.Service
   readonly tools: ToolRegistry.Service
@@ -44,9 +44,9 @@ export interface Service {
   /** The sanitizer first, then the program's own. */
   readonly guards: ReadonlyArray<Guard.Guard>
   readonly redactor: Redaction.Redactor
-  /** Of root sessions only. */
+  /** For root sessions only. */
   readonly instructions: string
-  /** Of every session. */
+  /** For every session. */
   readonly baseInstructions: string
   readonly limits: Partial<Limits>
   readonly compaction: CompactionConfig | undefined
@@ -55,15 +55,15 @@ export interface Service {
   readonly subagents: AgentTree.Settings
 }
 
-/** How the agents of a runtime may have children. */
+/** Settings for children of the runtime's agents. */
 export interface SubagentOptions {
   /** Default: the ones that ship with Assent. */
   readonly profiles?: Iterable<SubagentProfile> | undefined
-  /** The model that a profile or an order names; fails with a sentence. Default: there is none but the parent's. */
+  /** Resolves a model that a profile or a delegation names; fails with a sentence. Default: only the parent's model. */
   readonly resolveModel?: ((ref: string) => Effect.Effect<Model.Service, string>) | undefined
-  /** Subagents without a profile, and the tools or groups they may be given. Default: none. */
+  /** Whether subagents without a profile are allowed, and the tools or groups that they may have. Default: none. */
   readonly inline?: AgentTree.Settings["inline"] | undefined
-  /** Who answers what subagents ask. Default: `forward`. */
+  /** How questions of subagents are answered. Default: `forward`. */
   readonly mediation?: AgentTree.Mediation | undefined
   /** How long a subagent waits for an answer. Default: 300 seconds; zero or negative is for ever. */
   readonly timeouts?: Interactors.Timeouts | undefined
@@ -71,14 +71,14 @@ export interface SubagentOptions {
   readonly maxDepth?: number | undefined
   /** How many may be alive in one tree. Default: no limit. */
   readonly maxChildren?: number | undefined
-  /** People see what subagents say while they say it. Then their answers come to their parents with the note not to repeat them. */
+  /** People see subagents' words while they stream. Then parents get the answers with a note not to repeat them. */
   readonly outputStreamed?: boolean | undefined
 }
 
-/** What agents share. */
+/** The values that agents share. */
 export class AgentRuntime extends Context.Tag("assent/runtime/AgentRuntime")<AgentRuntime, Service>() {}
 
-/** The tools, the policy, and what else agents share. */
+/** Options of a runtime. */
 export interface Options<Tools extends Record<string, Tool.Any>> {
   /** Merge several toolkits with `Toolkit.merge`. */
   readonly toolkit: Toolkit.Toolkit<Tools>
@@ -86,31 +86,31 @@ export interface Options<Tools extends Record<string, Tool.Any>> {
   readonly policy?: PermissionFile.Policy | undefined
   /** System message of every root session. */
   readonly instructions?: string | undefined
-  /** Told to every session, subagents included, before its own instructions. */
+  /** Comes before the own instructions of every session, subagents included. */
   readonly baseInstructions?: string | undefined
-  /** Hard checks of the program's own; they deny, or want a question of their own. */
+  /** Further guards of the program; they deny a call, or require a question. */
   readonly guards?: ReadonlyArray<Guard.Guard> | undefined
-  /** Where paths of tools are looked up. Default: the file system's current directory. */
+  /** The directory for relative paths of tools. Default: the file system's current directory. */
   readonly workspace?: string | undefined
   /** Absolute paths that no tool may touch. */
   readonly protectedPaths?: ReadonlyArray<string> | undefined
-  /** What `~` stands for, for guards on paths. Unknown when absent: then it is outside of everything. */
+  /** The directory of `~`, for guards on paths. Absent: `~` is unknown and outside of everything. */
   readonly home?: string | undefined
   /** Values that must never be shown, logged or written. */
   readonly secrets?: Iterable<Redacted.Redacted> | undefined
-  /** Instead of one made for `secrets` alone, where others mask with the same. */
+  /** A shared redactor, instead of one made for `secrets` alone. */
   readonly redactor?: Redaction.Redactor | undefined
   readonly limits?: Partial<Limits> | undefined
   /** When and how histories are made shorter. Default: only when a model says that one is too long. */
   readonly compaction?: CompactionConfig | undefined
   /** Prices and limits; counted for each root session and its tree. */
   readonly tokens?: TokenLedger.Options | undefined
-  /** Where traces go; see `Telemetry`. Default: nowhere. */
+  /** The receiver of spans; see `Telemetry`. Default: none. */
   readonly spans?: Spans.Service | undefined
   readonly subagents?: SubagentOptions | undefined
 }
 
-/** What a toolkit needs from the program; whom to ask, and whose children to make, is given by the session. */
+/** What a toolkit needs from the program; the session provides `Interactor` and `Subagents`. */
 export type Requirements<Tools extends Record<string, Tool.Any>> =
   Tool.HandlersFor<Tools> | Exclude<Tool.Requirements<Tools[keyof Tools]>, Interactors.Interactor | Subagents>
 
@@ -124,7 +124,7 @@ export const registry = <Tools extends Record<string, Tool.Any>>(
 type Needs = Model.Model | FileSystem.FileSystem | Path.Path
 type Refusal<Tools extends Record<string, Tool.Any>> = ToolRegistry.Refusal<Tools> | SessionLimits.LimitsInvalid
 
-/** Fails when it is given limits that make no sense, and for tools that cannot be registered. */
+/** Fails for invalid limits, and for tools that cannot be registered. */
 export function make<Tools extends Record<string, Tool.Any>>(
   options: Options<Tools> & SessionLimits.Unchanged
 ): Effect.Effect<Service, ToolRegistry.Refusal<Tools>, Needs | Requirements<Tools>>
@@ -142,7 +142,7 @@ export function make<Tools extends Record<string, Tool.Any>>(
       Sandbox.none(Sandbox.turnedOff)
     )
     const registered = yield* registry(options.toolkit)
-    // Nothing has to be asked where it is turned off.
+    // No question is needed when it is turned off.
     const tools =
       sandbox.mode === "off" ? registered : ToolRegistry.fromEntries(SandboxGuard.informed(registered, sandbox))
     const path = yield* Path.Path

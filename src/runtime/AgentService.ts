@@ -1,4 +1,4 @@
-/** An agent as whoever drives it sees it, and what one is started with. */
+/** The interface of an agent for its driver, and the options of its start. */
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Either from "effect/Either"
@@ -30,121 +30,127 @@ import type { AgentStopped, NotTaken } from "./Intake.js"
 import type * as Persistence from "./Persistence.js"
 
 /**
- * Its methods know their agent by what they are called on, and are not copied by a spread. To put something of one's own in
- * the place of a part: `Object.create(agent, { events: { value: events } })`.
+ * Its methods use `this`, and a spread does not copy them. To replace a member: `Object.create(agent, { events: {
+ * value: events } })`.
  */
 export interface Agent {
   readonly id: SessionId
   readonly origin: Origin.Origin
   /**
-   * Hands in words for whoever hears them; see {@link receiver}. A turn for an idle agent, an interjection for one that
-   * works. Returns once they are filed and, where the agent is kept, written down: they are heard also when the process is
-   * killed now.
+   * Sends words to the receiver; see {@link receiver}. They begin a turn of an idle agent, and interject a working one.
+   * Returns once they are filed and, with persistence, durable: they are read also when the process is killed now.
    */
   readonly send: (text: string, options?: SendOptions) => Effect.Effect<Message, NotTaken | Interjection.AgentUnknown>
-  /** Hands the same words to several agents; to nobody when one of them is unknown. */
+  /** Sends the same words to several agents; to none when one of them is unknown. */
   readonly broadcast: (
     text: string,
     targets: ReadonlyArray<string>
   ) => Effect.Effect<ReadonlyArray<Message>, NotTaken | Interjection.AgentUnknown>
-  /** Who would hear words that name nobody, right now. */
+  /** The present receiver of words without a target. */
   readonly receiver: Effect.Effect<Interjection.Receiver>
-  /** From now on words that name nobody go to this agent, as long as it is there; `undefined`: as if none was selected. */
+  /** Selects the agent for words without a target, as long as it lives; `undefined`: no selection. */
   readonly select: (target: string | undefined) => Effect.Effect<void, Interjection.AgentUnknown>
-  /** Who is selected and still there. */
+  /** The selected agent, if it still lives. */
   readonly selected: Effect.Effect<Option.Option<AgentTree.Node>>
   /**
-   * Cancels an agent's turn, or one running call alone: its processes end, its result is `cancelled`, and the turn goes on.
-   * Waits for the end; how long that may take is `Limits.stopWithin`. The agent stays usable.
+   * Cancels an agent's turn, or one running call alone: its processes end, its result is `cancelled`, and the turn
+   * continues. Waits for the end; how long that may take is `Limits.stopWithin`. The agent stays usable.
    */
   readonly interrupt: (
     options?: InterruptOptions
   ) => Effect.Effect<Option.Option<TurnEnd>, Interjection.AgentUnknown | ToolCallNotRunning>
   /**
-   * Takes the user's words that no turn has read yet out of all inboxes, or one agent's, oldest first: to hand them back as
-   * a draft. Without this, what a cancelled turn has not read begins the next one. Words of {@link enqueue} stay.
+   * Takes the user's unread words out of all inboxes, or one agent's, oldest first, to give them back as a draft.
+   * Without this, words that a cancelled turn has not read begin the next one. Words of {@link enqueue} stay.
    */
   readonly takeBack: (target?: string) => Effect.Effect<ReadonlyArray<Message>, Interjection.AgentUnknown>
-  /** Hands in words for a turn of their own, after the running one. */
+  /** Queues words for a turn of their own, after the running one. */
   readonly enqueue: (text: string, options?: Pick<SendOptions, "id">) => Effect.Effect<Message, NotTaken>
   /** Sends words, waits until the agent is idle, and yields how its last turn ended. */
   readonly run: (text: string) => Effect.Effect<TurnEnd, NotTaken>
   /**
-   * Hands in words for a turn of their own and waits for its end. With an `authority`, that is asked about this turn's
-   * calls before the rules: see `Stage`. Interrupting it withdraws the words, or cancels the turn when that has begun.
+   * Queues words for a turn of their own and waits for its end. An `authority` decides about this turn's calls before
+   * the rules: see `Stage`. An interrupt withdraws the words, or cancels the turn when that has begun.
    */
   readonly turn: (text: string, options?: Session.TurnOptions) => Effect.Effect<TurnEnd, AgentStopped | MessageBlank>
-  /** Cancels the running turn and waits for its end; nothing when idle. The agent stays usable. */
+  /** Cancels the running turn and waits for its end; none when idle. The agent stays usable. */
   readonly cancel: (reason?: CancelReason) => Effect.Effect<Option.Option<TurnEnd>>
   /**
-   * Waits until the tools that run now have ended, here and in subagents; not for those that ask somebody or wait for a
-   * subagent. Whoever is about to halt waits for them, so that what was allowed is done.
+   * Waits until the tools that run now have ended, here and in subagents; not for tools that ask somebody or wait for a
+   * subagent. Run it before a halt, so that allowed calls complete.
    */
   readonly awaitTools: Effect.Effect<void>
-  /** Ends the running turn as halted: nobody is there who could answer. One that is kept takes nothing more. */
+  /** Ends the running turn as halted, because nobody can answer. A stored agent then takes no more words. */
   readonly halt: (detail: string) => Effect.Effect<void>
   /** Makes the history as short as the configuration allows: at once when idle, else before the next model call. */
   readonly compact: Effect.Effect<Compacted, CompactionFailed>
   readonly isIdle: Effect.Effect<boolean>
-  /** Waits until no turn runs and nothing waits; yields the last turn's end. */
+  /** Waits until no turn runs and no words wait; yields the last turn's end. */
   readonly awaitIdle: Effect.Effect<Option.Option<TurnEnd>>
-  /** All events from the start, for the executor; how slow it may read is `Options.events`. One reader. */
+  /** All events from the start, for the executor; `Options.events` sets the policy for a slow one. One reader. */
   readonly events: EventBus.Subscription
   /** Events from now on, for observers; see `EventBus.Policy` for what happens when the reader is slow. */
   readonly subscribe: (policy?: EventBus.Policy) => Effect.Effect<EventBus.Subscription, never, Scope.Scope>
-  /** Who answers: attach more interactors, answer or withdraw open requests. */
+  /** The broker: attach further interactors, answer or withdraw open requests. */
   readonly broker: InteractionBroker.Service
-  /** Runs a `permissions` command line, such as `allow git *`. What it changes is kept once this returns. */
+  /** Runs a `permissions` command line, such as `allow git *`. Its change is durable once this returns. */
   readonly permissions: (line: string) => Effect.Effect<Either.Either<PermissionCommand.Outcome, string>>
-  /** Tells whoever listens that something went wrong around the agent. Waits where the agent would for its executor. */
+  /** Publishes that something went wrong around the agent. It waits for a slow executor as the agent does. */
   readonly report: (message: string) => Effect.Effect<void>
   readonly history: History.History
   /** Tokens and costs of the whole tree. */
   readonly ledger: TokenLedger.Service
-  /** The root and its subagents that are alive, parents before their children. */
+  /** The root and its living subagents, parents before their children. */
   readonly agents: Effect.Effect<ReadonlyArray<AgentTree.Node>>
   readonly tools: ToolRegistry.Service
   readonly model: Effect.Effect<Model.Service>
   /** The model from the next model call on. */
   readonly setModel: (model: Model.Service) => Effect.Effect<void>
   /**
-   * Stops: nothing more is taken, the running turn is cancelled, everything the agent started ends, the event streams
-   * end, also when nobody reads them. Doing it again waits for the same end. Takes no longer than `Options.shutdownWithin`.
+   * Stops the agent: it takes no more words, the running turn is cancelled, everything that it started ends, and so do
+   * the event streams, also unread ones. A second call waits for the same end. It takes at most
+   * `Options.shutdownWithin`.
    */
   readonly shutdown: Effect.Effect<void>
   /** Waits until the agent is shut down; yields the last turn's end. */
   readonly done: Effect.Effect<Option.Option<TurnEnd>>
 }
 
-/** Whom the words are for, and under which id. */
+/** Target and id of words. */
 export interface SendOptions {
   /** One agent: its path, its session's id or its subagent id. */
   readonly target?: string | undefined
   /**
-   * Becomes the message's id. Of all words that are handed in under one id the first are taken, also by a process that goes
-   * on with the session; the others fail as `MessageAlreadyTaken`.
+   * Becomes the message's id. Only the first words under an id are taken, also across a resume; others fail as
+   * `MessageAlreadyTaken`.
    */
   readonly id?: string | undefined
 }
 
-/** What one agent has that its runtime does not say. */
+/** Options of one agent beside its runtime's. */
 export interface Options {
   /** Instead of the runtime's instructions. */
   readonly instructions?: string | undefined
   /** Names of tools or groups; all of the runtime's tools when absent. Essential tools are always there. */
   readonly tools?: ReadonlyArray<string> | undefined
-  /** Over the runtime's. What makes no sense is `LimitsInvalid`. */
+  /** Override the runtime's limits. Invalid ones fail as `LimitsInvalid`. */
   readonly limits?: Partial<Limits> | undefined
   /**
-   * What happens to the agent's own `events` when nobody reads them fast enough. Default: the last 256 are kept. With
-   * `whenFull: "wait"` the agent waits for its executor.
+   * Policy of the agent's own `events` for a slow reader. Default: the last 256 are kept. With `whenFull: "wait"` the
+   * agent waits for its executor.
    */
   readonly events?: EventBus.Policy | undefined
-  /** How long {@link Agent.shutdown} may take; what has not stopped by then is left behind and told. Default: 10 seconds. */
+  /**
+   * How long {@link Agent.shutdown} may take; work that has not stopped by then is abandoned and reported. Default: 10
+   * seconds.
+   */
   readonly shutdownWithin?: Duration.DurationInput | undefined
-  /** With no interactor attached any more: fail the request, or wait for the next. Default: `fail`. */
+  /** Without an attached interactor: fail the request, or wait for one. Default: `fail`. */
   readonly whenNobody?: "fail" | "wait" | undefined
-  /** Where it is kept, so that others go on with it, also with a turn that its scope was closed in. Default: nowhere. */
+  /**
+   * Stores the agent, so that another process can resume it, also a turn that was running when its scope closed.
+   * Default: not stored.
+   */
   readonly persistence?: Persistence.Persistence | undefined
   /** Agent path. Default: `main`. */
   readonly name?: string | undefined
@@ -152,8 +158,8 @@ export interface Options {
   readonly compaction?: CompactionConfig | undefined
   /** Instead of the runtime's model. */
   readonly model?: Model.Service | undefined
-  /** Name of the profile the agent was made by, for its events. */
+  /** Name of the agent's profile, for its events. */
   readonly profile?: string | undefined
-  /** What its profile sets for single tools; see `ToolSettings`. */
+  /** Its profile's settings for single tools; see `ToolSettings`. */
   readonly settings?: SubagentProfile["pluginConfigs"] | undefined
 }

@@ -1,13 +1,12 @@
 /**
- * How words get into an agent: while it takes any, under each id once, and written down before anybody is told that they
- * were taken.
+ * Takes words into an agent: only while it runs, each id once, and durable before they are acknowledged.
  *
  * ```
  *  words ─► still taking? ─► id unknown? ─► filed ─► on the disk ─► whoever sent them is told
  *                                 └─ known ─► those before are on the disk ─► MessageAlreadyTaken
  * ```
  *
- * So whoever does not know whether its words arrived, because one of the two processes died, sends them again.
+ * So a sender that does not know whether its words arrived, because one of the two processes died, sends them again.
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -15,7 +14,7 @@ import { MessageId } from "../core/Id.js"
 import { isBlank, MessageBlank } from "../inbox/Message.js"
 import type * as JournalWriter from "../journal/JournalWriter.js"
 
-/** The agent was shut down and takes nothing more. */
+/** The agent was shut down and takes no more words. */
 export class AgentStopped extends Schema.TaggedError<AgentStopped>("assent/runtime/AgentStopped")("AgentStopped", {
   agent: Schema.String
 }) {
@@ -24,7 +23,7 @@ export class AgentStopped extends Schema.TaggedError<AgentStopped>("assent/runti
   }
 }
 
-/** Words were handed in under this id before, and are kept; these were not filed. */
+/** Earlier words with this id were taken; these were not. */
 export class MessageAlreadyTaken extends Schema.TaggedError<MessageAlreadyTaken>("assent/runtime/MessageAlreadyTaken")(
   "MessageAlreadyTaken",
   { messageId: MessageId }
@@ -35,17 +34,17 @@ export class MessageAlreadyTaken extends Schema.TaggedError<MessageAlreadyTaken>
 }
 
 /**
- * Why words were not taken: the agent is stopped, they are blank, they could not be written down where they are kept, or
- * others were taken under their id.
+ * Why words were not taken: the agent is stopped, they are blank, they could not be stored, or their id was used
+ * before.
  */
 export type NotTaken = AgentStopped | MessageAlreadyTaken | MessageBlank | JournalWriter.JournalFailure
 
 export class Intake {
-  /** Ids that senders gave; as many as there are. */
+  /** Ids that senders gave; unbounded. */
   private given: Set<string> | undefined
   private closed = false
 
-  /** `before` are the ids that another process took. */
+  /** `before`: ids that another process has taken. */
   constructor(
     private readonly agent: string,
     private readonly journal: JournalWriter.Service,
@@ -56,7 +55,7 @@ export class Intake {
     return this.closed
   }
 
-  /** Takes nothing from now on. */
+  /** Refuses all later words. */
   close(): void {
     this.closed = true
   }
@@ -66,7 +65,7 @@ export class Intake {
     return Effect.suspend((): Effect.Effect<A, E | AgentStopped | MessageBlank> => this.refusal(text) ?? effect)
   }
 
-  /** Files these words, and returns when they are on the disk. */
+  /** Files these words, and returns when they are durable. */
   take<A, E>(
     text: string,
     file: (id: MessageId | undefined) => Effect.Effect<A, E>,
@@ -78,7 +77,7 @@ export class Intake {
       if (id === undefined) return this.kept(file(undefined))
       const messageId = MessageId.make(id, { disableValidation: true })
       if (this.isKnown(id)) return Effect.zipRight(this.journal.flush, new MessageAlreadyTaken({ messageId }))
-      // In one step with the look: of two that come at once with one id, the second finds it.
+      // In one step with the check: of two concurrent sends with one id, the second finds it.
       this.given = (this.given ?? new Set()).add(id)
       const forget = Effect.sync(() => this.given?.delete(id))
       return this.kept(Effect.onError(file(messageId), () => forget))
@@ -106,7 +105,7 @@ export class Intake {
     const { journal } = this
     if (!journal.enabled) return file
     return Effect.flatMap(file, (filed): Effect.Effect<A, AgentStopped | JournalWriter.JournalFailure> =>
-      // What was filed after the journal was frozen is not in it.
+      // Words filed after the journal was frozen are not in it.
       journal.isFrozen() ? this.stopped() : Effect.as(journal.flush, filed)
     )
   }

@@ -1,12 +1,12 @@
 /**
- * An agent that outlives its process: a journal to write, and what another process had written before.
+ * Persistence of an agent: its journal, and the state that another process has written before.
  *
  * ```ts
  * const store = yield* SessionStore.SessionStore
  * const agent = yield* Agent.start({ persistence: yield* Persistence.resume(store, id) })
  * ```
  *
- * The session is locked for as long as the scope, so two processes never go on with the same one.
+ * The lease is held until the scope closes, so two processes never resume the same session.
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -24,9 +24,9 @@ import * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import type * as SessionStore from "../journal/SessionStore.js"
 import * as StoreError from "../journal/StoreError.js"
 
-/** In which workspace the session works. */
+/** The workspace of the session. */
 export interface Options {
-  /** Real path of the workspace that the session works in. One that works in another is not gone on with. */
+  /** Real path of the workspace that the session works in. A session of another workspace is not resumed. */
   readonly workspace?: string | undefined
 }
 
@@ -36,32 +36,32 @@ export interface Persistence extends Options {
   /** @internal */
   readonly journal: JournalWriter.Service
   /**
-   * How far another process had come; absent for a new session.
+   * The state from another process; absent for a new session.
    *
    * @internal
    */
   readonly restored: SessionSnapshot.TreeSnapshot | undefined
   /**
-   * Ends that count as soon as their question is asked again.
+   * Stored settlements, used when their question is asked again.
    *
    * @internal
    */
   readonly kept: (requestId: string) => Kept | undefined
   /**
-   * What its model calls used so far.
+   * Usage of its model calls so far.
    *
    * @internal
    */
   readonly spent: ReadonlyArray<TokenLedger.Entry>
   /**
-   * Ids of what users said to it and its children.
+   * Ids of users' words to it and its children.
    *
    * @internal
    */
   readonly taken: ReadonlySet<string>
 }
 
-/** An agent works with this persistence, or has: another would go on from where that one began. */
+/** An agent uses this persistence, or has used it: a second one would resume from an outdated state. */
 export class PersistenceInUse extends Schema.TaggedError<PersistenceInUse>("assent/runtime/PersistenceInUse")(
   "PersistenceInUse",
   { rootSessionId: SessionId }
@@ -71,10 +71,10 @@ export class PersistenceInUse extends Schema.TaggedError<PersistenceInUse>("asse
   }
 }
 
-/** Why a session cannot be kept. */
+/** Why a session cannot be stored. */
 export type BeginFailure = StoreError.SessionLocked | StoreError.StoreUnwritable | StoreError.StoreUnusable
 
-/** Keeps a new session. It leaves a trace once something is said to it. */
+/** Stores a new session. It leaves a trace only after its first message. */
 export const begin = (
   store: SessionStore.Service,
   { workspace }: Options = {}
@@ -94,7 +94,7 @@ export const begin = (
     }
   })
 
-/** Goes on with a session that no other process runs. */
+/** Resumes a session that no other process runs. */
 export const resume = (
   store: SessionStore.Service,
   rootSessionId: SessionId,
@@ -133,7 +133,7 @@ export const resume = (
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Takes it for one agent, for good.
+ * Claims it for one agent, for good.
  *
  * @internal
  */
@@ -145,7 +145,7 @@ export const take = ({ journal, rootSessionId }: Persistence): Effect.Effect<voi
   })
 
 /**
- * Brings back what the tree was told at prompts, and what it used.
+ * Restores the tree's permissions from prompts, and its usage.
  *
  * @internal
  */
@@ -167,7 +167,7 @@ export const restore = (
 export const lastSubagent = (tree: SessionSnapshot.TreeSnapshot | undefined): number => {
   const ids = (tree?.sessions ?? []).flatMap((session) => [
     session.opened.subagentId ?? "",
-    // Asked for, and not made yet.
+    // Requested children that were not made yet.
     ...SessionSnapshot.requestsOf(session).map(({ interaction }) =>
       interaction._tag === "approveSubagentEnvelope" ? interaction.subagentId : ""
     )
@@ -193,7 +193,7 @@ export const opening = (
 })
 
 /**
- * What a UI has to know of a session that goes on: that it does, and what the user had said in between.
+ * Publishes for UIs that the session was resumed, and the user's interjections before.
  *
  * @internal
  */
@@ -224,10 +224,10 @@ export const retell =
 
 const nothing: ReadonlySet<string> = new Set()
 
-/** By what they write to: a copy of a persistence is the same one. */
+/** Keyed by the writer: a copy of a persistence is the same one. */
 const taken = new WeakSet<JournalWriter.Service>()
 
-/** Words that were withdrawn were taken all the same. */
+/** Withdrawn words count as taken. */
 const takenIn = (entries: ReadonlyArray<JournalEntry.Written>): ReadonlySet<string> =>
   new Set(
     entries.flatMap(({ entry }) =>

@@ -1,4 +1,4 @@
-/** A root session and everything below it, as whoever drives it holds it: see `Agent`. */
+/** A root session and everything below it, for its driver: see `Agent`. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -27,7 +27,7 @@ import type { Agent, SendOptions } from "./AgentService.js"
 import type { AgentStopped, Intake, NotTaken } from "./Intake.js"
 import * as ToolsAtWork from "./ToolsAtWork.js"
 
-/** What a running agent is made of. */
+/** The parts of a running agent. */
 export interface Parts {
   readonly tree: AgentTree
   readonly session: Session.Service
@@ -132,12 +132,12 @@ export class RunningAgent implements Agent {
     return ToolsAtWork.awaitEnd(this.parts.tree, this.parts.broker)
   }
 
-  // What is kept is gone on with as it stands, its question open and what is queued still queued.
+  // A stored session is resumed in this state, with its question open and its queued words.
   halt(detail: string): Effect.Effect<void> {
     const { loop, session, tree } = this.parts
     if (!tree.journal.enabled) return session.halt(detail)
     const halted = Effect.suspend(() => {
-      // Before the turn is halted, or the loop might take the next one.
+      // The loop ends before the turn is halted, or it might take the next one.
       loop.unsafeInterruptAsFork(FiberId.none)
       return session.halt(detail)
     })
@@ -187,7 +187,7 @@ export class RunningAgent implements Agent {
         default: status.default,
         ...(status.suspension === undefined ? {} : { suspension: status.suspension })
       })
-      // A process that goes on must not forget what somebody was told here.
+      // A reported change must be durable, so that a resuming process has it.
       const kept = Effect.match(this.parts.tree.journal.flush, {
         onFailure: ({ message }) => Either.left(`It counts until this process ends, but is not kept: ${message}`),
         onSuccess: () => outcome
@@ -213,7 +213,7 @@ export class RunningAgent implements Agent {
     return this.over
   }
 
-  /** The scope it was started in is closed. */
+  /** The finalizer of the scope that it was started in. */
   get end(): Effect.Effect<void> {
     return Effect.zipRight(Effect.ignore(this.parts.tree.journal.freeze), this.shutdown)
   }
@@ -223,7 +223,7 @@ export class RunningAgent implements Agent {
       const { intake, session, shutdownWithin, tree } = this.parts
       intake.close()
       const began = yield* Clock.currentTimeMillis
-      // In a fiber of its own: what does not let itself be interrupted is left behind, and the end is told all the same.
+      // In a fiber of its own: uninterruptible work is abandoned, and the end is still published.
       const closing = yield* Effect.forkDaemon(this.close)
       yield* GracePeriod.wait((done) => closing.addObserver(done), shutdownWithin)
       const closed = Option.fromNullable(closing.unsafePoll())
@@ -245,7 +245,7 @@ export class RunningAgent implements Agent {
     })
   }
 
-  /** Whatever the audit does with that, it holds nothing up for longer than this. */
+  /** A slow audit may delay the end by at most this long. */
   private release(within: number): Effect.Effect<void> {
     const { trail, tree } = this.parts
     if (trail === AuditTrail.noop) return Effect.void
@@ -262,7 +262,7 @@ export class RunningAgent implements Agent {
   private get close(): Effect.Effect<void> {
     const { loop, scope, session } = this.parts
     const cancelled = Effect.suspend(() => {
-      // Before the turn is cancelled, or the loop might take the next one.
+      // The loop ends before the turn is cancelled, or it might take the next one.
       loop.unsafeInterruptAsFork(FiberId.none)
       return session.cancel("shutdown")
     })

@@ -6,9 +6,9 @@
  * //    ^? Spans.Service, for `AgentRuntime.make({ spans })`
  * ```
  *
- * Only our own spans are sent: no spans of libraries, no logs and no metrics. Exporting happens in the background and
- * never fails the work; a collector that does not answer holds up the end by two seconds at most, and is not waited for
- * again within a minute. The package `@effect/opentelemetry` is loaded when it is wanted.
+ * Only our own spans are sent: no spans of libraries, no logs and no metrics. Exporting runs in the background and
+ * never fails the work. A collector that does not respond delays the end by two seconds at most, and is then not tried
+ * for a minute. The package `@effect/opentelemetry` is loaded on demand.
  */
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as HttpClient from "@effect/platform/HttpClient"
@@ -33,23 +33,23 @@ import * as WebAddress from "../core/WebAddress.js"
 
 /** The collector. */
 export interface Settings {
-  /** Where traces are posted, the whole address: `http://localhost:4318/v1/traces`. */
+  /** The full URL for traces: `http://localhost:4318/v1/traces`. */
   readonly url: string
   /** Default: `protobuf`, which every collector takes. */
   readonly protocol?: "protobuf" | "json" | undefined
-  /** Sent with every request; for a key that the collector wants. */
+  /** Sent with every request; for a collector's key. */
   readonly headers?: { readonly [name: string]: Redacted.Redacted } | undefined
   /** Default: `assent`. */
   readonly serviceName?: string | undefined
-  /** Of the program: version, host, environment. */
+  /** Resource attributes of the program: version, host, environment. */
   readonly attributes?: { readonly [name: string]: string } | undefined
-  /** Sends what was said too, masked. Default: false, only its length. */
+  /** Also sends message contents, masked. Default: false, only their length. */
   readonly content?: boolean | undefined
 }
 
-/** Where traces go, and what they hold. */
+/** Settings with a redactor. */
 export interface Options extends Settings {
-  /** Masks what is sent when `content` is; needed for that. */
+  /** Masks contents; required when `content` is true. */
   readonly redactor?: Redaction.Redactor | undefined
 }
 
@@ -57,7 +57,7 @@ export interface Options extends Settings {
 // errors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Traces were asked for and cannot be sent; the message says what to install, set or unset. */
+/** Traces were requested and cannot be sent; the message says what to install, set or unset. */
 export class TelemetryUnavailable extends Schema.TaggedError<TelemetryUnavailable>(
   "assent/runtime/TelemetryUnavailable"
 )("TelemetryUnavailable", { message: Schema.String }) {}
@@ -66,7 +66,7 @@ export class TelemetryUnavailable extends Schema.TaggedError<TelemetryUnavailabl
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Spans that go to a collector until the scope closes, which sends what is left. */
+/** Exports spans to a collector until the scope closes, which sends the rest. */
 export const make = (
   options: Options
 ): Effect.Effect<Spans.Service, TelemetryUnavailable, HttpClient.HttpClient | Scope.Scope> =>
@@ -84,7 +84,7 @@ export const make = (
       shutdownTimeout: patience
     }).pipe(
       Effect.provide(serialization),
-      // It would read variables of its own, and not as the specification has them.
+      // Without this the exporter would read variables itself, and not as the specification requires.
       Effect.withConfigProvider(ConfigProvider.fromMap(new Map())),
       Effect.provideService(HttpClient.HttpClient, impatient(client)),
       Scope.extend(scope)
@@ -92,12 +92,12 @@ export const make = (
     return Spans.make({ tracer, content: options.content === true ? options.redactor : undefined })
   })
 
-/** Spans of the program: a runtime that is built on top of this layer tells what it does. */
+/** Spans for a runtime that is built on this layer. */
 export const layer = (options: Options): Layer.Layer<Spans.Spans, TelemetryUnavailable, HttpClient.HttpClient> =>
   Layer.scoped(Spans.Spans, make(options))
 
 /**
- * What OpenTelemetry's variables ask for: nothing unless an endpoint is set and nothing turns it off.
+ * Settings from OpenTelemetry's variables: none unless an endpoint is set and nothing turns it off.
  *
  * | variable | meaning |
  * |---|---|
@@ -133,12 +133,12 @@ export const settings: Effect.Effect<Option.Option<Settings>, TelemetryUnavailab
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** How long the end may wait for the last spans to be taken. */
+/** How long the end may wait for the last export. */
 const patience = "1500 millis"
 
 /**
- * The scope of the exporter. Its own bound is on one request; this one is on whatever else closing it may wait for. Closing
- * goes on without us when it takes longer.
+ * The scope of the exporter. The exporter's timeout covers one request; this one covers the whole closing. A longer
+ * closing continues in the background.
  */
 const bounded: Effect.Effect<Scope.Scope, never, Scope.Scope> = Effect.acquireRelease(Scope.make(), (scope) =>
   Effect.asVoid(
@@ -147,8 +147,8 @@ const bounded: Effect.Effect<Scope.Scope, never, Scope.Scope> = Effect.acquireRe
 )
 
 /**
- * A collector that takes a connection and never answers must not stop the exporter for good; one that sends us elsewhere
- * would have the key of its headers sent there.
+ * Requests have a timeout, so that a silent collector does not block the exporter for good. Redirects are not followed:
+ * the key in the headers would be sent there.
  */
 const impatient = (client: HttpClient.HttpClient): HttpClient.HttpClient =>
   HttpClient.transform(client, (response, request) =>
@@ -170,7 +170,7 @@ const load = Effect.tryPromise({
     })
 })
 
-/** What is wrong with an address is said without the address: what it holds may be a key. */
+/** Messages about an address do not quote it: it may hold a key. */
 const acceptable = (name: string, url: string): Either.Either<URL, TelemetryUnavailable> =>
   Either.mapLeft(WebAddress.parse(url), ({ message }) => unavailable(`${name} ${message}`))
 
@@ -204,7 +204,7 @@ const protocol = Effect.gen(function* () {
   return "protobuf" as const
 })
 
-/** `name=value` pairs; one that cannot be read is a problem, and its text, which may be a key, is not shown. */
+/** `name=value` pairs. A malformed pair is a problem; its text is not shown, as it may be a key. */
 const pairs = (name: string): Effect.Effect<{ readonly [key: string]: string }, TelemetryUnavailable> =>
   Effect.gen(function* () {
     const found: { [key: string]: string } = {}

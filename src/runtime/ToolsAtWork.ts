@@ -1,8 +1,8 @@
 /**
- * Waits for the tools of a tree of agents that do something right now.
+ * Waits for the running tools of a tree of agents.
  *
- * A call that asks somebody, or that waits for a subagent, does nothing by itself and is not waited for: the answer may never
- * come. Calls that begin later are not waited for either, so that the wait is as long as the longest tool.
+ * A call that asks somebody or waits for a subagent is not waited for: the answer may never come. Neither are calls
+ * that begin later, so the wait is bounded by the longest tool.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -14,7 +14,7 @@ import type { AgentTree } from "../subagent/AgentTree.js"
 export const awaitEnd = (tree: AgentTree, broker: InteractionBroker.Service): Effect.Effect<void> =>
   Effect.scoped(
     Effect.gen(function* () {
-      // Before the look: whatever begins to ask after it is heard of.
+      // Subscribed before the check, so that a call that begins to ask after it is noticed.
       const { takeAll } = yield* tree.shared.bus.subscribe()
       const calls = tree.nodes.flatMap(({ session }) => session.calls.atWork)
       for (;;) {
@@ -31,7 +31,7 @@ export const awaitEnd = (tree: AgentTree, broker: InteractionBroker.Service): Ef
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The calls that ask somebody, or that wait for a subagent. */
+/** Calls that ask somebody, or wait for a subagent. */
 const waitingIn = (
   tree: AgentTree,
   open: ReadonlyArray<InteractionRequest.InteractionRequest>

@@ -1,5 +1,5 @@
 /**
- * How a user's words enter a session: into the running turn, into the one that is about to begin, or as the next.
+ * Admits a user's words to a session: into the running turn, into the turn that is about to begin, or as the next turn.
  *
  * ```
  *  filed ── a turn runs, or waits to begin ──► interjection: stops the generation, is read before the next
@@ -7,7 +7,7 @@
  *        └─ nothing runs ──► begins a turn
  * ```
  *
- * Deciding and filing are one synchronous step, so words are never filed into a turn that does not read any more.
+ * Deciding and filing are one synchronous step, so words are never filed into a turn that reads no more.
  */
 import * as Option from "effect/Option"
 import type { MessageId } from "../core/Id.js"
@@ -16,23 +16,23 @@ import type { Message } from "../inbox/Message.js"
 import { emit, type TurnContext } from "../turn/TurnContext.js"
 import type { StopSignal } from "../turn/Turn.js"
 
-/** What of a session this needs. */
+/** The part of a session that this needs. */
 export interface Host {
   readonly session: TurnContext
-  /** From the moment a message is filed until nothing is left to do, or the session has ended. */
+  /** True from the first filed message until no work is left, or the session has ended. */
   readonly isBusy: () => boolean
-  /** Called before words are filed that find no turn. */
+  /** Called before words are filed while no turn runs. */
   readonly wake: () => void
-  /** Of the running turn, else of the next. */
+  /** The signal of the running turn, else of the next. */
   readonly stopSignal: () => StopSignal
-  /** A compaction runs between two turns. */
+  /** Whether a compaction runs between two turns. */
   readonly isTidying: () => boolean
 }
 
 export class Admission {
-  /** Queued, and begins the next turn: others interjected after it and must not come before it. */
+  /** A queued message that begins the next turn: later interjections must not come before it. */
   private lead: MessageId | undefined
-  /** Came after the next turn was cancelled, which must not swallow them. */
+  /** Messages that came after the next turn was cancelled: that turn must not consume them. */
   private later: Set<MessageId> | undefined
 
   constructor(private readonly host: Host) {}
@@ -45,7 +45,7 @@ export class Admission {
     return this.isBegun() || !host.session.inbox.isEmpty()
   }
 
-  /** Files what somebody says. */
+  /** Files a user's words. */
   send(text: string, parentId: string, id?: MessageId): Message {
     return this.admit((options) => {
       const named = id === undefined ? options : { ...options, id }
@@ -53,7 +53,7 @@ export class Admission {
     }, parentId)
   }
 
-  /** Files what the parent says beside a task: read at the next step. A task that was given before begins before. */
+  /** Files words of the parent that are no task: read at the next step. An earlier task begins first. */
   note(text: string): Message {
     const { inbox } = this.host.session
     if (this.isReceiving()) this.leadTheNext()
@@ -71,7 +71,7 @@ export class Admission {
     return this.isReceiving() ? Option.some(this.send(text, parentId, id)) : Option.none()
   }
 
-  /** Files what was said to another session and not read there. */
+  /** Files a message that another session has not read. */
   forward(message: Message): void {
     this.admit((options) => this.host.session.inbox.unsafeRefile(message, options), "root")
   }
@@ -83,7 +83,10 @@ export class Admission {
       .filter(({ delivery, id, source }) => source === "user" && delivery === "steer" && inbox.withdraw(id))
   }
 
-  /** Takes what begins the next turn; nothing when what was cancelled is gone and only what came after is there. */
+  /**
+   * Takes the messages that begin the next turn; none when all cancelled messages are gone and only later ones are
+   * left.
+   */
   takeTurn(): ReadonlyArray<Message> {
     const { later, lead } = this
     this.lead = undefined
@@ -91,7 +94,7 @@ export class Admission {
     return this.host.session.inbox.takeTurn(lead, later)
   }
 
-  /** What waits to begin a turn begins it, whatever is said before it has. */
+  /** The message that waits to begin a turn stays its first one, whatever is filed before that. */
   private leadTheNext(): void {
     const { inbox } = this.host.session
     if (!this.isBegun() && !inbox.hasSteering()) this.lead = inbox.peek()[0]?.id

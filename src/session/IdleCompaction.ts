@@ -1,6 +1,6 @@
 /**
- * Compaction between two turns, because somebody asked for it. The next turn waits for its end; words that interject end
- * it, and the turn that follows does what was asked for.
+ * A requested compaction between two turns. The next turn waits for its end. An interjection ends it, and the next turn
+ * then does the compaction.
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Deferred from "effect/Deferred"
@@ -17,27 +17,27 @@ export interface IdleCompaction {
   readonly isRunning: () => boolean
   /** Waits until no compaction runs between turns. */
   readonly settled: Effect.Effect<void>
-  /** Begins when it is called, also before the result is run: from then on {@link isRunning} is true. */
+  /** Begins when it is called, before the result is run: from then on {@link isRunning} is true. */
   readonly begin: () => Effect.Effect<void>
 }
 
-/** What of a session this needs. */
+/** The part of a session that this needs. */
 export interface Loop {
   /** Called when it begins, in the same synchronous section. */
   readonly begun: () => void
-  /** Runs it in a fiber of its own, which can be cancelled alone, and waits for its end. */
+  /** Runs the work in a fiber of its own, which can be cancelled alone, and waits for its end. */
   readonly cancellable: (work: Effect.Effect<void>, restore: Restore) => Effect.Effect<unknown>
-  /** Whether whoever asked is to be told that it was cancelled. */
+  /** Whether the request must fail as cancelled. */
   readonly isStopped: () => boolean
-  /** Nobody's words wait. */
+  /** Whether no words wait. */
   readonly isQuiet: () => boolean
-  /** Called at its end, however it ends, before the next turn. */
+  /** Called at its end, with any exit, before the next turn. */
   readonly ended: () => void
 }
 
 export const make = (compaction: Compaction.Service, loop: Loop): IdleCompaction => new SessionTidying(compaction, loop)
 
-/** What compaction needs of a session. */
+/** The compaction host of a session. */
 export const hostOf = (session: TurnContext): Compaction.Host => new SessionHost(session)
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -45,7 +45,7 @@ export const hostOf = (session: TurnContext): Compaction.Host => new SessionHost
 // -----------------------------------------------------------------------------------------------------------------
 
 class SessionTidying implements IdleCompaction {
-  /** Made and completed by whoever tidies, awaited by the next turn. */
+  /** Made and completed by the compacting fiber, awaited by the next turn. */
   private running: Deferred.Deferred<void> | undefined
 
   constructor(
@@ -80,7 +80,7 @@ class SessionTidying implements IdleCompaction {
         })
       )
     )
-    // Who was told of the end may have asked again before this came to it: looking and ending are one step.
+    // A new request may have come meanwhile: checking and ending are one step.
     const all: Effect.Effect<void> = Effect.flatMap(once, () => {
       if (compaction.isRequested() && loop.isQuiet()) return all
       end()
@@ -90,7 +90,7 @@ class SessionTidying implements IdleCompaction {
   }
 }
 
-// An object with getters is a table of its own to the engine, 1.5 KB for each session; a class has them once.
+// A class, because an object with getters takes 1.5 KB in each session; a class has its getters once.
 class SessionHost implements Compaction.Host {
   constructor(private readonly session: TurnContext) {}
 

@@ -1,5 +1,5 @@
 /**
- * Who hears what a user says while agents work.
+ * Routes a user's words to an agent while agents work.
  *
  * ```
  *  named? ─► that agent
@@ -8,9 +8,9 @@
  *  else ─► the root
  * ```
  *
- * Deciding that an agent still reads and filing the words there are one step. Where it has decided to end, they go to the
- * session that called it, and so on up to the root, which takes everything. What a child's turn ended without reading goes
- * up the same way, under the id it had; see `Session.Options.unread`.
+ * Checking that an agent still reads and filing the words are one step. When its turn has decided to end, the words go
+ * to the session that called it, and so on up to the root, which takes everything. Words that a child's turn has not
+ * read at its end go up the same way, under the same id; see `Session.Options.unread`.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -24,13 +24,13 @@ import type { Message } from "../inbox/Message.js"
 import type { Delegations } from "../turn/Delegation.js"
 import type { Service as Session } from "./Session.js"
 
-/** One agent that words may be meant for. */
+/** A possible receiver of words. */
 export interface Agent {
   readonly origin: Origin.Origin
   /** @internal */
   readonly session: Session
   /**
-   * Of a child: interjects after all, or gives it a turn of its own, whose end its parent is told. Nothing when it has
+   * For a child: interjects if it can by now, or gives it a turn of its own whose end the parent gets. None when it has
    * ended. Absent for the root.
    *
    * @internal
@@ -38,41 +38,41 @@ export interface Agent {
   readonly begin?: ((text: string, id?: MessageId) => Effect.Effect<Option.Option<Message>>) | undefined
 }
 
-/** Who would hear. */
+/** The receiver of words. */
 export interface Receiver {
   readonly agent: Agent
   /** The tool call under which it works, or `root`. */
   readonly parentId: string
-  /** Whom the user chose hears also while it is idle. */
+  /** True: the user chose it, so it receives words also while it is idle. */
   readonly chosen: boolean
 }
 
 /**
- * What a strategy decides by.
+ * Input of a strategy.
  *
  * @internal
  */
 export interface Scene {
   readonly root: Agent
-  /** All that are alive, parents before their children. */
+  /** All living agents, parents before their children. */
   readonly agents: ReadonlyArray<Agent>
-  /** Named with the words. */
+  /** The agent that the words name. */
   readonly target: Agent | undefined
-  /** Chosen before. */
+  /** The agent that the user selected before. */
   readonly selected: Agent | undefined
 }
 
 /**
- * Knows who hears, or leaves it to the next.
+ * Yields a receiver, or undefined for the next strategy.
  *
  * @internal
  */
 export type Strategy = (scene: Scene) => Receiver | undefined
 
-/** Nobody of this name is there. */
+/** There is no agent of this name. */
 export class AgentUnknown extends Schema.TaggedError<AgentUnknown>("assent/session/AgentUnknown")("AgentUnknown", {
   target: Schema.String,
-  /** Paths of those that are. */
+  /** Paths of the living agents. */
   agents: Schema.Array(Schema.String)
 }) {
   override get message(): string {
@@ -81,21 +81,21 @@ export class AgentUnknown extends Schema.TaggedError<AgentUnknown>("assent/sessi
 }
 
 /**
- * Whom the words name.
+ * The agent that the words name.
  *
  * @internal
  */
 export const named: Strategy = (scene) => chosen(scene, scene.target)
 
 /**
- * Whom the user selected.
+ * The agent that the user selected.
  *
  * @internal
  */
 export const selected: Strategy = (scene) => chosen(scene, scene.selected)
 
 /**
- * The child that works under a tool call which may be interrupted, as deep as it goes: see `Delegations.first`.
+ * The deepest child that works under a tool call and can be interrupted: see `Delegations.first`.
  *
  * @internal
  */
@@ -109,7 +109,7 @@ export const delegated: Strategy = ({ agents, root }) => deepest(agents, root.se
 export const root = ({ root }: Scene): Receiver => ({ agent: root, parentId: "root", chosen: false })
 
 /**
- * The first strategy that knows.
+ * The first strategy that yields a receiver.
  *
  * @internal
  */
@@ -147,7 +147,8 @@ export const find = <A extends Agent>(agents: Iterable<A>, target: string): Eith
 }
 
 /**
- * Hands the words to whom they are meant for, or up from there. Yields once they are filed, under this id if it is given.
+ * Delivers words to their receiver, or upwards from there. Yields once they are filed, under the given id if there is
+ * one.
  *
  * @internal
  */

@@ -1,5 +1,5 @@
 /**
- * One agent from the inside: its inbox, history, tools and scope, and the loop that takes its turns.
+ * The inside of one agent: its inbox, history, tools and scope, and the loop that takes its turns.
  *
  * Everything the session starts lives in the scope it was made in. One turn runs at a time.
  */

@@ -1,4 +1,4 @@
-/** The parts of one session, put together. */
+/** Assembles the parts of one session. */
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as EventLoop from "../internal/EventLoop.js"
@@ -17,13 +17,13 @@ import type { Options } from "./SessionService.js"
 import * as IdleCompaction from "./IdleCompaction.js"
 import { ToolContexts } from "../turn/ToolContexts.js"
 
-/** What a session is given besides its options. */
+/** Further input beside the options of a session. */
 export interface Given {
   readonly clock: Clock.Clock
   readonly inbox: Inbox.Service
   /** Present for a session that another process began. */
   readonly reopening: ResumedQuestions | undefined
-  /** What its tools run with besides; asked once, when the first tool runs. */
+  /** Further services for its tools; called once, when the first tool runs. */
   readonly ambient: () => Context.Context<never>
 }
 

@@ -1,4 +1,4 @@
-/** What a session is made of, and what it is from the outside; it is made in `Session`. */
+/** Options and interface of a session; it is made in `Session`. */
 import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
@@ -36,9 +36,9 @@ export interface Options {
   readonly origin: Origin.Origin
   readonly model: Model.Service
   readonly tools: ToolRegistry.Service
-  /** System message; nothing when empty. */
+  /** System message; none when empty. */
   readonly instructions: string
-  /** Whom this session asks. */
+  /** The interactor that this session asks. */
   readonly interactor: Interactor.Service
   readonly policy: PermissionFile.Policy
   readonly permissions: PermissionState
@@ -50,39 +50,45 @@ export interface Options {
   readonly bus: EventBus.Service
   readonly redactor: Redaction.Redactor
   readonly limits?: Partial<Limits> | undefined
-  /** When the history is made shorter, and how. Without it only when a provider refuses it: it loses its oldest turns. */
+  /**
+   * When and how the history is made shorter. Without it, only a history that a provider refuses loses its oldest
+   * turns.
+   */
   readonly compaction?: CompactionConfig | undefined
-  /** Of the session's tree: counts what its model calls use, and may stop them. */
+  /** The ledger of the tree: counts the usage of model calls, and may stop them. */
   readonly ledger?: TokenLedger.Service | undefined
   /** Default: none. */
   readonly spans?: Spans.Service | undefined
-  /** Where it is written to, when somebody had to know that before. */
+  /** Its inbox, when that had to exist before the session. */
   readonly inbox?: Inbox.Service | undefined
-  /** Takes the words of a user that a turn ended without reading. Default: they stay, and begin the next turn. */
+  /** Called with a user's words that a turn has not read at its end. Default: they stay, and begin the next turn. */
   readonly unread?: ((message: Message) => void) | undefined
-  /** Where it notes what must outlive the process, as its {@link inbox} does already. */
+  /** Records entries that must outlive the process; the {@link inbox} already uses it. */
   readonly journal?: SessionRecorder | undefined
-  /** How far another process had come with it. */
+  /** Its state from another process. */
   readonly restored?: SessionSnapshot.SessionSnapshot | undefined
-  /** What its tools run with besides; asked once, when the first tool runs. */
+  /** Further services for its tools; called once, when the first tool runs. */
   readonly ambient?: ((session: Service) => Context.Context<never>) | undefined
 }
 
-/** Under whose authority a turn runs. */
+/** Options of one turn. */
 export interface TurnOptions {
-  /** Asked about this turn's calls before the session's own, and about those of children that work for it. */
+  /**
+   * Decides about this turn's calls before the session's own authority; also about calls of children that work for the
+   * turn.
+   */
   readonly authority?: PermissionGate.Authority | undefined
-  /** Who hands in the words. Default: `user`. */
+  /** The source of the words. Default: `user`. */
   readonly source?: Source | undefined
-  /** Told the words in the step in which they are filed. */
+  /** Called synchronously when the words are filed. */
   readonly filed?: ((message: Message) => void) | undefined
-  /** Why the turn is cancelled when whoever waits for it is interrupted. Default: `user`. */
+  /** The cancel reason when the waiting fiber is interrupted. Default: `user`. */
   readonly reason?: CancelReason | undefined
-  /** Told the turn's end in the step in which it ends. */
+  /** Called synchronously when the turn ends. */
   readonly ended?: ((end: Turn.TurnEnd) => void) | undefined
 }
 
-/** A turn that was ordered. */
+/** A requested turn. */
 export interface Order {
   readonly message: Message
   /** The turn's end. */
@@ -98,56 +104,61 @@ export interface Service {
   readonly inbox: Inbox.Service
   /** The children that work under its tool calls. */
   readonly delegations: Delegations
-  /** Its tool calls that run. */
+  /** Its running tool calls. */
   readonly calls: RunningCalls
-  /** Takes turns for ever; interrupt it to end the session. */
+  /** The loop; interrupt it to end the session. */
   readonly run: Effect.Effect<never>
   /**
-   * Hands in a user's words: a turn when idle, an interjection when busy, which stops the running generation. Deciding and
-   * filing are one step. Without an `id` the message gets a fresh one.
+   * Sends a user's words: a turn when idle; an interjection when busy, which interrupts the running generation.
+   * Deciding and filing are one step. Without an `id` the message gets a fresh one.
    */
   readonly send: (text: string, parentId?: string, id?: MessageId) => Effect.Effect<Message>
   /**
-   * Interjects if a turn runs, or is about to; nothing when none does, or when it has decided to end. At once: deciding and
-   * filing are one step.
+   * Interjects if a turn runs or is about to begin; none when no turn does, or when it has decided to end. Synchronous:
+   * deciding and filing are one step.
    */
   readonly interject: (text: string, parentId: string, id?: MessageId) => Option.Option<Message>
-  /** Whether {@link interject} would, now. */
+  /** Whether {@link interject} would succeed now. */
   readonly isReceiving: () => boolean
-  /** As {@link send}, at once, for words that were handed to another session and not read there. They keep their id. */
+  /** As {@link send}, synchronously, for words that another session has not read. They keep their id. */
   readonly forward: (message: Message) => void
-  /** Takes back the words that the user sent and no turn has read yet, oldest first. Queued words stay. */
+  /** Takes back the user's unread words, oldest first. Queued words stay. */
   readonly takeBack: () => ReadonlyArray<Message>
-  /** Hands in words of the parent, at once: read at the next step, of the turn that runs or is about to begin. */
+  /** Files words of the parent synchronously: read at the next step of the turn that runs or is about to begin. */
   readonly note: (text: string) => Message
-  /** Hands in words for the next turn. */
+  /** Files words for the next turn. */
   readonly enqueue: (text: string, id?: MessageId) => Effect.Effect<Message>
   /**
-   * Hands in words for a turn of their own and waits for its end. Interrupting it withdraws the words, or cancels the turn
+   * Files words for a turn of their own and waits for its end. An interrupt withdraws the words, or cancels the turn
    * when that has begun. One turn runs at a time, so a tool that waits for a turn of its own session waits for ever.
    */
   readonly turn: (text: string, options?: TurnOptions) => Effect.Effect<Turn.TurnEnd>
-  /** As {@link turn}, for whoever has to decide and file in one step; nothing once the session has ended. */
+  /**
+   * As {@link turn}, synchronously, for a caller that must decide and file in one step; none once the session has
+   * ended.
+   */
   readonly order: (
     text: string,
     options?: TurnOptions & { readonly span?: AnySpan | undefined; readonly id?: MessageId | undefined }
   ) => Option.Option<Order>
-  /** As {@link order}, for words that another process filed and whose turn has no end yet. Before {@link run}. */
+  /**
+   * As {@link order}, for words that another process filed and whose turn has not ended. Call it before {@link run}.
+   */
   readonly rejoin: (id: MessageId) => Pick<Order, "end" | "giveUp">
-  /** What the running turn was ordered with: the tasks that it gives to children are under it as well. */
+  /** The authority of the running turn: it holds also for tasks that the turn gives to children. */
   readonly bound: () => PermissionGate.Authority | undefined
-  /** Cancels the running turn, or the one about to begin, and waits for its end; nothing when idle. */
+  /** Cancels the running turn, or the one about to begin, and waits for its end; none when idle. */
   readonly cancel: (reason: CancelReason) => Effect.Effect<Option.Option<Turn.TurnEnd>>
   /** Ends the running turn as halted, because nobody can answer. */
   readonly halt: (detail: string) => Effect.Effect<void>
   readonly isIdle: Effect.Effect<boolean>
   /** Waits until no turn runs and the inbox is empty, or {@link run} has ended; yields the last turn's end. */
   readonly awaitIdle: Effect.Effect<Option.Option<Turn.TurnEnd>>
-  /** Keeps the session from being idle until the result is called: something works for it beside its turns. */
+  /** Keeps the session busy until the result is called, for work beside its turns. */
   readonly retain: () => () => void
   /**
-   * Makes the history as short as the configuration allows: at once when idle, else before the next model call. A tool that
-   * waits for this in its own session waits for ever. Interrupting it leaves a compaction that has begun alone.
+   * Makes the history as short as the configuration allows: now when idle, else before the next model call. A tool that
+   * waits for this in its own session waits for ever. An interrupt does not stop a compaction that has begun.
    */
   readonly compact: Effect.Effect<Compaction.Compacted, CompactionFailed>
   /** Turns begun so far. */

@@ -1,5 +1,6 @@
 /**
- * A bounded piece of an agent's work: *act* is one turn under an envelope of tools, *assert* says whether that was it.
+ * A bounded piece of an agent's work: *act* is one turn under an envelope of tools, *assert* decides whether it
+ * succeeded.
  *
  * ```
  *  act ─► turn ─► assert ─┬─ ok ────────────────► Ok
@@ -7,12 +8,12 @@
  *   └──────── retry ──────┴─ no attempt is left ► Exhausted        (the turn was stopped ► Stopped)
  * ```
  *
- * In the turn, calls of `allowedTools` run without asking. Any other call raises `grantStageTool`: an approval counts for
- * that one call in that attempt; a denial, `defer` and silence are denials of that call, and the turn goes on. Guards come
- * first in every case. What was approved, and for how long, anywhere else plays no part here, `permissions all` included.
+ * In the turn, calls of `allowedTools` run without asking. Any other call raises `grantStageTool`: an approval counts
+ * for that one call in that attempt; a denial, `defer` and silence are denials of that call, and the turn goes on.
+ * Guards come first in every case. Approvals from elsewhere do not count here, not even `permissions all`.
  *
- * What the turn gives to subagents to do is under the stage as well: their calls are decided as its own. Work of theirs
- * that goes on behind the turn's end may use nothing but `allowedTools` still, and asks for those as anywhere else.
+ * Tasks that the turn gives to subagents are under the stage as well: their calls are decided like its own. Work of
+ * subagents that continues after the turn may still use only `allowedTools`, and asks for those as usual.
  *
  * ```ts
  * const build = Stage.make({
@@ -48,18 +49,18 @@ import type { TurnEnd } from "../turn/Turn.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** What became of a call that was outside the envelope. */
+/** The outcome of a call outside the envelope. */
 export interface GrantRecord {
   readonly proposalId: string
   readonly tool: string
   readonly argsDigest: string
   /** Secrets masked. */
   readonly argsSummary: string
-  /** `unanswered`: cancelled, timed out, or nobody there. Only `approve` let the call through. */
+  /** `unanswered`: cancelled, timed out, or no interactor. Only `approve` allows the call. */
   readonly outcome: "approve" | "deny" | "defer" | "unanswered"
-  /** What whoever answered had to say. */
+  /** The answer's comment. */
   readonly note?: string
-  /** Who answered, when somebody did. */
+  /** Who answered, if anybody did. */
   readonly by?: string
 }
 
@@ -68,44 +69,44 @@ export interface Attempt {
   /** 0-based. */
   readonly index: number
   readonly end: TurnEnd
-  /** In the order in which they were asked for. */
+  /** In the order of the requests. */
   readonly grants: ReadonlyArray<GrantRecord>
-  /** Why there was to be another attempt; absent for the latest. */
+  /** The reason for another attempt; absent for the latest. */
   readonly retry?: string
 }
 
-/** What an attempt knows when it begins. */
+/** Input of `act`. */
 export interface ActContext {
   readonly stage: string
   /** Unique for this run of the stage. */
   readonly stageExecutionId: string
   /** 0-based. */
   readonly attempt: number
-  /** Those before this one, oldest first. */
+  /** Earlier attempts, oldest first. */
   readonly attempts: ReadonlyArray<Attempt>
 }
 
-/** What there is to judge by: `attempts` ends with the attempt in question. */
+/** Input of `assert`: `attempts` ends with the attempt in question. */
 export interface AssertContext extends ActContext {
   /** The attempt in question. */
   readonly current: Attempt
 }
 
-/** What `assert` says about an attempt. */
+/** The result of `assert`. */
 export type Verdict<A> = Data.TaggedEnum<{
   readonly Ok: { readonly value: A }
   readonly Retry: { readonly reason: string }
   readonly Fail: { readonly reason: string }
 }>
 
-/** A bounded piece of work: its tools, what the agent is told, and what must be true afterwards. */
+/** A bounded piece of work: its tools, its prompt, and what must be true afterwards. */
 export interface Stage<A, E = never, R = never> {
   readonly name: string
   /** Exact names of tools. */
   readonly allowedTools: ReadonlyArray<string>
-  /** What the agent is told: the same each time, or made from the attempts so far. */
+  /** The prompt: a constant, or made from the attempts so far. */
   readonly act: string | ((context: ActContext) => Effect.Effect<string, E, R>)
-  /** Asked after every attempt that was not stopped; a turn that failed is for it to judge, too. */
+  /** Run after every attempt that was not stopped, also after a failed turn. */
   readonly assert: (context: AssertContext) => Effect.Effect<Verdict<A>, E, R>
   readonly retryPolicy: {
     /** The first included; at least 1. */
@@ -113,17 +114,17 @@ export interface Stage<A, E = never, R = never> {
   }
 }
 
-/** How a stage ended: a value, as with turns. Every attempt is in it, oldest first. */
+/** The end of a stage, as a value like `TurnEnd`. It holds every attempt, oldest first. */
 export type StageEnd<A> = Data.TaggedEnum<{
   readonly Ok: { readonly value: A; readonly attempts: ReadonlyArray<Attempt> }
   readonly Failed: { readonly reason: string; readonly attempts: ReadonlyArray<Attempt> }
-  /** The last attempt was to be repeated as well. */
+  /** The last attempt asked for a retry as well. */
   readonly Exhausted: { readonly reason: string; readonly attempts: ReadonlyArray<Attempt> }
-  /** The last turn was cancelled or halted: whoever did that wants no other attempt. */
+  /** The last turn was cancelled or halted, so there is no further attempt. */
   readonly Stopped: { readonly end: TurnEnd; readonly attempts: ReadonlyArray<Attempt> }
 }>
 
-/** Who acts: an `Agent`, or a `Session`. */
+/** The acting `Agent` or `Session`. */
 export interface Actor<E> {
   readonly tools: ToolRegistry.Service
   readonly turn: (text: string, options?: TurnOptions) => Effect.Effect<TurnEnd, E>
@@ -133,10 +134,10 @@ export interface Actor<E> {
 // errors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The stage cannot be run by this agent; nothing was begun. */
+/** This agent cannot run the stage; nothing was begun. */
 export class StageInvalid extends Schema.TaggedError<StageInvalid>("assent/session/StageInvalid")("StageInvalid", {
   stage: Schema.String,
-  /** All of them. */
+  /** All problems. */
   problems: Schema.Array(Schema.String)
 }) {
   override get message(): string {
@@ -148,7 +149,7 @@ export class StageInvalid extends Schema.TaggedError<StageInvalid>("assent/sessi
 export class StageFailed extends Schema.TaggedError<StageFailed>("assent/session/StageFailed")("StageFailed", {
   how: Schema.Literal("Failed", "Exhausted", "Stopped"),
   reason: Schema.String,
-  /** How many there were. */
+  /** The number of attempts. */
   attempts: Schema.Number
 }) {
   override get message(): string {
@@ -164,11 +165,11 @@ export class StageFailed extends Schema.TaggedError<StageFailed>("assent/session
 /** A stage as given; makes the types of `act` and `assert` meet. */
 export const make = <A, E = never, R = never>(stage: Stage<A, E, R>): Stage<A, E, R> => stage
 
-/** It is done, with this to show. */
+/** The stage succeeded with this value. */
 export const ok = <A>(value: A): Verdict<A> => ({ _tag: "Ok", value })
-/** There is to be another attempt; the reason is there for the next `act` to read. */
+/** Another attempt is needed; the next `act` can read the reason. */
 export const retry = (reason: string): Verdict<never> => ({ _tag: "Retry", reason })
-/** It cannot be done. */
+/** The stage failed. */
 export const fail = (reason: string): Verdict<never> => ({ _tag: "Fail", reason })
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -176,9 +177,9 @@ export const fail = (reason: string): Verdict<never> => ({ _tag: "Fail", reason 
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Runs a stage. Each attempt is a turn of its own, after what the agent is busy with. Interrupting it cancels the turn;
- * grants end with their attempt, however that ends. Fails with {@link StageInvalid}, as `act` and `assert` fail, and as the
- * agent's `turn` does.
+ * Runs a stage. Each attempt is a turn of its own, after the agent's present work. An interrupt cancels the turn;
+ * grants end with their attempt in every case. Fails with {@link StageInvalid}, and with the errors of `act`, `assert`
+ * and the agent's `turn`.
  */
 export const run = <A, E, R, E2>(
   actor: Actor<E2>,
@@ -238,7 +239,7 @@ export const getOrFail = <A>(end: StageEnd<A>): Effect.Effect<A, StageFailed> =>
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Characters of arguments that are shown to whoever grants the call. */
+/** The most characters of arguments in a question. */
 const longestShown = 100_000
 
 const problemsOf = <E>(actor: Actor<E>, { allowedTools, retryPolicy }: Stage<unknown, unknown, unknown>) => {
@@ -252,7 +253,7 @@ const problemsOf = <E>(actor: Actor<E>, { allowedTools, retryPolicy }: Stage<unk
   ]
 }
 
-/** A time limit bounds one attempt; every other cancellation, and a halt, means the work itself. */
+/** A timeout ends only one attempt; every other cancellation, and a halt, ends the stage. */
 const isStopped = (end: TurnEnd): boolean =>
   end._tag === "Halted" || (end._tag === "Cancelled" && end.reason !== "timeout")
 
@@ -261,7 +262,9 @@ const stopReason = (end: TurnEnd): string => {
   return end._tag === "Halted" ? end.detail : "the turn was stopped"
 }
 
-/** Decides about every call of one attempt, so that none is left to the rules; and what may be left of it afterwards. */
+/**
+ * Decides about every call of one attempt, so that none reaches the rules; and about calls of its work after its end.
+ */
 class Bounds {
   private readonly allowed: ReadonlySet<string>
   private readonly given: string
@@ -289,7 +292,7 @@ class Bounds {
     return Effect.asSome(Effect.provideService(asked(call, { name, reason, grants, records, redactor }), EventBus, bus))
   }
 
-  /** What it allowed is not allowed any more, and what it did not allow is not either. */
+  /** Ends the attempt: afterwards allowed tools are left to the rules, and all others are denied. */
   end(): void {
     this.isOver = true
   }
@@ -301,7 +304,7 @@ class Bounds {
 }
 
 interface Asking {
-  /** Of the stage. */
+  /** Name of the stage. */
   readonly name: string
   /** Shown with the question. */
   readonly reason: string
@@ -310,7 +313,7 @@ interface Asking {
   readonly redactor: Redaction.Redactor
 }
 
-/** Asks for a grant of this one call, and spends it. */
+/** Asks for a grant of this one call, and consumes it. */
 const asked = (
   call: ToolCall,
   { name, reason, grants, records, redactor }: Asking
@@ -318,7 +321,7 @@ const asked = (
   Effect.gen(function* () {
     const binding = Grant.bindingOf(grants.attempt, call)
     const { tool, argsDigest, proposalId } = binding
-    // Whoever grants it has to see what runs: a text that only looks like a secret is part of that.
+    // The person must see what runs: text that only looks like a secret is not masked.
     const shown = Redaction.summarize(call.params, redactor.declared, longestShown)
     const argsSummary = Redaction.summarize(call.params, redactor)
     const keep = (record: Pick<GrantRecord, "outcome" | "note" | "by">) => {
@@ -351,7 +354,7 @@ const asked = (
       })
     }
     yield* grants.mint(binding)
-    // Taken from the call once more: a grant is for the arguments that were shown, whatever became of them meanwhile.
+    // The binding is computed again from the call: if its arguments changed meanwhile, the grant does not match.
     yield* grants.consume(Grant.bindingOf(grants.attempt, call))
     return resolution({
       granted: true,

@@ -1,8 +1,8 @@
 /**
- * What a turn is under besides its session's own authority: what it was ordered with, such as a stage. Tasks that its calls
- * give to children are under the same.
+ * The authority that a turn was requested with, such as a stage, in addition to its session's own. It holds also for
+ * tasks that the turn's calls give to children.
  *
- * A stage ends with its process. What had begun in it and goes on in another one may say how far it came, and use nothing.
+ * A stage ends with its process. Its turn, resumed in another process, may report its progress but use no tool.
  */
 import * as Effect from "effect/Effect"
 import type { MessageId } from "../core/Id.js"
@@ -11,7 +11,7 @@ import type { TurnContext } from "../turn/TurnContext.js"
 import type { Options } from "./SessionService.js"
 import type { TurnRequest } from "./TurnRequest.js"
 
-/** Puts a turn under what it was ordered with, in this process or, when its first words say so, in another. */
+/** Sets the authority of a turn that was requested in this process or, when its first message says so, in another. */
 export const begin = (
   { state }: TurnContext,
   order: TurnRequest | undefined,

@@ -1,5 +1,5 @@
 /**
- * The loop of a session: takes turns out of the inbox, one at a time, and tells how they end.
+ * The loop of a session: it takes turns out of the inbox, one at a time, and publishes how they end.
  *
  * ```
  *  idle ──message──► turn ──TurnEnd──► (more messages? ──► turn) ──► idle
@@ -31,16 +31,16 @@ import * as Turn from "../turn/Turn.js"
 import * as TurnRequest from "./TurnRequest.js"
 import { Notify } from "../internal/Notify.js"
 
-/** What the loop is given besides its session. */
+/** Further input of the loop. */
 export interface Given {
   readonly ids: Generator
-  /** Of the session: what runs beside the turns ends with it. */
+  /** The session's scope: work beside the turns ends with it. */
   readonly scope: Scope.Scope
   /** Present for a session that another process began. */
   readonly reopening: ResumedQuestions.ResumedQuestions | undefined
 }
 
-// A class, and little made before it is needed: thousands of sessions may wait side by side.
+// A class with lazy fields: thousands of sessions may wait at once.
 export class TurnLoop implements Host, IdleCompaction.Loop {
   readonly admission: Admission
   // Busy from the moment a message is filed, not from the moment its turn begins: admission must not race the loop.
@@ -48,17 +48,17 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
   private hasEnded = false
   /** Turns begun so far. */
   count: number
-  /** Of the running turn, else of the next: whoever cancels before a turn has begun cancels it. */
+  /** The signal of the running turn, else of the next, so that a turn can be cancelled before it begins. */
   private signal = Turn.fresh()
-  /** What runs, to be stopped. */
+  /** The running work. */
   private running: { readonly stop: () => void } | undefined
   private lastEnd: Option.Option<Turn.TurnEnd>
-  /** Works beside the turns, such as a child in the background. */
+  /** Number of works beside the turns, such as a background child. */
   private retained = 0
   private readonly turnWaiters = new Notify<Option.Option<Turn.TurnEnd>>()
   private readonly idleWaiters = new Notify<Option.Option<Turn.TurnEnd>>()
   private readonly orders = TurnRequest.make()
-  /** Of the running turn, when somebody waits for it. */
+  /** The request of the running turn, when a caller waits for it. */
   private current: TurnRequest.TurnRequest | undefined
   private readonly tidying: IdleCompaction.IdleCompaction
 
@@ -82,7 +82,7 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
       this.over()
       return Effect.failCause(cause)
     }
-    // Interruptible inside only: whoever ends it before it has begun must find it over as well.
+    // Only the inside is interruptible: an interrupt before its start must run the finalizer too.
     return Effect.uninterruptible(Effect.catchAllCause(Effect.interruptible(loop), over))
   }
 
@@ -100,7 +100,7 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
 
   halt(detail: string): Effect.Effect<void> {
     return Effect.suspend(() => {
-      // A child asks that nobody waits for.
+      // A question came from a child in the background.
       if (!this.busy && !this.hasEnded) this.lastEnd = Option.some(Turn.Halted({ detail, steps: 0 }))
       return Effect.asVoid(this.stopTurn({ halt: detail }))
     })
@@ -132,7 +132,7 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
     })
   }
 
-  // What its parts ask of it: see `Admission.Host` and `IdleCompaction.Loop`.
+  // Implements `Admission.Host` and `IdleCompaction.Loop`.
 
   isBusy(): boolean {
     return this.busy && !this.hasEnded
@@ -157,7 +157,7 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
 
   cancellable(work: Work, restore: Restore): Effect.Effect<void> {
     const { interactor, limits, origin } = this.session
-    // A compaction tells by itself what went wrong in it.
+    // A compaction publishes its own failures.
     const legs = new TurnFiber({ fork: forkAs(origin), patience: limits.stopWithin, failed: () => {} })
     this.begins(legs)
     return Interactor.withInteractor(interactor)(legs.run(TurnFiber.steps(work), restore))
@@ -176,12 +176,12 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
     if (this.isQuiet()) this.skip()
   }
 
-  /** One after the other, for ever. */
+  /** Takes turns one after the other, for ever. */
   private turns(): Effect.Effect<never, never, Interactor.Interactor> {
     return Effect.flatMap(this.next, () => this.turns())
   }
 
-  /** Takes the next turn. What was asked for in a turn and not done in it is done before. */
+  /** Takes the next turn, after a compaction that was requested in the last turn and not done there. */
   private get next(): Work {
     return Effect.suspend(() => {
       if (this.session.compaction.isRequested() && !this.tidying.isRunning()) {
@@ -191,10 +191,10 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
     })
   }
 
-  /** Only waiting is interruptible: a turn that has begun ends, and says so, also when the session does. */
+  /** Only waiting is interruptible: a turn that has begun publishes its end, also when the session ends. */
   private get taken(): Work {
     return Effect.uninterruptibleMask((restore) => {
-      // Words may have been withdrawn since they woke the session.
+      // The words that woke the session may have been withdrawn.
       if (this.session.inbox.isEmpty()) {
         if (!this.tidying.isRunning()) this.skip()
         return Effect.void
@@ -228,7 +228,7 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
     })
   }
 
-  /** What was open and is asked by nobody is not open any more. */
+  /** Drops open questions that no call asks again. */
   private reopeningOver(): void {
     this.session.journal?.dropped(this.given.reopening?.end() ?? [])
   }
@@ -274,13 +274,13 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
     })
   }
 
-  /** Something runs that may be cancelled; perhaps it was before it began. */
+  /** Registers cancellable work; it may have been cancelled before it began. */
   private begins(running: { readonly stop: () => void }): void {
     this.running = running
     if (this.signal.reason !== undefined) running.stop()
   }
 
-  /** The end is on the disk when others hear of it, or it is another end. */
+  /** The end is durable before it is published; if it cannot be written, the turn has failed. */
   private close(): Effect.Effect<void> {
     const { session } = this
     const { journal, state } = session
@@ -324,7 +324,7 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
     if (this.current !== undefined) this.orders.fulfil(this.current, end)
   }
 
-  /** Nothing begins after all. */
+  /** No turn begins. */
   private skip(): void {
     this.signal = Turn.fresh()
     this.becomeIdle()
@@ -376,7 +376,7 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
     })
   }
 
-  /** No turn comes any more. */
+  /** The loop has ended: no further turn. */
   private over(): void {
     this.hasEnded = true
     this.giveBack()

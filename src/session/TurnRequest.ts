@@ -1,5 +1,6 @@
 /**
- * Turns that somebody waits for: each begins with a message of its own, may bring an authority, and is told its end.
+ * Turns that a caller waits for: each begins with a message of its own, may have an authority, and is settled with its
+ * end.
  *
  * Written and read by the session in synchronous sections only.
  */
@@ -14,21 +15,21 @@ import type { TurnEnd } from "../turn/Turn.js"
 export interface TurnRequest {
   /** The message that begins the turn. */
   readonly id: MessageId
-  /** Asked about this turn's calls before the session's own. */
+  /** Decides about this turn's calls before the session's own authority. */
   readonly authority: Authority | undefined
-  /** Where it was ordered: the span above the turn's. */
+  /** The span of the request: parent of the turn's span. */
   readonly span: AnySpan | undefined
-  /** Settled by the session; read by whoever ordered the turn. */
+  /** Settled by the session; read by the caller. */
   readonly end: OneShot<TurnEnd>
 }
 
-/** The orders of one session that have no end yet. */
+/** The open requests of one session. */
 export interface TurnRequests {
   readonly place: (order: Omit<TurnRequest, "end">) => TurnRequest
-  /** The order that this input begins. Such words are queued, and each queued message begins a turn of its own. */
+  /** The request that this input begins. Such words are queued, and each queued message begins a turn of its own. */
   readonly of: (input: ReadonlyArray<Pick<Message, "id">>) => TurnRequest | undefined
   /**
-   * What whoever placed it holds. Giving up withdraws the words with `withdraw`, or when a turn has taken them, stops it
+   * The caller's handle. `giveUp` withdraws the words with `withdraw` or, when a turn has taken them, stops that turn
    * with `stop`.
    */
   readonly handle: (
@@ -37,7 +38,7 @@ export interface TurnRequests {
     stop: Effect.Effect<unknown>
   ) => { readonly end: OneShot<TurnEnd>; readonly giveUp: Effect.Effect<void> }
   readonly fulfil: (order: TurnRequest, end: TurnEnd) => void
-  /** Ends all that are left. */
+  /** Settles all open requests. */
   readonly close: (end: TurnEnd) => void
 }
 
@@ -48,7 +49,7 @@ export const make = (): TurnRequests => new SessionOrders()
 // -----------------------------------------------------------------------------------------------------------------
 
 class SessionOrders implements TurnRequests {
-  /** Made with the first order: most sessions never have one. */
+  /** Made with the first request: most sessions never have one. */
   private orders: Map<MessageId, TurnRequest> | undefined
 
   place({ authority, id, span }: Omit<TurnRequest, "end">): TurnRequest {
