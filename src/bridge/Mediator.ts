@@ -31,6 +31,7 @@ import * as InteractionAudit from "../broker/InteractionAudit.js"
 import { InteractorUnavailable, type InteractionError } from "../interaction/InteractionError.js"
 import * as InteractionEvent from "../interaction/InteractionEvent.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as Asking from "../interaction/Asking.js"
 import * as Interactor from "../interaction/Interactor.js"
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -169,7 +170,7 @@ class Mediator {
   private ask(held: Held): Effect.Effect<Answered, InteractionError> {
     const { recheck, request } = held.raised
     const options: Interactor.Options<Interaction.Interaction> = { recheck, withdrawn: () => held.why }
-    const forwarded = Effect.suspend(() => this.options.interactor.request(request, options))
+    const forwarded = Effect.suspend(() => Asking.ask(this.options.interactor, request, options))
     const { strategy } = this.options
     if (strategy === undefined || strategy === forward) return forwarded
     return Interactor.rechecked(
@@ -194,7 +195,7 @@ class Mediator {
         return Effect.succeedNone
       }
       // `misfit` has checked that it answers this interaction.
-      const answered = { answer: known.value, by: this.by, how: strategy.how ?? "answered" } as Answered
+      const answered = Asking.told({ answer: known.value, by: this.by, how: strategy.how ?? "answered" } as Answered)
       return Effect.uninterruptible(
         Effect.map(this.record(request, answered), (written) => (written ? Option.some(answered) : Option.none()))
       )

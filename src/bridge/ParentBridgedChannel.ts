@@ -24,6 +24,7 @@ import type { ChildPort } from "../inbox/Inbox.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import { InteractionCancelled, InteractionTimedOut, type InteractionError } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as Asking from "../interaction/Asking.js"
 import * as Interactor from "../interaction/Interactor.js"
 
 /** @internal */
@@ -83,7 +84,7 @@ class Bridge implements Interactor.Service {
           Effect.sync(() => {
             const why = new InteractionTimedOut({ requestId, by: parent, after: Duration.toMillis(limit) })
             const allows = timeouts.onTimeout === "allow" && request.interaction._tag === "Approve"
-            giveUp(why, allows ? Exit.succeed({ answer: allowed, by: parent, how: "timeout" }) : undefined)
+            giveUp(why, allows ? Exit.succeed(Asking.told({ answer: allowed, by: parent, how: "timeout" })) : undefined)
           })
         const waiting =
           limit === undefined

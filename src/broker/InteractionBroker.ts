@@ -47,7 +47,9 @@ import * as InteractionEvent from "../interaction/InteractionEvent.js"
 import type { InteractionJournal } from "./InteractionJournal.js"
 import * as RequestDurability from "./RequestDurability.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as Asking from "../interaction/Asking.js"
 import * as Interactor from "../interaction/Interactor.js"
+import * as Recheck from "../interaction/Recheck.js"
 import { RecentSettlements } from "../interaction/PendingRequests.js"
 import { OpenRequest } from "./OpenRequest.js"
 import * as PermissionOption from "../interaction/PermissionOption.js"
@@ -138,15 +140,17 @@ type Ending = Effect.Effect<AnyAnswered, InteractionError>
  * From the first step on only waiting is interruptible. Many may wait for long, so nothing is left on the stack of one that
  * waits but what goes on with its answer: every step that can fail tidies up after itself.
  */
-class BrokerInteractor implements Interactor.Service {
+class BrokerInteractor implements Interactor.Service, Asking.Masked {
   readonly id = "broker"
   readonly relay = false
+  readonly request: Interactor.Service["request"]
 
-  constructor(private readonly broker: Broker) {}
-
-  // A field, so that a copy of this has it; the other is none, so that a copy which asks in another way has not.
-  readonly request: Interactor.Service["request"] = (request, options) =>
-    Effect.uninterruptibleMask((restore) => this.requestMasked(request, options, restore))
+  constructor(private readonly broker: Broker) {
+    this.request = Asking.masked.bind<Interactor.Service["request"]>(
+      (request, options) => Effect.uninterruptibleMask((restore) => this.requestMasked(request, options, restore)),
+      this
+    )
+  }
 
   requestMasked<I extends Interaction.Interaction>(
     request: InteractionRequest<I>,
@@ -304,11 +308,10 @@ class Broker implements Service, Participants.Host {
     const rechecked = (known: Option.Option<AnyAnswered["answer"]>): Ending => {
       if (Option.isNone(known)) return this.raise(raised)
       this.release(raised)
-      return Effect.succeed({ answer: known.value, by: "policy", how: "recheck" })
+      return Effect.succeed(Asking.told({ answer: known.value, by: "policy", how: "recheck" }))
     }
-    return options.recheckNow === undefined
-      ? raised.after(restore(options.recheck), rechecked)
-      : rechecked(options.recheckNow())
+    const look = Recheck.lookOf(options.recheck)
+    return look === undefined ? raised.after(restore(options.recheck), rechecked) : rechecked(look())
   }
 
   private raise(raised: OpenRequest): Ending {

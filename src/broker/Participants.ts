@@ -20,6 +20,7 @@ import { FormProgress } from "../interaction/FormProgress.js"
 import * as Interaction from "../interaction/Interaction.js"
 import { InteractorUnavailable, NoInteractor, type InteractionError } from "../interaction/InteractionError.js"
 import * as InteractionEvent from "../interaction/InteractionEvent.js"
+import * as Asking from "../interaction/Asking.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import { checked, dismiss, failureOf, type Attachment, type By, type OpenRequest } from "./OpenRequest.js"
 
@@ -101,7 +102,8 @@ export class Participants {
     const { fiber, options, request } = raised
     // Whoever comes for the prompt slot was rechecked as it got it.
     const isRechecked = options?.recheck === undefined || Interaction.takesPromptSlot(request.interaction._tag)
-    if (interactor.post === undefined || !isRechecked) return raised.after(this.show(attachment, raised), next)
+    const posting = isRechecked ? postingOf(attachment) : undefined
+    if (posting === undefined) return raised.after(this.show(attachment, raised), next)
     if (!this.isToShow(attachment, raised)) return next()
     const came = (exit: Answer) => this.came(attachment, raised, checked(request, interactor.id, exit))
     const posted = (withdraw: ((ended?: Interactor.Ended) => void) | undefined) => {
@@ -109,9 +111,9 @@ export class Participants {
       this.shows(attachment, raised, withdraw)
       return next()
     }
-    const posting = attempted(() => interactor.post?.(request, came, fiber) ?? Effect.succeed(undefined))
-    if (isImmediate(posting)) return posted(posting.value)
-    return Effect.matchCauseEffect(posting, {
+    const filing = attempted(() => posting.post(request, came, fiber))
+    if (isImmediate(filing)) return posted(filing.value)
+    return Effect.matchCauseEffect(filing, {
       onFailure: (cause) =>
         raised.step(() => {
           came(Exit.failCause(cause))
@@ -148,7 +150,7 @@ export class Participants {
       Effect.suspend(() =>
         attachment.interactor.request(request, { ...options, ended: () => this.host.endOf(raised) })
       ),
-      (answered) => checked(request, by, Exit.succeed(answered))
+      (reply) => checked(request, by, Exit.succeed(Asking.answered(by, reply)))
     )
     const watched =
       request.interaction._tag === "Clarify"
@@ -223,6 +225,15 @@ export class Participants {
 // -----------------------------------------------------------------------------------------------------------------
 
 const nobody: ReadonlyArray<Attachment> = []
+
+/** How to file a question with somebody without a fiber; one that cannot even be looked at is asked, and seen to crash. */
+const postingOf = ({ interactor }: Attachment): Asking.Posting | undefined => {
+  try {
+    return Asking.posting.of(interactor.request)
+  } catch {
+    return undefined
+  }
+}
 
 /** An interactor is foreign code, and one that throws must not take the question from the others. */
 const attempted = <A>(posting: () => Effect.Effect<A>): Effect.Effect<A> => {

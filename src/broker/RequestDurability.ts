@@ -14,6 +14,7 @@ import * as InteractionAudit from "./InteractionAudit.js"
 import { InteractionCancelled, InteractorUnavailable, type InteractionError } from "../interaction/InteractionError.js"
 import type { InteractionJournal, Kept } from "./InteractionJournal.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as Asking from "../interaction/Asking.js"
 import type { Answered } from "../interaction/Interactor.js"
 
 type End = Exit.Exit<Answered<Interaction.Interaction>, InteractionError>
@@ -59,7 +60,7 @@ const before = ({ interaction, requestId }: InteractionRequest, kept: Kept | und
   const { answer, by, how = "answered" } = kept
   if (answer === undefined) return Exit.fail(new InteractionCancelled({ requestId, by }))
   const decoded = Interaction.decodeAnswer(interaction, answer)
-  return Either.isLeft(decoded) ? undefined : Exit.succeed({ answer: decoded.right, by, how })
+  return Either.isLeft(decoded) ? undefined : Exit.succeed(Asking.told({ answer: decoded.right, by, how }))
 }
 
 const audited = (

@@ -26,6 +26,7 @@ import {
   UnknownRequest
 } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import type { Settle } from "../interaction/Asking.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import { RecentSettlements } from "../interaction/PendingRequests.js"
 
@@ -50,7 +51,7 @@ export type Outcome = Exit.Exit<Interactor.Answered<Interaction>, InteractionErr
 
 export interface Entry {
   readonly request: InteractionRequest
-  readonly resume: Interactor.Settle
+  readonly resume: Settle
   /** Waits for room in the lane, is in it, was taken out of it by a reader, or has ended. */
   place: "waiting" | "lined" | "shown" | "gone"
 }
@@ -69,7 +70,7 @@ export interface DialogTable {
     ended: (() => Interactor.Ended | undefined) | undefined
   ) => Effect.Effect<Interactor.Answered<Interaction>, InteractionError>
   /** The same without waiting: `resume` is called with the outcome, unless what is returned was called and closed it. */
-  readonly post: (request: InteractionRequest, resume: Interactor.Settle) => (ended?: Interactor.Ended) => void
+  readonly post: (request: InteractionRequest, resume: Settle) => (ended?: Interactor.Ended) => void
   readonly take: Effect.Effect<Dialog>
   /** As many as there are, at least one; fails with none when all is over. */
   readonly takeAll: Effect.Effect<Chunk.Chunk<Dialog>, Option.Option<never>>

@@ -278,7 +278,7 @@ const tellLate = ({ changes, ends, exchange, fs, id, pause }: Channel): Effect.E
 const awaitAnswer = <I extends Interaction>(
   channel: Channel,
   request: InteractionRequest.InteractionRequest<I>
-): Effect.Effect<RemoteInteractor.Reply<I>, InteractionError> =>
+): Effect.Effect<Interactor.Reply<I>, InteractionError> =>
   Effect.gen(function* () {
     const { changes, pause } = channel
     let half: { readonly text: string; readonly since: number } | undefined
@@ -313,7 +313,7 @@ type Found<I extends Interaction> = Data.TaggedEnum<{
   Half: { readonly text: string }
   Rejected: { readonly reason: string }
   Cancelled: { readonly by: string | undefined }
-  Answered: RemoteInteractor.Reply<I>
+  Answered: Interactor.Reply<I>
 }>
 
 const look = <I extends Interaction>(

@@ -32,6 +32,7 @@ import {
 } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as FairLock from "../internal/FairLock.js"
+import * as Asking from "../interaction/Asking.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as TypedAnswer from "../interaction/TypedAnswer.js"
 import * as Deadlines from "./Deadlines.js"
@@ -173,13 +174,13 @@ class Limits implements DialogTable.Watch {
       "timed_out",
       id,
       allow
-        ? Exit.succeed({ answer: { decision: "allow", scope: "once" }, by: id, how: "timeout" } as const)
+        ? Exit.succeed(Asking.told({ answer: { decision: "allow", scope: "once" }, by: id, how: "timeout" }))
         : Exit.fail(new InteractionTimedOut({ requestId, by: id, after }))
     )
   }
 }
 
-class QueueInteractor implements Interactor.Service {
+class QueueInteractor implements Interactor.Service, Asking.Posting {
   readonly relay = false
 
   constructor(
@@ -187,7 +188,9 @@ class QueueInteractor implements Interactor.Service {
     readonly id: string,
     /** Where requests wait for each other when one dialog is shown at a time. */
     private readonly line: FairLock.FairLock | undefined
-  ) {}
+  ) {
+    Asking.posting.bind(this.request, this)
+  }
 
   readonly request = <I extends Interaction>(
     request: InteractionRequest<I>,
@@ -200,10 +203,9 @@ class QueueInteractor implements Interactor.Service {
     return this.line === undefined ? rechecked : this.line.hold(rechecked)
   }
 
-  // Not a field, as `request` is: a copy of this interactor that asks in another way must not have it.
   post(
     request: InteractionRequest,
-    settle: Interactor.Settle
+    settle: Asking.Settle
   ): Effect.Effect<((ended?: Interactor.Ended) => void) | undefined> {
     const { line } = this
     // Whoever waits in line asks again for what is known when its turn comes, and that takes a fiber.
@@ -215,7 +217,7 @@ class QueueInteractor implements Interactor.Service {
   private inTurn(
     line: FairLock.FairLock,
     request: InteractionRequest,
-    settle: Interactor.Settle
+    settle: Asking.Settle
   ): (ended?: Interactor.Ended) => void {
     let isHeld = true
     const leave = () => {

@@ -7,7 +7,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import type { Answer, Interaction, Kind } from "../interaction/Interaction.js"
+import type { Interaction, Kind } from "../interaction/Interaction.js"
 import { InteractionCancelled, type InteractionError } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
@@ -23,13 +23,6 @@ export const Name = Schema.String.pipe(
 export const defaultTimeouts: Interactor.Timeouts = {
   permission: Duration.seconds(30),
   clarification: Duration.seconds(60)
-}
-
-/** What came back. */
-export interface Reply<I extends Interaction> {
-  readonly answer: Answer<I>
-  /** The person, where the other side names one. */
-  readonly by?: string | undefined
 }
 
 /** What the other side sends: an answer to a request, and who gave it. */
@@ -51,7 +44,7 @@ export const make = (options: {
   readonly ask: <I extends Interaction>(
     request: InteractionRequest<I>,
     ended: () => Interactor.Ended | undefined
-  ) => Effect.Effect<Reply<I>, InteractionError>
+  ) => Effect.Effect<Interactor.Reply<I>, InteractionError>
   readonly dialogs: "one" | "unbounded" | undefined
   /** A part that is not given keeps its default. */
   readonly timeouts: Interactor.Timeouts | undefined
@@ -66,7 +59,7 @@ export const make = (options: {
       taken.has(request.interaction._tag)
         ? Effect.map(
             ask(request, () => asked?.ended?.()),
-            ({ answer, by = id }): Interactor.Answered<I> => ({ answer, by, how: "answered" })
+            ({ answer, by = id }): Interactor.Reply<I> => ({ answer, by })
           )
         : Effect.fail(Interactor.declined(id, request))
   }

@@ -202,7 +202,7 @@ const understand = <I extends Interaction>(
   id: string,
   { interaction, requestId }: InteractionRequest.InteractionRequest<I>,
   text: string
-): Effect.Effect<RemoteInteractor.Reply<I>, InteractionError> => {
+): Effect.Effect<Interactor.Reply<I>, InteractionError> => {
   const unavailable = (reason: string) => new InteractorUnavailable({ requestId, by: id, reason })
   const json = ForeignJson.parse(text, { size: maxBytes })
   if (Either.isLeft(json) && json.left.reason !== "syntax") {

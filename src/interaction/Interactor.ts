@@ -13,14 +13,12 @@
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
 import { globalValue } from "effect/GlobalValue"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type { Restore } from "../core/Interruption.js"
 import type { Answer, Interaction, Kind } from "./Interaction.js"
 import { isKind, takesPromptSlot } from "./Interaction.js"
 import {
@@ -30,90 +28,11 @@ import {
   type InteractionError
 } from "./InteractionError.js"
 import * as FairLock from "../internal/FairLock.js"
+import * as Asking from "./Asking.js"
 import * as InteractionRequest from "./InteractionRequest.js"
+import type { Answered, How, Options, Reply, Service } from "./InteractorPort.js"
 
-/** How an answer came about: somebody gave it, a model did in their place, or a rule because nobody would. */
-export type How = "answered" | "model" | "timeout" | "auto" | "yolo" | "recheck"
-
-/** An answer with its author. */
-export interface Answered<I extends Interaction> {
-  readonly answer: Answer<I>
-  /** The person where one is named, else the id of the interactor, or the path of the agent, that decided. */
-  readonly by: string
-  readonly how: How
-}
-
-/** A handler for every kind: one that is missing does not compile. */
-export interface Options<I extends Interaction> {
-  /** May already know the answer. Whoever keeps a line evaluates it when the request reaches the head. */
-  readonly recheck?: Effect.Effect<Option.Option<Answer<I>>> | undefined
-  /** The same for whoever can use it in the step it is in. Given beside {@link recheck}, never alone. */
-  readonly recheckNow?: (() => Option.Option<Answer<I>>) | undefined
-  /**
-   * Why the question was taken back. Read by whoever tells its end, once asking was interrupted: a question that ran out of
-   * time further down has not been cancelled by anybody.
-   */
-  readonly withdrawn?: (() => InteractionError | undefined) | undefined
-  /**
-   * How the question ended elsewhere. Read by an interactor once its own asking was interrupted, to tell whoever sits there;
-   * nothing when the question was not settled, but this interactor was detached.
-   */
-  readonly ended?: (() => Ended | undefined) | undefined
-}
-
-/** How a question ended that others were asked as well, for those who did not end it. */
-export interface Ended {
-  readonly status: "answered" | "cancelled" | "timed_out" | "unavailable"
-  /** Who ended it; absent when nobody did. */
-  readonly by: string | undefined
-  /** Tells that somebody answered after that. */
-  readonly late: (by: string) => void
-}
-
-/** Asks somebody. What cannot be answered fails with an `InteractionError`, and never allows anything. */
-export interface Service {
-  /** Names the interactor in events, audit and messages. */
-  readonly id: string
-  /** True for an interactor that only passes on and shows nothing. */
-  readonly relay: boolean
-  /**
-   * Asks and waits for the answer. Interrupting it withdraws the question and closes the dialog. Fails when the question
-   * was withdrawn, timed out, or could not be put; a denial is an answer.
-   */
-  readonly request: <I extends Interaction>(
-    request: InteractionRequest.InteractionRequest<I>,
-    options?: Options<I>
-  ) => Effect.Effect<Answered<I>, InteractionError>
-  /**
-   * As {@link request}, for whoever lets nothing be interrupted but the waiting: that is what `restore` is put around. Whoever
-   * wraps an interactor leaves this out, and the next one too, or the wrapper is passed by.
-   */
-  readonly requestMasked?: RequestMasked | undefined
-  /**
-   * As {@link request}, for an interactor that would only park the fiber that waits: files the question, without a recheck,
-   * and yields how it is withdrawn; nothing when the question has to wait for its turn, and is to be asked by `request`. It
-   * may file it when it is called, and yield that as an exit. `settle` is called once, in the step in which the question
-   * ends, or never once it was withdrawn; it must not throw.
-   */
-  readonly post?:
-    | ((
-        request: InteractionRequest.InteractionRequest,
-        settle: Settle,
-        /** Whoever asks. */
-        fiber: Fiber.RuntimeFiber<unknown, unknown>
-      ) => Effect.Effect<((ended?: Ended) => void) | undefined>)
-    | undefined
-}
-
-/** See {@link Service}. */
-export type RequestMasked = <I extends Interaction>(
-  request: InteractionRequest.InteractionRequest<I>,
-  options: Options<I> | undefined,
-  restore: Restore
-) => Effect.Effect<Answered<I>, InteractionError>
-
-/** Takes how a question that was posted has ended. */
-export type Settle = (exit: Exit.Exit<Answered<Interaction>, InteractionError>) => void
+export type { Answered, Ended, How, Options, Reply, Service, Vote } from "./InteractorPort.js"
 
 /** The interactor that is asked where no fiber-local one was set. */
 export class Interactor extends Context.Tag("assent/interaction/Interactor")<Interactor, Service>() {}
@@ -176,7 +95,7 @@ export const request = <I extends Interaction>(
   Effect.withFiberRuntime((fiber) => {
     const request = InteractionRequest.unsafeMake(interaction, fiber)
     const service = of(fiber)
-    return isKind(interaction._tag) ? service.request(request, options) : Effect.fail(declined(service.id, request))
+    return isKind(interaction._tag) ? Asking.ask(service, request, options) : Effect.fail(declined(service.id, request))
   })
 
 /** Asks the current interactor and returns the answer. */
@@ -206,8 +125,8 @@ export const make = (options: {
   readonly dialogs?: "one" | "unbounded" | undefined
   readonly relay?: boolean | undefined
   readonly timeouts?: Timeouts | undefined
-  /** Default: `answered`. */
-  readonly how?: How | undefined
+  /** How its answers come about: by somebody, which is the default, a model, or a rule for when nobody is there. */
+  readonly how?: Exclude<How, "recheck" | "timeout"> | undefined
 }): Service => {
   const how = options.how ?? "answered"
   const service: Service = {
@@ -220,7 +139,7 @@ export const make = (options: {
       const handle = handler as unknown as (
         request: InteractionRequest.InteractionRequest<I>
       ) => Effect.Effect<Answer<I>, InteractionError>
-      return Effect.map(handle(request), (answer): Answered<I> => ({ answer, by: options.id, how }))
+      return Effect.map(handle(request), (answer) => Asking.told<I>({ answer, by: options.id, how }))
     }
   }
   const timed = options.timeouts === undefined ? service : withTimeout(service, options.timeouts)
@@ -249,14 +168,16 @@ export const serialized = (service: Service): Service => {
 }
 
 /** Takes the answer that is known already, if there is one, instead of asking. */
-export const rechecked = <I extends Interaction>(
+export const rechecked = <I extends Interaction, R extends Reply<I>>(
   options: Options<I> | undefined,
-  ask: Effect.Effect<Answered<I>, InteractionError>
-): Effect.Effect<Answered<I>, InteractionError> =>
+  ask: Effect.Effect<R, InteractionError>
+): Effect.Effect<R | Answered<I>, InteractionError> =>
   options?.recheck === undefined
     ? ask
-    : Effect.flatMap(options.recheck, (known) =>
-        Option.isSome(known) ? Effect.succeed({ answer: known.value, by: "policy", how: "recheck" } as const) : ask
+    : Effect.flatMap(options.recheck, (known): Effect.Effect<R | Answered<I>, InteractionError> =>
+        Option.isSome(known)
+          ? Effect.succeed(Asking.told<I>({ answer: known.value, by: "policy", how: "recheck" }))
+          : ask
       )
 
 /** How long an interactor waits once it shows a request. Absent, zero, negative or infinite: for ever. */
@@ -315,7 +236,7 @@ export const withTimeout = (
           if (Option.isSome(answered)) return Effect.succeed(answered.value)
           if (timeouts.onTimeout === "allow" && request.interaction._tag === "Approve") {
             const answer = { decision: "allow", scope: "once" } as Answer<I>
-            return Effect.succeed<Answered<I>>({ answer, by: service.id, how: "timeout" })
+            return Effect.succeed(Asking.told<I>({ answer, by: service.id, how: "timeout" }))
           }
           const after = Duration.toMillis(duration)
           const { requestId } = request

@@ -24,8 +24,10 @@ import { isImmediate } from "../internal/Immediate.js"
 import * as Spans from "../core/Spans.js"
 import type { ApproveAnswer } from "../interaction/Interaction.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
+import * as Asking from "../interaction/Asking.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as PermissionOption from "../interaction/PermissionOption.js"
+import * as Recheck from "../interaction/Recheck.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ApprovalForm from "./ApprovalForm.js"
@@ -288,7 +290,7 @@ class Gate implements Service {
       const before = now.check.asked
       // Whoever waited in line may find that an earlier answer decided this call too; that decision is the one to report.
       let known: Decision | undefined
-      const recheckNow = (): Option.Option<ApproveAnswer> => {
+      const recheck = Recheck.make((): Option.Option<ApproveAnswer> => {
         const found = this.evaluate(now, subject)
         if (found.decision === "ask") {
           now.check.asked = asked
@@ -296,11 +298,9 @@ class Gate implements Service {
         }
         known = found
         return Option.some({ decision: found.decision, scope: "once" })
-      }
-      const interactor = Interactor.of(fiber)
-      const options = { recheck: Effect.sync(recheckNow), recheckNow }
+      })
       return now.check.await(
-        interactor.requestMasked?.(request, options, restore) ?? restore(interactor.request(request, options)),
+        Asking.askMasked(Interactor.of(fiber), request, { recheck }, restore),
         ({ answer, by, how }) => {
           // An earlier answer to another question decided it: this one was never shown.
           if (how === "recheck") {

@@ -37,6 +37,7 @@ import * as Redaction from "../core/Redaction.js"
 import { EventBus } from "../event/EventBus.js"
 import { GrantStageTool } from "../interaction/Interaction.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
+import * as Asking from "../interaction/Asking.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as Grant from "../permission/Grant.js"
 import * as PermissionGate from "../permission/PermissionGate.js"
@@ -331,7 +332,7 @@ const asked = (
     const request = yield* InteractionRequest.make(new GrantStageTool({ ...binding, argsSummary: shown, reason }))
     const { requestId } = request
     const unanswered = Effect.sync(() => keep({ outcome: "unanswered" }))
-    const exit = yield* Effect.exit(Effect.onError(interactor.request(request), () => unanswered))
+    const exit = yield* Effect.exit(Effect.onError(Asking.ask(interactor, request), () => unanswered))
     if (Exit.isFailure(exit)) {
       const failure = Cause.failureOption(exit.cause)
       if (Option.isNone(failure)) return yield* Effect.failCause(Cause.stripFailures(exit.cause))

@@ -169,7 +169,7 @@ export const make = (options: Options = {}): Effect.Effect<Service> =>
         relay: false,
         request: <I extends Interaction.Interaction>(request: InteractionRequest<I>) =>
           // An opened dialog is always closed, wherever the asker is interrupted.
-          Effect.uninterruptibleMask((restore): Effect.Effect<Interactor.Answered<I>, InteractionError> => {
+          Effect.uninterruptibleMask((restore): Effect.Effect<Interactor.Reply<I>, InteractionError> => {
             const gone = unavailable({ by: id, request }, "it was disconnected")
             if (!connected) return gone
             const step = script(request, shown.length)
@@ -189,7 +189,7 @@ export const make = (options: Options = {}): Effect.Effect<Service> =>
                 open.delete(request)
                 return Exit.isInterrupted(exit) ? dismiss : Effect.void
               }),
-              Effect.map((value): Interactor.Answered<I> => ({ answer: value, by: id, how: "answered" }))
+              Effect.map((value): Interactor.Reply<I> => ({ answer: value, by: id }))
             )
           })
       }

@@ -11,6 +11,7 @@ import * as FastCheck from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
+import * as Asking from "../../src/interaction/Asking.js"
 import type { AgentEvent } from "../../src/event/AgentEvent.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
 import * as InteractionBroker from "../../src/broker/InteractionBroker.js"
@@ -260,7 +261,7 @@ describe("whatever people do", () => {
               Effect.onExit(
                 Effect.suspend(() => {
                   arrived.push(requestId)
-                  return broker.interactor.request(request, { recheck })
+                  return Asking.ask(broker.interactor, request, { recheck })
                 }),
                 (exit) => Effect.sync(() => outcomes.set(requestId, [...(outcomes.get(requestId) ?? []), exit]))
               )

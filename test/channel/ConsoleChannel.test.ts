@@ -7,6 +7,7 @@ import * as Queue from "effect/Queue"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
+import * as Asking from "../../src/interaction/Asking.js"
 import * as ConsoleChannel from "../../src/channel/ConsoleChannel.js"
 import * as ConsoleScreen from "../../src/channel/ConsoleScreen.js"
 import type { RequestId } from "../../src/core/Id.js"
@@ -29,7 +30,7 @@ const setup = (options?: ConsoleChannel.Options, size = { columns: 80, rows: 40 
     const ask = <I extends Interaction.Interaction>(interaction: I) =>
       Effect.gen(function* () {
         const request = yield* InteractionSample.request(interaction)
-        const asking = yield* Effect.fork(interactor.request(request))
+        const asking = yield* Effect.fork(Asking.ask(interactor, request))
         yield* terminal.settle
         yield* TestClock.adjust("250 millis")
         return asking

@@ -14,6 +14,7 @@ import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
+import * as Asking from "../../src/interaction/Asking.js"
 import * as FileChannel from "../../src/channel/FileChannel.js"
 import * as FileExchange from "../../src/channel/FileExchange.js"
 import type { RequestId } from "../../src/core/Id.js"
@@ -151,7 +152,7 @@ describe("FileChannel", () => {
     Effect.gen(function* () {
       const channel = yield* open(quick)
       const request = yield* newRequest
-      const asking = yield* Effect.fork(channel.interactor.request(request))
+      const asking = yield* Effect.fork(Asking.ask(channel.interactor, request))
       yield* channel.shown
       yield* FileExchange.respond(channel.directory, request.requestId, "y", "ada")
       assert.deepStrictEqual(yield* Fiber.join(asking), { answer: true, by: "ada", how: "answered" })
@@ -256,7 +257,7 @@ describe("FileChannel", () => {
     Effect.gen(function* () {
       const channel = yield* open(quick)
       const request = yield* newRequest
-      const asking = yield* Effect.fork(channel.interactor.request(request))
+      const asking = yield* Effect.fork(Asking.ask(channel.interactor, request))
       yield* channel.shown
       assert.deepStrictEqual(yield* channel.listing, [`${request.requestId}.json`])
       const file = channel.exchange.files(request.requestId).request

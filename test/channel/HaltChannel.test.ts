@@ -3,6 +3,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import * as Asking from "../../src/interaction/Asking.js"
 import * as HaltChannel from "../../src/channel/HaltChannel.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
@@ -65,7 +66,8 @@ describe("HaltChannel", () => {
         interactor.request(yield* InteractionSample.request(InteractionSample.samples.Ask.interaction))
       )
       yield* Deferred.await(halted)
-      const denied = yield* interactor.request(
+      const denied = yield* Asking.ask(
+        interactor,
         yield* InteractionSample.request(InteractionSample.samples.grantStageTool.interaction)
       )
       assert.strictEqual(denied.answer.outcome, "deny")

@@ -5,6 +5,8 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
+import * as Recheck from "../../src/interaction/Recheck.js"
+import * as Asking from "../../src/interaction/Asking.js"
 import * as QueueChannel from "../../src/channel/QueueChannel.js"
 import type { Interaction } from "../../src/interaction/Interaction.js"
 import * as InteractionBroker from "../../src/broker/InteractionBroker.js"
@@ -45,10 +47,11 @@ describe("a question that is posted", () => {
       const broken: Interactor.Service = {
         id: "broken",
         relay: false,
-        request: () => Effect.never,
-        post: () => {
-          throw new Error("out of order")
-        }
+        request: Asking.posting.bind<Interactor.Service["request"]>(() => Effect.never, {
+          post: () => {
+            throw new Error("out of order")
+          }
+        })
       }
       yield* broker.attach(broken)
       const sound = yield* open("sound")
@@ -149,7 +152,10 @@ describe("a question that is posted", () => {
       const broken: Interactor.Service = {
         ...closed.interactor,
         id: "broken",
-        post: () => Effect.dieMessage("broken")
+        request: Asking.posting.bind<Interactor.Service["request"]>(
+          (request, options) => closed.interactor.request(request, options),
+          { post: () => Effect.dieMessage("broken") }
+        )
       }
       const request = yield* InteractionSample.request(approve)
       const { requestId } = request
@@ -260,7 +266,7 @@ describe("a question that is posted", () => {
       }
       const broken: ReadonlyArray<Interactor.Options<Interaction>> = [
         { recheck: Effect.dieMessage("broken") },
-        { recheck: Effect.succeedNone, recheckNow: crash },
+        { recheck: Recheck.make(crash) },
         { withdrawn: crash }
       ]
       for (const options of broken) {
@@ -309,7 +315,7 @@ describe("a question that is posted", () => {
       let saw: Exit.Exit<unknown, unknown> | undefined
       const asking = yield* Effect.fork(
         Effect.uninterruptibleMask((restore) => {
-          const asked = broker.interactor.requestMasked?.(request, undefined, restore) ?? Effect.void
+          const asked = Asking.askMasked(broker.interactor, request, {}, restore)
           return Effect.map(Effect.exit(asked), (exit) => {
             saw = exit
           })

@@ -9,6 +9,7 @@ import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
+import * as Asking from "../../src/interaction/Asking.js"
 import * as Mediator from "../../src/bridge/Mediator.js"
 import * as ParentBridgedChannel from "../../src/bridge/ParentBridgedChannel.js"
 import type { CorrelationId, RequestId, SessionId } from "../../src/core/Id.js"
@@ -399,7 +400,9 @@ class World {
       this.all ? Option.some({ decision: "allow", scope: "once" } as const) : Option.none()
     )
     this.seen(`depth ${origin.depth} asks ${kind}`)
-    const fiber = this.machine.runFork(member.interactor.request(request, kind === "Approve" ? { recheck } : undefined))
+    const fiber = this.machine.runFork(
+      Asking.ask(member.interactor, request, kind === "Approve" ? { recheck } : undefined)
+    )
     this.askings.push({ request, member, fiber, interrupted: false })
   }
 

@@ -6,7 +6,6 @@ import * as Exit from "effect/Exit"
 import * as fc from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
-import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
 import * as HaltChannel from "../../src/channel/HaltChannel.js"
 import type { ToolCallId } from "../../src/core/Id.js"
@@ -820,12 +819,7 @@ describe("a question without an answer", () => {
 
   it.effect("answered by nobody but a rule for everything is recorded as that", () =>
     Effect.gen(function* () {
-      const yolo: Interactor.Service = {
-        id: "yolo",
-        relay: false,
-        request: () =>
-          Effect.succeed({ answer: { decision: "allow", scope: "once" }, by: "yolo", how: "yolo" } as never)
-      }
+      const { yolo } = HaltChannel
       const kit = yield* Kit.make({ interactor: yolo })
       assert.strictEqual((yield* kit.check("deploy", { n: 1 }))._tag, "Allowed")
       assert.strictEqual(kit.resolved()[0]?.method, "yolo")
@@ -845,13 +839,7 @@ describe("whoever waits in line", () => {
       const interactor: Interactor.Service = {
         ...kit.person.interactor,
         request: (request, options) =>
-          line.withPermits(1)(
-            Effect.flatMap(options?.recheck ?? Effect.succeedNone, (known) =>
-              Option.isSome(known)
-                ? Effect.succeed({ answer: known.value, by: "policy", how: "recheck" as const })
-                : kit.person.interactor.request(request)
-            )
-          )
+          line.withPermits(1)(Interactor.rechecked(options, kit.person.interactor.request(request)))
       }
       const check = (n: number) => Effect.fork(Interactor.withInteractor(interactor)(checkWith(kit, n)))
       const checkWith = (self: typeof kit, n: number) =>
@@ -887,9 +875,9 @@ describe("whoever waits in line", () => {
         request: (_, options) =>
           Effect.gen(function* () {
             kit.state.suspend("all", Kit.ses("root"))
-            const known = yield* options?.recheck ?? Effect.succeedNone
+            const known = yield* Interactor.rechecked(options, Effect.dieMessage("it is not asked"))
             kit.state.resume()
-            return { answer: Option.getOrThrow(known), by: "policy", how: "recheck" as const }
+            return known
           })
       }
       const kit = yield* Kit.make({ interactor })

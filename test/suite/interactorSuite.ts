@@ -11,6 +11,7 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
+import * as Asking from "../../src/interaction/Asking.js"
 import * as Digest from "../../src/core/Digest.js"
 import type { RequestId } from "../../src/core/Id.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
@@ -71,7 +72,7 @@ export const interactorSuite = (name: string, options: Options): void => {
         const subject = yield* options.make
         const sample = InteractionSample.samples[kind]
         const request = yield* InteractionSample.request(sample.interaction)
-        const asking = yield* Effect.fork(subject.interactor.request(request))
+        const asking = yield* Effect.fork(Asking.ask(subject.interactor, request))
         if (subject.outside !== undefined) {
           assert.strictEqual(yield* subject.outside.shown, request.requestId)
           yield* subject.outside.answer(request, sample)

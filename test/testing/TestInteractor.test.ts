@@ -11,6 +11,7 @@ import * as Interactor from "../../src/interaction/Interactor.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
 import * as Recorder from "../kit/Recorder.js"
+import * as Asking from "../../src/interaction/Asking.js"
 import { interactorSuite } from "../suite/interactorSuite.js"
 
 const { samples } = InteractionSample
@@ -19,7 +20,7 @@ const approve = samples.Approve.interaction
 
 const ask = (person: TestInteractor.Service, interaction: Interaction.Interaction = confirm) =>
   Effect.flatMap(InteractionSample.request(interaction), (request) =>
-    Effect.map(Effect.exit(person.interactor.request(request)), (exit) => ({ request, exit }))
+    Effect.map(Effect.exit(Asking.ask(person.interactor, request)), (exit) => ({ request, exit }))
   )
 
 describe("a scripted person", () => {

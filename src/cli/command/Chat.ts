@@ -7,6 +7,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as ConsoleChannel from "../../channel/ConsoleChannel.js"
 import { ConsoleScreen } from "../../channel/ConsoleScreen.js"
+import * as Asking from "../../interaction/Asking.js"
 import * as Interaction from "../../interaction/Interaction.js"
 import * as InteractionRequest from "../../interaction/InteractionRequest.js"
 import * as Interactor from "../../interaction/Interactor.js"
@@ -92,7 +93,7 @@ const askForTrust = (settings: Settings.Settings, screen: ConsoleScreen["Type"],
         default: false
       })
     )
-    const answered = yield* Effect.option(console.request(request))
+    const answered = yield* Effect.option(Asking.ask(console, request))
     if (Option.isNone(answered)) return false
     const { answer: trusted, by, how } = answered.value
     const { issuedAt: askedAt, requestId } = request
