@@ -4,14 +4,41 @@ import { defineConfig } from "vitest/config"
 // By default one core is left to an editor.
 const maxForks = availableParallelism()
 
+/** What `npm run test:quick` leaves out: what needs a build, a database or a sandbox, and long random runs. */
+const slow = [
+  "test/cli/**/*.test.ts",
+  "test/sandbox/**/*.test.ts",
+  "test/store/**/*.test.ts",
+  "test/package.test.ts",
+  "test/surface.test.ts",
+  "test/**/*.property.test.ts",
+  "test/audit/AuditTrail.test.ts",
+  "test/bridge/{MediatorAgent,schedules}.test.ts",
+  "test/builtin/ShellRun.test.ts",
+  "test/channel/FileChannel.test.ts",
+  "test/interaction/TypedAnswer.test.ts",
+  "test/model/{aimock,faults,fuzz,providers,vendors}.test.ts",
+  "test/permission/{Growth,ShellLines}.test.ts",
+  "test/scenario/crash.test.ts",
+  "test/session/Session.test.ts",
+  "test/shell/CommandLine.test.ts",
+  "test/turn/TurnFiber.test.ts"
+]
+// They run from the packed package, in a project of their own: `test/package.test.ts`.
+const packed = "test/examples/**"
+
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    // They run from the packed package, in a project of their own: `test/package.test.ts`.
-    exclude: ["test/examples/**"],
     pool: "forks",
     poolOptions: { forks: { minForks: 1, maxForks } },
     testTimeout: 30_000,
-    hookTimeout: 60_000
+    hookTimeout: 60_000,
+    projects: [
+      {
+        extends: true,
+        test: { name: "quick", include: ["test/**/*.test.ts"], exclude: [packed, ...slow] }
+      },
+      { extends: true, test: { name: "slow", include: slow, exclude: [packed] } }
+    ]
   }
 })
