@@ -1,9 +1,9 @@
 /**
- * The answer of a provider while it arrives: what its events say goes in, in whatever format, and parts come out.
+ * The answer of a provider while it arrives: readers of all formats put in what its events say, and parts come out.
  *
- * Providers add things and leave things out. What is missing is filled in: ids, ends of blocks, the announcement of a call.
- * What nobody here understands is counted, and told with the end of the answer, so that no answer is silently less than
- * what was sent. Nothing is made up: a call has the name and the arguments that came.
+ * Providers add things and leave things out. Missing ids, ends of blocks and starts of calls are filled in. Unknown
+ * parts are counted and reported with the end of the answer, so that no answer is silently incomplete. Nothing is
+ * invented: a call has the name and the arguments that came.
  */
 import type * as Response from "@effect/ai/Response"
 import * as Tool from "@effect/ai/Tool"
@@ -13,30 +13,30 @@ import type { ModelError } from "./ModelError.js"
 import * as ModelPort from "./ModelPort.js"
 import * as ProviderError from "./ProviderError.js"
 
-/** One call as far as it has arrived. */
+/** A call, as far as it has arrived. */
 export interface Call {
   /** The server's, unless it gave none or gave it twice. */
   readonly id: string
-  /** As the server gave it. */
+  /** The server's own id. */
   readonly given: string | undefined
   name: string
-  /** The arguments as they are written so far. */
+  /** The text of the arguments so far. */
   text: string
   metadata: Metadata | undefined
   ended: boolean
 }
 
-/** Of a part: what its provider wants to see again, under the provider's name. */
+/** Metadata that a part's provider wants back, under the provider's name. */
 export type Metadata = Response.ProviderMetadata
 
 export type Usage = typeof Response.Usage.Encoded
 
 export type Block = "text" | "reasoning"
 
-/** Tokens of which nothing was said. */
+/** Usage that no provider reported. */
 export const unknownUsage: Usage = { inputTokens: undefined, outputTokens: undefined, totalTokens: undefined }
 
-/** Tokens as far as a provider told them. */
+/** Usage as far as a provider reported it. */
 export const usage = (counted: {
   readonly input: number | undefined
   readonly output: number | undefined
@@ -55,10 +55,10 @@ export const usage = (counted: {
   }
 }
 
-/** How many calls one answer may have; a server that goes on and on is stopped there. */
+/** The most calls of one answer: an endless answer is stopped there. */
 export const maxCalls = 4096
 
-/** One reply has one writer, its reader of events, and one reader, its stream. */
+/** It is written by the format's event reader and read by the stream, one of each. */
 export class Answer {
   private parts: Array<ModelPort.Part> = []
   private block: { readonly type: Block; readonly id: string } | undefined
@@ -72,13 +72,13 @@ export class Answer {
   private leftOutCount = 0
   private failure: ModelError | undefined
 
-  /** `nextId` names calls that the server gave no id of their own. */
+  /** `nextId` makes ids for calls without one. */
   constructor(
     readonly source: ProviderError.Source,
     private readonly nextId: () => string
   ) {}
 
-  /** What has come since the last time. */
+  /** Takes the parts since the last call. */
   taken(): ReadonlyArray<ModelPort.Part> {
     const { parts } = this
     if (parts.length > 0) this.parts = []
@@ -89,7 +89,7 @@ export class Answer {
     return this.finished
   }
 
-  /** An answer that cannot go on. */
+  /** The error of an answer that cannot continue. */
   get broken(): ModelError | undefined {
     return this.failure
   }
@@ -98,12 +98,12 @@ export class Answer {
     this.failure ??= error
   }
 
-  /** Another event has come, whatever it is. */
+  /** Counts an event of any kind. */
   event(): void {
     this.events++
   }
 
-  /** Once an answer; whatever is known of it by then. */
+  /** Begins the answer, once, with what is known by then. */
   begin(id: unknown, model: unknown): void {
     if (this.began) return
     this.began = true
@@ -121,13 +121,13 @@ export class Answer {
     this.parts.push({ type: `${type}-delta`, id: this.blockId, delta, ...given(metadata) })
   }
 
-  /** Begins a block of its own, also when nothing is said in it. */
+  /** Begins a new block, also an empty one. */
   begins(type: Block, metadata?: Metadata): void {
     this.close()
     this.openBlock(type, metadata)
   }
 
-  /** What is to be kept with the open block; without one it is lost. */
+  /** Adds metadata to the open block; without an open block it is lost. */
   keep(type: Block, metadata: Metadata): void {
     if (this.block?.type === type) this.parts.push({ type: `${type}-delta`, id: this.block.id, delta: "", metadata })
   }
@@ -138,7 +138,7 @@ export class Answer {
     this.block = undefined
   }
 
-  /** Another call; its name may come later, as an empty one. */
+  /** Begins a call. Its name may be empty and come later. */
   call(id: string | undefined, name: string, metadata?: Metadata): Call {
     const own = id !== undefined && id !== "" && !this.ids.has(id) ? id : this.nextId()
     this.ids.add(own)
@@ -164,7 +164,7 @@ export class Answer {
     if (call.name !== "") this.parts.push({ type: "tool-params-delta", id: call.id, delta })
   }
 
-  /** The whole arguments, from a server that says them once more at the end, or only there. */
+  /** Sets the whole arguments, for a server that sends them again, or only, at the end. */
   argueWhole(call: Call, text: string): void {
     if (call.text === text) return
     if (text.startsWith(call.text)) this.argue(call, text.slice(call.text.length))
@@ -177,7 +177,7 @@ export class Answer {
     this.hand(call, paramsOf(call.text))
   }
 
-  /** A call that the provider has made and answered itself. */
+  /** A call that the provider itself ran. */
   executed(
     call: { readonly id: string | undefined; readonly name: string; readonly params: unknown },
     metadata?: Metadata
@@ -197,7 +197,7 @@ export class Answer {
     this.parts.push({ type: "tool-result", ...of, providerExecuted: true, ...given(metadata) })
   }
 
-  /** Something that is not understood here. */
+  /** Counts an unknown part. */
   leaveOut(kind: unknown): void {
     this.leftOutCount++
     const name = nameOf(kind)
@@ -205,7 +205,7 @@ export class Answer {
       this.leftOut.set(name, (this.leftOut.get(name) ?? 0) + 1)
   }
 
-  /** The model had finished, for that reason. */
+  /** The model finished for this reason. */
   finish(reason: Response.FinishReason, usage: Usage, metadata?: Metadata): void {
     if (this.finished || this.failure !== undefined) return
     if (reason === "error") {
@@ -218,7 +218,7 @@ export class Answer {
     this.close()
     for (const call of this.open) {
       if (call.ended) continue
-      // A call that the limit cut off before its arguments is no call without arguments.
+      // A call that the limit cut off before its arguments is not a call with empty arguments.
       this.hand(call, reason === "length" && call.text.trim() === "" ? call.text : paramsOf(call.text))
     }
     this.finished = true
@@ -227,7 +227,7 @@ export class Answer {
     this.parts.push({ type: "finish", reason: this.reasonOf(reason), usage, ...given(told) })
   }
 
-  /** The stream has ended, and nothing said that the model had finished. */
+  /** The stream ended without the model's finish. */
   cutOff(): void {
     if (this.finished) return
     const { events, leftOutCount, source } = this
@@ -242,7 +242,7 @@ export class Answer {
     )
   }
 
-  /** A sentence about what was not understood; nothing when everything was. */
+  /** A sentence about unknown parts; undefined when there were none. */
   remark(): string | undefined {
     if (this.leftOutCount === 0) return undefined
     const names = Array.from(this.leftOut, ([name, count]) => (count === 1 ? name : `${name} (${count} times)`))
@@ -259,7 +259,7 @@ export class Answer {
   }
 
   private reasonOf(reason: Response.FinishReason): Response.FinishReason {
-    // Servers that call tools and say that they have stopped, or say something new, want the results all the same.
+    // Some servers report `stop` or an unknown reason after tool calls; they expect the results too.
     const called = this.open.length > 0 && (reason === "stop" || reason === "other" || reason === "unknown")
     return called ? "tool-calls" : reason
   }
@@ -293,8 +293,8 @@ const nameOf = (kind: unknown): string => {
 const lowered = (sentence: string): string => sentence.charAt(0).toLowerCase() + sentence.slice(1)
 
 /**
- * The arguments of a call as text; some servers send the object itself. One that is too deep for whatever comes after is
- * not taken: a sentence instead of it is no arguments, so that the model can correct the call.
+ * The arguments of a call as text; some servers send the object itself. An object too deep for later code is replaced
+ * with a sentence: that is no valid arguments, so the model can correct the call.
  */
 export const written = (value: unknown): string => {
   if (typeof value === "string") return value
@@ -303,10 +303,10 @@ export const written = (value: unknown): string => {
   return refusal === undefined ? JSON.stringify(value) : `(left out: what was given here ${refusal.message})`
 }
 
-/** What was written: an object where it is one, else the text itself, for the turn to answer. */
+/** The parsed arguments: an object, else the text itself, which the turn answers with an error. */
 export const paramsOf = (text: string): unknown => {
   if (text.trim() === "") return {}
-  // Not even parsed where it is too deep for whatever comes after.
+  // Text too deep for later code is not even parsed.
   if (ForeignJson.textRefusal(text) !== undefined) return text
   return Either.getOrElse(
     Either.try((): unknown => Tool.unsafeSecureJsonParse(text)),

@@ -1,8 +1,8 @@
 /**
  * A model behind Anthropic's `/v1/messages`, or a gateway that speaks the same.
  *
- * Thinking goes back as it came, with its signature, or the server would refuse the next turn. Of what a request may say
- * besides its prompt, an output schema is refused, and how closely images are looked at is not sent.
+ * Thinking goes back unchanged, with its signature, or the server would refuse the next turn. Of the optional fields of
+ * a request, an output schema is refused, and the image detail is not sent.
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import type * as HttpClient from "@effect/platform/HttpClient"
@@ -70,10 +70,10 @@ export const make = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-// The first generation of Claude 3 refuses more than 4096; all later models take at least this.
+// The first generation of Claude 3 refuses more than 4096; all later models accept at least this.
 const maxOutput = (model: string): number => (/^claude-3-(haiku|sonnet|opus)/.test(model) ? 4096 : 8192)
 
-/** The server counts what the model thinks as well: where nobody says how much that is in all, it comes on top. */
+/** The server counts thinking as output: without an explicit limit the thinking budget is added on top. */
 const maxTokens = (options: Connection.Options, request: Model.Request): Either.Either<number, string> => {
   const limit = Connection.outputLimit(options, request)
   const budget = request.thinking?.budget ?? 0
@@ -91,13 +91,13 @@ const toolChoice = (choice: Model.ToolChoice, tools: ReadonlyArray<Tool.Any>): B
     ? { type: "tool", name: OfferedTool.named(tools, choice.tool) }
     : { type: choice === "required" ? "any" : choice }
 
-/** More are refused, so that the last ones count: what ends with them holds what ends with the others. */
+/** The server refuses more marks. The last ones are sent, because their prefixes contain the earlier ones. */
 const mostMarks = 4
 
 const marksOf = ({ cacheMarks = [], prompt }: Model.Request): ReadonlySet<number> =>
   new Set(prompt.content.flatMap((_, index) => (cacheMarks.includes(index) ? [index] : [])).slice(-mostMarks))
 
-/** Up to the last of these, the server is to keep what it has read. What was thought cannot be marked. */
+/** Sets a cache mark on the last block. Thinking blocks cannot be marked. */
 const marked = (blocks: ReadonlyArray<Block>, isMarked: boolean): ReadonlyArray<Block> => {
   const at = isMarked ? blocks.findLastIndex(({ type }) => type !== "thinking" && type !== "redacted_thinking") : -1
   return at < 0
@@ -105,7 +105,7 @@ const marked = (blocks: ReadonlyArray<Block>, isMarked: boolean): ReadonlyArray<
     : blocks.map((block, index) => (index === at ? { cache_control: { type: "ephemeral" }, ...block } : block))
 }
 
-/** What has to be said for a tool that is not for everybody yet. */
+/** The beta header of a tool that needs one. */
 const betaOf = (kind: string): ReadonlyArray<string> => {
   const [, name = "", date = ""] = /^(computer_use|bash|text_editor|code_execution)_(\d{8})$/.exec(kind) ?? []
   const day = date.replace(/^(\d{4})(\d\d)(\d\d)$/, "$1-$2-$3")
@@ -128,7 +128,7 @@ const cacheOf = ({ options }: { readonly options: Prompt.ProviderOptions }): Blo
   return control == null ? {} : { cache_control: control }
 }
 
-/** In turns: what follows on one another from the same side is one message. */
+/** Successive messages of one role are merged into one. */
 const messagesOf = (
   prompt: Prompt.Prompt,
   tools: ReadonlyArray<Tool.Any>,
@@ -152,14 +152,14 @@ const messagesOf = (
     }
     const last = messages.at(-1)
     const end = last?.content.at(-1)
-    // What the model is to go on with may not end in blanks.
+    // The server refuses trailing blanks in text that the model must continue.
     if (last?.role === "assistant" && end?.type === "text" && typeof end.text === "string") {
       last.content[last.content.length - 1] = { ...end, text: end.text.trimEnd() }
     }
     return messages
   })
 
-/** The server refuses text that has nothing but blanks. */
+/** The server refuses text of blanks only. */
 const textBlock = (text: string, part: { readonly options: Prompt.ProviderOptions }): ReadonlyArray<Block> =>
   text.trim() === "" ? [] : [{ type: "text", text, ...cacheOf(part) }]
 
@@ -189,7 +189,7 @@ const assistantBlock = (part: Prompt.AssistantMessagePart, tools: ReadonlyArray<
       return kept.type === "redacted_thinking" ? [{ type: "redacted_thinking", data: kept.redactedData }] : []
     case "tool-call": {
       const { id, name, params, providerExecuted } = part
-      // What another provider has run is nothing to this one.
+      // Calls that another provider ran are left out.
       if (providerExecuted && kept.type !== "server_tool_use") return []
       const type = providerExecuted ? "server_tool_use" : "tool_use"
       return [

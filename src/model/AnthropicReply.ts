@@ -1,8 +1,8 @@
 /**
  * Reads the reply of a `/v1/messages` server.
  *
- * Blocks come one after the other, each with a beginning, deltas and an end. A beginning, an index or an end that is
- * missing is read out of what does come.
+ * Blocks come one after the other, each with a start, deltas and an end. A missing start, index or end is inferred from
+ * the other events.
  */
 import type * as Response from "@effect/ai/Response"
 import type * as Tool from "@effect/ai/Tool"
@@ -15,7 +15,7 @@ import * as ProviderError from "./ProviderError.js"
 export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Connection.Reader => {
   const blocks = new Map<number, Block>()
   const stopped = new Set<Block>()
-  // By id: calls that the provider runs itself, which results refer to.
+  // Calls that the provider runs itself, by the id that results refer to.
   const serverCalls = new Map<string, string>()
   let last: Block | undefined
   let reason: string | undefined
@@ -103,9 +103,9 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
     const block = Field.record(content)
     const at = index ?? blocks.size
     const known = blocks.get(at)
-    // The same beginning once more.
+    // The same start again.
     if (known?.kind === "call" && known.call.given !== undefined && known.call.given === block?.id) return
-    // Calls may be written side by side; what is said is said one after the other.
+    // Calls may be interleaved; other blocks come one after the other.
     if (last !== undefined && last.kind !== "call" && last.kind !== "server") stopOnce(last)
     const begun = start(block ?? {})
     blocks.set(at, begun)
@@ -114,7 +114,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
 
   const changed = (block: Block | undefined, content: unknown) => {
     const delta = Field.record(content) ?? {}
-    // Of a block that was left out everything is left out, and told once.
+    // All deltas of an unknown block are left out; it is reported once.
     if (block?.kind === "unknown") return
     switch (delta.type) {
       case "text_delta":
@@ -201,7 +201,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** One block as far as it has come. `known` needs nothing more, `unknown` was left out. */
+/** One block so far. `known`: complete; `unknown`: left out. */
 type Block =
   | { readonly kind: "text" | "known" | "unknown" }
   | { readonly kind: "reasoning"; signature: string }

@@ -1,8 +1,8 @@
 /**
  * A model behind any server that speaks the `/chat/completions` protocol: Ollama, llama.cpp, vLLM, OpenRouter.
  *
- * How much a model thinks is sent as an effort; a server finds by itself what it has read before. Servers that do not know
- * what a request may say besides its prompt leave it out or refuse it. The API key is in the `Authorization` header of the request and nowhere else.
+ * Thinking is sent as an effort; servers find cached prefixes themselves. Servers ignore or refuse optional fields that
+ * they do not know. The API key is in the `Authorization` header of the request and nowhere else.
  */
 import type * as HttpClient from "@effect/platform/HttpClient"
 import type * as Effect from "effect/Effect"

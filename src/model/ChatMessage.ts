@@ -21,7 +21,7 @@ export type ContentPart =
   | { readonly type: "image_url"; readonly image_url: { readonly url: string; readonly detail?: Detail } }
   | { readonly type: "file"; readonly file: { readonly filename: string; readonly file_data: string } }
 
-/** How closely an image is looked at. */
+/** The detail of an image. */
 export type Detail = NonNullable<Request["imageDetail"]>
 
 export interface FunctionCall {
@@ -83,7 +83,7 @@ const userContent = (
   parts: ReadonlyArray<Prompt.UserMessagePart>,
   detail: Detail | undefined
 ): Either.Either<string | ReadonlyArray<ContentPart>, string> => {
-  // Small servers know text messages only, so lists are kept for messages that need one.
+  // Small servers accept plain text only, so lists are used only for messages that need one.
   const texts = parts.filter((part) => part.type === "text").map((part) => part.text)
   return texts.length === parts.length
     ? Either.right(texts.join("\n"))

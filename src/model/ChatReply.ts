@@ -1,8 +1,8 @@
 /**
  * Reads the reply of a `/chat/completions` server.
  *
- * Servers differ in what they leave out. A call may come in pieces or whole, without an id, without an index, or all
- * with the same index; arguments may be empty or no JSON; usage comes in a chunk of its own, or not at all.
+ * Servers differ in what they omit. A call may come in pieces or whole, without an id, without an index, or all with
+ * the same index; arguments may be empty or invalid JSON; usage comes in a chunk of its own, or not at all.
  */
 import type * as Response from "@effect/ai/Response"
 import * as Answer from "./Answer.js"
@@ -62,7 +62,7 @@ export const make = (answer: Answer.Answer): Connection.Reader => {
     answer.say("text", Field.text(delta.refusal) ?? "")
     for (const kind of ["audio", "images"]) if (isFilled(delta[kind])) answer.leaveOut(kind)
     const calls = Field.records(delta.tool_calls)
-    // How the first servers called their one tool.
+    // The old field for a single tool call.
     const old = Field.record(delta.function_call)
     for (const piece of old === undefined || calls.length > 0 ? calls : [{ index: 0, function: old }]) takeCall(piece)
   }
@@ -82,7 +82,7 @@ export const make = (answer: Answer.Answer): Connection.Reader => {
       if (counted !== undefined) usage = usageOf(counted)
       const choice = Field.records(chunk.choices).find(({ index }) => (Field.number(index) ?? 0) === 0)
       if (choice === undefined) return
-      // A server that does not stream sends a whole message where others send what is new.
+      // A server that does not stream sends a whole message in place of a delta.
       const delta = Field.record(choice.delta) ?? Field.record(choice.message)
       if (delta !== undefined) takeDelta(delta)
       reason = Field.name(choice.finish_reason) ?? reason

@@ -1,8 +1,8 @@
 /**
- * A model behind an HTTP server that streams what it says: one request, and its events until the answer is complete.
+ * A model behind a streaming HTTP server: one request, and its events until the answer is complete.
  *
- * What all formats have in common is here, so that all of them fail alike: redirects are not followed, a web page is named
- * as one, a server that does not stream is read as well, and the key is in the headers of the request and nowhere else.
+ * It holds what all formats share, so that all fail alike: redirects are not followed, a web page has its own error, a
+ * server that does not stream works too, and the key is in the request's headers and nowhere else.
  */
 import type * as Tool from "@effect/ai/Tool"
 import * as Sse from "@effect/experimental/Sse"
@@ -32,48 +32,50 @@ import * as ProviderError from "./ProviderError.js"
 export interface Options {
   /** `provider/model`, for people, events and the ledger. */
   readonly id: string
-  /** The model as the server calls it. */
+  /** The server's name of the model. */
   readonly model: string
-  /** Up to and without the part of the path that names an operation, such as `http://localhost:11434/v1`. */
+  /** The URL before the part of the path that names an operation, such as `http://localhost:11434/v1`. */
   readonly baseUrl: string
   /** Absent: no header with a key is sent. */
   readonly apiKey?: Redacted.Redacted | undefined
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly contextWindow?: number | undefined
-  /** The most tokens one reply may have; a request may want fewer. Default: the server's. */
+  /** The most tokens of one reply; a request may set fewer. Default: the server's. */
   readonly maxOutputTokens?: number | undefined
   /** What to do when the key is refused, such as `Check OPENROUTER_API_KEY.` */
   readonly credentials?: string | undefined
-  /** Knows keys beside the one that is sent: a gateway may answer for one provider with another's. */
+  /** Masks further keys: a gateway may echo the key of another provider. */
   readonly redactor?: Redaction.Redactor | undefined
 }
 
-/** What a generation is asked with. */
+/** The HTTP request of a generation. */
 export interface Request {
-  /** Behind the base URL; may have a query. */
+  /** Appended to the base URL; may have a query. */
   readonly path: string
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly body: object
 }
 
-/** Reads the events of one reply, and says what they mean to its {@link Answer}. */
+/** Reads the events of one reply into its {@link Answer}. */
 export interface Reader {
-  /** Takes what one event holds. Never throws, whatever that is. */
+  /** Takes the content of one event. It never throws. */
   readonly take: (event: Readonly<Record<string, unknown>>) => void
-  /** The stream has ended, or a mark said that nothing follows. */
+  /** The stream ended, or an end mark came. */
   readonly end: (marked: boolean) => void
 }
 
 /** A wire format. */
 export interface Protocol {
-  /** A sentence instead, naming what the format cannot carry. May throw where the prompt cannot be written as JSON. */
+  /**
+   * A left is a sentence that names what the format cannot carry. May throw when the prompt cannot be written as JSON.
+   */
   readonly request: (request: Model.Request) => Either.Either<Request, string>
   readonly keyHeader: (key: string) => readonly [name: string, value: string]
   readonly read: (answer: Answer, tools: ReadonlyArray<Tool.Any>) => Reader
 }
 
-/** The header of most: a bearer token. */
+/** The usual header: a bearer token. */
 export const bearer: Protocol["keyHeader"] = (key) => ["authorization", `Bearer ${key}`]
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -88,7 +90,7 @@ export const make = (
   Effect.gen(function* () {
     const base = yield* WebAddress.parse(options.baseUrl)
     const http = yield* HttpClient.HttpClient
-    // No spans and no trace headers: a vendor has no business with either, and a span would record the headers.
+    // No spans and no trace headers: vendors must not get them, and a span would record the headers.
     const client = http.pipe(
       HttpClient.withTracerPropagation(false),
       HttpClient.withTracerDisabledWhen(() => true)
@@ -113,7 +115,7 @@ export const make = (
               const answer = new Answer(source, () => ids.unsafeNext("call"))
               return parts(response, answer, protocol.read(answer, request.tools))
             }
-            // The body of a redirect says nothing; one that cannot be read says nothing either, and the status still does.
+            // The body of a redirect is not needed, and without a readable body the status still tells the error.
             const { headers, status } = response
             const redirects = status === 0 || (status >= 300 && status < 400)
             const body = redirects ? undefined : yield* Effect.orElseSucceed(response.text, () => undefined)
@@ -123,7 +125,7 @@ export const make = (
     }
   })
 
-/** The most tokens that the reply to this request may have, where anybody says so. */
+/** The most tokens of the reply to this request, if there is a limit. */
 export const outputLimit = (options: Options, { maxOutputTokens: wanted }: Model.Request): number | undefined => {
   const { maxOutputTokens: own } = options
   return own === undefined || wanted === undefined ? (wanted ?? own) : Math.min(own, wanted)
@@ -163,7 +165,7 @@ const requestOf = (
 
 const notJson = "the conversation cannot be written as JSON"
 
-/** What a base URL says behind a question mark goes with every request. */
+/** The query of a base URL is added to every request. */
 const addressOf = (base: URL, path: string): string => {
   const [pathname = "", query] = path.split("?")
   const url = new URL(base)
@@ -173,7 +175,8 @@ const addressOf = (base: URL, path: string): string => {
   return url.href
 }
 
-// A redirect would carry the key to wherever it leads. Of the clients of the platform only the one over `fetch` follows one.
+// A redirect would carry the key to another server. Among the platform's clients only the one over `fetch` follows
+// redirects.
 const unredirected = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.mapInputContext(effect, (context: Context.Context<R>) => {
     const init = Option.getOrUndefined(Context.getOption(context, FetchHttpClient.RequestInit))
@@ -185,7 +188,7 @@ const parts = (
   answer: Answer,
   reader: Reader
 ): Stream.Stream<Model.Part, Model.ModelError> => {
-  // What came before a failure in the same read is still passed on.
+  // Parts that came before a failure in the same read are still emitted.
   const passed = (): Stream.Stream<Model.Part, Model.ModelError> => {
     const came = answer.taken()
     const taken = came.length === 0 ? alive : Stream.fromIterable(came)
@@ -200,7 +203,7 @@ const parts = (
     if (answer.broken === undefined) answer.cutOff()
     return passed()
   })
-  // Once it is known why the model stopped, everything it said has come; a connection that breaks then breaks nothing.
+  // After the finish reason the answer is complete; a broken connection is no error then.
   const complete = Stream.catchAll(Stream.concat(read, ended), (error) => {
     if (answer.broken === undefined) reader.end(false)
     return answer.isFinished ? Stream.fromIterable(answer.taken()) : Stream.fail(error)
@@ -208,7 +211,7 @@ const parts = (
   return Stream.takeUntil(complete, (part) => part.type === "finish")
 }
 
-/** Nothing that a turn uses, such as a ping: whoever waits for a sign of life has had one. */
+/** An empty chunk for an event without parts, such as a ping: it is still a sign of life. */
 const alive: Stream.Stream<never> = Stream.fromChannel(Channel.write(Chunk.empty()))
 
 interface Event {
@@ -226,7 +229,8 @@ const take = (answer: Answer, reader: Reader, { data, name }: Event): void => {
     return
   }
   answer.event()
-  // Not looked at for its depth: whatever is kept of it is, and one call too deep is not worth the whole answer.
+  // The depth of the event is not checked: stored parts are checked later, and one call that is too deep must not fail
+  // the whole answer.
   const json = Either.try((): unknown => JSON.parse(text))
   if (Either.isLeft(json)) {
     return answer.fail(
@@ -235,7 +239,7 @@ const take = (answer: Answer, reader: Reader, { data, name }: Event): void => {
         : ProviderError.badOutput(answer.source, "a part of it is not JSON")
     )
   }
-  // A server that was not asked to stream may send all its events as one list.
+  // A server that does not stream may send all its events as one list.
   for (const event of Array.isArray(json.right) ? json.right : [json.right]) {
     if (typeof event !== "object" || event === null || Array.isArray(event))
       answer.leaveOut("an event that is no object")
@@ -243,7 +247,7 @@ const take = (answer: Answer, reader: Reader, { data, name }: Event): void => {
   }
 }
 
-/** The events of the response, as many at a time as one read of the connection brought. */
+/** The events of the response, in chunks of one read of the connection. */
 const events = (
   response: HttpClientResponse.HttpClientResponse,
   source: ProviderError.Source
@@ -265,9 +269,12 @@ const events = (
 
 const aWebPage = "it is a web page; is the base URL right?"
 
-/** A body as events, by what it begins with: servers that do not stream, and those behind a proxy, say any type. */
+/**
+ * Parses a body by its first characters, because the content type of servers without streaming, or behind a proxy, can
+ * be anything.
+ */
 class Body {
-  /** `declared`: the server calls it a stream of events, so that one without any was cut off. */
+  /** `declared`: the content type says event stream, so a body without events was cut off. */
   constructor(private readonly declared: boolean) {}
 
   private kind: "events" | "json" | undefined
@@ -295,7 +302,7 @@ class Body {
   end(): Either.Either<ReadonlyArray<Event>, string> {
     if (this.kind === undefined) return Either.right([])
     if (this.kind === "json") return Either.right([{ name: undefined, data: this.text }])
-    // Some servers leave out the empty line after the last event.
+    // Some servers omit the empty line after the last event.
     const last = this.feed("\n\n")
     return Either.isRight(last) && !this.any && !this.declared
       ? Either.left("it is no stream of events; is the base URL right?")
@@ -304,13 +311,13 @@ class Body {
 
   private feed(text: string): Either.Either<ReadonlyArray<Event>, string> {
     this.text = ""
-    // Line by line: for every line the parser begins at the start of what it was fed, so that a whole read of 64 kB would
-    // hold the event loop for a second.
+    // It is fed line by line: the parser scans its input from the start for every line, so a whole read of 64 kB would
+    // block the event loop for a second.
     for (let from = 0, to = 0; from < text.length; from = to) {
       to = text.indexOf("\n", from) + 1 || text.length
       const line = text.slice(from, to)
       this.line = line.endsWith("\n") ? 0 : this.line + line.length
-      // The parser bounds what an event says, but neither a comment nor a line that says nothing.
+      // The parser bounds the size of an event, but not of a comment or an unknown line.
       if (this.line > ForeignJson.maxSize || this.parser.feed(line) !== undefined) {
         return Either.left("an event is too large")
       }

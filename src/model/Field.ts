@@ -1,6 +1,6 @@
 /**
- * Fields of what a provider sent, read one by one: one that is missing, null or of a type that nobody expects counts as
- * absent, and leaves the others alone. A schema over a whole event would lose the event with it.
+ * Reads fields of provider data one by one: a field that is missing, null or of an unexpected type counts as absent and
+ * does not affect the others. A schema over a whole event would reject the whole event.
  */
 import * as Predicate from "effect/Predicate"
 
@@ -16,7 +16,7 @@ export const records = (value: unknown): ReadonlyArray<Readonly<Record<string, u
 
 export const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
-/** A text that names something: an empty one names nothing. */
+/** A non-empty text. */
 export const name = (value: unknown): string | undefined =>
   typeof value === "string" && value.trim() !== "" ? value : undefined
 

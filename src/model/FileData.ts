@@ -3,7 +3,7 @@ import type * as Prompt from "@effect/ai/Prompt"
 import * as Either from "effect/Either"
 import * as Encoding from "effect/Encoding"
 
-/** Of images of which only that is known, the usual one. */
+/** The media type; `image/*` becomes the usual image type. */
 export const mediaType = ({ mediaType }: Prompt.FilePart): string =>
   mediaType === "image/*" ? "image/jpeg" : mediaType
 
@@ -11,14 +11,14 @@ export const isText = (mediaType: string): boolean => mediaType.startsWith("text
 
 export const name = ({ fileName, mediaType }: Prompt.FilePart): string => fileName ?? mediaType
 
-/** A string is base64 already. */
+/** A string is already base64. */
 export const base64 = (data: string | Uint8Array): string =>
   typeof data === "string" ? data : Encoding.encodeBase64(data)
 
 export const dataUrl = (data: string | Uint8Array, mediaType: string): string =>
   `data:${mediaType};base64,${base64(data)}`
 
-/** What a text file says, below its name; the left is a sentence. */
+/** The content of a text file, below its name; the left is a sentence. */
 export const text = (part: Prompt.FilePart): Either.Either<string, string> => {
   if (part.data instanceof URL) return Either.left(`it cannot read ${name(part)} from a URL`)
   const text =

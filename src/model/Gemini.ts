@@ -1,8 +1,8 @@
 /**
  * A model behind Google's `streamGenerateContent`, or a gateway that speaks the same.
  *
- * Signatures of thoughts go back with the parts they came with. How much a model thinks is sent as a budget; the server
- * finds by itself what it has read before. A reply can be made to call a function, and no tool of the server's own.
+ * Signatures of thoughts go back with their parts. Thinking is sent as a budget; the server finds cached prefixes
+ * itself. A tool choice can force a function, but not a tool of the server.
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import type * as HttpClient from "@effect/platform/HttpClient"
@@ -40,7 +40,7 @@ export const make = (
           ...provided.map(({ kind, settings }) => ({ [camelCase(kind)]: settings }))
         ]
         const { contents, system } = yield* contentsOf(prompt, tools)
-        // Gemma knows no instructions beside the conversation.
+        // Gemma has no system instructions.
         const isGemma = options.model.toLowerCase().startsWith("gemma-")
         const instructed = system.length > 0 && !isGemma ? { systemInstruction: { parts: system } } : {}
         return {
@@ -96,7 +96,7 @@ const configOf = ({ imageDetail, outputSchema, thinking }: Model.Request, limit:
 
 const camelCase = (name: string): string => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
 
-/** The API takes no object that has no properties. */
+/** The API refuses an object schema without properties. */
 const functionOf = ({ parameters, ...rest }: OfferedTool.Definition): Part => {
   const schema = GeminiSchema.fromJsonSchema(parameters)
   return Object.keys(Field.record(schema.properties) ?? {}).length === 0 ? rest : { ...rest, parameters: schema }
@@ -158,7 +158,7 @@ const modelPart = (part: Prompt.AssistantMessagePart, tools: ReadonlyArray<Tool.
   }
 }
 
-/** The API takes only objects as results. */
+/** The API accepts only objects as results. */
 const responsePart = ({ id, name, result }: Prompt.ToolResultPart, tools: ReadonlyArray<Tool.Any>): Part => ({
   functionResponse: {
     id,

@@ -1,8 +1,8 @@
 /**
  * Reads the reply of a `streamGenerateContent` server.
  *
- * Every event is a whole response with the parts that are new. What ends it is a reason to finish; reasons that are newer
- * than this file end it as well, and calls are calls whatever the reason is.
+ * Every event is a whole response with the new parts. A finish reason ends the reply, also an unknown one; calls are
+ * taken whatever the reason is.
  */
 import type * as Response from "@effect/ai/Response"
 import type * as Tool from "@effect/ai/Tool"
@@ -45,7 +45,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
       const block = part.thought === true ? "reasoning" : "text"
       const metadata = signed(part)
       if (text !== "") answer.say(block, text, metadata)
-      // The signature of what was said before may come alone.
+      // The signature of earlier parts may come alone.
       else if (metadata !== undefined) answer.keep("text", metadata)
     } else if (code !== undefined && codeTool !== undefined) {
       running = answer.executed({ id: undefined, name: codeTool, params: code }, { google: { part: "executableCode" } })
@@ -80,7 +80,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
         return
       }
       for (const part of Field.records(Field.record(candidate.content)?.parts)) takePart(part)
-      // Some models give a reason with every event: only the end of the stream is the end.
+      // Some models give a finish reason with every event: only the end of the stream counts.
       reason = Field.name(candidate.finishReason) ?? reason
     },
     end: () => {
@@ -99,7 +99,7 @@ const reasons: ReadonlyArray<readonly [RegExp, Response.FinishReason]> = [
   [/^STOP$/, "stop"],
   [/^MAX_TOKENS$/, "length"],
   [/^FINISH_REASON_UNSPECIFIED$/, "unknown"],
-  // The model wrote a call that nobody can read, or one that the provider does not hand on.
+  // The model wrote an unreadable call, or one that the provider does not pass on.
   [/^(MALFORMED_|UNEXPECTED_|TOO_MANY_|MISSING_)/, "error"],
   [/SAFETY|RECITATION|PROHIBITED|^(BLOCKLIST|SPII|LANGUAGE)$/, "content-filter"]
 ]

@@ -1,8 +1,8 @@
 /**
- * JSON Schema as Gemini takes it: a part of OpenAPI's, with types in capitals and without references.
+ * Converts JSON Schema to Gemini's form: a subset of OpenAPI's, with types in capitals and without references.
  *
- * What it has no word for is left out, so that a schema accepts more there than its tool does; the tool's own decoder
- * still refuses what it does not take.
+ * Unsupported keywords are left out, so the schema accepts more than its tool; the tool's own decoder still refuses
+ * invalid arguments.
  */
 import * as Field from "./Field.js"
 import * as LenientTool from "./LenientTool.js"
@@ -32,7 +32,7 @@ const convert = (value: unknown): GeminiSchema => {
   const nullable = named.length > 1 && named.includes("null") ? { nullable: true } : {}
   const values = schema.const === undefined ? Field.list(schema.enum) : [schema.const]
   if (values.length > 0) {
-    // It takes texts only.
+    // Gemini accepts enums of texts only.
     const type = values.every((one) => typeof one === "number")
       ? "NUMBER"
       : values.every(isBoolean)
@@ -57,7 +57,7 @@ const convert = (value: unknown): GeminiSchema => {
     case "null":
       return { type: type.toUpperCase(), ...told, ...nullable }
     case "array": {
-      // Of a list of fixed places the first stands for all.
+      // For a tuple the first element's schema stands for all.
       const items = Array.isArray(schema.items) ? schema.items[0] : (schema.items ?? Field.list(schema.prefixItems)[0])
       const bounds = lengths(schema, "minItems", "maxItems")
       return {
@@ -89,6 +89,6 @@ const isBoolean = (value: unknown): boolean => typeof value === "boolean"
 const pick = (schema: Readonly<Record<string, unknown>>, keys: ReadonlyArray<string>): GeminiSchema =>
   Object.fromEntries(keys.flatMap((key) => (schema[key] == null || schema[key] === "" ? [] : [[key, schema[key]]])))
 
-/** Counts are texts on this wire. */
+/** Counts are strings on this wire. */
 const lengths = (schema: Readonly<Record<string, unknown>>, ...keys: ReadonlyArray<string>): GeminiSchema =>
   Object.fromEntries(Object.entries(pick(schema, keys)).map(([key, value]) => [key, String(value)]))

@@ -1,8 +1,8 @@
 /**
  * Any `@effect/ai` language model as a `Model`.
  *
- * Tool resolution is off and tool arguments are taken as they come, so that the turn can answer a malformed call. A
- * reply that the language model itself gives up on is saved where that is possible:
+ * Tool resolution is off and tool arguments are not decoded, so that the turn can answer a malformed call. A reply that
+ * the language model itself rejects is saved where possible:
  *
  * - arguments that are no JSON become an ordinary call with the raw text as its arguments;
  * - a call of a tool that does not exist is handed on when the reply has already shown something, for that cannot be
@@ -34,7 +34,7 @@ export interface Options {
   /** `provider/model`, for people, events and the ledger. */
   readonly id: string
   readonly contextWindow?: number | undefined
-  /** Knows the keys the language model sends, so that messages in which a server echoes them are masked. */
+  /** Masks the keys that the language model sends, in case a server echoes them. */
   readonly redactor?: Redaction.Redactor | undefined
   /** What to do when the key is refused, such as `Check ANTHROPIC_API_KEY.` */
   readonly credentials?: string | undefined
@@ -42,7 +42,7 @@ export interface Options {
   readonly inlineReferences?: boolean | undefined
 }
 
-/** How often a reply is asked for again when it called a tool that does not exist. */
+/** The most retries of a reply that called an unknown tool. */
 export const maxCorrections = 2
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -54,8 +54,8 @@ export const make = (options: Options): Effect.Effect<ModelPort.Service, never, 
   Effect.map(LanguageModel.LanguageModel, (languageModel) => fromService(languageModel, options))
 
 /**
- * Adapts a language model that is at hand. Of what a request may say besides its prompt and its tools, the choice among
- * them is handed on; an output schema is refused, and the rest is set up where the language model is made.
+ * Adapts a given language model. Of the optional fields of a request the tool choice is passed on and an output schema
+ * is refused; the rest is configured where the language model is made.
  */
 export const fromService = (languageModel: LanguageModel.Service, options: Options): ModelPort.Service => {
   const source = { model: options.id, redactor: options.redactor, credentials: options.credentials }
@@ -98,7 +98,7 @@ const generate = (
       Stream.concat(Stream.suspend(reply.end)),
       Stream.catchAllCause((cause) =>
         Option.match(Cause.failureOption(cause), {
-          // A client library that throws on a stream it did not expect is a bad answer, not a bug of ours.
+          // A client library that throws on an unexpected stream is a bad answer, not a defect of ours.
           onNone: () =>
             Cause.isInterruptedOnly(cause)
               ? Stream.failCause(Cause.stripFailures(cause))
@@ -137,8 +137,8 @@ const defectOf = (cause: Cause.Cause<unknown>): string => {
 
 // ---- the prompt ----
 
-// Providers require an object where a call's arguments go. Text that was not JSON goes back in one, or the provider
-// would refuse this and every later request of the session.
+// Providers require an object as arguments of a call. Text that was not JSON is wrapped in one, or the provider would
+// refuse this and every later request of the session.
 const withObjectParams = (prompt: Prompt.Prompt): Prompt.Prompt => {
   let changed = false
   const messages = prompt.content.map((message) => {
@@ -168,9 +168,9 @@ type DecodedPart = Response.StreamPart<LenientTool.Tools>
 
 interface Reply {
   readonly take: (chunk: Chunk.Chunk<DecodedPart>) => Chunk.Chunk<ModelPort.Part>
-  /** What follows when the language model's stream has ended without a failure. */
+  /** Parts after the language model's stream ended without a failure. */
   readonly end: () => Stream.Stream<never, ModelError.ModelError>
-  /** The rest of a reply that failed, when what failed is a call that the turn can answer. */
+  /** The rest of a failed reply, when the failure is a call that the turn can answer. */
   readonly save: (error: AiError.AiError) => ReadonlyArray<ModelPort.Part> | undefined
 }
 
@@ -178,7 +178,7 @@ const makeReply = ({ kit, source }: Run): Reply => {
   let shown = false
   let failure: ModelError.ModelError | undefined
   let finished = false
-  // Calls whose arguments are arriving. Those of unknown tools are not shown: the reply may be asked for again.
+  // Calls whose arguments are arriving. Calls of unknown tools are not emitted: the reply may be retried.
   const open = new Map<string, { readonly name: string; readonly known: boolean; text: string }>()
 
   const take = (part: DecodedPart): ModelPort.Part | undefined => {
@@ -227,7 +227,7 @@ const makeReply = ({ kit, source }: Run): Reply => {
     save: (error) => {
       if (error._tag !== "MalformedOutput") return undefined
       if (!ParseResult.isParseError(error.cause)) {
-        // Arguments that could not be parsed: they have all arrived, but their call was not made.
+        // Complete arguments that could not be parsed, so that no call was emitted.
         const calls = Array.from(open, ([id, call]): ModelPort.Part => {
           const params = call.text.trim() === "" ? {} : call.text
           return { type: "tool-call", id, name: call.name, params }
@@ -251,7 +251,7 @@ const stopped: ModelPort.Part = {
   usage: { inputTokens: undefined, outputTokens: undefined, totalTokens: undefined }
 }
 
-/** The encoded parts that a response decoder did not accept, as the provider made them. */
+/** The encoded parts that a response decoder rejected, unchanged. */
 const encodedIn = (error: AiError.AiError): ReadonlyArray<ModelPort.Part> => {
   if (error._tag !== "MalformedOutput" || !ParseResult.isParseError(error.cause)) return []
   const { actual } = error.cause.issue

@@ -47,7 +47,7 @@ export const makeKits = (inline: boolean): ((tools: ReadonlyArray<Tool.Any>) => 
   }
   return (tools) => {
     const known = kits.get(tools)
-    // An array that was added to is another set.
+    // An array that has grown is a new set.
     if (known !== undefined && known.names.size === tools.length) return known
     const record = Object.fromEntries(tools.map((tool) => [tool.name, lenientOf(tool)]))
     const handle = () => Effect.dieMessage("tools are not run inside the stream")
@@ -57,7 +57,7 @@ export const makeKits = (inline: boolean): ((tools: ReadonlyArray<Tool.Any>) => 
   }
 }
 
-/** Tools that the provider defines are left as they are: their schemas are part of the provider's own protocol. */
+/** Provider-defined tools are not changed: their schemas are part of the provider's own protocol. */
 export const make = (tool: Tool.Any, inline: boolean): LenientTool => {
   // Nothing reads the declared types of a lenient tool: parameters are `Unknown` at run time, which only the type of
   // tools rules out (it admits struct-like schemas), and provider-defined tools are passed through under the same type.
@@ -79,10 +79,7 @@ export const make = (tool: Tool.Any, inline: boolean): LenientTool => {
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/**
- * A JSON Schema without `$ref`s. A schema that contains itself cannot be written out: where it does, any object is
- * accepted.
- */
+/** A JSON Schema without `$ref`s. A recursive schema cannot be inlined: at the recursion any object is accepted. */
 export const inlineReferences = (schema: object): object => {
   const definitions: Record<string, unknown> = "$defs" in schema && Predicate.isRecord(schema.$defs) ? schema.$defs : {}
   const walk = (value: unknown, within: ReadonlyArray<string>): unknown => {

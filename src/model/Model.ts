@@ -1,8 +1,9 @@
 /**
  * The port to a language model: a prompt and tool definitions in, a stream of encoded response parts out.
  *
- * Smaller than `@effect/ai`'s `LanguageModel` on purpose. A malformed tool call is an ordinary part that the turn can
- * answer, provider metadata survives, tools are not run inside the stream, and errors hold nothing that could hold a key.
+ * It is smaller than `@effect/ai`'s `LanguageModel` on purpose. A malformed tool call is an ordinary part that the turn
+ * can answer, provider metadata survives, tools are not run inside the stream, and errors have no field that could hold
+ * a key.
  *
  * ```ts
  * const echo: Model.Service = {
@@ -53,8 +54,8 @@ export class Model extends Context.Tag("assent/model/Model")<Model, Service>() {
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * A model that has its whole answer at once. The turn takes the answer as it is and spares the stream; whoever wraps
- * `stream` is asked all the same.
+ * A model that has its whole answer at once. The turn takes the answer without a stream; a wrapper around `stream` is
+ * still called.
  */
 export const fromAnswer = (options: {
   /** `provider/model`, for people, events and the ledger. */
@@ -64,7 +65,7 @@ export const fromAnswer = (options: {
   readonly answer: (request: Request) => Effect.Effect<Iterable<Part>, ModelError>
 }): Service => {
   const { answer, contextWindow, id } = options
-  // All at once, by the cheapest stream there is.
+  // All parts at once, as the cheapest stream.
   const stream: Service["stream"] = (request) =>
     Stream.fromChannel(
       Channel.flatMap(Channel.fromEffect(Effect.suspend(() => answer(request))), (parts) =>

@@ -1,4 +1,4 @@
-/** Why a generation failed: what a provider, or the way to it, can do wrong. None of them holds what could hold a key. */
+/** Why a generation failed: errors of a provider or of the connection. None has a field that could hold a key. */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 
@@ -11,22 +11,22 @@ const fields = {
   status: Schema.optional(Schema.Number)
 }
 
-/** Too many requests; milliseconds to wait when the provider said so. Transient. */
+/** Too many requests; with the milliseconds to wait if the provider named them. Transient. */
 export class RateLimited extends Schema.TaggedError<RateLimited>("assent/model/RateLimited")("RateLimited", {
   ...fields,
   retryAfter: Schema.optional(Schema.Number)
 }) {}
 
-/** The provider cannot serve right now; milliseconds to wait when it said so. Transient. */
+/** The provider is overloaded; with the milliseconds to wait if it named them. Transient. */
 export class Overloaded extends Schema.TaggedError<Overloaded>("assent/model/Overloaded")("Overloaded", {
   ...fields,
   retryAfter: Schema.optional(Schema.Number)
 }) {}
 
-/** No connection, or one that broke. Transient. */
+/** No connection, or a broken one. Transient. */
 export class Network extends Schema.TaggedError<Network>("assent/model/Network")("Network", fields) {}
 
-/** Nobody is there: nothing listens at the address, or there is no such address. Trying again would find the same. */
+/** Nothing listens at the address, or the address does not exist. A retry would fail too. */
 export class Unreachable extends Schema.TaggedError<Unreachable>("assent/model/Unreachable")("Unreachable", fields) {}
 
 /** The key is missing, wrong, or may not use this model. */
@@ -41,7 +41,7 @@ export class ContextTooLong extends Schema.TaggedError<ContextTooLong>("assent/m
   fields
 ) {}
 
-/** The provider or model answered with something that cannot be used. */
+/** The provider or model sent an unusable answer. */
 export class BadOutput extends Schema.TaggedError<BadOutput>("assent/model/BadOutput")("BadOutput", fields) {}
 
 /** The provider refused the request: bad parameters, unknown model, content policy. */
@@ -60,7 +60,7 @@ export const ModelError = Schema.Union(
 )
 export type ModelError = typeof ModelError.Type
 
-/** Whether trying the same request again may succeed. */
+/** Whether a retry of the same request may succeed. */
 export const isTransient: Predicate.Refinement<ModelError, RateLimited | Overloaded | Network> = Predicate.or(
   Predicate.or(Predicate.isTagged("RateLimited"), Predicate.isTagged("Overloaded")),
   Predicate.isTagged("Network")

@@ -5,8 +5,8 @@
  * const model = yield* ModelRegistry.resolve("anthropic/claude-sonnet-4-5")
  * ```
  *
- * The wire format of a provider is loaded when its first model is asked for. Requests are not repeated here: the turn does
- * that, and reports it.
+ * The wire format of a provider is loaded with its first model. Requests are not retried here: the turn retries and
+ * reports it.
  */
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as Context from "effect/Context"
@@ -22,7 +22,7 @@ import { type ProviderName, providers } from "./ProviderName.js"
 
 export { providers, type ProviderName }
 
-/** The reference cannot become a model; the message says which would, or what is missing. */
+/** The reference names no usable model; the message says which do, or what is missing. */
 export class ModelUnavailable extends Schema.TaggedError<ModelUnavailable>("assent/model/ModelUnavailable")(
   "ModelUnavailable",
   { ref: Schema.String, message: Schema.String }
@@ -32,7 +32,7 @@ export class ModelUnavailable extends Schema.TaggedError<ModelUnavailable>("asse
 export interface Service {
   /**
    * The model of a reference such as `anthropic/claude-sonnet-4-5` or `openrouter/meta-llama/llama-3`; the same value
-   * for the same reference. Asks no server: a model that does not exist is found out at its first generation.
+   * for the same reference. No server is contacted: an unknown model fails at its first generation.
    */
   readonly resolve: (ref: string) => Effect.Effect<Model.Service, ModelUnavailable>
 }
@@ -40,19 +40,19 @@ export interface Service {
 /** Turns references into models. */
 export class ModelRegistry extends Context.Tag("assent/model/ModelRegistry")<ModelRegistry, Service>() {}
 
-/** Everything as values: the registry reads no environment. */
+/** All options are values: the registry reads no environment. */
 export interface Options {
   /** An empty key counts as none. `ollama` and `openai-compatible` need none. */
   readonly keys?: { readonly [Name in ProviderName]?: Redacted.Redacted | undefined } | undefined
-  /** Instead of the provider's own; up to and without the first part of the path that names an operation. */
+  /** Replaces the provider's own URL; ends before the part of the path that names an operation. */
   readonly baseUrls?: { readonly [Name in ProviderName]?: string | undefined } | undefined
-  /** How a person sets a key, for messages. Default: `ANTHROPIC_API_KEY` and the like. */
+  /** Names of the keys' variables, for messages. Default: `ANTHROPIC_API_KEY` and the like. */
   readonly keyNames?: { readonly [Name in ProviderName]?: string | undefined } | undefined
-  /** Models that are no provider's, by the whole reference: `offline`, `script:FILE`. Asked first. */
+  /** Models without a provider, by the whole reference: `offline`, `script:FILE`. Tried first. */
   readonly custom?: ((ref: string) => Model.Service | undefined) | undefined
-  /** Tokens a model can take in, by reference. A model that is not listed has no known window. */
+  /** Context windows in tokens, by reference. The window of an unlisted model is unknown. */
   readonly contextWindows?: Readonly<Record<string, number>> | undefined
-  /** The most tokens one reply may have. Default: the provider's; 8192 where it wants to be told. */
+  /** The most tokens of one reply. Default: the provider's; 8192 where the provider requires a number. */
   readonly maxOutputTokens?: number | undefined
 }
 
@@ -101,7 +101,7 @@ export const make = (options: Options): Effect.Effect<Service, never, HttpClient
           if (existing !== undefined) return existing
           const { model, provider } = yield* parse(ref)
           const made = yield* build(ref, provider, model)
-          // Somebody else may have made it meanwhile; all get the one that was first.
+          // Another fiber may have made it meanwhile; all get the first one.
           const service = known.get(ref) ?? made
           known.set(ref, service)
           return service
@@ -117,7 +117,7 @@ export const layer = (options: Options): Layer.Layer<ModelRegistry, never, HttpC
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The wire format of each provider; loaded when its first model is asked for. */
+/** The wire format of each provider; loaded with its first model. */
 const formats: {
   readonly [Name in ProviderName]: () => Promise<{
     readonly make: (
@@ -165,12 +165,12 @@ const parse = (ref: string): Effect.Effect<{ readonly provider: ProviderName; re
 }
 
 interface Settings {
-  /** Knows every key: a gateway may answer for one provider with another's. */
+  /** Masks every key: a gateway may echo the key of another provider. */
   readonly redactor: Redaction.Redactor
   readonly keyName: (provider: ProviderName) => string
   readonly key: (provider: ProviderName) => Redacted.Redacted | undefined
   readonly needKey: (provider: ProviderName) => Effect.Effect<Redacted.Redacted, string>
-  /** The override, if it is one that can be used; else the provider's own. */
+  /** The override, checked; else the provider's own URL. */
   readonly baseUrl: (provider: ProviderName) => Effect.Effect<string, string>
 }
 
@@ -178,7 +178,7 @@ const settingsOf = (options: Options): Settings => {
   const keyName = (provider: ProviderName) => options.keyNames?.[provider] ?? defaultKeyNames[provider]
   const key = (provider: ProviderName) => {
     const given = options.keys?.[provider]
-    // Keys that were read from a file end in a line break, which no header can hold.
+    // A key from a file may end in a line break, which no header can hold.
     const value = given === undefined ? "" : Redacted.value(given).trim()
     return value === "" ? undefined : Redacted.make(value)
   }
@@ -199,14 +199,14 @@ const settingsOf = (options: Options): Settings => {
             `${provider} needs a base URL, such as http://localhost:8080/v1. Set one with --base-url.`
           )
         }
-        // Before anything runs: an address that is not taken is a mistake of whoever set it.
+        // Checked before anything runs: an invalid address is a configuration error.
         yield* Effect.mapError(WebAddress.parse(url), ({ message }) => `The base URL for ${provider} ${message}`)
         return versioned(provider, url)
       })
   }
 }
 
-// Some write the version of the API at the end of the address, others leave it out.
+// People write the address with or without the version of the API.
 const versioned = (provider: ProviderName, url: string): string => {
   const trimmed = url.replace(/\/+$/, "")
   const version = { anthropic: "/v1", google: "/v1beta" }[provider as string]

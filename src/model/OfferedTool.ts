@@ -1,15 +1,15 @@
 /**
- * Tools as they are offered on the wire: what every format says of one, and the tools that providers define themselves.
+ * Tools on the wire: the definition that all formats share, and provider-defined tools.
  *
- * A provider-defined tool is passed to its own provider, under the name and with the settings that the provider knows it
- * by. To any other it is refused in words.
+ * A provider-defined tool is sent to its own provider, with the provider's name and settings for it. For any other
+ * provider the request is refused with a sentence.
  */
 import * as Tool from "@effect/ai/Tool"
 import * as Either from "effect/Either"
 import * as Predicate from "effect/Predicate"
 import type { Request, ToolChoice } from "./ModelPort.js"
 
-/** What a model is told of a tool. */
+/** The definition of a tool for a model. */
 export interface Definition {
   readonly name: string
   readonly description?: string
@@ -17,20 +17,20 @@ export interface Definition {
   readonly parameters: object
 }
 
-/** A tool that a provider defines. */
+/** A provider-defined tool. */
 export interface Provided {
-  /** Behind the name of the provider in the tool's id, such as `web_search_20250305`. */
+  /** The part of the tool's id after the provider's name, such as `web_search_20250305`. */
   readonly kind: string
-  /** As the provider calls it. */
+  /** The provider's name of the tool. */
   readonly name: string
-  /** How whoever registered it has set it up. */
+  /** The settings from its registration. */
   readonly settings: object
 }
 
-/** The vendors that define tools, as the ids of those begin. */
+/** The vendors that define tools: prefixes of those tools' ids. */
 export type Vendor = "anthropic" | "openai" | "google"
 
-/** Everything that is offered, sorted. The left is a sentence naming a tool that only another provider can run. */
+/** Sorts the offered tools by kind. The left is a sentence naming a tool that only another provider can run. */
 export const sort = (
   tools: ReadonlyArray<Tool.Any>,
   vendor: Vendor | undefined
@@ -51,10 +51,7 @@ export const sort = (
   return Either.right({ own, provided })
 }
 
-/**
- * Which of the tools a reply may call, where there is something to say of it. The left is a sentence, for a choice that
- * the tools do not leave.
- */
+/** The tool choice to send, if any. The left is a sentence about a choice that the tools do not allow. */
 export const chosen = ({
   toolChoice,
   tools
@@ -66,20 +63,20 @@ export const chosen = ({
   return toolChoice === "required" ? Either.left("it is to call a tool, and was given none") : Either.right(undefined)
 }
 
-/** Why a request is refused that wants another shape than text of a format that knows no schema. */
+/** Reason for refusing an output schema in a format without schemas. */
 export const noSchema = "it cannot be held to an output schema"
 
-/** The name under which a tool is registered, by the name that its provider uses. */
+/** The registered name of a tool, by its provider's name. */
 export const registered = (tools: ReadonlyArray<Tool.Any>, providerName: string): string | undefined =>
   tools.find((tool) => Tool.isProviderDefined(tool) && tool.providerName === providerName)?.name
 
-/** The name that the provider uses, by the one under which a tool is registered. */
+/** The provider's name of a tool, by its registered name. */
 export const named = (tools: ReadonlyArray<Tool.Any>, name: string): string => {
   const tool = tools.find((one) => one.name === name)
   return tool !== undefined && Tool.isProviderDefined(tool) ? tool.providerName : name
 }
 
-/** Arguments of an earlier call: providers expect an object, so text that was not JSON goes back in one. */
+/** Arguments of an earlier call: providers expect an object, so text that was not JSON is wrapped in one. */
 export const sentArguments = (params: unknown): object => (Predicate.isRecord(params) ? params : { arguments: params })
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 /**
- * A stand-in for a language model that needs no key and no network: it turns plain requests into tool calls and reports
- * what came back, so that everything around a model can be tried. The same words always give the same reply.
+ * A stand-in for a language model without key and network: it turns plain requests into tool calls and reports their
+ * results, so that everything around a model can be tried. It is deterministic.
  *
- * What it understands is `OfflineRequest`'s table. It proposes only tools that it was given, and says that it is not a
- * language model to whoever asks for anything else.
+ * It understands the table of `OfflineRequest`. It proposes only tools that it was given; to any other request it
+ * replies that it is not a language model.
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import type * as Tool from "@effect/ai/Tool"
@@ -55,11 +55,11 @@ export const layer: Layer.Layer<Model.Model> = Layer.suspend(() => Model.layer(m
 
 interface Input {
   readonly results: ReadonlyArray<Prompt.ToolResultPart>
-  /** What people, or a parent agent, said. */
+  /** The words of people or of a parent agent. */
   readonly said: string
 }
 
-/** All that came after the last reply: results of the calls it made, and what was said meanwhile. */
+/** The input after the last reply: results of its calls, and new words. */
 const inputOf = (prompt: Prompt.Prompt): Input => {
   const last = prompt.content.findLastIndex((message) => message.role === "assistant")
   const results: Array<Prompt.ToolResultPart> = []
@@ -111,7 +111,7 @@ const account = (names: ReadonlySet<string>): string => {
   ].join("\n")
 }
 
-/** A few chunks, cut between words, so that a terminal shows the text as it comes. */
+/** A few chunks, cut between words, so that a terminal shows streaming. */
 const spoken = (text: string): ReadonlyArray<Chunk.Chunk<Model.Part>> => {
   if (text === "") return []
   const words = text.match(/\s*\S+|\s+$/g) ?? [text]

@@ -1,7 +1,7 @@
-/** What came back from a tool call, in words that a person reads at a glance. */
+/** Describes the result of a tool call in a few words for a person. */
 import type * as Prompt from "@effect/ai/Prompt"
 
-/** One paragraph about one result: what happened, and at most {@link maxLines} lines of what came back. */
+/** One paragraph about one result: what happened, and at most {@link maxLines} lines of the result. */
 export const describe = (result: Prompt.ToolResultPart): string => {
   const body = shorten(textOf(result.result))
   if (isRecord(result.result) && result.result["cancelled"] === true) {
@@ -42,7 +42,7 @@ export const maxCharacters = 1500
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** How results begin of calls that a person, a rule or an end of time kept from running. */
+/** The beginnings of results of calls that a person, a rule or a timeout prevented. */
 const unrun = /^(?:Permission denied|Tool not executed|Permission check failed|cancelled|halted)/
 
 const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>

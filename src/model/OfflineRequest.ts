@@ -12,16 +12,16 @@
  * | `delegate PROFILE: TASK` | `delegate` |
  * | `explore TASK`, `plan TASK` | `explore`, `plan` |
  *
- * Every line is read by itself. `and` and `then` separate requests where another request follows them; inside a task they
- * belong to whoever gets the task, unless what follows is another task. Quotes and brackets hold together what is in them;
- * file names with spaces want quotes.
+ * Every line is parsed separately. `and` and `then` separate requests when a request follows them; inside a task they
+ * are part of the task, unless another task follows. Text in quotes or brackets is not split; file names with spaces
+ * need quotes.
  */
 
 /** One request and the call that fulfils it. */
 export interface Request {
   readonly tool: string
   readonly params: { readonly [name: string]: unknown }
-  /** What will happen, to go after "I will". */
+  /** The action, as it follows "I will". */
   readonly intent: string
 }
 
@@ -32,7 +32,7 @@ export interface Understood {
   readonly rest: ReadonlyArray<string>
 }
 
-/** What can be asked for: an example of each, with the tool it needs. */
+/** An example of each possible request, with the tool it needs. */
 export const examples: ReadonlyArray<{ readonly tool: string; readonly example: string }> = [
   { tool: "run_command", example: "run ls -la" },
   { tool: "read_file", example: "read README.md" },
@@ -45,7 +45,7 @@ export const examples: ReadonlyArray<{ readonly tool: string; readonly example: 
   { tool: "plan", example: "plan read package.json" }
 ]
 
-/** Finds the requests in a text. Understands any text: at worst, everything is left over. */
+/** Finds the requests in a text. It never fails: at worst everything is in `rest`. */
 export const parse = (text: string): Understood => {
   const requests: Array<Request> = []
   const rest: Array<string> = []
@@ -74,7 +74,7 @@ export const parse = (text: string): Understood => {
 
 const plainly = (text: string): string => text.trim().replace(/^(?:(?:please|now|also),?\s+)+/i, "")
 
-/** A line cut at each `and` or `then` after which a request follows. What is not one stays with the clause before it. */
+/** Cuts a line at each `and` or `then` that a request follows. Other text stays with the clause before it. */
 const clausesOf = (line: string): ReadonlyArray<string> => {
   const spans = protectedSpans(line)
   const clauses: Array<string> = []
@@ -95,7 +95,7 @@ const taskVerb = /^(?:delegate\s+\S+:\s*\S|explore\s+\S|plan\s+\S)/i
 const anyVerb =
   /^(?:run\s+\S|read\s+\S|list(?:\s+\S|$)|search\s+\S|write\s+(?:"[^"]+"|'[^']+'|[^\s:]+):|ask\s+me\s+\S|delegate\s+\S+:\s*\S|explore\s+\S|plan\s+\S)/i
 
-/** From and to of what stands in quotes or brackets. An apostrophe inside a word opens nothing. */
+/** Start and end of texts in quotes or brackets. An apostrophe inside a word opens no quote. */
 const protectedSpans = (line: string): ReadonlyArray<readonly [number, number]> =>
   Array.from(
     line.matchAll(/(?<![^\s(:=])"[^"]*"|(?<![^\s(:=])'[^']*'|`[^`]*`|\[[^\]]*\]/g),

@@ -1,8 +1,8 @@
 /**
  * Reads the reply of a `/responses` server.
  *
- * It says most things three times: in deltas, at the end of an item, and in the whole response at the end. Whichever
- * comes first is told, and what the later ones have beyond it. So it does not matter which of them a server leaves out,
+ * The server sends most content three times: in deltas, at the end of an item, and in the whole response at the end.
+ * The first one is emitted, and from later ones only what is new. So it does not matter which of them a server omits,
  * or whether it numbers its events.
  */
 import type * as Response from "@effect/ai/Response"
@@ -17,7 +17,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
   const items: Array<Item> = []
   let ended = false
 
-  /** The item that an event is about: by its id, else by its place, else the last. */
+  /** The item of an event: by its id, else by its index, else the last. */
   const itemOf = (event: Fields): Item | undefined => {
     const id = Field.name(event.item_id)
     const index = Field.number(event.output_index)
@@ -28,7 +28,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
     return placed ?? (id === undefined && index === undefined ? items.at(-1) : undefined)
   }
 
-  /** The item, made when nothing was heard of it before. */
+  /** The item, made at its first event. */
   const known = (fields: Fields, index: number | undefined, isLast = false): Item => {
     const id = Field.name(fields.id)
     const callId = Field.name(fields.call_id)
@@ -65,7 +65,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
     answer.say(block, text)
   }
 
-  /** What the whole text has beyond what was said of it. */
+  /** Emits the part of the whole text that was not emitted yet. */
   const sayWhole = (item: Item, block: Answer.Block, text: string) => {
     if (text.startsWith(item.said)) say(item, block, text.slice(item.said.length))
   }
@@ -81,7 +81,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
   const added = (fields: Fields, index: number | undefined) => {
     const item = known(fields, index)
     if (item.done) {
-      // Another of the same id could not be told from the first said twice.
+      // A second item of the same id cannot be distinguished from a repeated one.
       if (index !== undefined && item.index !== undefined && index !== item.index) answer.leaveOut("an id used before")
       return
     }
@@ -103,7 +103,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
       }
       case "reasoning": {
         sayWhole(item, "reasoning", textsOf(fields.summary) || textsOf(fields.content))
-        // Without words it is kept all the same: the server wants to see it again.
+        // An empty reasoning item is kept too: the server wants it back.
         if (item.said === "" && item.id !== undefined) answer.begins("reasoning", metadataOf(item))
         const encryptedContent = Field.name(fields.encrypted_content)
         return answer.close(
@@ -114,7 +114,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
         const call = callOf(item, fields)
         const whole = Field.text(fields.arguments)
         if (whole !== undefined && whole !== "") answer.argueWhole(call, whole)
-        // A call that was cut off stays open until it is known why.
+        // A call that was cut off stays open until the reason is known.
         if (fields.status !== "incomplete") answer.end(call)
         return
       }
@@ -123,7 +123,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
     }
   }
 
-  /** A call that the provider ran itself; told as one where its tool is registered here. */
+  /** A call that the provider ran itself; emitted as a call when its tool is registered here. */
   const executed = (item: Item, fields: Fields) => {
     const kind = Field.name(fields.type)
     const name = kind === undefined ? undefined : toolOf(tools, kind.replace(/_call$/, ""))
@@ -157,7 +157,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
     const text = Field.text(event.delta) ?? ""
     const type = block === "text" ? "message" : "reasoning"
     const item = itemOf(event)
-    // Words of an item whose beginning was lost.
+    // Text of an item whose start was lost.
     say(
       item?.type === type ? item : known({ type, id: event.item_id }, Field.number(event.output_index), true),
       block,
@@ -168,7 +168,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
   const takeArguments = (event: Fields, use: (call: Answer.Call) => void) => {
     const item = itemOf(event)
     const index = Field.number(event.output_index)
-    // Of a call whose beginning was lost: its name may still come.
+    // A call whose start was lost: its name may still come.
     const called = item?.type === "function_call" ? item : known({ type: "function_call", id: event.item_id }, index)
     if (!called.done) use(callOf(called, {}))
   }
@@ -218,7 +218,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
         default:
           if (event.object === "response") return whole(event, event.status)
           if (event.error != null) return answer.fail(ProviderError.fromReported(answer.source, event))
-          // Progress of what an item says at its end.
+          // Progress events: the item's end has all their content.
           return /^(keepalive|ping)$|^response\.(.*\.(done|added)|\w+_call\.\w+|\w+_call_\w+\.\w+|mcp_list_tools\.\w+)$/.test(
             type
           )
@@ -226,7 +226,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
             : answer.leaveOut(event.type)
       }
     },
-    // The mark of another format, behind gateways: what came is whole when its items are.
+    // The end mark of another format, from gateways: the answer is complete when its items are.
     end: (marked) => {
       if (marked && items.length > 0) finish({}, undefined)
     }
@@ -239,7 +239,7 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** One item of the response's output as far as it has come. */
+/** One item of the response's output so far. */
 interface Item {
   readonly type: string
   readonly id: string | undefined
@@ -263,7 +263,7 @@ const reasonOf = (response: Fields, status: unknown): Response.FinishReason => {
   if (status === undefined) return "unknown"
   if (status === "completed") return "stop"
   if (status !== "incomplete") return "other"
-  // Of an answer that is incomplete without a word why, the limit is the usual cause.
+  // An incomplete answer without a reason was usually cut off by the limit.
   const why = Field.name(Field.record(response.incomplete_details)?.reason) ?? "max_output_tokens"
   return why === "max_output_tokens" ? "length" : why === "content_filter" ? "content-filter" : "other"
 }

@@ -1,8 +1,8 @@
 /**
  * A model behind OpenAI's `/responses`, or a gateway that speaks the same.
  *
- * Items go back under the ids they came with, reasoning among them, so that the server finds what it had thought. How much
- * a model thinks is sent as an effort; the server finds by itself what it has read before.
+ * Items go back under their ids, reasoning included, so that the server finds its earlier reasoning. Thinking is sent
+ * as an effort; the server finds cached prefixes itself.
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Tool from "@effect/ai/Tool"
@@ -34,7 +34,7 @@ export const make = (
         const chosen = yield* OfferedTool.chosen(request)
         const limit = Connection.outputLimit(options, request)
         const offered = [
-          // Strict schemas must list every property as required; those of a team's tools need not.
+          // Strict schemas must list every property as required; schemas of custom tools need not.
           ...own.map((definition) => ({ type: "function", ...definition, strict: false })),
           ...provided.map(({ kind, settings }) => ({ type: kind, ...settings }))
         ]
@@ -62,10 +62,10 @@ export const make = (
 
 type Item = Readonly<Record<string, unknown>>
 
-/** Models that reason take the program's words from a developer. */
+/** Reasoning models take the system message in the role `developer`. */
 const systemRole = (model: string): string => (/^(o\d|gpt-5|codex-|computer-use)/.test(model) ? "developer" : "system")
 
-/** A tool of the server's own is called by what it is. */
+/** A tool of the server is chosen by its type. */
 const toolChoice = (choice: Model.ToolChoice, tools: ReadonlyArray<Tool.Any>): string | Item => {
   if (typeof choice === "string") return choice
   const tool = tools.find(({ name }) => name === choice.tool)
@@ -130,7 +130,7 @@ const assistantItems = (
   tools: ReadonlyArray<Tool.Any>
 ): ReadonlyArray<Item> => {
   const items: Array<Item> = []
-  // Parts of the same item of reasoning go back as one.
+  // Parts of the same reasoning item go back as one.
   const reasoning = new Map<string, Array<Item>>()
   for (const part of parts) {
     const { encryptedContent, itemId } = Field.record(part.options.openai) ?? {}

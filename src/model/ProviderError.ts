@@ -1,8 +1,8 @@
 /**
- * What providers report when something went wrong, as this project's model errors.
+ * Converts errors of providers to `ModelError`s.
  *
- * Client libraries keep requests, headers and causes in their errors, and with them the API key. Nothing of those gets
- * through here: an error made in this file holds a status, a time to wait and one masked sentence.
+ * Client libraries keep requests, headers and causes in their errors, and with them the API key. None of that is passed
+ * on: an error of this file holds a status, a time to wait and one masked sentence.
  */
 import type * as AiError from "@effect/ai/AiError"
 import type * as HttpClientError from "@effect/platform/HttpClientError"
@@ -11,17 +11,17 @@ import * as Predicate from "effect/Predicate"
 import * as Redaction from "../core/Redaction.js"
 import * as ModelError from "./ModelError.js"
 
-/** Whose error it is, and what a person can do about a refused key. */
+/** The model, and advice about a refused key. */
 export interface Source {
   /** `provider/model`. */
   readonly model: string
-  /** Knows the keys that were sent: servers echo them. Default: masks token shapes only. */
+  /** Masks the sent keys, which servers echo. Default: masks token shapes only. */
   readonly redactor?: Redaction.Redactor | undefined
   /** A sentence such as `Check ANTHROPIC_API_KEY.` */
   readonly credentials?: string | undefined
 }
 
-/** The parts of a response that are not a success which are looked at. */
+/** The parts of an unsuccessful response that are read. */
 export interface Response {
   readonly status: number
   readonly headers: Readonly<Record<string, string | undefined>>
@@ -33,36 +33,36 @@ export interface Response {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A response with a status that is not a success. */
+/** The error of an unsuccessful status. */
 export const fromResponse = (source: Source, response: Response): ModelError.ModelError => {
   if (response.status === 0 || (response.status >= 300 && response.status < 400)) return redirected(source, response)
   const report = reportOf(parsed(response.body))
   return classify(source, { ...report, status: response.status, retryAfter: waitOf(response) ?? report.retryAfter })
 }
 
-/** An error object that came inside a stream that had begun well. */
+/** The error of an error object inside a stream. */
 export const fromReported = (source: Source, error: unknown): ModelError.ModelError => classify(source, reportOf(error))
 
-/** No connection, or one that broke. `detail` is shown in brackets. */
+/** No connection, or a broken one. `detail` is shown in brackets. */
 export const network = (source: Source, detail: string): ModelError.Network =>
   new ModelError.Network({
     model: source.model,
     message: sentence(source, "the connection failed", { text: detail }, "Check the network and the base URL.")
   })
 
-/** The stream ended without the mark that says the model had finished. */
+/** The stream ended without the model's finish. */
 export const cutOff = (source: Source): ModelError.Network => network(source, incomplete)
 
 export const incomplete = "the answer ended before it was complete"
 
-/** An answer that cannot be used. */
+/** An unusable answer. */
 export const badOutput = (source: Source, detail: string): ModelError.BadOutput =>
   new ModelError.BadOutput({
     model: source.model,
     message: sentence(source, "the answer cannot be used", { text: detail }, "Try again, or use another model.")
   })
 
-/** A request that cannot be made, or was not accepted. */
+/** A request that cannot be made, or was refused. */
 export const refused = (source: Source, detail: string): ModelError.ModelError =>
   classify(source, { ...nothing, text: detail, status: 400 })
 
@@ -94,7 +94,7 @@ export const fromHttpClientError = (source: Source, error: HttpClientError.HttpC
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** What an error body says, whatever its shape. */
+/** The content of an error body of any shape. */
 interface Report {
   readonly text: string | undefined
   /** Machine-readable names of the error: types, codes, statuses. */
@@ -165,7 +165,7 @@ const fromRequest = (source: Source, reason: string, url: string, cause: unknown
   return new ModelError.Unreachable({ model: source.model, message: sentence(source, what, { text }, advice) })
 }
 
-// What is so now will be so in a second: nothing that is worth trying again. `EAI_AGAIN` is, for a network that comes up.
+// Permanent failures, for which a retry is useless. `EAI_AGAIN` is not among them: the network may be coming up.
 const nobodyThere: ReadonlyArray<readonly [code: RegExp, what: string, advice: string]> = [
   [/^ECONNREFUSED$/, "nothing listens there", "Start the server, or check the base URL."],
   [/^(ENOTFOUND|EAI_NONAME|EAI_NODATA)$/, "there is no such host", "Check the base URL and the name resolution."],
@@ -178,10 +178,10 @@ const nobodyThere: ReadonlyArray<readonly [code: RegExp, what: string, advice: s
   [/^HPE_/, "the server does not speak HTTP", "Check the base URL."]
 ]
 
-/** A redirect is never followed: it would carry the key to wherever it leads. */
+/** A redirect is never followed: it would carry the key to another server. */
 const redirected = (source: Source, { headers, status }: Response): ModelError.ModelError => {
   const to = headers.location
-  // Of the place only the host, which is all that a person needs to find the right address.
+  // Only the host of the target: it is enough to find the right address.
   const text = to !== undefined && URL.canParse(to) ? `to ${new URL(to).host}` : undefined
   const shown = status === 0 ? undefined : status
   const advice = "Redirects are not followed. Set the base URL to where the API is."
@@ -230,7 +230,7 @@ const parsed = (body: string | undefined): unknown => {
 // Known shapes: {error:{message,type,code,status}}, {error:"…"}, {message,type,code}, {detail:"…"}, [{error}], and
 // OpenRouter's {error:{message,metadata:{raw}}} where `raw` is the body of the provider behind it.
 const reportOf = (value: unknown, depth = 0): Report => {
-  // A web page, from a proxy on the way, says nothing that a person could use.
+  // A web page, from a proxy, has no useful message.
   if (typeof value === "string") return /^\s*(<|$)/.test(value) ? nothing : { ...nothing, text: value }
   if (Array.isArray(value)) return depth < 3 ? reportOf(value[0], depth + 1) : nothing
   if (!Predicate.isRecord(value)) return nothing
@@ -263,7 +263,7 @@ const secondsOf = (value: unknown): number | undefined => {
   return seconds === undefined ? undefined : Math.ceil(Number(seconds) * 1000)
 }
 
-/** The wait a response asks for. A date is measured against the response's own, so no clock of ours is involved. */
+/** The wait that a response asks for. A date is compared with the response's own date, so our clock is not used. */
 const waitOf = ({ headers }: Response): number | undefined => {
   const exact = headers["retry-after-ms"]
   if (exact !== undefined && /^\d+(\.\d+)?$/.test(exact)) return Math.ceil(Number(exact))

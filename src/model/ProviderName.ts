@@ -1,4 +1,4 @@
-/** Where models come from. Apart from the registry, so that who reads settings need not load how to reach them. */
+/** The names of providers. It is apart from the registry, so that reading settings does not load the wire formats. */
 export const providers = ["anthropic", "openai", "google", "openrouter", "ollama", "openai-compatible"] as const
 /** Providers whose models can be named. */
 export type ProviderName = (typeof providers)[number]

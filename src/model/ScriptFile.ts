@@ -90,7 +90,7 @@ export const ScriptFile = Schema.Struct({
 
 /** The text is not a script. Every problem is listed, with its path and line. */
 export class ScriptInvalid extends Schema.TaggedError<ScriptInvalid>("assent/model/ScriptInvalid")("ScriptInvalid", {
-  /** What was read, for people: a file name. */
+  /** The name of the text for people, such as a file name. */
   source: Schema.String,
   problems: Schema.Array(Schema.String)
 }) {
@@ -130,7 +130,7 @@ export const parse = (text: string, source = "The text"): Either.Either<Scripted
 
 const decode = Schema.decodeUnknownEither(ScriptFile)
 
-/** Aliases are resolved here, and a document that grows without bounds by them is refused. */
+/** Aliases are resolved here, and a document that explodes through them is refused. */
 const toValue = (document: Yaml.Document): Either.Either<unknown, string> =>
   Either.flatMap(
     Either.try({ try: (): unknown => document.toJS({ maxAliasCount: 100 }), catch: (error) => String(error) }),
@@ -146,7 +146,7 @@ const problem = (document: Yaml.Document, lines: Yaml.LineCounter, issue: ParseR
   return `${path === "" ? "the script" : path.replace(/^\./, "")}${line === undefined ? "" : ` (line ${line})`}: ${issue.message}`
 }
 
-/** The line of the value, or of the nearest value around it for one that is missing. */
+/** The line of the value; for a missing value, of the nearest one around it. */
 const lineOf = (
   document: Yaml.Document,
   lines: Yaml.LineCounter,
@@ -166,7 +166,7 @@ const toDuration = (input: unknown): Option.Option<Duration.Duration> => {
   if (typeof input !== "string") return Option.none()
   const short = /^([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h)$/.exec(input.trim())
   const text = short === null ? input.trim() : `${short[1]} ${units[short[2] ?? ""]}`
-  // Effect takes a negative duration for none at all.
+  // Effect reads a negative duration as zero.
   if (text.startsWith("-")) return Option.none()
   return Option.filter(Duration.decodeUnknown(text), (duration) => isUsable(Duration.toMillis(duration)))
 }

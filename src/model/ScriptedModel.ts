@@ -10,10 +10,10 @@
  * })
  * ```
  *
- * The steps of an agent are counted by the replies that its history already holds, so nothing is remembered between calls
- * and a session that is resumed elsewhere goes on where it stopped. A generation that was interrupted after it had said
- * something counts as a reply; one that had said nothing is played again. Only the errors a step was told to fail with are
- * counted here, per session, so that each of them happens once and a retry gets on.
+ * The step of an agent is the number of replies in its history, so the model keeps no state between calls and a resumed
+ * session continues where it stopped. A generation that was interrupted after some output counts as a reply; one
+ * without output is played again. Only scripted errors are counted here, per session, so that each happens once and a
+ * retry continues.
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Chunk from "effect/Chunk"
@@ -26,7 +26,7 @@ import * as Id from "../core/Id.js"
 import * as Model from "./Model.js"
 import * as WholeAnswer from "./WholeAnswer.js"
 
-/** How a step can fail before it answers. All but `bad_output` are transient. */
+/** Errors with which a step can fail before it answers. All but `bad_output` are transient. */
 export const errors = ["rate_limit", "overloaded", "network", "bad_output"] as const
 /** How a step may fail. */
 export type ErrorKind = (typeof errors)[number]
@@ -34,7 +34,7 @@ export type ErrorKind = (typeof errors)[number]
 /** One call of a tool. */
 export interface ToolUse {
   readonly name: string
-  /** The arguments as the model writes them; nothing checks them. Default: `{}`. */
+  /** The arguments as the model writes them, unchecked. Default: `{}`. */
   readonly params?: unknown
   /** Unique within a session. Default: a fresh one. */
   readonly id?: string | undefined
@@ -45,15 +45,15 @@ export interface Step {
   readonly text?: string | undefined
   readonly thinking?: string | undefined
   readonly tools?: ReadonlyArray<ToolUse> | undefined
-  /** How long the model thinks before it answers. */
+  /** Delay before the answer. */
   readonly delay?: Duration.DurationInput | undefined
   /** The text, and the arguments of tools, are streamed in this many pieces. Default: in one. */
   readonly chunks?: number | undefined
-  /** Between two pieces. */
+  /** Delay between two pieces. */
   readonly chunkDelay?: Duration.DurationInput | undefined
   /** Tokens. Default: unknown. */
   readonly usage?: { readonly input: number; readonly output: number } | undefined
-  /** Fails so once in a session; the next try plays the step. A step that does nothing else is no reply. */
+  /** Fails with this error once in a session; the retry plays the step. A step with only an error is no reply. */
   readonly error?: ErrorKind | undefined
   /** Fails the generation when the last input to the model, which is all after its last reply, lacks this text. */
   readonly expect?: { readonly contains: string } | undefined
@@ -68,7 +68,7 @@ export interface Script {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Plays a script. After the last step of an agent it says so, in a reply without tool calls. */
+/** Plays a script. After an agent's last step it replies that the script has ended, without tool calls. */
 export const make = (script: Script, options: { readonly id?: string | undefined } = {}): Model.Service =>
   new Player(script, options.id ?? "script/script")
 
@@ -136,7 +136,7 @@ class Player implements Model.Service {
     return { scene, at: `${agent}\n${index}` }
   }
 
-  /** What goes wrong this time, if anything does. */
+  /** The scripted error of this attempt, if any. */
   private wrong(scene: Scene, prompt: Prompt.Prompt, key: string): Model.ModelError | undefined {
     if (scene.expected !== undefined) {
       const input = lastInput(prompt)
@@ -150,20 +150,20 @@ class Player implements Model.Service {
   }
 }
 
-/** A reply, made ready once: what must go wrong before it, and what it then says. */
+/** A reply, prepared once: its errors, and then its parts. */
 interface Scene {
   readonly agent: string
   /** 1-based number of the step in the script. */
   readonly number: number
   readonly failures: ReadonlyArray<ErrorKind>
   readonly expected: string | undefined
-  /** Called for each generation, so that calls get ids of their own; a reply that needs none is always the same stream. */
+  /** Called for each generation, so that calls get fresh ids; a reply without ids is always the same stream. */
   readonly play: () => Stream.Stream<Model.Part>
-  /** The same at once, for one that is not told in pieces. */
+  /** The whole reply at once, for a reply in one piece. */
   readonly whole: (() => Effect.Effect<ReadonlyArray<Model.Part>>) | undefined
 }
 
-/** Steps that only fail are no replies: they become failures of the reply after them. The last scene is the end. */
+/** Steps with only an error become failures of the next reply. The last scene is the end. */
 const toReel = (agent: string, steps: ReadonlyArray<Step>, ids: Id.Generator): ReadonlyArray<Scene> => {
   const reel: Array<Scene> = []
   let failures: Array<ErrorKind> = []
@@ -197,7 +197,7 @@ const lastInput = (prompt: Prompt.Prompt): string => {
     if (message.role === "system") continue
     for (const part of message.content) {
       if (part.type === "text") texts.push(part.text)
-      // As JSON, and the texts in it as they are: a script may look for either.
+      // Both as JSON and as its plain texts: a script may look for either.
       else if (part.type === "tool-result") texts.push(JSON.stringify(part.result) ?? "", ...textsIn(part.result))
     }
   }
@@ -233,7 +233,7 @@ const failed = (id: string, scene: Scene, kind: ErrorKind): Model.ModelError => 
   }
 }
 
-/** One piece of a reply: what arrives together. */
+/** One piece of a reply: parts that arrive together. */
 type Piece = Array<Model.Part>
 
 const toScene = (

@@ -1,5 +1,5 @@
 /**
- * What a tree of sessions has used: tokens, calls, retries and, where prices are known, money; and how much it may use.
+ * Counts the usage of a tree of sessions (tokens, calls, retries and, with known prices, money) and holds its limits.
  *
  * ```ts
  * const ledger = TokenLedger.make({
@@ -8,8 +8,8 @@
  * })
  * ```
  *
- * One ledger for a root session and everything below it. Nothing is estimated: what a provider does not report is counted
- * as a call with unknown usage, and shown as that.
+ * One ledger for a root session and all sessions below it. Nothing is estimated: unreported usage is counted and shown
+ * as a call with unknown usage.
  */
 import type { SessionId } from "../core/Id.js"
 import type { Usage } from "../event/AgentEvent.js"
@@ -18,11 +18,11 @@ import type { Usage } from "../event/AgentEvent.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Of a million tokens each, in the ledger's currency. */
+/** Prices of a million tokens, in the ledger's currency. */
 export interface Price {
   readonly input: number
   readonly output: number
-  /** Of input that came out of the provider's cache. Default: as other input. */
+  /** Price of input from the provider's cache. Default: as other input. */
   readonly cached?: number | undefined
 }
 
@@ -43,7 +43,7 @@ export interface Options {
   readonly limits?: Limits | undefined
 }
 
-/** One thing that was paid for, or tried. */
+/** One model call or attempt. */
 export interface Entry {
   readonly sessionId: SessionId
   /** Agent path such as `main/code_reviewer`. */
@@ -61,29 +61,29 @@ export interface Totals {
   readonly calls: number
   readonly summaries: number
   readonly retries: number
-  /** What the model read, cached or not. */
+  /** Input tokens, cached or not. */
   readonly inputTokens: number
-  /** What the model wrote, its reasoning included. */
+  /** Output tokens, reasoning included. */
   readonly outputTokens: number
-  /** The part of the input that came out of a cache. */
+  /** The cached part of the input. */
   readonly cachedTokens: number
-  /** Calls of which the provider did not tell all; what it left out is in no number here. */
+  /** Calls with incomplete usage; the missing counts are in no number here. */
   readonly unknownCalls: number
-  /** Of what was reported, in the ledger's currency; unknown as soon as a model was used that has no price. */
+  /** Cost of the reported usage, in the ledger's currency; unknown as soon as a model without a price was used. */
   readonly cost: number | undefined
-  /** The models that were used and have no price, in order of first use. */
+  /** Used models without a price, in order of first use. */
   readonly unpriced: ReadonlyArray<string>
 }
 
 /** A limit that is reached. */
 export interface Exceeded {
   readonly limit: "session" | "tree"
-  /** Whose next call must wait. */
+  /** The session whose next call must wait. */
   readonly sessionId: SessionId
   readonly used: number
   /** The limit in force. */
   readonly allowed: number
-  /** The limit as it was set: how much more there is to ask for. */
+  /** The limit as it was set: the amount of one raise. */
   readonly step: number
 }
 
@@ -93,14 +93,14 @@ export interface Service {
   /** Whether there is a price for any model. */
   readonly priced: boolean
   readonly record: (entry: Entry) => void
-  /** Of the whole tree. */
+  /** Totals of the whole tree. */
   readonly totals: () => Totals
   readonly of: (sessionId: SessionId) => Totals
   /** By agent path, in order of first use. Sessions of the same path are added up. */
   readonly byAgent: () => ReadonlyMap<string, Totals>
-  /** The limit that the session's next call would go over; its own before the tree's. */
+  /** The limit that stops the session's next call; its own before the tree's. */
   readonly exceeded: (sessionId: SessionId) => Exceeded | undefined
-  /** Allows `by` tokens more than were used or allowed so far: to the session, or to the tree. */
+  /** Allows the session or the tree `by` tokens more than were used or allowed so far. */
   readonly raise: (exceeded: Exceeded, by: number) => void
 }
 
@@ -115,7 +115,7 @@ export const make = (options: Options = {}): Service => new Ledger(options)
 // showing
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A ledger as lines for a person: a row for each agent, a sum, and what is not known. */
+/** A ledger as lines for a person: a row for each agent, a sum, and what is unknown. */
 export const lines = (ledger: Service): ReadonlyArray<string> => {
   const agents = [...ledger.byAgent()]
   const total = ledger.totals()
@@ -142,13 +142,13 @@ const million = 1_000_000
 const noLimits: Limits = {}
 const noPrices = {}
 
-// A class whose tables are made when first needed: each tree has a ledger, and thousands may wait before their first call.
+// A class with lazy tables: each tree has a ledger, and thousands may wait before their first call.
 class Ledger implements Service {
   readonly currency: string | undefined
   readonly priced: boolean
   private readonly tree = new Count()
   private sessions: Map<SessionId, Account> | undefined
-  /** Of sessions whose limit was raised. */
+  /** The raised limits of sessions. */
   private raised: Map<SessionId, number> | undefined
   private readonly prices: ReadonlyMap<string, Price> | undefined
   private readonly limits: Limits
@@ -201,7 +201,8 @@ class Ledger implements Service {
     return { limit: "tree", sessionId, used: tree.tokens, allowed: treeAllowed, step: treeTokens }
   }
 
-  // From what was used and not from the limit: one long call can go far over it, and the answer would allow nothing.
+  // Counted from the usage and not from the limit: one long call can exceed the limit so far that the raise would allow
+  // nothing.
   raise({ allowed, limit, sessionId, used }: Exceeded, by: number): void {
     const raised = Math.max(allowed, used) + by
     if (limit === "tree") this.treeAllowed = raised
@@ -252,7 +253,7 @@ class Count {
     if (price !== undefined) {
       const { cached: cachedPrice = price.input } = price
       this.cost += ((input - cached) * price.input + cached * cachedPrice + output * price.output) / million
-      // Nothing costs nothing, whatever the price: a model in this process, or an attempt that got no answer.
+      // Zero tokens cost nothing without a price: a model in this process, or an attempt without an answer.
     } else if (input + output > 0 || (kind !== "retry" && !tokens.complete)) this.named(model)
   }
 
@@ -296,8 +297,8 @@ interface Tokens {
 }
 
 /**
- * Usage in one meaning. Anthropic counts what it read from its cache beside the input, all others as part of it; Google
- * counts reasoning beside the output.
+ * Usage with one meaning. Anthropic counts cached input beside the input, all others as part of it; Google counts
+ * reasoning beside the output.
  */
 const tokensOf = (model: string, usage: Usage): Tokens => {
   const input = counted(usage.inputTokens)
@@ -312,7 +313,7 @@ const tokensOf = (model: string, usage: Usage): Tokens => {
   }
 }
 
-/** A server can report anything; what is no amount would spoil every sum after it. */
+/** A server can report anything; a value that is no amount would spoil all later sums. */
 const counted = (tokens: number | undefined): number =>
   tokens !== undefined && Number.isFinite(tokens) && tokens > 0 ? tokens : 0
 

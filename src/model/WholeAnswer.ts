@@ -1,13 +1,10 @@
-/**
- * The answer of a model that has it whole: what its `stream` would say, without a stream. A stream costs more than all
- * the rest of a turn.
- */
+/** The whole answer of a model, with the content of its `stream`. A stream costs more than all the rest of a turn. */
 import type * as Effect from "effect/Effect"
 import * as FastPath from "../internal/FastPath.js"
 import type { ModelError } from "./ModelError.js"
 import type { Part, Request, Service } from "./ModelPort.js"
 
-/** Nothing for a request whose answer comes as a stream after all. */
+/** Undefined for a request whose answer must come as a stream. */
 export type WholeAnswer = (request: Request) => Effect.Effect<Iterable<Part>, ModelError> | undefined
 
 /** Bound to the `stream` of a model. */
