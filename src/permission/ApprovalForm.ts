@@ -1,9 +1,10 @@
 /**
- * What whoever approves a call is shown of it, and how arguments that were edited there come back.
+ * The form that an approver is shown for a call, and how edited arguments come back from it.
  *
- * Declared secrets are masked in all that is shown, in the values to edit as well, and nothing else is: what merely looks
- * like a secret is part of what will run. A value that comes back as it was shown stands for what it masks; one that was
- * changed around the mask cannot be told apart and is refused. What is too long to be shown whole can be allowed once.
+ * Declared secrets are masked everywhere in the form, in the values to edit as well. Nothing else is masked: text that
+ * merely looks like a secret is part of what will run. An edited value that still equals the shown one stands for the
+ * value behind its mask. A value that was changed around the mask cannot be restored and is refused. A call that is too
+ * long to be shown whole can be allowed once only.
  */
 import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
@@ -19,7 +20,7 @@ import type { ToolCall, ToolDisplay } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type * as Guard from "./Guard.js"
 
-/** What the form is about. */
+/** The call that the form is about. */
 export interface Subject {
   readonly call: ToolCall
   readonly entry: ToolRegistry.Entry
@@ -27,15 +28,15 @@ export interface Subject {
   readonly params: unknown
   /** Shown beside the call: what was wrong with the last edit. */
   readonly warnings: ReadonlyArray<string>
-  /** Why guards want it asked. */
+  /** The question that guards want to be asked. */
   readonly own?: Guard.Ask | undefined
-  /** What the preview runs with. Default: what the tool was built with. */
+  /** The context of the preview. Default: the context in which the tool was built. */
   readonly context?: Context.Context<never> | undefined
 }
 
 /**
- * What is asked. `key` is what an answer that is to be remembered is remembered for. Known at once, as an exit, for a tool
- * without a preview.
+ * The request for approval. `key` is the text under which an answer is remembered. Without a preview the form is
+ * complete at once, as an exit.
  */
 export const make = (
   subject: Subject,
@@ -61,7 +62,7 @@ export const make = (
   )
 }
 
-/** All arguments of the call after an edit, not decoded yet; a left says why the edit cannot be used. */
+/** All arguments of the call after an edit, not yet decoded; a left says why the edit cannot be used. */
 export const edited = (
   { call, entry }: Subject,
   changes: { readonly [name: string]: unknown },
@@ -82,7 +83,7 @@ export const edited = (
   return Either.right(params)
 }
 
-/** Runs what a tool brought along in the context the tool was built with. */
+/** Runs a tool's own effect in the context in which the tool was built. */
 export const within = <A, E>(effect: Effect.Effect<A, E>, context: Context.Context<never>): Effect.Effect<A, E> =>
   Effect.mapInputContext(effect, (_: Context.Context<never>) => context)
 
@@ -90,7 +91,7 @@ export const within = <A, E>(effect: Effect.Effect<A, E>, context: Context.Conte
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Characters of arguments that are shown whole; of longer ones, the beginning and the end. */
+/** Longer arguments are shown by their beginning and their end only; lengths in characters. */
 const shownWhole = { head: 80_000, tail: 20_000 }
 
 const formOf = (
@@ -102,7 +103,7 @@ const formOf = (
   const { editable } = entry
   const { declared } = redactor
   const argumentsSummary = Redaction.summarize(call.params, declared)
-  // A preview that says in words what will happen may leave out what it is done with.
+  // A preview in words may leave out the arguments, so they are added.
   const display =
     preview.details === undefined && argumentsSummary.endsWith("…") ? { ...plain(call, redactor), ...preview } : preview
   const onceOnly = own !== undefined || display.truncated === true
@@ -121,7 +122,7 @@ const formOf = (
 }
 
 const plain = (call: ToolCall, redactor: Redaction.Redactor): ToolDisplay => {
-  // Masked first: a secret that the cut goes through would not be found any more.
+  // Masked before it is cut: a secret that the cut splits would not be found any more.
   const details = JSON.stringify(redactor.declared.value(call.params), null, 2) ?? ""
   const shortened = Shortened.make(details, shownWhole)
   return shortened === undefined

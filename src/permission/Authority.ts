@@ -1,4 +1,4 @@
-/** Whoever decides about a proposed call before the rules do: a stage, or the envelope of a subagent. */
+/** What decides about a proposed call before the rules do: a stage, or the envelope of a subagent. */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -14,13 +14,13 @@ export interface Proposal {
   readonly entry: ToolRegistry.Entry
   /** Decoded. */
   readonly params: unknown
-  /** What the tool's validation and preview run with. Default: what the tool was built with. */
+  /** The context of the tool's validation and preview. Default: the context in which the tool was built. */
   readonly context?: Context.Context<never> | undefined
 }
 
 /**
- * Decides about calls ahead of all rules, behind the guards: a stage, which may ask for a grant, or a subagent's envelope.
- * None leaves the call to the rules. It is given the gate's own bus and redactor; whatever goes wrong in it denies.
+ * Decides about calls before all rules and after the guards: a stage, which may ask for a grant, or a subagent's
+ * envelope. None leaves the call to the rules. It gets the gate's own bus and redactor; any failure in it denies.
  */
 export type Authority = (
   proposal: Proposal,

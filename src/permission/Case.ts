@@ -1,4 +1,4 @@
-/** One call on its way through the gate: what is known of it so far, and what it comes to. */
+/** One call on its way through the gate: what is known of it so far, and its resolution. */
 import * as Option from "effect/Option"
 import type { Authority, Proposal } from "./Authority.js"
 import type * as PermissionCheck from "./PermissionCheck.js"
@@ -6,16 +6,16 @@ import type * as Guard from "./Guard.js"
 import type { Decision } from "./PermissionState.js"
 import { denied, type Allowed, type Resolution, type Verdict } from "./Verdict.js"
 
-/** Edited arguments make a new one. */
+/** Edited arguments make a new case. */
 export interface Case extends Proposal {
   readonly authority: Authority | undefined
   readonly edited: boolean
   /** Shown with the next question. */
   readonly warnings: ReadonlyArray<string>
-  /** What the guards want to be asked about it. */
+  /** The questions that guards want to be asked about it. */
   readonly own: Guard.Ask | undefined
   readonly edits: number
-  /** The call has to wait before it runs, and the guards look at it once more after that. */
+  /** The call has to wait before it runs; the guards look at it once more after that. */
   readonly held: boolean
   /** Shared by all rounds of a call. */
   readonly check: PermissionCheck.PermissionCheck
@@ -23,13 +23,13 @@ export interface Case extends Proposal {
 
 export const noWarnings: ReadonlyArray<string> = []
 
-/** What a rule says of a call whose arguments somebody is editing. */
+/** The rules' decision for a call whose arguments are being edited. */
 export const askAgain: Decision = { decision: "ask", method: "default", rule: "the arguments are being edited" }
 
-/** What a rule says of a call that a guard wants to be asked about. */
+/** The rules' decision for a call that a guard wants to be asked about. */
 export const ownQuestion: Decision = { decision: "ask", method: "default", rule: "a guard wants it asked" }
 
-/** Whether that ends the call's way through the gate. */
+/** Whether the known resolution ends the call's way through the gate. */
 export const decides = (now: Case, known: Option.Option<Resolution>): known is Option.Some<Resolution> =>
   Option.isSome(known) && (now.own === undefined || !known.value.granted)
 

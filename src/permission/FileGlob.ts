@@ -1,22 +1,22 @@
-/** What a shell makes of a glob: the paths that are there and match it. */
+/** The paths that a shell makes of a glob: those that exist and match it. */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as Glob from "../core/Glob.js"
 
 export interface Found {
-  /** As the shell would write them: the parts of the pattern with their wildcards replaced. */
+  /** As the shell would write them: the pattern with its wildcards replaced. */
   readonly hits: ReadonlyArray<string>
-  /** False: there is more to look at than {@link maxLooks}. */
+  /** False: there are more names than {@link maxLooks}. */
   readonly complete: boolean
 }
 
-/** Names in directories that are looked at for one glob. */
+/** The limit of names that are looked at for one glob. */
 export const maxLooks = 5_000
 
 /**
- * Never fails: a directory that cannot be read has no names. `**` goes down any number of directories, as in shells that
- * know it, but not through links, as they do not.
+ * Never fails: a directory that cannot be read has no names. `**` matches any number of directories, as in shells that
+ * support it, and follows no links, like them.
  */
 export const expand = (
   fs: FileSystem.FileSystem,
@@ -67,11 +67,11 @@ export const expand = (
         }
       }
       const glob = Glob.compile(part)
-      // Some shells find the directory itself and the one above it, too.
+      // Some shells match `.` and `..`, too.
       const names = part.startsWith(".") ? [".", "..", ...(yield* namesIn(prefix))] : yield* namesIn(prefix)
       for (const name of names) {
         if (++looks > maxLooks) return
-        // A wildcard in front finds no hidden file.
+        // A leading wildcard matches no hidden file.
         if ((name.startsWith(".") && !part.startsWith(".")) || !Glob.matches(glob, name)) continue
         if (last) hits.push(prefix + name)
         else yield* from(`${prefix}${name}/`, index + 1)

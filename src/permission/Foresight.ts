@@ -1,4 +1,7 @@
-/** What the gate would say of a call that nobody has made: the same looks in the same order, and nobody is asked or told. */
+/**
+ * What the gate would say about a call that nobody has made: the same checks in the same order, without asking anybody
+ * or publishing events.
+ */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { SessionId } from "../core/Id.js"
@@ -16,11 +19,11 @@ export interface Options {
   readonly state: PermissionState
   readonly guards: ReadonlyArray<Guard.Guard>
   readonly sessionId: SessionId
-  /** Masks what a guard that crashes puts into the log. Default: by the shapes of tokens alone. */
+  /** Masks the log text of a guard that crashes. Default: by the shapes of tokens alone. */
   readonly redactor?: Redactor | undefined
 }
 
-/** `method` is the one the gate would record; `invalid` for arguments that never come to it. */
+/** `method` is the one the gate would record; `invalid` for arguments that the gate would never see. */
 export interface Foreseen {
   readonly decision: "allow" | "deny" | "ask"
   readonly method: string
@@ -31,8 +34,8 @@ export interface Foreseen {
 /**
  * `params` are encoded, as a model writes them. A crash denies, as in the gate.
  *
- * What an agent is in at the moment is no part of it: a stage asks for the tools that it does not name, and an envelope lets
- * a subagent's pass. Both end with what they were given for.
+ * The agent's present stage and envelope are not considered: a stage asks for the tools that it does not name, and an
+ * envelope allows a subagent's tools. Both are temporary.
  */
 export const foresee = (
   { guards, policy, redactor = Redaction.shapesOnly, sessionId, state }: Options,

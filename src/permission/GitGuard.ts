@@ -1,18 +1,18 @@
 /**
- * Wants a question of its own for whatever would write where git keeps its configuration and hooks, because git runs what
- * it finds there: later, elsewhere, unasked.
+ * Wants a question of its own for every call that would write where git keeps its configuration and hooks, because git
+ * runs the files it finds there: later, elsewhere, unasked.
  *
- * Such a place is a directory or file named `.git`, anywhere, and a directory of the shape that git gives its own, whatever
- * its name (`--separate-git-dir`, a bare repository); links are followed. Tools that only read are let through, and so are
- * programs that only print. Of any other command it is enough that a word, an assignment or a redirection names such a
- * place, or may come to, by a glob too. What git itself writes when nothing of that is named is left to the rules, but for
+ * Such a place is a directory or file named `.git`, anywhere, and a directory with the shape of a git directory under
+ * any name (`--separate-git-dir`, a bare repository); links are followed. Tools that only read are let through, and so
+ * are programs that only print. For any other command it is enough that a word, an assignment or a redirection names
+ * such a place, or may come to by a glob. What git itself writes without such a name is left to the rules, apart from
  * settings by which it runs something, or may.
  *
- * A search that starts above such a place and hands what it finds to something that writes, a directory that is copied with
- * such a place in it, and a template for new repositories are asked about too.
+ * Three more cases are asked about: a search that starts above such a place and hands its results to a program that
+ * writes; a copied directory that contains such a place; a template for new repositories.
  *
- * What this cannot see: what a program writes by itself, such as an archiver, `patch` or an installer of hooks, and a name
- * that is nothing but an expansion.
+ * The guard cannot see what a program writes by itself, such as an archiver, `patch` or an installer of hooks, nor a
+ * name that is only an expansion.
  */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
@@ -66,7 +66,7 @@ class Look {
     this.links = RealPath.make(at.fileSystem, at.path)
   }
 
-  /** The text in which the call says such a name. */
+  /** The text in the call that names such a place. */
   named({ entry, subject }: Guard.Guarded): string | undefined {
     const field = entry.paths.flatMap((name) => Sanitizer.fieldOf(subject, name)).find(isGit)
     if (field !== undefined || subject.command === undefined) return field
@@ -86,7 +86,7 @@ class Look {
     return undefined
   }
 
-  /** The path of the call that leads there without saying so. */
+  /** The path in the call that leads to such a place without naming it. */
   reached({ entry, subject }: Guard.Guarded): Effect.Effect<string | undefined> {
     const { path, workspace } = this.at
     return Effect.gen(this, function* () {
@@ -104,7 +104,7 @@ class Look {
       const targets = new Set(line.redirects.flatMap(({ operator, target }) => (writes(operator) ? [target] : [])))
       for (const command of line.commands) {
         const words = writerWords(command, line).slice(1)
-        // What a glob finds is gone after `rm *`, and git runs nothing of it.
+        // After `rm *` the matching files are gone, so git runs none of them.
         const isGlob = (word: string) => removers.has(Program.nameOf(command.program)) && ShellPath.isWild(word)
         for (const word of words) if (!isGlob(word)) for (const piece of ShellPath.piecesIn(word)) targets.add(piece)
       }
@@ -131,7 +131,7 @@ class Look {
     })
   }
 
-  /** The directory has a `.git`; `deep`: or one further down has, as far as one can look. */
+  /** The directory has a `.git`. `deep`: a directory below it may have one too, within the limit of looks. */
   private holds(directory: string, deep: boolean): Effect.Effect<boolean> {
     const { fileSystem, path } = this.at
     return Effect.gen(this, function* () {
@@ -149,7 +149,7 @@ class Look {
     })
   }
 
-  /** What the shell may put for a word; the word itself too, for a program that looks by itself. */
+  /** The paths that the shell may put for a word; also the word itself, for programs that expand globs themselves. */
   private hits(base: string, word: string): Effect.Effect<ReadonlyArray<string>> {
     if (!ShellPath.isWild(word)) return Effect.succeed([word])
     return Effect.map(FileGlob.expand(this.at.fileSystem, this.at.path, base, word), ({ hits }) => [word, ...hits])
@@ -168,7 +168,7 @@ class Look {
     })
   }
 
-  /** What makes git take a directory for one of its own. */
+  /** The directory has the entries by which git recognizes its own directories. */
   private hasShape(directory: string): Effect.Effect<boolean> {
     const known = this.shapes.get(directory)
     if (known !== undefined) return Effect.succeed(known)
@@ -186,13 +186,13 @@ class Look {
   }
 }
 
-/** Directories and files that are looked at for one further down; more would be felt. */
+/** The limit of directories and files searched below one; more would make a noticeable delay. */
 const maxLooks = 500
 
-/** No path is as long. */
+/** No file system has longer paths. */
 const longestPath = 4_096
 
-/** Some file systems ignore case and characters that are not seen, and know a second, short name. */
+/** Some file systems ignore case and invisible characters, and have a second, short name. */
 const isGit = (path: string): boolean =>
   path.split(/[\\/]/).some((part) => {
     const name = part.replace(/[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g, "").toLowerCase()
@@ -203,13 +203,13 @@ const mentions = (text: string): boolean =>
   isGit(text) ||
   ShellPath.mentions(text, place) ||
   [text, ...text.split(/[\s;&|()<>"']+/)].some((part) => ShellPath.couldHavePart(part, place.basename)) ||
-  // Git says where it is, and is told.
+  // Git prints its directory, or is told one by a variable.
   /[$`].*--(?:absolute-)?git-(?:common-)?(?:dir|path)\b|\bGIT_(?:(?:COMMON_)?DIR|TEMPLATE_DIR)\b/s.test(text) ||
   /\binit\.templatedir\b/i.test(text)
 
 const writes = (operator: string): boolean => operator.includes(">")
 
-/** They print what they read, and write nothing but what they print. */
+/** Programs that print what they read, and write nothing else. */
 const readers: ReadonlySet<string> = new Set(
   [
     "cat tac nl head tail wc ls stat du grep egrep fgrep rg cmp diff strings od readlink realpath basename dirname find",
@@ -217,13 +217,13 @@ const readers: ReadonlySet<string> = new Set(
   ].flatMap((line) => line.split(" "))
 )
 
-/** What is printed for them tells them what to write, or what to run. */
+/** Programs that take their orders from the printed text: what to write, or what to run. */
 const takers = /^(?:g?xargs|parallel|(?:ba|da|z|k|a)?sh|read|mapfile|readarray|cpio|tar|rsync)$/
 
 const isTaken = ({ commands }: CommandLine): boolean =>
   commands.some(({ fed, words }) => fed && words.some((word) => takers.test(word)))
 
-/** The words of a command that may write; what it is told to leave alone is none of them. */
+/** The words of a command that may write, without those that exclude files. */
 const writerWords = ({ named, program, words }: SimpleCommand, line: CommandLine): ReadonlyArray<string> =>
   named && readers.has(program) && Program.runner(words) === undefined && !isTaken(line)
     ? []
@@ -231,12 +231,12 @@ const writerWords = ({ named, program, words }: SimpleCommand, line: CommandLine
 
 const removers: ReadonlySet<string> = new Set("rm rmdir unlink trash".split(" "))
 
-/** They take along, or away, all that a directory holds. */
+/** Programs that copy, move or delete everything in a directory. */
 const movers: ReadonlySet<string> = new Set("cp mv rm rsync install unlink shred trash".split(" "))
 
 const copies = ({ program }: SimpleCommand): boolean => /^(?:cp|rsync|install)$/.test(Program.nameOf(program))
 
-/** What such a command takes: all it names, but for the place where it puts it. */
+/** The operands of such a command, without the destination. */
 const moved = ({ program, words }: SimpleCommand): ReadonlyArray<string> => {
   const name = Program.nameOf(program)
   if (!movers.has(name)) return []

@@ -1,6 +1,6 @@
 /**
- * Commands that look for files by themselves and hand what they find to something that writes: `find . -exec sed -i …`,
- * `grep -rl x . | xargs sed -i …`. A search that starts above a `.git` finds what lies in it, unless it says otherwise.
+ * Commands that search for files and hand the results to a program that writes: `find . -exec sed -i …`, `grep -rl x .
+ * | xargs sed -i …`. A search that starts above a `.git` also finds the files in it, unless it excludes them.
  */
 import type { CommandLine, SimpleCommand } from "../shell/CommandLine.js"
 import * as Glob from "../core/Glob.js"
@@ -8,7 +8,7 @@ import * as Order from "../shell/Order.js"
 import * as Program from "../shell/Program.js"
 import * as Wrapper from "../shell/Wrapper.js"
 
-/** Where such searches start. `isReader`: a program that writes nothing but what it prints. */
+/** The starting directories of such searches. `isReader`: a program that only prints. */
 export const starts = (line: CommandLine, isReader: (program: string) => boolean): ReadonlyArray<string> => {
   const { commands } = line
   const out: Array<string> = []
@@ -48,11 +48,11 @@ const placesOf = (command: SimpleCommand): ReadonlyArray<string> => {
     (/^fd(?:find)?$/.test(name) && words.some((word) => /^(?:-[A-Za-z]*[Hu]|--hidden|--unrestricted)/.test(word))) ||
     (name === "ls" && words.some((word) => /^-[A-Za-z]*R/.test(word)))
   if (!searches || excludes(words)) return []
-  // The first is what it looks for.
+  // The first operand is the pattern.
   return operands.length <= 1 ? [...operands, "."] : operands
 }
 
-/** Only files of other names than git looks for. */
+/** The search is limited to file names that git does not look for. */
 const excludes = (words: ReadonlyArray<string>): boolean => {
   const included = words.flatMap((word) => /^--include=(.*)$/s.exec(word)?.[1] ?? [])
   return included.length > 0 && !included.some(meansGit)
@@ -69,7 +69,7 @@ const meansGit = (glob: string): boolean => {
   return heeded.some((name) => Glob.test(known, name))
 }
 
-/** What git looks for in its directory, and the directories in there. */
+/** File names that git looks for in its directory, and the directories in it. */
 const heeded: ReadonlyArray<string> = [
   ".git config config.worktree attributes exclude sparse-checkout commondir gitdir head alternates hooks info modules worktrees",
   "applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg post-commit",
@@ -77,7 +77,7 @@ const heeded: ReadonlyArray<string> = [
   "push-to-checkout pre-auto-gc post-rewrite sendemail-validate fsmonitor-watchman post-index-change"
 ].flatMap((line) => line.split(" "))
 
-/** It runs something that may write, or deletes. */
+/** The search itself runs something that may write, or deletes. */
 const actsItself = (command: SimpleCommand, isReader: (program: string) => boolean): boolean =>
   command.words.some((word) => /^-(?:delete|fprint|fls)/.test(word)) ||
   (Wrapper.orderOf(Order.ranBy(command))?.programs.some(
@@ -85,7 +85,7 @@ const actsItself = (command: SimpleCommand, isReader: (program: string) => boole
   ) ??
     false)
 
-/** What a search prints becomes words of it. */
+/** The command makes the printed results its words. */
 const takes = (command: SimpleCommand, isReader: (program: string) => boolean): boolean => {
   if (command.fed && /^(?:xargs|parallel)$/.test(nameOf(command))) {
     const order = Wrapper.orderOf(Order.ranBy(command))

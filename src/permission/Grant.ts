@@ -1,5 +1,5 @@
 /**
- * Authority that a person gave ahead of the rules: for one proposed call of a stage, or to one subagent for its life.
+ * Authority that a person gave before the rules: for one proposed call of a stage, or to one subagent for its life.
  *
  * A grant is bound to exactly one call, in exactly one attempt of one run of a stage:
  *
@@ -8,7 +8,7 @@
  *              └────────the attempt ends────────► expired
  * ```
  *
- * Grants are kept in memory by the attempt they belong to, so none crosses to another attempt, stage or process.
+ * Each attempt holds its own grants in memory, so no grant crosses to another attempt, stage or process.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -45,7 +45,7 @@ export interface Binding extends Attempt {
   /** The proposed call. */
   readonly proposalId: string
   readonly tool: string
-  /** Of the call's arguments as proposed; compared by equality only. */
+  /** Digest of the call's arguments as proposed; compared by equality only. */
   readonly argsDigest: string
 }
 
@@ -54,25 +54,25 @@ export interface Grants {
   readonly attempt: Attempt
   /** Grants one call, once. Fails when the attempt has ended or is not this one. */
   readonly mint: (binding: Binding) => Effect.Effect<void, GrantExpired, EventBus>
-  /** Spends the grant of exactly this call. Whatever it fails with, no grant was spent. */
+  /** Spends the grant of exactly this call. Any failure leaves all grants unspent. */
   readonly consume: (
     binding: Binding
   ) => Effect.Effect<void, GrantNotFound | GrantAlreadyConsumed | GrantExpired, EventBus>
 }
 
-/** What a subagent is to be allowed, and whom to show that. */
+/** The tools that a subagent wants, and what the approver is shown. */
 export interface EnvelopeRequest {
   readonly subagentId: string
   readonly parentSessionId: SessionId
-  /** Of the subagent: 1 for a child of the root. */
+  /** The subagent's depth: 1 for a child of the root. */
   readonly depth: number
   /** Names of tools, as the model asked for them. */
   readonly tools: ReadonlyArray<string>
-  /** Names of the tools the parent has itself. */
+  /** Names of the parent's own tools. */
   readonly active: ReadonlyArray<string>
-  /** Secrets masked. */
+  /** The prompt's summary, secrets masked. */
   readonly promptSummary: string
-  /** What the subagent will run with. */
+  /** The model of the subagent. */
   readonly model: { readonly providerId: string; readonly modelId: string }
   /** Masks notes in events and errors. Default: well-known token shapes. */
   readonly redactor?: Redaction.Redactor | undefined
@@ -90,7 +90,7 @@ const grantFields = {
   tool: Schema.String
 }
 
-/** Nothing was granted to exactly this call; its arguments may differ from those that were. */
+/** Exactly this call has no grant; a granted call may differ in its arguments only. */
 export class GrantNotFound extends Schema.TaggedError<GrantNotFound>("assent/permission/GrantNotFound")(
   "GrantNotFound",
   grantFields
@@ -100,7 +100,7 @@ export class GrantNotFound extends Schema.TaggedError<GrantNotFound>("assent/per
   }
 }
 
-/** The grant was for one call, and that was made. */
+/** The grant was for one call, and that call was made already. */
 export class GrantAlreadyConsumed extends Schema.TaggedError<GrantAlreadyConsumed>(
   "assent/permission/GrantAlreadyConsumed"
 )("GrantAlreadyConsumed", grantFields) {
@@ -109,7 +109,7 @@ export class GrantAlreadyConsumed extends Schema.TaggedError<GrantAlreadyConsume
   }
 }
 
-/** The attempt that the grant belonged to has ended, or is another one. */
+/** The attempt of the grant has ended, or is another one. */
 export class GrantExpired extends Schema.TaggedError<GrantExpired>("assent/permission/GrantExpired")(
   "GrantExpired",
   grantFields
@@ -119,11 +119,11 @@ export class GrantExpired extends Schema.TaggedError<GrantExpired>("assent/permi
   }
 }
 
-/** A subagent was to be allowed tools that its parent does not have. Nobody was asked. */
+/** The request names tools that the parent does not have. Nobody was asked. */
 export class EnvelopeInvalid extends Schema.TaggedError<EnvelopeInvalid>("assent/permission/EnvelopeInvalid")(
   "EnvelopeInvalid",
   {
-    /** The names that are not the parent's, as they were given. */
+    /** The unknown names, as they were given. */
     unknown: Schema.Array(Schema.String),
     active: Schema.Array(Schema.String)
   }
@@ -134,13 +134,13 @@ export class EnvelopeInvalid extends Schema.TaggedError<EnvelopeInvalid>("assent
   }
 }
 
-/** The subagent may not start with these tools: somebody said no, or nobody answered. */
+/** The subagent may not start with these tools: the request was denied, or nobody answered. */
 export class EnvelopeDenied extends Schema.TaggedError<EnvelopeDenied>("assent/permission/EnvelopeDenied")(
   "EnvelopeDenied",
   {
     subagentId: Schema.String,
     how: Schema.Literal("denied", "cancelled", "timed_out", "unavailable"),
-    /** What whoever denied it had to say, or why nobody answered. */
+    /** The denier's words, or why nobody answered. */
     note: Schema.optional(Schema.String)
   }
 ) {
@@ -154,7 +154,7 @@ export class EnvelopeDenied extends Schema.TaggedError<EnvelopeDenied>("assent/p
 // grants
 // -----------------------------------------------------------------------------------------------------------------
 
-/** What a grant for this call would be bound to. */
+/** The binding of a grant for this call. */
 export const bindingOf = ({ stageExecutionId, attempt }: Attempt, call: ToolCall): Binding => ({
   stageExecutionId,
   attempt,
@@ -174,7 +174,7 @@ export const make = (attempt: Attempt): Effect.Effect<Grants, never, Scope.Scope
 // envelopes
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Allows a subagent these tools, by their exact names, for its life; it says nothing about other tools or agents. */
+/** Allows a subagent these tools, by their exact names, for its life. It says nothing about other tools or agents. */
 export const envelope = (options: {
   readonly tools: ReadonlyArray<string>
   readonly subagentId: string
@@ -191,7 +191,10 @@ export const envelope = (options: {
       : Effect.succeedNone
 }
 
-/** The tools asked for, each once, when the parent has them all; it may be all it has. Resolve groups of tools before. */
+/**
+ * The requested tools, each once, if the parent has them all. All of the parent's tools may be requested. Resolve
+ * groups of tools before.
+ */
 export const validateEnvelope = (
   requested: ReadonlyArray<string>,
   active: ReadonlyArray<string>
@@ -203,8 +206,8 @@ export const validateEnvelope = (
 }
 
 /**
- * Asks whether a subagent may have its tools without asking, and yields the authority to start it with. Publishes
- * `SubagentEnvelopeApproved` or `SubagentEnvelopeDenied`; asks nobody when the parent has not got all the tools itself.
+ * Asks whether a subagent may use its tools without asking, and yields the authority to start it with. Publishes
+ * `SubagentEnvelopeApproved` or `SubagentEnvelopeDenied`. Asks nobody when the parent itself lacks one of the tools.
  */
 export const requestEnvelope = (
   request: EnvelopeRequest
@@ -242,7 +245,7 @@ export const requestEnvelope = (
 // -----------------------------------------------------------------------------------------------------------------
 
 class AttemptGrants implements Grants {
-  /** By what identifies a call within the attempt. Nothing when the attempt has ended. */
+  /** The key identifies a call within the attempt. Nothing when the attempt has ended. */
   private states: Map<string, "granted" | "spent"> | undefined = new Map()
 
   constructor(readonly attempt: Attempt) {}

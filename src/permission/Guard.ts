@@ -14,30 +14,31 @@ import * as PermissionRule from "./PermissionRule.js"
 
 export type { Subject } from "./Subject.js"
 
-/** What a guard looks at. */
+/** The call that a guard looks at. */
 export interface Guarded {
   readonly tool: string
-  /** As the model wrote them, or as they were edited. */
+  /** As the model wrote them, or as a person edited them. */
   readonly params: unknown
   readonly subject: PermissionRule.Subject
   readonly entry: ToolRegistry.Entry
 }
 
 /**
- * Yields nothing where nothing is to be said against the call, {@link ask} where a person has to be asked about it whatever
- * else allows it, and fails with the reason why it must not run. A crash denies too, and so does any other value.
+ * A guard yields nothing when it has no objection. It yields {@link ask} when a person has to be asked even if
+ * something else allows the call. It fails with the reason why the call must not run. A crash denies too, and so does
+ * any other value.
  */
 export type Guard = (call: Guarded) => Effect.Effect<void | Ask, string>
 
 /**
- * The call needs a question of its own: no grant, envelope, stage, suspension, list or default lets it pass unasked. What
- * allows it holds for this one call. Make one with {@link ask}.
+ * The call needs a question of its own: no grant, envelope, stage, suspension, list or default lets it pass unasked. An
+ * answer that allows it holds for this one call. Make one with {@link ask}.
  */
 export class Ask {
   constructor(
-    /** Sentences for whoever is asked. */
+    /** Sentences for the approver. */
     readonly reasons: ReadonlyArray<string>,
-    /** Whether the suspension of everything covers the call as well. */
+    /** Whether the suspension of everything covers the call too. */
     readonly coveredBy: "all" | undefined
   ) {}
 
@@ -45,32 +46,32 @@ export class Ask {
     return this.reasons.join(" ")
   }
 
-  /** Whether whoever answered `other` has answered this: the same reasons, about the same call. */
+  /** Whether the answer to `other` covers this question: the same reasons, about the same call. */
   isWithin(other: Ask | undefined): boolean {
     return this.reasons.every((reason) => other?.reasons.includes(reason) === true)
   }
 }
 
-/** `reason` is shown, and must be the same each time that a guard looks at the same call. */
+/** `reason` is shown. A guard must give the same reason every time it looks at the same call. */
 export const ask = (question: { readonly reason: string; readonly coveredBy?: "all" | undefined }): Ask =>
   new Ask([question.reason], question.coveredBy)
 
 /**
- * What guards have against a call: the reason to refuse it, or what is to be asked.
+ * A guard's objection to a call: the reason to refuse it, or the question to ask.
  *
  * @internal
  */
 export type Objection = string | Ask
 
 /**
- * What {@link objection} is when it is known at once that there is none, so that whoever asks can go on at once too.
+ * {@link objection}'s value when no guard objects at once, so that the caller can continue without a step.
  *
  * @internal
  */
 export const none: Effect.Effect<undefined> = Effect.succeed(undefined)
 
 /**
- * The hard rules first, then the guards in order; the first that refuses decides, and all that ask are put together.
+ * The hard rules first, then the guards in order. The first refusal decides; all questions are joined.
  *
  * @internal
  */
@@ -83,13 +84,13 @@ export const objection = (
   const rule = PermissionRule.denies(rules, call.subject)
   if (rule !== undefined) return Effect.succeed(`forbidden by rule ${rule}`)
   if (guards.length === 0) return none
-  // One after the other, and nothing of Effect for a guard that has nothing against the call at first sight.
+  // One after the other. A guard that has no objection synchronously costs no Effect step.
   const from = (start: number, asks: Ask | undefined): Effect.Effect<Ask | undefined, string> => {
     for (const [index, guard] of guards.entries()) {
       if (index < start) continue
       const check = guard(call)
       if (check === Effect.void) continue
-      // Guards are foreign code, which may return what its type denies.
+      // Guards are foreign code and may return what their type forbids.
       if (!Effect.isEffect(check)) return nonsense
       return Effect.flatMap(check, (found: unknown) => {
         if (found === undefined) return from(index + 1, asks)
@@ -98,7 +99,7 @@ export const objection = (
     }
     return asks === undefined ? none : Effect.succeed(asks)
   }
-  // It may also throw before it is an effect.
+  // A guard may also throw before it returns an effect.
   const checks = Either.getOrElse(
     Either.try(() => from(0, undefined)),
     (thrown) => Effect.die(thrown)
@@ -113,8 +114,9 @@ export const objection = (
 const nonsense = Effect.dieMessage("it yields neither nothing nor a question")
 
 /**
- * A guard may also fail with what its type denies: it has refused all the same, and nothing it asks is a refusal. What
- * went wrong is in the log: a guard that always crashes refuses everything, and somebody has to find out why.
+ * A guard may also fail with a value that its type forbids. That refuses all the same, and a question as failure value
+ * is a refusal too. The cause is logged: a guard that always crashes refuses everything, and a person has to find out
+ * why.
  */
 const refusal = (
   cause: Cause.Cause<unknown>,

@@ -1,12 +1,12 @@
 /**
  * Where the paths of a call lead: inside the workspace or not, and never into a protected place.
  *
- * A path is judged twice, as a text (`a/../b` is `b`) and as the system walks it (after a link `a`, `..` is somewhere
- * else); both must be inside. Links are followed as far as the path exists, dangling ones too, because writing through
- * them creates their target. Names are compared without regard to case, as some file systems do.
+ * A path is judged twice: as a text (`a/../b` is `b`) and as the system walks it (behind a link `a`, `..` is another
+ * directory). Both must be inside. Links are followed as far as the path exists, dangling ones too, because writing
+ * through them creates their target. Names are compared ignoring case, as some file systems do.
  *
- * Of a command, everything that could be a path is judged, from every directory that it may change to: words and what
- * options, braces, wildcards and known variables make of them, redirections, and what variables are set to.
+ * In a command, everything that could be a path is judged, from every directory that it may change to: words; what
+ * options, braces, wildcards and known variables make of them; redirections; and values of variables.
  */
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
@@ -37,7 +37,7 @@ export interface Violation {
   readonly message: string
 }
 
-/** What a call names. */
+/** The paths that a call names. */
 export interface Named {
   /** Values of path parameters, taken literally. For a command tool the first is the directory it runs in. */
   readonly fields: ReadonlyArray<string>
@@ -55,7 +55,7 @@ export interface Bounds {
   readonly home?: string | undefined
 }
 
-/** Problems of the file system never fail it: what cannot be resolved counts as it is written. */
+/** Problems of the file system never fail it: a path that cannot be resolved counts as written. */
 export const violations = (
   named: Named,
   bounds: Bounds
@@ -98,7 +98,7 @@ class Judge {
     })
   }
 
-  /** Follows the links of what the bounds name. */
+  /** Follows the links of the scope's own places. */
   private survey(): Effect.Effect<void> {
     const { workspace, scope, protectedPaths, temporary = defaultTemporary, home } = this.bounds
     return Effect.gen(this, function* () {
@@ -106,7 +106,7 @@ class Judge {
       if (scope?.allowTmp === true) allowed.push(...temporary)
       if (scope?.allowHome === true && home !== undefined) allowed.push(home)
       this.roots = yield* Effect.forEach(allowed, (root) => this.links.real(this.path.resolve(root)))
-      // One after the other: most lie in one directory, which is then looked up once.
+      // One after the other: most lie in one directory, which is then resolved once.
       this.places = yield* Effect.forEach(protectedPaths, (text) => {
         const place = this.path.resolve(workspace, text)
         return Effect.map(this.links.real(place), (real) => ({
@@ -152,7 +152,7 @@ class Judge {
         for (const [index, word] of reading.words.entries()) {
           const destroyed = destroyers.has(name) && (name !== "mv" || index < reading.words.length - 1)
           const key = [name, runs, index > 0, destroyed, word].join(" ")
-          // No path is as long.
+          // No file system has longer paths.
           if (word.length > 4096 || seen.has(key)) continue
           seen.add(key)
           if (index > 0) yield* this.scopedWord(word, name, bases)
@@ -171,7 +171,10 @@ class Judge {
     })
   }
 
-  /** Directories from which words are read: where the command runs, and those it changes to or says are to be changed to. */
+  /**
+   * Directories from which words are read: the command's own, those it changes to, and those it names as working
+   * directory.
+   */
   private visited(readings: ReadonlyArray<Reading>, base: string): Effect.Effect<ReadonlyArray<string>> {
     return Effect.gen(this, function* () {
       const bases = [base]
@@ -196,7 +199,7 @@ class Judge {
 
   private scopedWord(word: string, program: string, bases: ReadonlyArray<string>): Effect.Effect<void> {
     if (this.bounds.scope === undefined) return Effect.void
-    // `grep "/api/users"`, `sed -n /start/p`, a message: no file when nothing at the root is named so.
+    // `grep "/api/users"`, `sed -n /start/p`, a message: not a path unless the root has an entry of that name.
     const mayBeText = patternPrograms.has(program) || (/\s/.test(word) && !/[<>]/.test(program))
     const isPattern = patternPrograms.has(program)
     return Effect.gen(this, function* () {
@@ -204,7 +207,7 @@ class Judge {
       const texts = ShellVariables.resolve(word, this.variables)
       if (texts === undefined) return this.outside(word)
       for (const known of texts) {
-        // A variable in front that is nothing may be a mistake; then what is left is looked for at the root.
+        // An empty leading variable may be a mistake; then the rest of the word starts at the root.
         const mayBeLost = program === assigned || (word.startsWith("$") && known.startsWith("/"))
         for (const text of ShellPath.pathsIn(known, program)) {
           const isPlain = mayBeLost && /^\/[^/*?[$`\uffff]/.test(text) && !climbs.test(text) && !ShellPath.isWild(text)
@@ -234,7 +237,7 @@ class Judge {
       this.absolute(local)
       if (isText) return
       for (const base of how.bases) {
-        // A glob that finds nothing stays as it is written.
+        // A glob without a match stays as written.
         for (const path of new Set([ShellPath.fixedPart(local), local])) {
           for (const target of yield* this.links.targets(base, path)) if (!this.isInside(target)) this.outside(text)
         }
@@ -243,7 +246,10 @@ class Judge {
     })
   }
 
-  /** Judges what a glob finds. A pattern of a program that takes patterns is no glob, mostly; then `..` is not meant. */
+  /**
+   * Judges the files that a glob matches. A pattern for a program that takes patterns is mostly no glob, so `..` is not
+   * meant.
+   */
   private globbed(base: string, text: string, glob: string, isPattern: boolean): Effect.Effect<void> {
     return Effect.gen(this, function* () {
       const { complete, hits } = yield* this.glob(base, glob)
@@ -296,8 +302,8 @@ class Judge {
   }
 
   /**
-   * By what is known of it: `/etc/$x` is outside when nothing below `/etc` is inside, `link/$x` when the link leads there, and
-   * `$JAVA_HOME/lib` is, as all that the system says.
+   * Judges a path by its known part. `/etc/$x` is outside when nothing below `/etc` is inside. `link/$x` is outside
+   * when the link leads there. `$JAVA_HOME/lib` is outside, like all variables that the system sets.
    */
   private mayBeOutside(text: string, bases: ReadonlyArray<string>): Effect.Effect<boolean> {
     const known = text.slice(0, text.search(/[$`\uffff]/))
@@ -311,7 +317,7 @@ class Judge {
       for (const base of bases) {
         for (const target of yield* this.links.targets(base, directory)) {
           if (this.isInside(target)) continue
-          // On the way to what is inside, as far as its next part may still become that.
+          // The known part leads towards an allowed directory, and its next part may still become it.
           const next = known.slice(directory.length)
           if (!this.roots.some((root) => root.startsWith(target === "/" ? `/${next}` : `${target}/${next}`)))
             return true
@@ -374,13 +380,13 @@ const defaultTemporary = ["/tmp"]
 
 const maxBases = 16
 
-/** Set, they change what `cd` and `~` mean, or what is said to be the directory. */
+/** Setting one of these changes what `cd` and `~` mean, or the reported directory. */
 const moves: ReadonlySet<string> = new Set(["HOME", "CDPATH", "OLDPWD", "PWD"])
 
 /** Stands for the program where a variable is set. */
 const assigned = "="
 
-/** Variables that lead into the system, or the person's own files. */
+/** Variables that lead into the system, or to the person's own files. */
 const systemDirectories = /^(?:OLDPWD|TMPDIR|TMP|TEMP|XDG_\w+|\w*_(?:HOME|DIR|ROOT|PREFIX))$/
 
 const climbs = /(?:^|\/)\.\.(?:\/|$)/

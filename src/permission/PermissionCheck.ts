@@ -1,7 +1,7 @@
 /**
- * One check of one call: who acts, and the one resolution it comes to, however many rounds of edits that takes.
+ * One check of one call: the acting agent, and the one resolution of the call, after any number of edits.
  *
- * The decision is written down before it counts, and told in the step in which it is made.
+ * The decision is recorded before it counts, and published in the step in which it is made.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -28,38 +28,38 @@ import { denied, type Resolution, type Verdict } from "./Verdict.js"
 export interface Options {
   readonly bus: EventBus.Service
   readonly redactor: Redaction.Redactor
-  /** Told every decision, in the step in which it is made; `params` are what somebody made of the arguments. */
+  /** Receives every decision, in the step in which it is made; `params` are the edited arguments. */
   readonly decided?: ((call: ToolCall, resolution: Resolution, params: unknown) => void) | undefined
-  /** Where every decision is written down before it counts. Default: nowhere. */
+  /** Where every decision is recorded before it counts. Default: nowhere. */
   readonly audit?: AuditTrail.Service | undefined
 }
 
-/** Whom a call was put to, and when. */
+/** Who was asked about a call, and when. */
 export type Asked = Pick<Resolution, "requestId" | "askedAt" | "by" | "how">
 
-/** The call as it stands. */
+/** The call in its present form. */
 export interface Subject {
   readonly call: ToolCall
-  /** Whether somebody changed its arguments. */
+  /** Whether a person changed its arguments. */
   readonly edited: boolean
 }
 
 export class PermissionCheck {
-  /** Of whoever acts; known from the start, so that deciding and telling are one step. */
+  /** The acting agent's origin, known from the start, so that deciding and publishing are one step. */
   readonly origin: Origin.Origin
-  /** Set in the step in which it is told. */
+  /** Set in the step in which the resolution is published. */
   resolved: Resolution | undefined
-  /** Set when the call is put to somebody: whatever comes of it says so. */
+  /** Set when a person is asked: the resolution then names them in any case. */
   asked: Asked | undefined
   /** The decision was handed to the audit. */
   private recording: boolean
   private readonly clock: Clock.Clock
-  /** Makes waiting interruptible again, where whoever checks lets it be interrupted. */
+  /** Makes waiting interruptible again, if the caller was interruptible. */
   restore: Restore
 
   constructor(
     private readonly options: Options,
-    /** As it was proposed. */
+    /** The call as it was proposed. */
     private readonly call: ToolCall,
     public fiber: Fiber.RuntimeFiber<unknown, unknown>,
     status: FiberStatus.Running
@@ -72,18 +72,18 @@ export class PermissionCheck {
     this.restore = restoreOf(status)
   }
 
-  /** From now on it is this fiber that checks. */
+  /** From now on this fiber runs the check. */
   moveTo(fiber: Fiber.RuntimeFiber<unknown, unknown>, status: FiberStatus.Running): void {
     this.fiber = fiber
     this.restore = restoreOf(status)
   }
 
-  /** Whether the fiber that checks was told to stop, and does. */
+  /** Whether the checking fiber was interrupted and is interruptible. */
   isInterrupted(): boolean {
     return this.restore !== asItIs && !Cause.isEmpty(this.fiber.getFiberRef(FiberRef.interruptedCause))
   }
 
-  /** Waits for what may take its time, then goes on; only the waiting is interruptible. Whatever goes wrong denies. */
+  /** Waits for an effect, then continues; only the wait is interruptible. Any failure denies. */
   after<A, E, R>(
     waiting: Effect.Effect<A, E, R>,
     goOn: (value: A) => Effect.Effect<Verdict, never, R>,
@@ -118,7 +118,7 @@ export class PermissionCheck {
     const failure = Cause.failureOption(cause)
     if (recover !== undefined && Option.isSome(failure) && !this.isInterrupted()) return recover(failure.value)
     if (!Cause.isInterrupted(cause)) return this.crashed(cause)
-    // Nobody hears the verdict if it was the whole check that was interrupted.
+    // When the whole check was interrupted, nobody receives the verdict.
     return Effect.map(this.breakOff(cancelled), () => denied(failed))
   }
 
@@ -128,8 +128,8 @@ export class PermissionCheck {
   }
 
   /**
-   * Writes the decision down and tells it, as one step that nothing interrupts; at once, as an exit, where nothing is to be
-   * written. Yields what is in force: nothing is granted that could not be recorded.
+   * Records the decision and publishes it, as one uninterruptible step; at once, as an exit, where nothing has to be
+   * recorded. Yields the resolution in force: nothing is granted that could not be recorded.
    */
   settle(subject: Subject, decided: Resolution): Effect.Effect<Resolution> {
     const { audit } = this.options
@@ -139,7 +139,7 @@ export class PermissionCheck {
     return Effect.uninterruptible(
       Effect.suspend(() => {
         if (this.resolved !== undefined) return Effect.succeed(this.resolved)
-        // Another fiber is at it: whoever breaks off meanwhile does not decide a second time.
+        // Another fiber is recording already: an interruption meanwhile makes no second decision.
         if (this.recording) return Effect.succeed(cancelled)
         this.recording = true
         const decision = { ...this.decisionOn(subject.call), ...resolution }
@@ -155,17 +155,19 @@ export class PermissionCheck {
     )
   }
 
-  /** The same for a check that came to no decision: of the call as it was proposed. */
+  /** As {@link settle}, for a check that ended without a decision: about the call as it was proposed. */
   breakOff(resolution: Resolution): Effect.Effect<Resolution> {
     return this.settle(this.proposed, resolution)
   }
 
-  /** Tells at once that nothing comes of it: it does not stop, and whoever checks goes on without it. */
+  /**
+   * Publishes at once that the call does not run. The check itself does not stop, and its caller continues without it.
+   */
   leave(): void {
     if (this.resolved === undefined) this.publish(this.proposed, { ...cancelled, ...this.asked })
   }
 
-  /** Writes down that it was left, unless what it hangs in is writing. */
+  /** Records that the call was abandoned, unless the blocked fiber is recording. */
   get writeLeft(): Effect.Effect<void> {
     return Effect.suspend(() => {
       const { audit } = this.options
@@ -176,7 +178,7 @@ export class PermissionCheck {
     })
   }
 
-  /** What crashed in here is a matter for the log. */
+  /** The causes of crashes go to the log only. */
   log(what: string, cause: Cause.Cause<unknown>): Effect.Effect<void> {
     const { agent, sessionId } = this.origin
     const { id, name } = this.call
@@ -203,7 +205,7 @@ export class PermissionCheck {
     this.options.decided?.(call, resolution, edited ? call.params : undefined)
     const { granted, method, requestId, by, how, sandbox } = resolution
     const reason = this.options.redactor.text(resolution.reason)
-    // Added one by one: a spread for each would give every event a shape of its own.
+    // Members are added one by one: spreads would give every event a shape of its own.
     const body: Resolved = { _tag: "PermissionResolved", toolCallId: call.id, tool: call.name, granted, method, reason }
     if (requestId !== undefined) body.requestId = requestId
     if (by !== undefined) body.by = by
@@ -215,10 +217,10 @@ export class PermissionCheck {
   }
 }
 
-/** What a check comes to in which something broke. */
+/** The resolution of a check in which something failed. */
 export const failed: Resolution = { granted: false, method: "check_failed", reason: "Permission check failed" }
 
-/** What a check comes to that nobody waits for any more. */
+/** The resolution of a check whose caller is gone. */
 export const cancelled: Resolution = { granted: false, method: "cancelled", reason: "the work was cancelled" }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -233,7 +235,7 @@ type Resolved = { -readonly [K in keyof Told]: Told[K] }
 const restoreOf = ({ runtimeFlags }: FiberStatus.Running): Restore =>
   RuntimeFlags.interruption(runtimeFlags) ? Effect.interruptible : asItIs
 
-/** What was to be granted and could not be written down; who was asked stays. */
+/** A grant that could not be recorded. The resolution still names the person who was asked. */
 const unrecorded = (resolution: Resolution, cause: Cause.Cause<AuditTrail.AuditUnwritable>): Resolution => ({
   ...resolution,
   ...failed,

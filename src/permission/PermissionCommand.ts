@@ -1,4 +1,4 @@
-/** The `permissions` command: what a person may look at and change while an agent runs. One parser for every executor. */
+/** The `permissions` command: what a person may see and change while an agent runs. One parser for every executor. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ForeignJson from "../core/ForeignJson.js"
@@ -22,7 +22,7 @@ export interface Target {
   readonly sessionId: SessionId
 }
 
-/** What the command said, and whether it changed anything. */
+/** The command's output, and whether it changed anything. */
 export interface Outcome {
   readonly lines: ReadonlyArray<string>
   readonly changed: boolean
@@ -40,7 +40,7 @@ export const usage: ReadonlyArray<string> = [
   "permissions clear                         forget this session's lists and default"
 ]
 
-/** As {@link run}; what it says of a call is what the gate would. */
+/** As {@link run}, with the gate's own judgement of calls. */
 export const answer = (
   line: string,
   target: Target & { readonly guards: ReadonlyArray<Guard.Guard>; readonly redactor?: Redactor | undefined }
@@ -56,8 +56,8 @@ export const answer = (
 }
 
 /**
- * Runs one command line without the leading word. A left says what is wrong with it. Of a call it looks at the rules alone:
- * {@link answer} looks at everything.
+ * Runs one command line without the leading word. A left says what is wrong with the line. A call is judged by the
+ * rules alone; {@link answer} judges by everything.
  */
 export const run = (line: string, target: Target): Either.Either<Outcome, string> => {
   const text = CommandLine.trim(line)
@@ -109,7 +109,7 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
 const said = (lines: ReadonlyArray<string>): Either.Either<Outcome, string> => Either.right({ lines, changed: false })
 const changed = (lines: ReadonlyArray<string>): Either.Either<Outcome, string> => Either.right({ lines, changed: true })
 
-/** Blanks between words are one blank, as for whatever the entry is compared with. */
+/** Runs of blanks become one blank, as in the texts that the entry is compared with. */
 const remember = (verb: "allow" | "deny", entry: string, { state, tools }: Target): Either.Either<Outcome, string> => {
   if (verb === "allow" && CommandPattern.isStars(entry)) {
     return Either.left(
@@ -170,7 +170,7 @@ const check = (
 
 const paramsOf = (entry: ToolRegistry.Entry, text: string): Either.Either<unknown, string> => {
   if (text === "") return Either.right({})
-  // A group of commands begins with a brace and a blank; no object does that is not JSON.
+  // A group of commands begins with a brace and a blank. No JSON object can begin like this.
   if (entry.shellCommand !== undefined && (!text.startsWith("{") || /^\{\s+[^"\s}]/.test(text))) {
     return Either.right({ [entry.shellCommand]: text })
   }

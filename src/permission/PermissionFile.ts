@@ -10,8 +10,8 @@
  *   "channel": { "type": "console", "timeout": 30 } }
  * ```
  *
- * Every part is optional. A file with any problem is refused as a whole, with all its problems: half a policy is worse
- * than none.
+ * Every part is optional. A file with any problem is refused as a whole, and all its problems are reported: half a
+ * policy is worse than none.
  */
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Effect from "effect/Effect"
@@ -54,13 +54,13 @@ export interface Policy {
   readonly whitelistSandboxed: boolean
   readonly sanitize: Sanitizer.Options
   readonly channel?: PolicySource.Channel
-  /** Absolute: where relative paths of calls begin. Set by whoever runs agents with the policy. */
+  /** Absolute: where relative paths of calls begin. Set by the program that runs agents with the policy. */
   readonly workspace?: string
-  /** Sentences for whoever wrote the file. */
+  /** Sentences for the author of the file. */
   readonly warnings: ReadonlyArray<string>
-  /** What the policy was made from. */
+  /** The data from which the policy was made. */
   readonly source: PolicySource.PolicySource
-  /** The files it was read from, with what each of them says and counts. */
+  /** The files it was read from, with each file's own content. */
   readonly files: ReadonlyArray<{ readonly path: string; readonly source: PolicySource.PolicySource }>
 }
 
@@ -121,7 +121,7 @@ export const policy = (file: PolicySource.PolicySource): Policy => {
   }
 }
 
-/** Asks about everything; of the guards only the path scope is on. */
+/** Asks about everything; the path scope is the only active guard. */
 export const defaults: Policy = policy({})
 
 /** Reads a file's text. `path` only names it in the error. */
@@ -138,7 +138,7 @@ export const decode = (text: string, path: string): Either.Either<Policy, Permis
     (problems) => new PermissionFileInvalid({ path, problems })
   )
 
-/** Reads a file. That it is missing is a failure too, with `reason` `NotFound`. */
+/** Reads a file. A missing file is a failure too, with `reason` `NotFound`. */
 export const load = (
   path: string
 ): Effect.Effect<Policy, PermissionFileInvalid | PermissionFileUnreadable, FileSystem.FileSystem> =>
@@ -164,7 +164,7 @@ export const load = (
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * The user's policy with that of a workspace. Guards and blacklists add up. What the workspace allows (its whitelist, a
+ * Joins the user's policy with a workspace's. Guards and blacklists add up. A workspace's allowances (its whitelist, a
  * milder default, a milder sanitizer) and its channel count only when the person trusted the workspace; until then it
  * can only take away.
  */
@@ -176,8 +176,8 @@ export const merge = (user: Policy, workspace: Policy, options: { readonly trust
 }
 
 /**
- * Compares the names of tools in the files with those there are. In a list that denies a name that is none is an error,
- * because it denies nothing; in a list that allows it is a remark. Tools of MCP servers are known later.
+ * Compares the tool names in the files with the existing tools. An unknown name is an error in a list that denies,
+ * because it denies nothing, and a remark in a list that allows. Tools of MCP servers are known later.
  */
 export const checkTools = (
   { files }: Policy,
@@ -200,21 +200,21 @@ export const subject = (
 ): PermissionRule.Subject =>
   PermissionRule.subject({ tool: name, params, commandField: shellCommand, pathFields: paths, workspace, takes: tool })
 
-/** The policy says something that counts only for a trusted workspace. */
+/** The policy has parts that count only for a trusted workspace. */
 export const widens = ({ source }: Policy): boolean => PolicySource.ignored(source).length > 0
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Bytes. Nobody writes more by hand. */
+/** Bytes. No handwritten file is longer. */
 const maxBytes = 1_000_000
 
 type List = { readonly [K in keyof PermissionRule.RuleSet]?: PermissionRule.RuleSet[K] | undefined }
 
 type Problem = PolicySource.Problem
 
-// Declared as functions because `defaults` needs them while the module loads.
+// Function declarations, because `defaults` needs them while the module loads.
 function compile(rules: List | undefined): PermissionRule.Compiled {
   if (rules === undefined) return PermissionRule.empty
   return PermissionRule.compile({
@@ -235,7 +235,7 @@ function contradictions({ guards, blacklist, whitelist }: PolicySource.PolicySou
   })
 }
 
-/** What the whitelist says, but allows less of than one might think. */
+/** Remarks about whitelist entries that allow less than their author may expect. */
 function narrow({ whitelist }: PolicySource.PolicySource): ReadonlyArray<string> {
   const remarks = (whitelist?.patterns ?? []).map((text) =>
     CommandPattern.isStars(text) ? PolicySource.everything : CommandPattern.remark(text)
@@ -254,7 +254,7 @@ const decodeFile = Lazy.make(() =>
 
 const problemsOf = (error: ParseResult.ParseError): ReadonlyArray<Problem> => {
   const issues = ParseResult.ArrayFormatter.formatErrorSync(error)
-    // Each optional field adds that it could have been left out.
+    // Each optional field also reports that `undefined` was expected.
     .filter(({ message }) => !message.startsWith("Expected undefined"))
     .map(({ path, message }) => ({
       path: path.reduce<string>((at, key) => at + step(key), "$"),

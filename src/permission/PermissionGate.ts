@@ -7,8 +7,9 @@
  *                 ask)      envelopes)           edited arguments └─► from the top
  * ```
  *
- * Guards run in every mode, before anybody is asked and again on the final arguments just before execution. Where one wants
- * a question of its own, what follows may deny the call but not allow it. Whatever goes wrong in here denies.
+ * Guards run in every mode, before anybody is asked and again on the final arguments just before execution. When a
+ * guard wants a question of its own, the later steps may deny the call but not allow it. Any failure in the gate
+ * denies.
  *
  * Its steps hand on to the next by a function (continuation passing), not in an `Effect.gen`. The reason is measured: a call
  * that a rule decides takes no step of Effect at all, four steps cost 1.1 µs instead of 1.8 µs in nested generators, and an
@@ -49,12 +50,12 @@ export type { Options as CheckOptions } from "./PermissionCheck.js"
 /** The rules, guards and authorities that decide. */
 export interface Options extends PermissionCheck.Options {
   readonly policy: PermissionFile.Policy
-  /** Shared by the tree. */
+  /** One state for the whole tree. */
   readonly state: PermissionState
   /** In order; the first that fails decides. */
   readonly guards: ReadonlyArray<Guard.Guard>
   readonly authority?: Authority | undefined
-  /** Where the rules say to ask: decides in place of the question, or leaves it to be put. */
+  /** Where the rules say to ask: decides in place of the question, or leaves the question to be asked. */
   readonly insteadOfAsking?: Authority | undefined
   /** Default: none. */
   readonly spans?: Spans.Service | undefined
@@ -63,8 +64,9 @@ export interface Options extends PermissionCheck.Options {
 /** Decides whether calls run. */
 export interface Service {
   /**
+   * Begins a check of this call, for the fiber that is to run the result.
    * Decides about a call whose arguments decode. Asks the current interactor where the rules say so. An authority given
-   * here stands in for the gate's own.
+   * here replaces the gate's own.
    */
   readonly check: (
     proposal: Proposal,
@@ -81,7 +83,7 @@ export interface Service {
     status: FiberStatus.Running
   ) => PermissionCheck.PermissionCheck
   /**
-   * As {@link check}, as the one that was opened: an exit where nothing has to be waited for, as for most calls. A call that
+   * As {@link check}, with an opened check. An exit where nothing has to be waited for, as for most calls. A call that
    * is `held` has to wait before it runs, and is settled after that.
    *
    * @internal
@@ -93,13 +95,13 @@ export interface Service {
     held?: boolean
   ) => Effect.Effect<Verdict, never, Interactor.Interactor>
   /**
-   * The last look at a call that another process allowed: the guards alone. What they refuse is told and written down like
+   * The last look at a call that another process allowed: the guards alone. A refusal is published and recorded like
    * every decision.
    */
   readonly lookAgain: (entry: ToolRegistry.Entry, call: ToolCall, allowed: Allowed) => Effect.Effect<Verdict>
   /**
-   * Runs the guards on the final arguments, as they look just before execution. A sentence is the reason to refuse.
-   * `answered` is what was asked about these arguments for a guard.
+   * Runs the guards on the final arguments, as just before execution. A sentence is the reason to refuse. `answered` is
+   * the guards' question about these arguments that was answered.
    */
   readonly guard: (
     entry: ToolRegistry.Entry,
@@ -111,7 +113,7 @@ export interface Service {
 /** A gate for one session. */
 export const make = (options: Options): Service => new Gate(options)
 
-/** Someone who corrects arguments is asked this often in a row before the call is denied. */
+/** How often in a row a person is asked to correct arguments before the call is denied. */
 const maxEdits = 5
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -182,7 +184,8 @@ class Gate implements Service {
     authority: Authority | undefined,
     held: boolean
   ): Deciding {
-    // Named one by one: a spread of the proposal costs as much as the rest of an allowed call's way through here.
+    // Members are named one by one: a spread of the proposal costs as much as the rest of an allowed call's way through
+    // here.
     const now: Case = {
       call,
       context,
@@ -197,13 +200,13 @@ class Gate implements Service {
       check
     }
     const verdict = now.check.step(() => this.validated(now))
-    // Most calls are decided by a rule, before anything can interrupt them.
+    // Most calls are decided by a rule, before an interruption can arrive.
     return check.resolved === undefined ? Effect.uninterruptible(verdict) : verdict
   }
 
   private validated(now: Case): Deciding {
     const { context, entry, params } = now
-    // A tool's own check may fail with what its type denies.
+    // A tool's own check may fail with a value that its type forbids.
     const invalid = (said: unknown) => {
       const text = typeof said === "string" && said !== "" ? said : `${entry.name} refuses these arguments.`
       return Effect.as(now.check.settle(now, { granted: false, method: "pre_validation", reason: text }), {
@@ -249,7 +252,10 @@ class Gate implements Service {
     )
   }
 
-  /** Who allows all calls of a tool has not seen this one, and what it runs cannot be told; who was asked has. */
+  /**
+   * An authority that allows all calls of a tool has not seen this one: if it cannot be told what the command runs,
+   * that does not suffice. A person who was asked has seen the call.
+   */
   private byAuthority(now: Case, subject: PermissionRule.Subject, resolution: Resolution): Deciding {
     const { granted, method, requestId } = resolution
     const doubt = granted && requestId === undefined && method !== "stage_grant" ? this.doubt(subject) : undefined
@@ -268,7 +274,7 @@ class Gate implements Service {
     const traits = confined ? { autoApproved, readonly, confined } : entry
     const decision = state.evaluate(policy, subject, traits, now.check.origin.sessionId)
     if (decision.decision !== "allow") return decision
-    // Somebody wanted other arguments than these, so no rule of a later moment lets these through.
+    // The person wanted other arguments, so no later rule allows the present ones.
     if (now.warnings.length > 0) return askAgain
     if (now.own === undefined) return decision
     return (now.own.coveredBy === "all" ? state.blanket : undefined) ?? ownQuestion
@@ -280,7 +286,10 @@ class Gate implements Service {
       : this.deny(now, { granted: false, method, reason: `blocked by ${method.replaceAll("_", " ")}: ${rule}` })
   }
 
-  /** `doubt`: why a call is put to a person that would be allowed without one; with nobody there, the reason to deny it. */
+  /**
+   * `doubt`: why a person is asked about a call that would be allowed otherwise. With nobody there, it is the reason to
+   * deny.
+   */
   private ask(now: Case, subject: PermissionRule.Subject, doubt?: string): Deciding {
     const key = PermissionRule.rememberKey(subject)
     return now.check.after(ApprovalForm.make(now, key, this.options.redactor), (form) => {
@@ -288,7 +297,7 @@ class Gate implements Service {
       const request = InteractionRequest.unsafeMake(form, fiber, origin)
       const asked = { requestId: request.requestId, askedAt: request.issuedAt }
       const before = now.check.asked
-      // Whoever waited in line may find that an earlier answer decided this call too; that decision is the one to report.
+      // While this request waited in line, an earlier answer may have decided the call; then that decision is reported.
       let known: Decision | undefined
       const recheck = Recheck.make((): Option.Option<ApproveAnswer> => {
         const found = this.evaluate(now, subject)
@@ -302,7 +311,7 @@ class Gate implements Service {
       return now.check.await(
         Asking.askMasked(Interactor.of(fiber), request, { recheck }, restore),
         ({ answer, by, how }) => {
-          // An earlier answer to another question decided it: this one was never shown.
+          // An earlier answer to another request decided it: this request was never shown.
           if (how === "recheck") {
             now.check.asked = before
             return this.byRule(now, known ?? this.evaluate(now, subject))
@@ -326,13 +335,14 @@ class Gate implements Service {
   ): Deciding {
     now.check.asked = asked
     if (answer.decision === "edit") return this.withEdits(now, answer.editedArguments, asked)
-    // A rule that says yes to everything has looked at nothing.
+    // A rule that allows everything has not looked at the call.
     const doubt = asked.how === "answered" || answer.decision === "deny" ? undefined : this.doubt(subject)
     if (doubt !== undefined) return this.deny(now, { granted: false, method: "unavailable", reason: doubt, ...asked })
     if (answer.scope !== "once") this.remember(now, answer, PermissionRule.rememberKey(subject))
     const { askedAt, by, how, requestId } = asked
     const { granted, method, reason } = answered(answer, by, how)
-    // Named one by one: fields behind a spread give every resolution a shape of its own, which outlives many collections.
+    // Members are named one by one: members behind a spread give every resolution a shape of its own, which outlives
+    // many collections.
     return this.resolve(now, { granted, method, reason, requestId, askedAt, by, how })
   }
 
@@ -347,7 +357,7 @@ class Gate implements Service {
     }
   }
 
-  /** Edited arguments start from the top; those that do not decode are shown again with what is wrong. */
+  /** Edited arguments start from the top. Arguments that do not decode are shown again with the problem. */
   private withEdits(now: Case, changes: { readonly [name: string]: unknown }, asked: PermissionCheck.Asked): Deciding {
     const { call, entry } = now
     const edits = now.edits + 1
@@ -378,7 +388,7 @@ class Gate implements Service {
     return resolution.granted ? this.allow(now, resolution) : this.deny(now, resolution)
   }
 
-  /** The guards look at the arguments that will run, however long it took to get here. */
+  /** The guards look at the arguments that will run, after any delay. */
   private allow(now: Case, resolution: Resolution): Effect.Effect<Verdict> {
     if (now.held) return Effect.succeed(this.pending(now, resolution))
     const objection = this.guard(now.entry, now.call.params, now.own)

@@ -1,9 +1,9 @@
 /**
  * Rules about tool calls, and their evaluation: pure, synchronous, and without surprises in either direction.
  *
- * A rule set has three lists, tried in this order: `tools` (exact names, or `mcp__SERVER__*`), `patterns` (globs over the
- * call's signature) and `arguments` (whole words of its string arguments, a rule of several words matches them in a row).
- * Which direction a list is used in decides how it is read:
+ * A rule set has three lists, tried in this order: `tools` (exact names, or `mcp__SERVER__*`), `patterns` (globs over
+ * the call's signature) and `arguments` (whole words of its string arguments; a rule of several words matches them in a
+ * row). A list is read by its direction:
  *
  * - To deny, anything that may be meant is enough: a pattern is tried on the whole command, on every simple command in it
  *   and on what programs such as `sudo` would run; an argument rule is found anywhere.
@@ -30,13 +30,13 @@ export interface RuleSet {
 export interface Compiled {
   readonly rules: RuleSet
   readonly tools: ReadonlySet<string>
-  /** What names of tools may begin with. */
+  /** Prefixes of tool names. */
   readonly servers: ReadonlyArray<string>
   readonly patterns: ReadonlyArray<Pattern>
   readonly arguments: ReadonlyArray<ReadonlyArray<string>>
-  /** Nothing but tool names: a call of another tool needs no further look. */
+  /** The rules hold tool names only: calls of other tools need no further check. */
   readonly namesOnly: boolean
-  /** What allows commands. */
+  /** The patterns that allow commands. */
   readonly commands: ReadonlyArray<CommandPattern.CommandPattern>
 }
 
@@ -128,7 +128,10 @@ export const spellsExactly = (compiled: Compiled, self: Subject): boolean =>
 export const reads = (self: Subject): boolean =>
   self.command !== undefined && Location.isWorkspace(self.cwd) && self.evidence.allowed(readers) !== undefined
 
-/** Why rules that deny cannot tell whether they mean the command; nothing where they can, or none is about commands. */
+/**
+ * Why it cannot be told whether a denying rule means the command. Nothing where it can be told, or when no rule is
+ * about commands.
+ */
 export const doubt = (compiled: Compiled, self: Subject): string | undefined => {
   if (self.command === undefined || !concernsCommands(compiled)) return undefined
   return (
@@ -136,7 +139,7 @@ export const doubt = (compiled: Compiled, self: Subject): string | undefined => 
   )
 }
 
-/** The same for the entries of a session list that denies. */
+/** As {@link doubt}, for the entries of a session list that denies. */
 export const entriesDoubt = (entries: Iterable<string>, self: Subject): string | undefined => {
   for (const entry of entries) {
     const { pattern, remembered } = sessionEntry(entry)
@@ -151,11 +154,11 @@ export const entriesDoubt = (entries: Iterable<string>, self: Subject): string |
 export const concernsCommands = ({ arguments: words, patterns }: Compiled): boolean =>
   words.length > 0 || patterns.some(({ text }) => !isSignature.test(text))
 
-/** A command that is too long to be looked at; the sentence says what to do. */
+/** The refusal of a command that is too long to be checked; the sentence says what to do. */
 export const tooLong = (commandField: string | undefined, params: unknown): string | undefined => {
   if (commandField === undefined || !Signature.isRecord(params)) return undefined
   const command = params[commandField]
-  // A character takes three bytes at most, counted in units of UTF-16.
+  // A UTF-16 unit takes three bytes at most.
   if (typeof command !== "string" || command.length * 3 <= CommandLine.maxLength) return undefined
   const bytes = new TextEncoder().encode(command).length
   return bytes <= CommandLine.maxLength
@@ -210,7 +213,7 @@ export const entriesAllow = (entries: Iterable<string>, self: Subject): string |
   return patterns.length === 0 ? undefined : joined(self.evidence.allowed(patterns))
 }
 
-/** An entry that is this very command, where it runs. */
+/** Some entry is this very command, in this directory. */
 export const remembersExactly = (entries: Iterable<string>, self: Subject): boolean => {
   for (const entry of entries) {
     const { remembered } = sessionEntry(entry)
@@ -219,15 +222,17 @@ export const remembersExactly = (entries: Iterable<string>, self: Subject): bool
   return false
 }
 
-/** What was remembered by the name of the program that a person's entry is all about (`git`, `git*`, `git *`). */
+/**
+ * For a person's entry about one whole program (`git`, `git*`, `git *`): the entry remembered by the program's name.
+ */
 export const alsoMeant = (entry: string): string | undefined => {
   const program = CommandPattern.onlyProgram(entry)
   return program === undefined ? undefined : CommandLine.formatRemembered({ _tag: "Program", program, cwd: "" })
 }
 
 /**
- * An allowing entry as it is read now. Journals of version 0.1 say `git *` of what was remembered by name; a person's pattern
- * looked the same, and is taken for the narrower of the two.
+ * The present form of an allowing entry from an older journal. Journals of version 0.1 wrote `git *` for a remembered
+ * name. A person's pattern looked the same, so the narrower reading is taken.
  */
 export const ofOlder = (entry: string): string => (/^\S+ \*$/.test(entry) ? (alsoMeant(entry) ?? entry) : entry)
 
@@ -256,7 +261,7 @@ interface SessionEntry {
   command: CommandPattern.CommandPattern | undefined
 }
 
-// Entries are few and looked at with every call.
+// Cached: entries are few and are used with every call.
 const sessionEntries = new Map<string, SessionEntry>()
 const maxSessionEntries = 512
 
@@ -276,10 +281,10 @@ const sessionEntry = (entry: string): SessionEntry => {
 
 const readers = [CommandPattern.harmless("programs that only read")]
 
-/** A pattern over the calls of a tool that has parameters: no command begins so. */
+/** A pattern over the signature of another tool: no command begins like this. */
 const isSignature = /^[A-Za-z_][\w*?-]*\(/
 
-/** The name of a tool has neither blanks nor wildcards. */
+/** A tool's name has neither blanks nor wildcards. */
 const entryOfCommands = /[ \t\n*?[]/
 
 const spelling = (compiled: Compiled, command: string): string | undefined => {

@@ -1,8 +1,8 @@
 /**
- * What a root session's tree has been told at prompts: remembered entries, suspensions and a session default.
+ * What people decided at prompts for the tree of a root session: remembered entries, suspensions and a session default.
  *
- * `session` and `all` belong to the whole tree; `turn` and `idle` to the session that asked. Plain mutable state, written
- * in synchronous sections only; it dies with the tree.
+ * `session` and `all` belong to the whole tree; `turn` and `idle` to the session that asked. Plain mutable state,
+ * written in synchronous sections only; it ends with the tree.
  */
 import type { SessionId } from "../core/Id.js"
 import type { ApproveAnswer } from "../interaction/Interaction.js"
@@ -21,11 +21,14 @@ export interface Decision {
   readonly method: PermissionMethod
   /** The rule that decided, as written. */
   readonly rule: string
-  /** It would be allowed, if it could be told what the command runs: without a person to ask, that is the reason it is not. */
+  /**
+   * The call would be allowed if it could be told what the command runs. With nobody to ask, this is the reason for the
+   * refusal.
+   */
   readonly doubt?: string
 }
 
-/** What the evaluation needs to know of the tool beside the call's subject. */
+/** The tool's traits that the evaluation needs beside the call's subject. */
 export interface Traits {
   readonly readonly: boolean
   readonly autoApproved: boolean
@@ -41,7 +44,7 @@ export interface Status {
   readonly deny: ReadonlyArray<string>
 }
 
-/** Everything that was told at prompts, to be told again elsewhere. */
+/** The whole state, to be restored elsewhere. */
 export interface Snapshot {
   readonly allow: ReadonlyArray<string>
   readonly deny: ReadonlyArray<string>
@@ -51,7 +54,7 @@ export interface Snapshot {
   readonly turn: ReadonlyArray<SessionId>
   /** Sessions that may do everything until they are idle. */
   readonly idle: ReadonlyArray<SessionId>
-  /** Entries say whether they were remembered or written by a person. Not so in journals of version 0.1. */
+  /** True: entries show whether they were remembered or written by a person. Journals of version 0.1 do not show it. */
   readonly told?: true | undefined
 }
 
@@ -67,8 +70,8 @@ export class PermissionState {
   private idle: Set<SessionId> = empty
 
   /**
-   * Suspension, then session blacklist, blacklist, session whitelist, whitelist, session default, default: the first that
-   * decides wins. Guards, grants and envelopes come before and are the gate's business.
+   * Suspension, then session blacklist, blacklist, session whitelist, whitelist, session default, default: the first
+   * that decides wins. Guards, grants and envelopes come before; the gate checks them.
    */
   evaluate(
     policy: PermissionFile.Policy,
@@ -79,13 +82,13 @@ export class PermissionState {
     const decision = this.decide(policy, subject, traits, sessionId)
     if (decision.decision !== "allow" || subject.command === undefined) return decision
     const doubt = this.doubt(policy, subject)
-    // Nothing but the very same text covers what cannot be told.
+    // When it cannot be told what a command runs, only an entry with the very same text covers it.
     if (doubt === undefined || PermissionRule.remembersExactly(this.allowed, subject)) return decision
     if (PermissionRule.spellsExactly(policy.whitelist, subject)) return decision
     return { decision: "ask", method: "default", rule: doubt, doubt }
   }
 
-  /** Why it cannot be told whether a rule that denies commands means this one; nothing where that can be told. */
+  /** Why it cannot be told whether a rule that denies commands means this one; nothing where it can be told. */
   doubt(policy: PermissionFile.Policy, subject: PermissionRule.Subject): string | undefined {
     if (subject.command === undefined) return undefined
     const { dangerousCommands, metacharacters } = policy.sanitize
@@ -123,12 +126,12 @@ export class PermissionState {
     return defaults[fallback]
   }
 
-  /** What allows every call of every agent, while it does. */
+  /** The decision that allows every call of every agent, while it holds. */
   get blanket(): Decision | undefined {
     return this.all ? suspended.all : undefined
   }
 
-  /** Applies an answer that reaches beyond its call. `key` is what `always` and `never` remember. */
+  /** Applies an answer that reaches beyond its call. `key` is the text that `always` and `never` remember. */
   apply(answer: ApproveAnswer, key: string, sessionId: SessionId): void {
     if (answer.decision === "edit") return
     switch (answer.scope) {
@@ -141,7 +144,7 @@ export class PermissionState {
     }
   }
 
-  /** Later words win: an entry leaves the other list. */
+  /** The later entry wins: it is removed from the other list. */
   allow(entry: string): void {
     forget(this.denied, entry)
     this.allowed = having(this.allowed, entry)
@@ -181,7 +184,7 @@ export class PermissionState {
     this.changed?.()
   }
 
-  /** True when that ended a suspension. */
+  /** True when a suspension ended. */
   endTurn(sessionId: SessionId): boolean {
     return this.ended(this.turn, sessionId)
   }
@@ -212,7 +215,7 @@ export class PermissionState {
     }
   }
 
-  /** Takes over what a snapshot says, in a state that was told nothing yet. */
+  /** Restores a snapshot into a state that has no entries yet. */
   restore(snapshot: Snapshot): void {
     for (const entry of snapshot.allow) {
       this.allowed = having(this.allowed, snapshot.told === true ? entry : PermissionRule.ofOlder(entry))
@@ -235,7 +238,7 @@ export class PermissionState {
     const exactlyAllowed = this.allowed.has(subject.tool)
     for (const entry of this.denied) {
       const match = PermissionRule.entryMatches(entry, subject, "deny")
-      // Allowing a tool by its exact name lifts patterns on names, never those on signatures.
+      // An allowing entry with the tool's exact name lifts patterns on names, never those on signatures.
       if (match !== undefined && !(match === "name" && exactlyAllowed)) return entry
     }
     return undefined
@@ -250,10 +253,10 @@ export class PermissionState {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Shared by all who were told nothing, which is nearly everybody; only {@link having} adds, and never to this one. */
+/** Shared by all states without entries, which are nearly all; {@link having} copies before it adds. */
 const empty = new Set<never>()
 
-/** With the entry, what was remembered of the program that it is all about. */
+/** Removes the entry, and the remembered program that it is all about. */
 const forget = (entries: Set<string>, entry: string): void => {
   if (entries.size === 0) return
   entries.delete(entry)

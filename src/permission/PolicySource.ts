@@ -1,7 +1,7 @@
 /**
- * What a permission file says, as data, and how the file of a workspace joins that of its user.
+ * The content of a permission file as data, and how a workspace's file joins the user's.
  *
- * Files are merged before anything is compiled, because what a file leaves out differs from what it says.
+ * Files are merged before they are compiled, because an absent part differs from its default.
  */
 import * as Schema from "effect/Schema"
 import * as Nearest from "../core/Nearest.js"
@@ -46,7 +46,7 @@ const Channel = Schema.Struct({
   )
 )
 
-/** What a permission file says. */
+/** The content of a permission file. */
 export const PolicySource = Schema.Struct({
   version: Schema.optional(oneOf(1, "1", "1.0")),
   defaultPolicy: Schema.optional(oneOf("allow", "deny", "ask")),
@@ -77,7 +77,7 @@ export const PolicySource = Schema.Struct({
   ),
   blacklist: Schema.optional(Schema.Struct(list)),
   /**
-   * `readonly`: also every tool that is annotated as one that only reads. `sandboxed`: also every command that runs in a
+   * `readonly`: also every tool that is annotated as reading only. `sandboxed`: also every command that runs in a
    * sandbox.
    */
   whitelist: Schema.optional(Schema.Struct({ ...list, readonly: Flag, sandboxed: Flag })),
@@ -88,7 +88,7 @@ export type PolicySource = typeof PolicySource.Type
 /** Where the file says that questions go. */
 export type Channel = typeof Channel.Type
 
-/** What is wrong with one place of a file. */
+/** A problem at one place of a file. */
 export interface Problem {
   /** Such as `$.whitelist.tools[0]`. */
   readonly path: string
@@ -99,7 +99,7 @@ export interface Problem {
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/** One file that means both. */
+/** One file with the meaning of both. */
 export const merge = (user: PolicySource, workspace: PolicySource, trusted: boolean): PolicySource => {
   const channel = (trusted ? workspace.channel : undefined) ?? user.channel
   return {
@@ -132,7 +132,7 @@ export const merge = (user: PolicySource, workspace: PolicySource, trusted: bool
 /** Why a pattern of stars is refused where things are allowed. */
 export const everything = 'A pattern of stars would allow everything; say "defaultPolicy": "allow" if that is meant.'
 
-/** What is well-formed and still cannot be meant. */
+/** Entries that are well-formed and still cannot be meant. */
 export const misread = ({ blacklist, guards, whitelist }: PolicySource): ReadonlyArray<Problem> => [
   ...(whitelist?.patterns ?? []).flatMap((text, i) =>
     CommandPattern.isStars(text) ? [{ path: `$.whitelist.patterns[${i}]`, message: everything }] : []
@@ -151,7 +151,7 @@ export const misread = ({ blacklist, guards, whitelist }: PolicySource): Readonl
   )
 ]
 
-/** Names of tools that there are not, in lists that allow and in lists that deny. */
+/** Unknown tool names, in lists that allow and in lists that deny. */
 export const unknownTools = (
   source: PolicySource,
   known: ReadonlyArray<string>
@@ -170,7 +170,7 @@ export const unknownTools = (
   return { allowing: problems(toolLists({ whitelist })), denying: problems(toolLists({ blacklist, guards })) }
 }
 
-/** What of an untrusted workspace's file has no effect, as sentences. */
+/** Sentences about the parts of an untrusted workspace's file that have no effect. */
 export const ignored = ({ whitelist, defaultPolicy, channel, guards }: PolicySource): ReadonlyArray<string> => {
   const pathScope = guards?.sanitize?.pathScope ?? true
   const milder =
@@ -188,7 +188,7 @@ export const ignored = ({ whitelist, defaultPolicy, channel, guards }: PolicySou
     : [`The workspace is not trusted: ${parts.join(", ")} of its permission file has no effect.`]
 }
 
-/** What a workspace's file allows, which counts only with trust: each rule on a line of its own, as it is written. */
+/** The allowances in a workspace's file, which count only with trust: one line for each rule, as written. */
 export const allowances = ({ channel, defaultPolicy, guards, whitelist }: PolicySource): ReadonlyArray<string> => {
   const pathScope = guards?.sanitize?.pathScope
   return [
@@ -241,7 +241,7 @@ const rules = (a: Rules, b: Rules) => ({
   arguments: union(a?.arguments, b?.arguments)
 })
 
-// An exception holds only where both make it; what only one of them blocks by name is blocked.
+// An exception counts only when both files make it; a program that one file blocks by name stays blocked.
 const programs = (
   a: Sanitize["dangerousCommands"],
   b: Sanitize["dangerousCommands"]
@@ -252,7 +252,7 @@ const programs = (
   return { blocked: union(x.blocked, y.blocked), allowed: both(x.allowed, y.allowed) }
 }
 
-// A scope that nobody mentions is on. A trusted workspace may widen what its user left open, not what he wrote.
+// A scope that no file mentions is on. A trusted workspace may widen what its user left unset, not what the user set.
 const scope = (
   user: Sanitize["pathScope"],
   workspace: Sanitize["pathScope"],

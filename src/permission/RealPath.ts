@@ -1,20 +1,23 @@
 /**
- * Where a path leads once links are followed, for paths that need not exist.
+ * Where a path leads when links are followed, for paths that need not exist.
  *
- * Links are followed as far as the path exists, dangling ones too: writing through one creates what it points to.
- * Nothing fails: what cannot be resolved counts as it is written, a loop of links leads {@link nowhere}.
+ * Links are followed as far as the path exists, dangling ones too: writing through one creates its target. Nothing
+ * fails: a path that cannot be resolved counts as written, a loop of links leads {@link nowhere}.
  */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 
-/** Remembers what it resolved: make one per check, since links may change. */
+/** Caches resolved paths: make one per check, since links may change. */
 export interface RealPath {
-  /** Of an absolute path. */
+  /** Resolves an absolute path. */
   readonly real: (path: string) => Effect.Effect<string>
-  /** Part by part from a directory: after a link, `..` is the parent of where the link led. */
+  /** Resolves part by part from a directory: behind a link, `..` is the parent of the link's target. */
   readonly walk: (base: string, path: string) => Effect.Effect<string>
-  /** Both readings of a path that may differ: `link/../x` as a text, as programs simplify it, and as it is walked. */
+  /**
+   * Both readings of a path, which may differ: `link/../x` as a text, as programs simplify it, and as the system walks
+   * it.
+   */
   readonly targets: (base: string, path: string) => Effect.Effect<ReadonlyArray<string>>
 }
 
@@ -25,7 +28,7 @@ export const make = (fs: FileSystem.FileSystem, path: Path.Path): RealPath => {
   const resolved = new Map<string, string>()
   const missing = new Set<string>()
 
-  // One look per part of a path, shared by all paths through it: cheaper than asking for each whole path.
+  // One lookup per part of a path, shared by all paths through it: cheaper than resolving each whole path.
   const follow = (text: string, hops: number): Effect.Effect<string> =>
     Effect.suspend(() => {
       const known = resolved.get(text)

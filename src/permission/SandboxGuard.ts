@@ -1,14 +1,14 @@
 /**
- * Asks about calls that leave the sandbox, and says of every call of a tool that runs commands how it runs.
+ * Asks about calls that leave the sandbox, and tells for every call of a command tool how it runs.
  *
- * What lets a confined command run unasked was said about confined commands: leaving is a question of its own.
+ * A rule that lets confined commands run unasked holds for confined commands only: leaving needs a question of its own.
  */
 import * as Effect from "effect/Effect"
 import type * as Sandbox from "../sandbox/Sandbox.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as Guard from "./Guard.js"
 
-/** Runs before everything else, so that whoever comes later knows whether there is a sandbox. */
+/** Runs before all other guards, so that they know whether there is a sandbox. */
 export const make =
   (sandbox: Sandbox.Service): Guard.Guard =>
   ({ entry, params }) => {
@@ -22,7 +22,7 @@ export const make =
     )
   }
 
-/** The tools, with how calls of those run that are sandboxed. */
+/** The tools; each sandboxed tool now knows how its calls run. */
 export const informed = (tools: ToolRegistry.Service, sandbox: Sandbox.Service): ReadonlyArray<ToolRegistry.Entry> =>
   tools.entries.map((entry) => {
     if (!entry.sandboxed) return entry

@@ -1,14 +1,14 @@
 /**
- * Guards as data: what a call must not contain, whoever allowed it.
+ * Guards as data: what a call must not contain, even when a person allowed it.
  *
- * Three guards are chosen by the policy: shell metacharacters, dangerous programs, and the path scope (on by default:
- * paths stay inside the workspace, symbolic links followed). One is always on: nothing names a protected path, such as
- * the directory of the policy itself.
+ * The policy chooses three guards: shell metacharacters, dangerous programs, and the path scope (on by default: paths
+ * stay inside the workspace, symbolic links followed). One is always on: no call names a protected path, such as the
+ * directory of the policy itself.
  *
- * Paths are found in a tool's annotated path parameters and, for a command, among its words and redirections. What this
- * cannot stop: a program that finds files by itself (`grep -r x .`, `git clean`, an archiver, a script's own code), a
- * name put together while it runs (`$a$b`, `printf`, base64), what happens between the check and the execution. It
- * keeps an agent from straying and from rewriting its own rules in plain sight; it is no sandbox.
+ * Paths are found in a tool's annotated path parameters and, for a command, among its words and redirections. It cannot
+ * stop a program that finds files by itself (`grep -r x .`, `git clean`, an archiver, a script's own code), a name put
+ * together while the command runs (`$a$b`, `printf`, base64), or a change between the check and the execution. It keeps
+ * an agent from straying and from rewriting its own rules in plain sight; it is no sandbox.
  */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
@@ -21,7 +21,7 @@ import * as Program from "../shell/Program.js"
 export interface Options {
   /** Refuse `; | & $ ( ) { } < >`, backquotes and line ends anywhere in a command, quoted or not. */
   readonly metacharacters: boolean
-  /** Refuse the programs of {@link dangerousPrograms}, more `blocked` ones, and none that is `allowed`. */
+  /** Refuse {@link dangerousPrograms} and the `blocked` ones, except the `allowed` ones. */
   readonly dangerousCommands:
     | boolean
     | { readonly blocked?: ReadonlyArray<string> | undefined; readonly allowed?: ReadonlyArray<string> | undefined }
@@ -45,14 +45,14 @@ export interface Surroundings {
   /** Absolute: the policy, store, audit and file-channel places. They and all they contain are out of reach. */
   readonly protectedPaths: ReadonlyArray<string>
   /**
-   * The call's path parameters: each a path or a list of paths. For a command tool the first is taken for the directory
-   * in which the command runs.
+   * The call's path parameters: each a path or a list of paths. For a command tool the first is the directory in which
+   * the command runs.
    */
   readonly pathFields: ReadonlyArray<string>
   readonly options: Options
-  /** What `allowTmp` allows. Default: `/tmp`. */
+  /** The directories that `allowTmp` allows. Default: `/tmp`. */
   readonly temporary?: ReadonlyArray<string> | undefined
-  /** What `~` and `$HOME` stand for, when known; otherwise they are outside of everything. */
+  /** The directory that `~` and `$HOME` mean, when known; otherwise both are outside of everything. */
   readonly home?: string | undefined
 }
 
@@ -136,7 +136,7 @@ const shellViolations = (
   const reported = new Set<string>()
   for (const { program, named, start } of self.readings) {
     const name = Program.basename(program)
-    // The argument of `npm init` is no program.
+    // The operand of `npm init` is no program.
     if (start > 0 && name === "init") continue
     // Another spelling of a dangerous name is as dangerous: `mkfs.ext4`, `RM` where names ignore case.
     const known = [name, name.toLowerCase(), Program.nameOf(program), name.replace(/\..*$/, "")]

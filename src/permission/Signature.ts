@@ -6,13 +6,14 @@ import * as Location from "../shell/Location.js"
 export const ofCall = (tool: string, params: unknown): string => signature(tool, params, false)
 
 /**
- * The same for rules that allow. A value may imitate the signature it stands in: `content` set to "…, path=src/a", or to
- * "path=src/a" alone, looks like a path argument to `*path=src/*`. Then whatever could be taken for a separator is masked.
+ * The signature for rules that allow. A value may imitate the signature around it: `content` set to "…, path=src/a", or
+ * to "path=src/a" alone, looks like a path argument to `*path=src/*`. In such values every possible separator is
+ * masked.
  */
 export const toAllow = (tool: string, params: unknown): string => {
   if (!isRecord(params)) return signature(tool, params, false)
   const given = Object.entries(params).filter(([, value]) => value !== undefined)
-  // A value that stands alone may have an `=` in it, such as an address, unless it begins like an argument.
+  // A lone value may have an `=` in it, such as an address, unless it begins like an argument.
   const doubtful = given.length > 1 ? /=/ : imitation
   return signature(
     tool,
@@ -21,13 +22,13 @@ export const toAllow = (tool: string, params: unknown): string => {
   )
 }
 
-/** A pattern as it meets signatures whose paths are by their shortest text: as written, and with its paths shortened. */
+/** A pattern's globs over signatures with shortened paths: the pattern as written, and with its own paths shortened. */
 export const globs = (pattern: string): ReadonlyArray<Glob.Glob> => {
   const short = pattern.replace(/=(?:\.\/+)+/g, "=").replace(/\/(?:\.?\/)+/g, "/")
   return short === pattern ? [Glob.compile(pattern)] : [Glob.compile(pattern), Glob.compile(short)]
 }
 
-/** The arguments with their paths by their shortest text; the same value where there is nothing to shorten. */
+/** The arguments with their paths in the shortest form; the same value where nothing can be shortened. */
 export const withPlaces = (params: unknown, fields: ReadonlyArray<string>, workspace: string | undefined): unknown => {
   if (!isRecord(params)) return params
   const short = (value: unknown): unknown =>

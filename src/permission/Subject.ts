@@ -1,4 +1,4 @@
-/** A call as rules see it. Whatever costs more than a field access is computed when the first rule asks for it, and kept. */
+/** A call as rules see it. Expensive parts are computed when the first rule needs them, and kept. */
 import type * as Tool from "@effect/ai/Tool"
 import * as Either from "effect/Either"
 import { canonicalJson } from "../core/Digest.js"
@@ -21,7 +21,10 @@ export interface Call {
   readonly pathFields?: ReadonlyArray<string> | undefined
   /** Absolute: where relative paths begin. Without it no absolute path is taken for one in the workspace. */
   readonly workspace?: string | undefined
-  /** Whose parameters are known: what else a call brings does not count for rules that allow, as its tool never sees it. */
+  /**
+   * The tool whose parameters are known: further arguments do not count for rules that allow, because the tool never
+   * sees them.
+   */
   readonly takes?: Pick<Tool.Any, "parametersSchema"> | undefined
 }
 
@@ -38,7 +41,7 @@ export interface Subject {
    */
   readonly cwd: Location.Directory
   /**
-   * The command taken apart; nothing for other tools and for a command that cannot be taken apart.
+   * The parsed command; nothing for other tools and for a command that cannot be parsed.
    *
    * @internal
    */
@@ -52,10 +55,10 @@ export interface Subject {
   readonly readings: ReadonlyArray<CommandLine.Reading>
   /** Every string among the arguments, at any depth. */
   readonly strings: ReadonlyArray<string>
-  /** Why it cannot be said what the command runs; nothing when it can. */
+  /** Why it cannot be told what the command runs; nothing when it can be told. */
   readonly doubt: string | undefined
   /**
-   * What rules look into.
+   * The texts that rules search.
    *
    * @internal
    */
@@ -86,7 +89,7 @@ class LazySubject implements Subject {
     this.params = params
     const command = commandField === undefined || !Signature.isRecord(params) ? undefined : params[commandField]
     this.isText = typeof command === "string"
-    // A command tool stays one when its command is missing or no text; then nothing but its name can allow it.
+    // A command tool stays one when its command is missing or no text; then only its name can allow it.
     this.command =
       commandField === undefined ? undefined : typeof command === "string" ? command : Signature.shown(command ?? "")
   }
@@ -107,7 +110,7 @@ class LazySubject implements Subject {
     if (this.cwdMemo !== undefined) return this.cwdMemo
     const { params, pathFields = [], workspace } = this.call
     const value = Signature.isRecord(params) ? params[pathFields[0] ?? ""] : undefined
-    // What is no path is not the workspace either.
+    // A value that is no path is not the workspace either.
     const path =
       value === undefined || value === null ? undefined : typeof value === "string" ? value : canonicalJson(value)
     return (this.cwdMemo = Location.directory(path, workspace))
@@ -130,7 +133,7 @@ class LazySubject implements Subject {
   }
 }
 
-/** What rules look into, made when the first of them looks. */
+/** The texts that rules search, made at the first search. */
 export class Evidence {
   private textsMemo: Haystack.Haystack | undefined
   private listsMemo: Haystack.WordLists | undefined
@@ -144,7 +147,7 @@ export class Evidence {
     private readonly call: Call
   ) {}
 
-  /** To allow: as {@link Signature.ofCall}, of arguments whose paths are by their shortest text. */
+  /** To allow: as {@link Signature.ofCall}, with paths in their shortest form. */
   get allowSignature(): string {
     return (this.allowSignatureMemo ??= Signature.toAllow(this.self.tool, this.taken))
   }
@@ -180,7 +183,7 @@ export class Evidence {
     return this.rowsMemo.finds(rule)
   }
 
-  /** The word that may become what the pattern spells, once it is expanded. */
+  /** The word that may become the pattern's text after expansion. */
   mayBecome({ head }: Glob.Glob): string | undefined {
     for (const { dynamic, program, words } of this.self.line?.commands ?? []) {
       if (!dynamic || !head.startsWith(program)) continue
@@ -217,12 +220,12 @@ export class Evidence {
     for (const { named, program, start, text } of readings) {
       if (start > 0 || !named) continue
       out.add(text)
-      // By its path it is the same program.
+      // A program called by its path counts by its name too.
       if (program.includes("/")) out.add(text.slice(program.length - Program.basename(program).length))
     }
     return out
   }
 }
 
-/** An expansion, or what the shell may put files for. */
+/** An expansion, or a glob that the shell may replace by files. */
 const unknown = /[$`*?[{~]/

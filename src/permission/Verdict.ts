@@ -1,4 +1,4 @@
-/** How a call was decided, for the record, and what comes of it, for whoever wanted to make the call. */
+/** How a call was decided, for the record, and the result for the caller. */
 import type * as Effect from "effect/Effect"
 import type { RequestId } from "../core/Id.js"
 import type * as Spans from "../core/Spans.js"
@@ -18,30 +18,30 @@ export interface Allowed {
   /** As written, for guards and the record. */
   readonly encoded: unknown
   readonly edited: boolean
-  /** What was asked about exactly these arguments for a guard, when one wanted that. */
+  /** The guards' question about exactly these arguments that was answered, if there was one. */
   readonly answered?: Guard.Ask
-  /** Present for a call that has to wait before it runs: nothing is decided until this is settled. */
+  /** Present for a call that has to wait before it runs: nothing is decided until it is settled. */
   readonly pending?: Pending
 }
 
-/** A call that is allowed unless a guard objects once it is to run. */
+/** A call that is allowed unless a guard objects when it is about to run. */
 export interface Pending {
   /** The last look of the guards, just before it runs. */
   readonly settle: Effect.Effect<Verdict>
-  /** It does not run after all. Does nothing once it is settled. */
+  /** The call does not run after all. Does nothing once it is settled. */
   readonly breakOff: Effect.Effect<void>
-  /** The same at once, where breaking off does not end. */
+  /** The same at once, for a {@link breakOff} that does not end in time. */
   readonly leave: () => void
-  /** Writes down that it was left; nothing when its end is written, or being written. */
+  /** Records that it was abandoned; nothing when its end is recorded, or being recorded. */
   readonly writeLeft: Effect.Effect<void>
 }
 
-/** The call must not run; `text` is what the model gets to see. */
+/** The call must not run; `text` is the sentence for the model. */
 export interface Denied {
   readonly _tag: "Denied"
   readonly outcome: "denied" | "invalid"
   readonly text: string
-  /** Whoever was asked said no, which is an answer and no mistake of the model's. */
+  /** A person refused, which is an answer and no mistake of the model. */
   readonly refused?: boolean
 }
 
@@ -58,15 +58,15 @@ export interface Resolution {
   readonly requestId?: RequestId
   /** Who answered, when somebody did. */
   readonly by?: string
-  /** Whether they answered, or a rule did in their place; for the record. */
+  /** Whether that person answered, or a rule did in their place; for the record. */
   readonly how?: Interactor.How
   /** Milliseconds since the epoch, when somebody was asked; for the record. */
   readonly askedAt?: number
-  /** How a command that was allowed runs: in a sandbox, outside of the one there is, or with none to be had. */
+  /** How an allowed command runs: in a sandbox, outside of an available one, or with none available. */
   readonly sandbox?: ToolRegistry.RunsHow
 }
 
-/** What a yes or no comes to. */
+/** The resolution that a yes or no leads to. */
 export const answered = (
   answer: Exclude<ApproveAnswer, { readonly decision: "edit" }>,
   by: string,
@@ -95,17 +95,17 @@ export const unanswered = (error: InteractionError): "cancelled" | "timeout" | "
   }
 }
 
-/** Whether somebody who was asked said no. */
+/** Whether a person who was asked refused. */
 export const isRefusal = ({ method }: Pick<Resolution, "method">): boolean =>
   method === "user_denied" || method === "user_comment"
 
-/** What the model is told of a denial. */
+/** The sentence for the model about a denial. */
 export const denied = (resolution: Resolution): Denied => {
   const verdict = { _tag: "Denied", outcome: "denied", text: denialOf(resolution) } as const
   return isRefusal(resolution) ? { ...verdict, refused: true } : verdict
 }
 
-/** The span of a check. `resolution` is asked at its end: how the call was decided, if it was. */
+/** The span of a check. `resolution` is read at its end: how the call was decided, if it was. */
 export const spanOf = (call: ToolCall, resolution: () => Resolution | undefined): Spans.Opening<Verdict, never> => ({
   name: "assent.permission",
   attributes: { "gen_ai.tool.name": call.name },
@@ -124,11 +124,11 @@ export const spanOf = (call: ToolCall, resolution: () => Resolution | undefined)
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** What the model gets to see. */
+/** The sentence that the model gets. */
 const denialOf = ({ by, how, method, reason }: Omit<Resolution, "granted">): string => {
   if (method === "check_failed") return reason
   if (method !== "user_comment") return `Permission denied: ${reason}`
-  // Who is not a person does not speak as the user.
+  // Only a person speaks as the user.
   return how === "model"
     ? `Tool not executed. Comment of ${by}: ${reason}`
     : `Tool not executed. User comment: ${reason}`

@@ -1,8 +1,11 @@
-/** The directories that a command changes to, or tells a program to work in: its later words may be read from there. */
+/**
+ * The directories that a command changes to, or names as a program's working directory: its later words may start
+ * there.
+ */
 import type { Reading } from "../shell/CommandLine.js"
 import * as ShellVariables from "../shell/ShellVariables.js"
 
-/** As written, known variables put in. */
+/** As written, with known variables put in. */
 export const targets = (reading: Reading, variables: ShellVariables.Variables): ReadonlyArray<string> => {
   const { start, words } = reading
   if (changes(reading)) {
@@ -16,7 +19,7 @@ export const targets = (reading: Reading, variables: ShellVariables.Variables): 
   })
 }
 
-/** A change of directory to where no text says: home without an operand, or where the shell was before. */
+/** A change to a directory that no text names: home without an operand, or the previous directory. */
 export const leaves = (
   reading: Reading,
   variables: ShellVariables.Variables
@@ -29,7 +32,7 @@ export const leaves = (
   const text = `cd ${operand}`
   if (operand === "-") return { to: "unknown", text }
   const name = ShellVariables.leading(operand)
-  // A variable that the command does not set is nothing, and so is the operand.
+  // A variable that the command does not set is empty, and so is the operand.
   return name === undefined || name === "PWD" || variables.has(name) ? undefined : { to: "home", text }
 }
 
