@@ -1,6 +1,6 @@
 /**
- * A broker, a person, and children that ask through bridges, played by a plan: what happens in which order, down to the
- * single steps of the fibers. The same plan is the same run.
+ * A broker, a person, and children that ask through bridges. A plan fixes the order of everything, down to single steps
+ * of fibers: the same plan gives the same run.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -36,14 +36,14 @@ import { Stepped, waiting } from "./Stepped.js"
 // plans
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Who is a child of whom; the root is 0. */
+/** The parent of each child; the root is 0. */
 export const trees = { child: [0], nested: [0, 1], deep: [0, 1, 2], siblings: [0, 0], family: [0, 0, 1] } as const
 
 export const kinds = ["Approve", "Approve", "Ask", "approveSubagentEnvelope"] as const
 export const deeds = ["allow", "deny", "all", "cancel", "fail", "crash", "nonsense"] as const
 export const policies = ["answers", "knows nothing", "misfits", "crashes"] as const
 
-/** Numbers stand for one of those there are at that moment. */
+/** A number selects one of the things that exist at that moment. */
 export type Action =
   | { readonly do: "ask"; readonly who: number; readonly kind: (typeof kinds)[number] }
   | { readonly do: "react"; readonly dialog: number; readonly deed: (typeof deeds)[number] }
@@ -60,9 +60,9 @@ export interface Plan {
   readonly onTimeout: "allow" | "deny"
   readonly dialogs: "one" | "unbounded"
   readonly whenNobody: "fail" | "wait"
-  /** Of every mediator; thinks for so many milliseconds. Absent: all is forwarded. */
+  /** The policy of every mediator; `after` is its delay in milliseconds. Absent: all is forwarded. */
   readonly policy: { readonly does: (typeof policies)[number]; readonly after: number } | undefined
-  /** After each, all comes to rest and everything is looked at. */
+  /** After each round all fibers come to rest and everything is checked. */
   readonly rounds: ReadonlyArray<ReadonlyArray<Action>>
   readonly seed: number
 }
@@ -100,7 +100,7 @@ interface Dialog {
   readonly end: (deed: (typeof deeds)[number]) => void
 }
 
-/** Plays the plan. Yields what is wrong with what came of it, and what kinds of things happened. */
+/** Plays the plan. Yields violations; `seen` is called with the kinds of events. */
 export const play = (plan: Plan, seen: (what: string) => void): ReadonlyArray<string> => new World(plan, seen).run()
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ class World {
       this.conclude()
     }
     this.begin()
-    // Nothing is held up by what has been: whoever is alive asks and is answered.
+    // Nothing is blocked by earlier events: every living child asks and gets an answer.
     for (const [who, { mediation }] of this.members.entries()) if (mediation === undefined) this.ask(who, "Approve")
     this.conclude()
     this.close(0)
@@ -322,7 +322,7 @@ class World {
       case "crash":
         return Effect.dieMessage("the person's program is broken")
       case "nonsense":
-        // What must not happen is the point of it.
+        // The cast is deliberate: this value must be refused.
         return Effect.succeed({ answer: 7 as never, by: "person", how: "answered" })
     }
   }
@@ -445,7 +445,7 @@ class World {
     return this.askings.filter(({ fiber }) => fiber.unsafePoll() === null)
   }
 
-  /** Everybody comes to their end when the person answers what is asked and thinking takes its time. */
+  /** All requests end once the person answers and delays pass. */
   private conclude(): void {
     this.machine.rest()
     this.comeIn()
@@ -462,7 +462,7 @@ class World {
     this.checkEvents()
   }
 
-  /** Nobody looks at a dialog for which nobody waits. */
+  /** No dialog is open without a waiting request. */
   private checkDialogs(): void {
     for (const { request } of this.dialogs) {
       const asking = this.askings.find((asking) => asking.request === request)

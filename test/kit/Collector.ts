@@ -1,4 +1,4 @@
-/** A collector of traces on this machine: takes what is posted to it, and keeps it. */
+/** A local collector of traces: it keeps all posts. */
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"

@@ -9,7 +9,7 @@ import { existsSync } from "node:fs"
 import * as HostSandbox from "../../src/sandbox/HostSandbox.js"
 import type * as Sandbox from "../../src/sandbox/Sandbox.js"
 
-/** Whether this machine lets us make a sandbox at all; the tests that need one are skipped where it does not. */
+/** Whether this machine can make a sandbox; tests that need one are skipped otherwise. */
 export const isPossible = (() => {
   if (!existsSync("/usr/bin/bwrap")) return false
   try {
@@ -31,7 +31,7 @@ export const isPossible = (() => {
   }
 })()
 
-/** Whoever says that there must be one gets failures instead of skipped tests. */
+/** With `ASSENT_REQUIRE` naming the sandbox, tests fail instead of being skipped. */
 export const isWanted = isPossible || (process.env["ASSENT_REQUIRE"] ?? "").split(",").includes("sandbox")
 
 export interface Told {

@@ -1,6 +1,6 @@
 /**
- * Trees of agents that hand work on in every way there is, and what was wrong with what they were allowed: nothing runs
- * that neither a person nor the author of a file let run, and nobody has a tool that its parent has not got.
+ * Trees of agents that delegate in every possible way, with a check of their authority: nothing runs that neither a
+ * person nor a file's author allowed, and no agent has a tool that its parent lacks.
  */
 import * as Tool from "@effect/ai/Tool"
 import * as Toolkit from "@effect/ai/Toolkit"
@@ -28,7 +28,7 @@ import { settle } from "./Recorder.js"
 
 const deed = <Name extends string>(name: Name) => Tool.make(name, { success: Schema.String })
 
-/** A tool of a program's own that makes a subagent without being one of those that usually do. */
+/** A custom tool that makes a subagent. */
 const Hire = Tool.make("hire", {
   parameters: { profile: Schema.String },
   success: Schema.String,
@@ -153,7 +153,7 @@ export const plans: FastCheck.Arbitrary<Plan> = FastCheck.record({
 // playing
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Plays the plan. Yields what is wrong with what came of it; `seen` is told what kinds of things happened. */
+/** Plays the plan. Yields violations; `seen` is called with the kinds of events. */
 export const play = (plan: Plan, seen: (what: string) => void) =>
   Effect.scoped(
     Effect.gen(function* () {

@@ -1,11 +1,11 @@
-/** Command lines that try to get out of a sandbox, and how to see from outside whether one did. */
+/** Command lines that try to escape from a sandbox, and checks from outside whether one did. */
 import { execFileSync, spawn, type ChildProcess } from "node:child_process"
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { connect, createServer, type Server } from "node:net"
 import { createSocket, type Socket } from "node:dgram"
 import { join } from "node:path"
 
-/** What lies around a workspace, and must not be touched from it. */
+/** The surroundings of a workspace, which must not be touched from it. */
 export interface World {
   readonly place: string
   readonly workspace: string
@@ -13,7 +13,7 @@ export interface World {
   readonly outside: string
   readonly port: number
   readonly reached: () => number
-  /** Resolves when whatever was sent before has arrived: sends something of its own, which stands in line behind it. */
+  /** Resolves when all earlier packets have arrived: it sends one of its own, which is queued behind them. */
   readonly arrived: () => Promise<void>
   readonly close: () => void
 }
@@ -152,7 +152,7 @@ const configured: Harm = ({ workspace }) =>
   existsSync(join(workspace, ".assent/permissions.json")) || existsSync(join(workspace, "sub/.assent/permissions.json"))
 const homely: Harm = ({ home }) =>
   readdirSync(home).toSorted().join() !== ".config,.gitconfig,.ssh" || readdirSync(join(home, ".ssh")).length > 1
-/** What a person's everyday git would set off afterwards. */
+/** The effects of a person's later, everyday git commands. */
 const acts: Harm = (world) => {
   for (const [directory, ...args] of [
     ["workspace", "status"],

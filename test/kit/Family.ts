@@ -1,4 +1,4 @@
-/** A root agent that can have subagents, with one tool that asks before it works and a person who answers. */
+/** A root agent that can have subagents, with one tool that needs approval and a person who answers. */
 import * as Tool from "@effect/ai/Tool"
 import * as Toolkit from "@effect/ai/Toolkit"
 import * as Deferred from "effect/Deferred"

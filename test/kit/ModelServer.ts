@@ -1,4 +1,4 @@
-/** A local HTTP server that plays scripted responses, one per request, and remembers what it was sent. */
+/** A local HTTP server that plays scripted responses, one per request, and records the requests. */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"

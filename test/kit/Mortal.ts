@@ -1,6 +1,6 @@
 /**
- * A process that dies while it writes: from a chosen write on, its store answers nothing any more, and whatever it had in
- * hand stays undone. What it had written is there for the next one.
+ * A process that dies while it writes: from a chosen write on its store never returns, and unfinished work stays
+ * undone. The next process finds what was written.
  */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -25,7 +25,7 @@ export interface Death {
   readonly written: boolean
 }
 
-/** Everything that outlives its processes. */
+/** The state that outlives the processes. */
 export interface World {
   /** The store as a process of this number sees it; those before it are dead. */
   readonly open: (pid: number) => SessionStore.Service
@@ -45,7 +45,7 @@ export interface Options {
   readonly person: (request: InteractionRequest) => TestInteractor.Step
 }
 
-/** A process as it is seen once it has ended. */
+/** The result of an ended process. */
 export interface Life {
   readonly died: boolean
   /** Writes that it made or died in. */
@@ -55,7 +55,7 @@ export interface Life {
   readonly agent: Agent.Agent
 }
 
-/** Lives until `drive` is done with the agent, or the process dies. Then nothing of it does anything any more. */
+/** Lives until `drive` is done with the agent, or the process dies. After that none of its fibers runs. */
 export const live = (
   world: World,
   { person, runtime }: Options,
@@ -67,7 +67,7 @@ export const live = (
 ): Effect.Effect<Life> =>
   Effect.gen(function* () {
     const pid = ++world.processes
-    // Of a dead process nothing is closed.
+    // A dead process closes nothing.
     const scope = yield* Scope.make()
     const over = Deferred.unsafeMake<boolean>(FiberId.none)
     let writes = 0

@@ -1,6 +1,6 @@
 /**
- * Runs confined commands and kills them at moments drawn by lot: by cancelling the call, by its time limit, by SIGKILL to
- * their group, to one of their processes, and to whoever looks for what they leave. Then looks whether anything is left.
+ * Runs confined commands and kills them at random moments: by cancelling the call, by its timeout, by SIGKILL to their
+ * group, to one of their processes, and to the search for stray processes. Then checks that nothing is left.
  */
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as Effect from "effect/Effect"

@@ -1,6 +1,6 @@
 /**
- * The built command line as a real process, in a directory of its own: no home, no keys and no settings of the person who
- * runs the tests. What was started ends with its scope, and so does the directory.
+ * The built command line as a real process, in a directory of its own: no home, no keys and no settings of the person
+ * who runs the tests. The processes and the directory end with the scope.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -84,7 +84,7 @@ export const place: Effect.Effect<Place, never, Scope.Scope> = Effect.gen(functi
     Effect.sync(() => fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "assent-program-")))),
     (directory) =>
       Effect.sync(() => {
-        // What a program that is broken left running must not outlive the test that shows it.
+        // Processes that a broken program left running must not outlive the test.
         killAllBelow(directory)
         fs.rmSync(directory, { recursive: true, force: true })
       })

@@ -1,6 +1,6 @@
 /**
- * What the package declares to those who use it, read from the built declarations: the names of every public module, each
- * with its type as text, its doc comment, and the types it mentions that nobody can import.
+ * The package's public declarations, read from the build: the names of every public module, each with its type as text,
+ * its doc comment, and the mentioned types that cannot be imported.
  *
  * ```
  *  exports of package.json ──► dist/lib/…d.ts ──► names ──► text without comments, members of unions in order

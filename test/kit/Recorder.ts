@@ -1,4 +1,4 @@
-/** A bus that also keeps everything in a list, at the moment at which it is published. */
+/** A bus that also keeps all events in a list, when they are published. */
 import * as Effect from "effect/Effect"
 import type { AgentEvent } from "../../src/event/AgentEvent.js"
 import * as EventBus from "../../src/event/EventBus.js"

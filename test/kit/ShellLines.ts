@@ -1,9 +1,9 @@
 /**
- * Shell lines, what rules say of them, and what real shells run of them.
+ * Shell lines, the rules' verdicts about them, and what real shells run.
  *
- * A line that the rules let run is run in `bash` and in `dash`, in a directory and with a path of their own: every program
- * writes down its name, its directory and its words, and those that run others then do. What was written down is judged by
- * {@link isMeant}, which knows the rules in its own words and nothing of how commands are read.
+ * A line that the rules allow is run in `bash` and in `dash`, in a directory and with a path of their own. Every
+ * program records its name, directory and words, and then runs its own commands if it has any. {@link isMeant} judges
+ * the records: it restates the rules and knows nothing of the parser.
  */
 import { execFileSync, spawn } from "node:child_process"
 import {

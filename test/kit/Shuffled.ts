@@ -1,4 +1,4 @@
-/** Another order of things: a scheduler that runs fibers in random order and lets them go at random points. */
+/** A scheduler that runs fibers in random order and lets them yield at random points. */
 import type { RuntimeFiber } from "effect/Fiber"
 import type { Scheduler, Task } from "effect/Scheduler"
 

@@ -1,6 +1,6 @@
 /**
- * A machine that a test moves by hand: fibers run one step at a time in random order, and time stands still until it is
- * moved. Nothing in it waits for anything, so a hundred thousand runs take seconds.
+ * A machine that a test drives by hand: fibers run one step at a time in random order, and time moves only on demand.
+ * Nothing in it waits for real time, so a hundred thousand runs take seconds.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -51,7 +51,7 @@ export class Stepped implements Scheduler {
     this.tasks.push(task)
   }
 
-  /** Lets one fiber go on until it waits, ends or yields. False when none can. */
+  /** Runs one fiber until it waits, ends or yields. False when none can run. */
   step(): boolean {
     const { tasks } = this
     if (tasks.length === 0) return false
@@ -77,7 +77,7 @@ export class Stepped implements Scheduler {
     return this.sleepers.size
   }
 
-  /** Moves time on by so many milliseconds; those who sleep until then can go on. */
+  /** Advances time by so many milliseconds; fibers that slept until then can run. */
   pass(millis: number): void {
     this.time += millis
     for (const sleeper of [...this.sleepers].sort((one, other) => one.at - other.at)) {
@@ -87,7 +87,7 @@ export class Stepped implements Scheduler {
     }
   }
 
-  /** Moves time on to the next moment at which somebody wakes. False when nobody sleeps. */
+  /** Advances time to the next timer. False when no fiber sleeps. */
   passToNext(): boolean {
     const moments = [...this.sleepers].map(({ at }) => at)
     if (moments.length === 0) return false
@@ -119,8 +119,8 @@ export class Stepped implements Scheduler {
 }
 
 /**
- * `Effect.async` with a way back that is there from the start. Effect's own is only there one step after the start, and
- * this scheduler lets an interruption come in between.
+ * `Effect.async` whose cleanup is registered from the start. Effect registers its own one step later, and this
+ * scheduler can interrupt in between.
  */
 export const waiting = <A, E = never>(
   start: (resume: (end: Effect.Effect<A, E>) => void) => void,

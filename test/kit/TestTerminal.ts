@@ -1,6 +1,6 @@
 /**
- * A terminal for tests: keys go in, and what is written is interpreted by a small screen model, so tests can say what a
- * person would see. An escape sequence the model does not know is a defect: nothing but the screen itself may steer it.
+ * A terminal for tests: keys go in, and a small screen model interprets the output, so tests can check what a person
+ * would see. An escape sequence the model does not know is a defect: nothing but the screen itself may steer it.
  */
 import * as PlatformError from "@effect/platform/Error"
 import * as Terminal from "@effect/platform/Terminal"

@@ -1,4 +1,4 @@
-/** A mock of the vendors' APIs that nobody here wrote, and the models of five providers that speak to it. */
+/** A third-party mock of the vendors' APIs, and the models of five providers that use it. */
 import { type Fixture, LLMock } from "@copilotkit/aimock"
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as Effect from "effect/Effect"

@@ -1,6 +1,6 @@
 /**
- * A clock for properties: as `TestClock` it moves only when it is told to, but it does not look at every fiber first,
- * which hundreds of runs with hundreds of sleepers could not wait for.
+ * A clock for property tests: like `TestClock` it moves only on demand, but it does not check every fiber first, which
+ * is too slow for hundreds of runs with hundreds of sleeping fibers.
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -10,7 +10,7 @@ import { settle } from "./Recorder.js"
 export interface VirtualClock {
   readonly clock: Clock.Clock
   readonly now: () => number
-  /** Moves on, waking who sleeps until then, one instant after the other; between two, everybody comes to rest. */
+  /** Advances, waking sleeping fibers one instant after the other; between two instants all fibers come to rest. */
   readonly advance: (millis: number) => Effect.Effect<void>
 }
 

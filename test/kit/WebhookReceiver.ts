@@ -1,6 +1,6 @@
 /**
- * A server that receives a `WebhookChannel`'s requests and holds each until somebody replies: what the other end of a
- * webhook looks like, in sixty lines.
+ * A server that receives a `WebhookChannel`'s requests and holds each until the test replies: the other end of a
+ * webhook.
  */
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"

@@ -1,10 +1,10 @@
-/** The ways in which a program may put a function of its own before that of somebody else's service. */
+/** The ways in which a program may wrap a function of a service. */
 
 type Func = (...args: ReadonlyArray<never>) => unknown
 
 /**
- * The same service with `own` at the place of the function `key`, in every way that JavaScript has. None of them may be
- * passed by.
+ * The service with `own` in place of the function `key`, in every way that JavaScript has. None of them may be
+ * bypassed.
  */
 export const wrapped = <K extends string, F extends Func, S extends { readonly [P in K]: F }>(
   service: S,
@@ -48,6 +48,6 @@ export const wrapped = <K extends string, F extends Func, S extends { readonly [
     ],
     ["a getter that makes a new one each time", Object.create(service, { [key]: { get: () => own.bind(undefined) } })]
   ]
-  // Each has all that the service has, which the type system does not see.
+  // Each has all members of the service, which the type system cannot see.
   return all as ReadonlyArray<readonly [string, S]>
 }

@@ -45,7 +45,7 @@ export const handlers = (
       )
   })
 
-/** A file system on which nothing is, for runtimes whose tools touch no files. */
+/** An empty file system, for runtimes whose tools touch no files. */
 export const noFiles = Layer.merge(FileSystem.layerNoop({}), Path.layer)
 
 export const runtime = (

@@ -1,8 +1,8 @@
-/** What belongs together in the events of one agent: whatever begins ends, once, in order, inside its turn. */
+/** Rules for the events of one agent: everything that begins ends once, in order, inside its turn. */
 import type { AgentEvent } from "../../src/event/AgentEvent.js"
 import { settling } from "./Recorder.js"
 
-/** The same for a tree: what each agent did belongs together, and children live inside what their parents have. */
+/** The same for a tree: the rules hold for each agent, and children live within their parents' lives. */
 export const familyViolations = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<string> => {
   const wrong: Array<string> = []
   const agents = new Map<string, Array<AgentEvent>>()
@@ -107,7 +107,7 @@ export const violations = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<str
           if (call.resolved !== undefined) complain("resolved before")
           call.resolved = event.granted ? "granted" : "refused"
         }
-        // Whoever was asked was asked before.
+        // The request must have been published before.
         if (event.requestId !== undefined && !requests.has(event.requestId))
           complain(`nobody raised ${event.requestId}`)
         break

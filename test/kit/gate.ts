@@ -1,4 +1,4 @@
-/** A gate with its state, a scripted person and a recording bus; tools that show what a gate looks at. */
+/** A gate with its state, a scripted person and a recording bus; tools with every trait that a gate reads. */
 import * as Tool from "@effect/ai/Tool"
 import * as Toolkit from "@effect/ai/Toolkit"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** What providers demand of the messages of a conversation: the rules that a history must keep at any moment. */
+/** The rules of providers for the messages of a conversation, which a history must keep at any moment. */
 import * as Prompt from "@effect/ai/Prompt"
 import * as Schema from "effect/Schema"
 

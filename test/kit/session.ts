@@ -1,4 +1,4 @@
-/** A whole agent whose model, tools and people a test directs: what happens when is decided by the test. */
+/** A whole agent whose model, tools and people the test controls: the test decides the order of events. */
 import * as Prompt from "@effect/ai/Prompt"
 import * as Tool from "@effect/ai/Tool"
 import * as Toolkit from "@effect/ai/Toolkit"
@@ -99,7 +99,7 @@ export interface Heard {
   readonly agent: string
 }
 
-/** A model that gives one reply after the other, whatever it hears, and remembers what it heard. */
+/** A model that gives one reply after the other, whatever the request, and records the requests. */
 export const replies = (...all: ReadonlyArray<Reply>) => {
   const heard: Array<Heard> = []
   const model: Model.Service = {
@@ -114,7 +114,7 @@ export const replies = (...all: ReadonlyArray<Reply>) => {
   return { model, heard }
 }
 
-/** A stream that begins with these parts, tells that it has, and goes on when it is let. */
+/** A stream that begins with these parts, signals that, and continues when it is released. */
 export const halting = (
   before: ReadonlyArray<Model.Part>,
   begun: Deferred.Deferred<void>,

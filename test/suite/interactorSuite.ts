@@ -1,5 +1,5 @@
 /**
- * What every channel must do, asked of one channel after the other.
+ * The contract of every channel, run over one channel after the other.
  *
  * The suite knows nothing of transports: a {@link Subject} says how the outside world sees and answers the channel's
  * dialogs. Channels that answer by themselves leave `outside` away and are only asked and listened to.
@@ -19,19 +19,19 @@ import type { InteractionRequest } from "../../src/interaction/InteractionReques
 import type * as Interactor from "../../src/interaction/Interactor.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
 
-/** Whoever sits at the other end of the channel. */
+/** The other end of the channel. */
 export interface Outside {
   /** Waits for the next dialog and names the request it shows. */
   readonly shown: Effect.Effect<RequestId>
   /** Gives the sample's answer to the dialog of this request, in the form this channel takes. */
   readonly answer: (request: InteractionRequest, sample: InteractionSample.Sample) => Effect.Effect<void>
-  /** Sends something that is not an answer. May wait until the channel has turned it away. */
+  /** Sends something that is not an answer. May wait until the channel has refused it. */
   readonly nonsense: (request: InteractionRequest) => Effect.Effect<void>
-  /** Sends this JSON as the answer, whatever it is, where the channel takes JSON; a rejection is not the suite's business. */
+  /** Sends this JSON as the answer, if the channel takes JSON; the suite ignores a rejection. */
   readonly send?: ((request: InteractionRequest, json: string) => Effect.Effect<void>) | undefined
   /** Withdraws the dialog, where the outside can. */
   readonly cancel?: ((request: InteractionRequest) => Effect.Effect<void>) | undefined
-  /** The requests whose dialogs are to be seen right now, whatever the transport left of them. */
+  /** The requests whose dialogs are visible now, as far as the transport shows them. */
   readonly visible: Effect.Effect<ReadonlyArray<string>>
 }
 
@@ -43,7 +43,7 @@ export interface Subject {
 }
 
 export interface Options {
-  /** Kinds the channel answers; it must turn the others away as unavailable. */
+  /** Kinds that the channel answers; it must refuse the others as unavailable. */
   readonly claims: ReadonlyArray<Interaction.Kind>
   readonly make: Effect.Effect<Subject, unknown, Scope.Scope>
   /** Default: one. */

@@ -1,4 +1,4 @@
-/** What every store of sessions must do, asked of one store after the other. */
+/** The contract of every session store, run over one store after the other. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -27,7 +27,7 @@ export interface Options {
   readonly runs: number
 }
 
-/** Processes of one host; those that have died are told by number. */
+/** Processes of one host; dead ones are known by number. */
 const host = () => {
   const dead = new Set<number>()
   return {
@@ -36,7 +36,7 @@ const host = () => {
   }
 }
 
-/** A clock at which nothing ever happens: that of a process that stands still. */
+/** A clock on which no timer fires: that of a suspended process. */
 const stalled = Effect.map(Effect.clock, (clock): Clock.Clock => ({
   [Clock.ClockTypeId]: Clock.ClockTypeId,
   unsafeCurrentTimeMillis: () => clock.unsafeCurrentTimeMillis(),
@@ -46,7 +46,7 @@ const stalled = Effect.map(Effect.clock, (clock): Clock.Clock => ({
   sleep: () => Effect.never
 }))
 
-/** Locks as a process that then stands still, and is never heard of again. */
+/** Takes the lease as a process that is then suspended and sends no heartbeat. */
 const lockAndStall = (store: SessionStore.Service, id: SessionId = root) =>
   Effect.flatMap(stalled, (clock) =>
     Effect.flatMap(Scope.make(), (scope) =>
