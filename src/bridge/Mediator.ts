@@ -30,7 +30,7 @@ import * as Interaction from "../interaction/Interaction.js"
 import * as InteractionAudit from "../broker/InteractionAudit.js"
 import { InteractorUnavailable, type InteractionError } from "../interaction/InteractionError.js"
 import * as InteractionEvent from "../interaction/InteractionEvent.js"
-import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import { turnOf, type InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Asking from "../interaction/Asking.js"
 import * as Interactor from "../interaction/Interactor.js"
 
@@ -211,8 +211,8 @@ class Mediator {
     return Effect.flatMap(Clock.currentTimeMillis, (at) => {
       const exit = Exit.succeed(answered)
       const tell = Effect.sync(() => {
-        const { agentPath: agent, correlationId, sessionId } = request
-        const stamp = { at, sessionId, agent, ...(correlationId === "none" ? {} : { correlationId }) }
+        const { agentPath: agent, sessionId } = request
+        const stamp = { at, sessionId, agent, correlationId: turnOf(request) }
         bus.unsafePublish(AgentEvent.make(stamp, InteractionEvent.requested(request, redactor)))
         bus.unsafePublish(AgentEvent.make(stamp, InteractionEvent.settled(request, exit, redactor)))
         return true

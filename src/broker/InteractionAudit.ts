@@ -11,7 +11,7 @@ import type { SessionId } from "../core/Id.js"
 import type { AuditClass, AuditEntry, AuditOutcome } from "../audit/AuditRecord.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import type { InteractionError } from "../interaction/InteractionError.js"
-import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import { turnOf, type InteractionRequest } from "../interaction/InteractionRequest.js"
 import type { Answered } from "../interaction/Interactor.js"
 
 /** The entry for a request that was settled with `exit`; nothing when somebody else records the decision. */
@@ -34,7 +34,7 @@ export const settled = (
         rootSessionId: options.rootSessionId,
         sessionId: request.sessionId,
         agent: request.agentPath,
-        correlationId: request.correlationId === "none" ? undefined : request.correlationId,
+        correlationId: turnOf(request),
         requestId: request.requestId,
         askedAt: request.issuedAt,
         answeredAt: options.answeredAt,

@@ -46,7 +46,7 @@ import {
 import * as InteractionEvent from "../interaction/InteractionEvent.js"
 import type { InteractionJournal } from "./InteractionJournal.js"
 import * as RequestDurability from "./RequestDurability.js"
-import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import { turnOf, type InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Asking from "../interaction/Asking.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as Recheck from "../interaction/Recheck.js"
@@ -262,14 +262,8 @@ class Broker implements Service, Participants.Host {
   }
 
   tell({ clock, request }: OpenRequest, body: AgentEvent.Body): void {
-    const { agentPath, correlationId, sessionId } = request
-    const at = clock.unsafeCurrentTimeMillis()
-    const stamp = {
-      at,
-      sessionId,
-      agent: agentPath,
-      correlationId: correlationId === "none" ? undefined : correlationId
-    }
+    const { agentPath: agent, sessionId } = request
+    const stamp = { at: clock.unsafeCurrentTimeMillis(), sessionId, agent, correlationId: turnOf(request) }
     this.options.bus.unsafePublish(AgentEvent.make(stamp, body))
   }
 

@@ -10,7 +10,7 @@ import type * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
 import { globalValue } from "effect/GlobalValue"
-import type { CorrelationId, SessionId, ToolCallId } from "./Id.js"
+import { SessionId, type CorrelationId, type ToolCallId } from "./Id.js"
 
 /** Who acts: an agent, its session, and the call that is running. */
 export interface Origin {
@@ -33,8 +33,8 @@ export interface Origin {
 
 /** The origin of work that no session started. */
 export const outside: Origin = {
-  sessionId: "none" as SessionId,
-  rootSessionId: "none" as SessionId,
+  sessionId: SessionId.make("none"),
+  rootSessionId: SessionId.make("none"),
   agent: "outside",
   depth: 0
 }

@@ -81,8 +81,16 @@ export const askedBy = <R extends InteractionRequest>(request: R, toolCallId: To
   return request
 }
 
-/** What the request of a turn is sent under that has no id: nobody's turn. */
-const noTurn = "none" as CorrelationId
+/**
+ * The turn that asks; none for a request from outside of any.
+ *
+ * @internal
+ */
+export const turnOf = ({ correlationId }: InteractionRequest): CorrelationId | undefined =>
+  correlationId === noTurn ? undefined : correlationId
+
+/** What a request is sent under that no turn asks. */
+const noTurn = CorrelationId.make("none")
 
 const namedBy = (interaction: Interaction): ToolCallId | undefined =>
   interaction._tag === "Approve" ? interaction.toolCallId : undefined

@@ -1,9 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import type { CorrelationId, RequestId, SessionId } from "../../src/core/Id.js"
+import * as Origin from "../../src/core/Origin.js"
 import * as InteractionAudit from "../../src/broker/InteractionAudit.js"
 import type * as Interaction from "../../src/interaction/Interaction.js"
 import {
@@ -48,6 +50,19 @@ const failed = (cause: Cause.Cause<InteractionError>) => {
 }
 
 describe("the audit of interactions", () => {
+  it.effect("names the turn that asks, and no turn for a request from outside of any", () =>
+    Effect.gen(function* () {
+      const turnOf = (request: InteractionRequest) =>
+        Option.getOrThrow(
+          InteractionAudit.settled(request, Exit.fail(new NoInteractor({ requestId: request.requestId })), options)
+        ).correlationId
+      const asking = InteractionSample.request(InteractionSample.samples.Confirm.interaction)
+      const turn = "turn_7" as CorrelationId
+      assert.strictEqual(turnOf(yield* Origin.withOrigin(Origin.inTurn(Origin.outside, turn))(asking)), turn)
+      assert.strictEqual(turnOf(yield* asking), undefined)
+    })
+  )
+
   it("tells of every kind but approvals that it was answered, and by whom, and of no kind the answer", () => {
     for (const kind of Object.keys(InteractionSample.samples) as ReadonlyArray<Interaction.Kind>) {
       const entry = answered(kind)

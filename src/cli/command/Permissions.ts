@@ -3,7 +3,7 @@ import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import type { SessionId } from "../../core/Id.js"
+import * as Origin from "../../core/Origin.js"
 import * as PermissionCommand from "../../permission/PermissionCommand.js"
 import { PermissionState } from "../../permission/PermissionState.js"
 import * as AgentRuntime from "../../runtime/AgentRuntime.js"
@@ -47,7 +47,7 @@ export const run = ({ flags, words }: Arguments.Invocation) =>
       state: new PermissionState(),
       policy,
       tools,
-      sessionId: "none" as SessionId
+      sessionId: Origin.outside.sessionId
     })
     if (Either.isLeft(outcome)) return yield* new Arguments.UsageError({ message: outcome.left })
     if (settings.wantsTrust) {
