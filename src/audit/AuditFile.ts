@@ -21,7 +21,8 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Directory from "../core/Directory.js"
-import { IdGenerator, SessionId } from "../core/Id.js"
+import * as Id from "../core/Id.js"
+import { SessionId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import * as Redaction from "../core/Redaction.js"
 import * as AuditArchive from "./AuditArchive.js"
@@ -58,12 +59,12 @@ export const make = (
   Effect.gen(function* () {
     const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
-    const ids = yield* IdGenerator
+    const ids = yield* Id.IdGenerator
     const directory = path.resolve(options.directory)
     const headDirectory = path.resolve(options.headDirectory)
     yield* requireWritable(fs, path, directory)
     yield* requireWritable(fs, path, headDirectory)
-    const writer = new Writer(fs, path, { ...options, directory, headDirectory }, ids.unsafeNext("ses") as SessionId)
+    const writer = new Writer(fs, path, { ...options, directory, headDirectory }, Id.session(ids))
     yield* Effect.addFinalizer(() => writer.close)
     yield* Effect.forkScoped(writer.run)
     return writer

@@ -43,6 +43,34 @@ export class IdGenerator extends Context.Reference<IdGenerator>()("assent/core/I
   defaultValue: (): Generator => random()
 }) {}
 
+/**
+ * A fresh id of a request.
+ *
+ * @internal
+ */
+export const request = (ids: Generator): RequestId => ids.unsafeNext("req") as RequestId
+
+/**
+ * A fresh id of a turn.
+ *
+ * @internal
+ */
+export const turn = (ids: Generator): CorrelationId => ids.unsafeNext("turn") as CorrelationId
+
+/**
+ * A fresh id of a session.
+ *
+ * @internal
+ */
+export const session = (ids: Generator): SessionId => ids.unsafeNext("ses") as SessionId
+
+/**
+ * A fresh id of a message.
+ *
+ * @internal
+ */
+export const message = (ids: Generator): MessageId => ids.unsafeNext("msg") as MessageId
+
 /** Ids with a random part per generator and a counter: unique without a random draw per id. */
 export const random = (): Generator => {
   const seed = globalThis.crypto.getRandomValues(new Uint32Array(2))

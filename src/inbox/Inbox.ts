@@ -7,7 +7,8 @@
  */
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { IdGenerator, type Generator, type MessageId } from "../core/Id.js"
+import * as Id from "../core/Id.js"
+import type { MessageId } from "../core/Id.js"
 import type { InteractionError } from "../interaction/InteractionError.js"
 import * as PendingReplies from "./PendingReplies.js"
 import type { Delivery, Message, Source } from "./Message.js"
@@ -78,7 +79,7 @@ export interface Options {
 }
 
 export const make = (options: Options = {}): Effect.Effect<Service> =>
-  Effect.flatMap(IdGenerator, (ids) =>
+  Effect.flatMap(Id.IdGenerator, (ids) =>
     Effect.clockWith((clock) => Effect.succeed(new SessionInbox(ids, clock, options)))
   )
 
@@ -97,7 +98,7 @@ class SessionInbox implements Service {
   private ownChildPort: ChildPort | undefined
 
   constructor(
-    private readonly ids: Generator,
+    private readonly ids: Id.Generator,
     private readonly clock: Clock.Clock,
     private readonly options: Options
   ) {
@@ -142,7 +143,7 @@ class SessionInbox implements Service {
   /** Files a new message. */
   say(source: Source, text: string, { delivery, id, interjection }: SendOptions = {}): Message {
     const message: Message = {
-      id: id ?? (this.ids.unsafeNext("msg") as MessageId),
+      id: id ?? Id.message(this.ids),
       source,
       delivery: delivery ?? defaultDelivery(source),
       text,

@@ -5,7 +5,8 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import * as Lazy from "../internal/Lazy.js"
-import { CorrelationId, IdGenerator, RequestId, SessionId, type ToolCallId } from "../core/Id.js"
+import * as Id from "../core/Id.js"
+import { CorrelationId, RequestId, SessionId, type ToolCallId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import { Interaction } from "./Interaction.js"
 import { ResumedRequests } from "./ResumedRequests.js"
@@ -54,7 +55,7 @@ export const unsafeMake = <I extends Interaction>(
   const open = Context.get(context, ResumedRequests)?.take(interaction, toolCallId)
   // It stands for the question that it goes on with: under its id, and since when that was asked.
   const { issuedAt, requestId } = open ?? {
-    requestId: Context.get(context, IdGenerator).unsafeNext("req") as RequestId,
+    requestId: Id.request(Context.get(context, Id.IdGenerator)),
     issuedAt: Context.get(fiber.currentDefaultServices, Clock.Clock).unsafeCurrentTimeMillis()
   }
   const request: { -readonly [K in keyof InteractionRequest<I>]: InteractionRequest<I>[K] } = {

@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import * as DetachedFiber from "../internal/DetachedFiber.js"
-import { IdGenerator, type SessionId } from "../core/Id.js"
+import * as Id from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
 import * as AuditTrail from "../audit/AuditTrail.js"
 import * as EventBus from "../event/EventBus.js"
@@ -114,7 +114,7 @@ const startedWith = (
     Effect.gen(function* () {
       const runtime = yield* AgentRuntime
       const trail = yield* AuditTrail.AuditTrail
-      const ids = yield* IdGenerator
+      const ids = yield* Id.IdGenerator
       const outer = yield* Effect.scope
       const scope = yield* Scope.make(outer.strategy)
       const { persistence } = options
@@ -122,7 +122,7 @@ const startedWith = (
       // This scope is never closed: the subscription ends with the bus, after the last event.
       const events = yield* Scope.extend(bus.subscribe(options.events), yield* Scope.make())
       const tree = treeOf(runtime, options, bus, trail)
-      const id = persistence?.rootSessionId ?? (ids.unsafeNext("ses") as SessionId)
+      const id = persistence?.rootSessionId ?? Id.session(ids)
       const origin: Origin.Origin = { sessionId: id, rootSessionId: id, agent: options.name ?? "main", depth: 0 }
       const model = options.model ?? runtime.model
       // Before the events of its children, which exist already in a resumed session.

@@ -11,7 +11,8 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { IdGenerator, SessionId } from "../core/Id.js"
+import * as Id from "../core/Id.js"
+import { SessionId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
 import type * as EventBus from "../event/EventBus.js"
 import type { Kept } from "../broker/InteractionJournal.js"
@@ -80,8 +81,8 @@ export const begin = (
   { workspace }: Options = {}
 ): Effect.Effect<Persistence, BeginFailure, Scope.Scope> =>
   Effect.gen(function* () {
-    const ids = yield* IdGenerator
-    const rootSessionId = ids.unsafeNext("ses") as SessionId
+    const ids = yield* Id.IdGenerator
+    const rootSessionId = Id.session(ids)
     const lease = yield* store.lock(rootSessionId)
     return {
       rootSessionId,

@@ -11,7 +11,8 @@ import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import type { CorrelationId, Generator } from "../core/Id.js"
+import * as Id from "../core/Id.js"
+import type { CorrelationId } from "../core/Id.js"
 import type { CancelReason, Restore } from "../core/Interruption.js"
 import * as Origin from "../core/Origin.js"
 import type { Message } from "../inbox/Message.js"
@@ -33,7 +34,7 @@ import { Notify } from "../internal/Notify.js"
 
 /** Further input of the loop. */
 export interface Given {
-  readonly ids: Generator
+  readonly ids: Id.Generator
   /** The session's scope: work beside the turns ends with it. */
   readonly scope: Scope.Scope
   /** Present for a session that another process began. */
@@ -237,7 +238,7 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
     const { session } = this
     this.busy = true
     this.count++
-    const correlationId = this.given.ids.unsafeNext("turn") as CorrelationId
+    const correlationId = Id.turn(this.given.ids)
     session.state.correlationId = correlationId
     this.current = this.orders.of(input)
     TurnAuthority.begin(session, this.current, input[0]?.id, this.options)

@@ -19,7 +19,8 @@ import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as ParentBridgedChannel from "../bridge/ParentBridgedChannel.js"
 import * as DetachedFiber from "../internal/DetachedFiber.js"
-import { IdGenerator, type SessionId, type ToolCallId } from "../core/Id.js"
+import * as Id from "../core/Id.js"
+import type { ToolCallId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
 import * as AgentEvent from "../event/AgentEvent.js"
 import type * as EventBus from "../event/EventBus.js"
@@ -100,10 +101,10 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
   Effect.gen(function* () {
     const { id, model, parent, path, recipe, restored, tree } = options
     const { shared } = tree
-    const ids = yield* IdGenerator
+    const ids = yield* Id.IdGenerator
     const clock = yield* Effect.clock
     const scope = yield* Scope.fork(parentScope, parentScope.strategy)
-    const sessionId = restored?.opened.sessionId ?? (ids.unsafeNext("ses") as SessionId)
+    const sessionId = restored?.opened.sessionId ?? Id.session(ids)
     const origin: Origin.Origin = {
       sessionId,
       rootSessionId: parent.origin.rootSessionId,

@@ -8,7 +8,8 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { IdGenerator, type SessionId } from "../../core/Id.js"
+import * as Id from "../../core/Id.js"
+import type { SessionId } from "../../core/Id.js"
 import * as JournalEntry from "../../journal/JournalEntry.js"
 import type * as SessionStore from "../../journal/SessionStore.js"
 
@@ -54,8 +55,8 @@ export const takeOver = (
 ) =>
   Effect.gen(function* () {
     const { entries } = yield* from.load(id)
-    const ids = yield* IdGenerator
-    const rootSessionId = ids.unsafeNext("ses") as SessionId
+    const ids = yield* Id.IdGenerator
+    const rootSessionId = Id.session(ids)
     const now = yield* Clock.currentTimeMillis
     const drafts = said(entries, id).map(({ at, entry }) => ({
       sessionId: rootSessionId,
