@@ -1,4 +1,9 @@
-/** The projection of one session's journal to events: its state, entry by entry. See `Replay`. */
+/**
+ * The projection of one session's journal to events: its state, entry by entry. See `Replay`.
+ *
+ * It does not read `SessionSnapshot`: an event tells what changed, also of calls and requests
+ * that a snapshot has dropped.
+ */
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type { CorrelationId, MessageId, RequestId, ToolCallId } from "../core/Id.js"

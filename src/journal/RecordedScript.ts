@@ -7,6 +7,8 @@
  *
  * A script holds what models said. Comments beside it hold what people said and answered, where they interrupted a
  * model, and how turns ended. Remarks at the top name what cannot be replayed faithfully.
+ *
+ * It does not read `SessionSnapshot`, which keeps what a session goes on with, and not every reply in its order.
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Yaml from "yaml"

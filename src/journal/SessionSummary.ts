@@ -1,4 +1,8 @@
-/** A summary of a tree of sessions, from which a person picks one. It is updated entry by entry. */
+/**
+ * A summary of a tree of sessions, from which a person picks one. It is updated entry by entry.
+ *
+ * It does not read `SessionSnapshot`: a store updates it at every append, and holds no history for that.
+ */
 import * as Schema from "effect/Schema"
 import { RequestId, SessionId } from "../core/Id.js"
 import type { Written } from "./JournalEntry.js"
