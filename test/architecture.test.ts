@@ -223,6 +223,15 @@ describe("the house", () => {
     assert.deepStrictEqual(wrong.map(shown), [])
   })
 
+  it("stamps events in one place", () => {
+    /** It tells what happened before, at the time at which it happened. */
+    const retold = new Set(["journal/EventProjection.ts"])
+    const wrong = files
+      .filter((file) => folderOf(file) !== "event" && !retold.has(shown(file)))
+      .filter((file) => /\b(?:unsafePublish|AgentEvent\.make)\(|\bbus\.publish\(/.test(readFileSync(file, "utf8")))
+    assert.deepStrictEqual(wrong.map(shown), [])
+  })
+
   it("mirrors its folders in the tests", () => {
     const folders = readdirSync("test").filter((name) => statSync(join("test", name)).isDirectory())
     const allowed = new Set([...floors.flat(), "suite", "scenario", "surface", "kit", "examples", "bench", "soak"])

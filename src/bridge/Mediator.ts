@@ -11,7 +11,6 @@
  * no queue and no prompt slot: questions wait for each other only where people answer them.
  */
 import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -21,7 +20,6 @@ import * as Scope from "effect/Scope"
 import * as DetachedFiber from "../internal/DetachedFiber.js"
 import type * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
-import * as AgentEvent from "../event/AgentEvent.js"
 import type * as AuditTrail from "../audit/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
 import type { Settlement } from "../inbox/PendingReplies.js"
@@ -30,7 +28,7 @@ import * as Interaction from "../interaction/Interaction.js"
 import * as InteractionAudit from "../broker/InteractionAudit.js"
 import { InteractorUnavailable, type InteractionError } from "../interaction/InteractionError.js"
 import * as InteractionEvent from "../interaction/InteractionEvent.js"
-import { turnOf, type InteractionRequest } from "../interaction/InteractionRequest.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Asking from "../interaction/Asking.js"
 import * as Interactor from "../interaction/Interactor.js"
 
@@ -208,16 +206,15 @@ class Mediator {
    */
   private record(request: InteractionRequest, answered: Answered): Effect.Effect<boolean> {
     const { audit, bus, origin, redactor } = this.options
-    return Effect.flatMap(Clock.currentTimeMillis, (at) => {
+    return Effect.flatMap(Effect.clock, (clock) => {
       const exit = Exit.succeed(answered)
       const tell = Effect.sync(() => {
-        const { agentPath: agent, sessionId } = request
-        const stamp = { at, sessionId, agent, correlationId: turnOf(request) }
-        bus.unsafePublish(AgentEvent.make(stamp, InteractionEvent.requested(request, redactor)))
-        bus.unsafePublish(AgentEvent.make(stamp, InteractionEvent.settled(request, exit, redactor)))
+        InteractionEvent.publish(bus, clock, request, InteractionEvent.requested(request, redactor))
+        InteractionEvent.publish(bus, clock, request, InteractionEvent.settled(request, exit, redactor))
         return true
       })
-      const entry = InteractionAudit.settled(request, exit, { rootSessionId: origin.rootSessionId, answeredAt: at })
+      const answeredAt = clock.unsafeCurrentTimeMillis()
+      const entry = InteractionAudit.settled(request, exit, { rootSessionId: origin.rootSessionId, answeredAt })
       if (audit === undefined || Option.isNone(entry)) return tell
       return Effect.matchEffect(audit.record(entry.value), {
         onFailure: () => Effect.succeed(false),

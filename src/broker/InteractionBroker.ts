@@ -29,9 +29,10 @@ import type { Restore } from "../core/Interruption.js"
 import * as Origin from "../core/Origin.js"
 import * as Redaction from "../core/Redaction.js"
 import * as Spans from "../core/Spans.js"
-import * as AgentEvent from "../event/AgentEvent.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as AuditTrail from "../audit/AuditTrail.js"
 import * as EventBus from "../event/EventBus.js"
+import * as EventPublisher from "../event/EventPublisher.js"
 import * as Participants from "./Participants.js"
 import * as FairLock from "../internal/FairLock.js"
 import * as Interaction from "../interaction/Interaction.js"
@@ -46,7 +47,7 @@ import {
 import * as InteractionEvent from "../interaction/InteractionEvent.js"
 import type { InteractionJournal } from "./InteractionJournal.js"
 import * as RequestDurability from "./RequestDurability.js"
-import { turnOf, type InteractionRequest } from "../interaction/InteractionRequest.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Asking from "../interaction/Asking.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as Recheck from "../interaction/Recheck.js"
@@ -256,15 +257,12 @@ class Broker implements Service, Participants.Host {
   tellLate(clock: Clock.Clock, requestId: string, by: string): void {
     const winner = this.winners.settledBy(requestId)
     if (winner === undefined) return
-    const { sessionId, agent } = this.options.origin ?? Origin.outside
-    const at = clock.unsafeCurrentTimeMillis()
-    this.options.bus.unsafePublish({ _tag: "LateAnswer", at, sessionId, agent, requestId, by, winner })
+    const { bus, origin = Origin.outside } = this.options
+    EventPublisher.publish(bus, clock, origin, { _tag: "LateAnswer", requestId, by, winner })
   }
 
   tell({ clock, request }: OpenRequest, body: AgentEvent.Body): void {
-    const { agentPath: agent, sessionId } = request
-    const stamp = { at: clock.unsafeCurrentTimeMillis(), sessionId, agent, correlationId: turnOf(request) }
-    this.options.bus.unsafePublish(AgentEvent.make(stamp, body))
+    InteractionEvent.publish(this.options.bus, clock, request, body)
   }
 
   private openOf(requestId: string): OpenRequest | undefined {

@@ -3,17 +3,31 @@
  * event raises a request and one settles it.
  */
 import * as Cause from "effect/Cause"
+import type * as Clock from "effect/Clock"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Redaction from "../core/Redaction.js"
 import type * as Spans from "../core/Spans.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
+import type * as EventBus from "../event/EventBus.js"
+import * as EventPublisher from "../event/EventPublisher.js"
 import type { Progress } from "./FormProgress.js"
 import * as Interaction from "./Interaction.js"
 import type { InteractionError } from "./InteractionError.js"
-import type { InteractionRequest } from "./InteractionRequest.js"
+import { turnOf, type InteractionRequest } from "./InteractionRequest.js"
 import type { Answered, Ended } from "./Interactor.js"
 import * as Question from "./Question.js"
+
+/** Publishes what happens to a request, as whoever asks. */
+export const publish = (
+  bus: EventBus.Service,
+  clock: Clock.Clock,
+  request: InteractionRequest,
+  body: AgentEvent.Body
+): boolean => {
+  const { agentPath, sessionId } = request
+  return EventPublisher.publish(bus, clock, { sessionId, agent: agentPath, correlationId: turnOf(request) }, body)
+}
 
 /** Somebody is about to be asked. */
 export const requested = (

@@ -10,7 +10,6 @@
  *
  * Each attempt holds its own grants in memory, so no grant crosses to another attempt, stage or process.
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -20,8 +19,9 @@ import * as Digest from "../core/Digest.js"
 import type { SessionId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import * as Redaction from "../core/Redaction.js"
-import * as AgentEvent from "../event/AgentEvent.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
 import { EventBus } from "../event/EventBus.js"
+import * as EventPublisher from "../event/EventPublisher.js"
 import { ApproveSubagentEnvelope } from "../interaction/Interaction.js"
 import type { InteractionError } from "../interaction/InteractionError.js"
 import * as Interactor from "../interaction/Interactor.js"
@@ -294,10 +294,8 @@ const named = ({ stageExecutionId, attempt, proposalId, tool }: Binding) => ({
 const spoken = ({ stageExecutionId, attempt, tool }: Binding) => ({ stageExecutionId, attempt, tool })
 
 const publish = (body: AgentEvent.Body): Effect.Effect<void, never, EventBus> =>
-  Effect.map(Effect.all([EventBus, Origin.current, Clock.currentTimeMillis]), ([bus, origin, at]) => {
-    const { sessionId, agent, correlationId } = origin
-    const stamp = { at, sessionId, agent, ...(correlationId === undefined ? {} : { correlationId }) }
-    bus.unsafePublish(AgentEvent.make(stamp, body))
+  Effect.map(Effect.all([EventBus, Effect.clock, Origin.current]), ([bus, clock, origin]) => {
+    EventPublisher.publish(bus, clock, origin, body)
   })
 
 const unanswered = (error: InteractionError): EnvelopeDenied["how"] => {

@@ -17,10 +17,11 @@ import type { Restore } from "../core/Interruption.js"
 import { isImmediate } from "../internal/Immediate.js"
 import * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
-import * as AgentEvent from "../event/AgentEvent.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
 import * as AuditRecord from "../audit/AuditRecord.js"
 import type * as AuditTrail from "../audit/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
+import * as EventPublisher from "../event/EventPublisher.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 import { denied, type Resolution, type Verdict } from "./Verdict.js"
 
@@ -186,9 +187,7 @@ export class PermissionCheck {
   }
 
   tell(body: AgentEvent.Body): void {
-    const { agent, correlationId, sessionId } = this.origin
-    const at = this.clock.unsafeCurrentTimeMillis()
-    this.options.bus.unsafePublish(AgentEvent.make({ at, sessionId, agent, correlationId }, body))
+    EventPublisher.publish(this.options.bus, this.clock, this.origin, body)
   }
 
   private decisionOn({ id, name, params }: ToolCall) {

@@ -15,6 +15,7 @@ import * as Id from "../core/Id.js"
 import { SessionId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
 import type * as EventBus from "../event/EventBus.js"
+import * as EventPublisher from "../event/EventPublisher.js"
 import type { Kept } from "../broker/InteractionJournal.js"
 import type * as Model from "../model/Model.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
@@ -204,18 +205,12 @@ export const retell =
     Effect.map(Effect.clock, (clock) => {
       if (closed) return
       const { agent, sessionId } = opened
-      const stamp = { at: clock.unsafeCurrentTimeMillis(), sessionId, agent }
-      bus.unsafePublish({ _tag: "SessionRestored", messages: history.length, ...stamp })
+      const actor = { sessionId, agent }
+      EventPublisher.publish(bus, clock, actor, { _tag: "SessionRestored", messages: history.length })
       for (const { id, interjection, text } of interjections) {
         const parentId = interjection?.parentId ?? "root"
-        bus.unsafePublish({
-          _tag: "UserInterjected",
-          messageId: id,
-          message: text,
-          targetAgent: agent,
-          parentId,
-          ...stamp
-        })
+        const heard = { messageId: id, message: text, targetAgent: agent, parentId }
+        EventPublisher.publish(bus, clock, actor, { _tag: "UserInterjected", ...heard })
       }
     })
 

@@ -34,6 +34,7 @@ export const make = (options: Options, given: Given): TurnContext => new Session
 // -----------------------------------------------------------------------------------------------------------------
 
 class SessionParts implements TurnContext {
+  readonly clock
   readonly origin
   readonly inbox
   readonly tools
@@ -56,6 +57,7 @@ class SessionParts implements TurnContext {
     private readonly given: Given
   ) {
     const { bus, interactor, journal, ledger, limits, origin, redactor, restored, spans = Spans.off, tools } = options
+    this.clock = given.clock
     this.origin = origin
     this.inbox = given.inbox
     this.tools = tools
@@ -92,11 +94,11 @@ class SessionParts implements TurnContext {
   }
 
   now(): number {
-    return this.given.clock.unsafeCurrentTimeMillis()
+    return this.clock.unsafeCurrentTimeMillis()
   }
 
   isBreathless(): boolean {
-    return EventLoop.isDue(this.state, this.given.clock)
+    return EventLoop.isDue(this.state, this.clock)
   }
 
   contextOf(entry: ToolRegistry.Entry): Context.Context<never> {

@@ -4,8 +4,8 @@
  */
 import * as Effect from "effect/Effect"
 import type { SessionId } from "../core/Id.js"
-import type * as Origin from "../core/Origin.js"
-import * as AgentEvent from "../event/AgentEvent.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
+import * as EventPublisher from "../event/EventPublisher.js"
 import type * as Mediator from "../bridge/Mediator.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
@@ -114,10 +114,9 @@ export class AgentTree {
   }
 
   /** Publishes an event of an agent of the tree. */
-  publish({ agent, sessionId }: Origin.Origin, body: AgentEvent.Body): Effect.Effect<void> {
+  publish(agent: EventPublisher.Actor, body: AgentEvent.Body): Effect.Effect<void> {
     return Effect.clockWith((clock) => {
-      const stamp = { at: clock.unsafeCurrentTimeMillis(), sessionId, agent }
-      this.shared.bus.unsafePublish(AgentEvent.make(stamp, body))
+      EventPublisher.publish(this.shared.bus, clock, agent, body)
       return Effect.void
     })
   }

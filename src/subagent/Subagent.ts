@@ -22,8 +22,9 @@ import * as DetachedFiber from "../internal/DetachedFiber.js"
 import * as Id from "../core/Id.js"
 import type { ToolCallId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
-import * as AgentEvent from "../event/AgentEvent.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as EventBus from "../event/EventBus.js"
+import * as EventPublisher from "../event/EventPublisher.js"
 import type * as PendingReplies from "../inbox/PendingReplies.js"
 import * as Inbox from "../inbox/Inbox.js"
 import type * as Interactor from "../interaction/Interactor.js"
@@ -248,9 +249,9 @@ class Child implements Subagent {
 
 // Outside of `make`: a closure there would retain everything that is made with the child.
 const telling =
-  (bus: EventBus.Service, clock: Clock.Clock, { agent, sessionId }: Origin.Origin): Tell =>
+  (bus: EventBus.Service, clock: Clock.Clock, origin: Origin.Origin): Tell =>
   (body) => {
-    bus.unsafePublish(AgentEvent.make({ at: clock.unsafeCurrentTimeMillis(), sessionId, agent }, body))
+    EventPublisher.publish(bus, clock, origin, body)
   }
 
 const lateTo =

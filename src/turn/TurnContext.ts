@@ -1,4 +1,5 @@
 /** Shared by the parts of one session: built once by `Session.make`, read by its turn, generation and tools. */
+import type * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { CorrelationId, MessageId, ToolCallId } from "../core/Id.js"
@@ -6,8 +7,9 @@ import * as EventLoop from "../internal/EventLoop.js"
 import * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
 import type * as Spans from "../core/Spans.js"
-import * as AgentEvent from "../event/AgentEvent.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as EventBus from "../event/EventBus.js"
+import * as EventPublisher from "../event/EventPublisher.js"
 import type * as Inbox from "../inbox/Inbox.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
@@ -42,6 +44,7 @@ export interface TurnContext {
   readonly journal: SessionRecorder | undefined
   /** The context of a tool's handler: the tool's own services, the session's interactor and its output sink. */
   readonly contextOf: (entry: ToolRegistry.Entry) => Context.Context<never>
+  readonly clock: Clock.Clock
   /** Milliseconds since the epoch. */
   readonly now: () => number
   /** Whether it has blocked the event loop for too long. */
@@ -84,11 +87,8 @@ export const idle = (model: Model.Service): SessionState => ({
 })
 
 /** Publishes an event as this session. False: the bus is full, and the caller should wait for room. */
-export const emit = (session: TurnContext, body: AgentEvent.Body): boolean => {
-  const { agent, sessionId } = session.origin
-  const { correlationId } = session.state
-  return session.bus.unsafePublish(AgentEvent.make({ at: session.now(), sessionId, agent, correlationId }, body))
-}
+export const emit = ({ bus, clock, origin, state }: TurnContext, body: AgentEvent.Body): boolean =>
+  EventPublisher.publish(bus, clock, origin, body, state.correlationId)
 
 export const setStatus = (session: TurnContext, status: SessionState["status"]): boolean => {
   if (session.state.status === status) return true
