@@ -168,12 +168,12 @@ describe("the house", () => {
       // They end a fiber of their own and do not wait for it, or wait for it in their own way.
       "runtime/RunningAgent.ts",
       "runtime/ToolsAtWork.ts",
-      "session/IdleCompaction.ts",
       "subagent/Subagent.ts",
       "turn/Compaction.ts",
       "turn/Generation.ts",
       "turn/RunningCalls.ts",
       "turn/SilenceWatch.ts",
+      "turn/TurnContext.ts",
       "turn/TurnFiber.ts",
       // One reader waits for a list that is filled synchronously; every agent has one, so it is a field and no Queue.
       "audit/AuditFile.ts",

@@ -28,12 +28,12 @@ import * as JournalWriter from "../journal/JournalWriter.js"
 import * as Limits from "../turn/Limits.js"
 import type { LimitsInvalid } from "../turn/Limits.js"
 import * as SessionSnapshot from "../journal/SessionSnapshot.js"
-import * as Session from "../session/Session.js"
+import type * as Session from "../session/Session.js"
 import * as SessionRecorder from "../journal/SessionRecorder.js"
-import { AgentTree, type Shared } from "../subagent/AgentTree.js"
+import { AgentTree } from "../subagent/AgentTree.js"
 import * as AgentTreeControl from "../subagent/AgentTreeControl.js"
-import type * as Subagent from "../subagent/Subagent.js"
 import * as Subagents from "../subagent/Subagents.js"
+import * as TreeSession from "../subagent/TreeSession.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import { AgentRuntime, type Service as Runtime } from "./AgentRuntime.js"
 import type { Agent, Options } from "./AgentService.js"
@@ -51,7 +51,7 @@ export type { Agent, Options, SendOptions } from "./AgentService.js"
 export { CompactionFailed } from "../conversation/CompactionStrategy.js"
 export type { JournalFailure } from "../journal/JournalWriter.js"
 export type { Delivery, Message, Source } from "../inbox/Message.js"
-export type { TurnOptions } from "../session/SessionService.js"
+export type { TurnOptions } from "../session/Session.js"
 export type { Compacted } from "../turn/Compaction.js"
 export type { Node } from "../subagent/AgentTree.js"
 export type { InterruptOptions } from "../subagent/AgentTreeControl.js"
@@ -166,7 +166,7 @@ const treeOf = (
   const permissions = new PermissionState()
   const ledger = TokenLedger.make(runtime.tokens)
   if (persistence !== undefined) Persistence.restore(persistence, permissions, ledger)
-  const shared: Shared = {
+  const shared: Session.Shared = {
     policy: runtime.policy,
     permissions,
     guards: runtime.guards,
@@ -198,9 +198,8 @@ const wired = ({ interactors, model, options, origin, runtime, scope, tree }: Ma
   Effect.gen(function* () {
     const { journal, shared } = tree
     const { audit, bus, permissions, redactor, spans } = shared
-    const { persistence, whenNobody } = options
+    const { compaction, persistence, profile, settings, whenNobody } = options
     const all = persistence?.restored
-    const restored = all && SessionSnapshot.get(all, origin.sessionId)
     const questions = journal.enabled ? SessionRecorder.interactions(journal, redactor, persistence?.kept) : undefined
     const broker = yield* InteractionBroker.make({
       bus,
@@ -212,43 +211,22 @@ const wired = ({ interactors, model, options, origin, runtime, scope, tree }: Ma
       journal: questions
     })
     for (const interactor of interactors) yield* broker.attach(interactor)
-    const { interactor } = broker
-    const instructions = [runtime.baseInstructions, options.instructions ?? runtime.instructions]
-      .filter((text) => text !== "")
-      .join("\n\n")
-    const own = journal.enabled
-      ? new SessionRecorder.SessionRecorder(
-          journal,
-          redactor,
-          restored === undefined
-            ? Persistence.opening(origin, model, instructions, options.profile, persistence?.workspace)
-            : undefined
-        )
-      : undefined
-    if (own !== undefined) keep(permissions, own)
-    const wiring = Subagents.wired({ tree, session: () => session, interactor, scope, settings: options.settings })
-    const session: Session.Service = yield* Session.make({
-      policy: shared.policy,
-      permissions,
-      guards: shared.guards,
-      audit,
-      bus,
-      redactor,
-      limits: shared.limits,
-      ledger: shared.ledger,
-      spans,
+    const made = yield* TreeSession.make(tree, {
       origin,
       model,
       tools: options.tools === undefined ? runtime.tools : ToolRegistry.subset(runtime.tools, options.tools).tools,
-      instructions,
-      journal: own,
-      restored,
-      compaction: options.compaction ?? shared.compaction,
-      interactor,
-      insteadOfAsking: wiring.insteadOfAsking,
-      ambient: wiring.ambient
+      instructions: [runtime.baseInstructions, options.instructions ?? runtime.instructions],
+      limits: undefined,
+      compaction,
+      restored: all && SessionSnapshot.get(all, origin.sessionId),
+      scope,
+      interactor: () => broker.interactor,
+      wiring: ({ interactor, session }) => Subagents.wired({ tree, session, interactor, scope, settings }),
+      opening: (instructions) => Persistence.opening(origin, model, instructions, profile, persistence?.workspace),
+      unread: undefined
     })
-    return { broker, session, goOn: all === undefined ? Effect.void : goingOn(all, bus, wiring, own) }
+    if (made.journal !== undefined) keep(permissions, made.journal)
+    return { broker, session: made.session, goOn: all === undefined ? Effect.void : goingOn(all, bus, made) }
   })
 
 // Outside of `wired`: closures there would retain everything that is made or restored with the session.
@@ -259,11 +237,10 @@ const keep = (permissions: PermissionState, own: SessionRecorder.SessionRecorder
 const goingOn = (
   all: SessionSnapshot.TreeSnapshot,
   bus: EventBus.Service,
-  wiring: Subagent.Wiring,
-  own: SessionRecorder.SessionRecorder | undefined
+  { journal, wiring }: TreeSession.TreeSession
 ): Effect.Effect<void> =>
   Effect.suspend(() => {
-    own?.resumed()
+    journal?.resumed()
     return Effect.zipRight(
       wiring.restore(all),
       Effect.forEach(all.sessions, Persistence.retell(bus), { discard: true })

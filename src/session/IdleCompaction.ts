@@ -2,16 +2,11 @@
  * A requested compaction between two turns. The next turn waits for its end. An interjection ends it, and the next turn
  * then does the compaction.
  */
-import type * as Prompt from "@effect/ai/Prompt"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import type { Restore } from "../core/Interruption.js"
-import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as Compaction from "../turn/Compaction.js"
-import { emit, type TurnContext } from "../turn/TurnContext.js"
-import * as TokenBudget from "../turn/TokenBudget.js"
 
 export interface IdleCompaction {
   readonly isRunning: () => boolean
@@ -36,9 +31,6 @@ export interface Loop {
 }
 
 export const make = (compaction: Compaction.Service, loop: Loop): IdleCompaction => new SessionTidying(compaction, loop)
-
-/** The compaction host of a session. */
-export const hostOf = (session: TurnContext): Compaction.Host => new SessionHost(session)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -87,54 +79,5 @@ class SessionTidying implements IdleCompaction {
       return Effect.void
     })
     return Effect.ensuring(all, Effect.sync(end))
-  }
-}
-
-// A class, because an object with getters takes 1.5 KB in each session; a class has its getters once.
-class SessionHost implements Compaction.Host {
-  constructor(private readonly session: TurnContext) {}
-
-  get history() {
-    return this.session.history
-  }
-
-  get origin() {
-    return this.session.origin
-  }
-
-  get spans() {
-    return this.session.spans
-  }
-
-  get redactor() {
-    return this.session.redactor
-  }
-
-  get inbox() {
-    return this.session.inbox
-  }
-
-  get silence() {
-    return this.session.limits.modelSilence
-  }
-
-  model() {
-    return this.session.model()
-  }
-
-  emit(body: AgentEvent.Body): void {
-    emit(this.session, body)
-  }
-
-  hold(fiber: Fiber.RuntimeFiber<unknown, unknown> | undefined): void {
-    this.session.state.cut = fiber && (() => fiber.unsafeInterruptAsFork(FiberId.none))
-  }
-
-  replaced(reason: Compaction.Reason, messages: ReadonlyArray<Prompt.Message>): void {
-    this.session.journal?.replaced(reason, messages)
-  }
-
-  spent(model: string, usage: AgentEvent.Usage): void {
-    TokenBudget.spend(this.session, { model, usage, kind: "summary" })
   }
 }

@@ -10,7 +10,7 @@
  *
  * Checking that an agent still reads and filing the words are one step. When its turn has decided to end, the words go
  * to the session that called it, and so on up to the root, which takes everything. Words that a child's turn has not
- * read at its end go up the same way, under the same id; see `Session.Options.unread`.
+ * read at its end go up the same way, under the same id; see `Session.Own.unread`.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"

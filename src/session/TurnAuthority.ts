@@ -7,8 +7,7 @@
 import * as Effect from "effect/Effect"
 import type { MessageId } from "../core/Id.js"
 import * as PermissionGate from "../permission/PermissionGate.js"
-import type { TurnContext } from "../turn/TurnContext.js"
-import type { Options } from "./SessionService.js"
+import type { Own, TurnContext } from "../turn/TurnContext.js"
 import type { TurnRequest } from "./TurnRequest.js"
 
 /** Sets the authority of a turn that was requested in this process or, when its first message says so, in another. */
@@ -16,7 +15,7 @@ export const begin = (
   { state }: TurnContext,
   order: TurnRequest | undefined,
   first: MessageId | undefined,
-  { authority, restored }: Pick<Options, "authority" | "restored">
+  { authority, restored }: Pick<Own, "authority" | "restored">
 ): void => {
   const bound = order?.authority ?? (restored !== undefined && wasBound(restored, first) ? lost : undefined)
   state.bound = bound
@@ -27,7 +26,7 @@ export const begin = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const wasBound = ({ tasks }: NonNullable<Options["restored"]>, first: MessageId | undefined): boolean =>
+const wasBound = ({ tasks }: NonNullable<Own["restored"]>, first: MessageId | undefined): boolean =>
   tasks.some(({ bound, messageId }) => bound === true && messageId === first)
 
 const lost: PermissionGate.Authority = () =>

@@ -23,14 +23,21 @@ import * as TurnAuthority from "./TurnAuthority.js"
 import { TurnFiber, type Work } from "../turn/TurnFiber.js"
 import type * as ResumedQuestions from "../journal/ResumedQuestions.js"
 import * as SessionSnapshot from "../journal/SessionSnapshot.js"
-import { emit, setStatus, type TurnContext } from "../turn/TurnContext.js"
-import type { Options, Order, Service } from "./SessionService.js"
+import { emit, setStatus, type Own as ContextOwn, type Shared, type TurnContext } from "../turn/TurnContext.js"
+import type { CompactionFailed } from "../conversation/CompactionStrategy.js"
+import type { Compacted } from "../turn/Compaction.js"
 import * as SessionSpan from "../turn/SessionSpan.js"
 import * as IdleCompaction from "./IdleCompaction.js"
 import * as TokenBudget from "../turn/TokenBudget.js"
 import * as Turn from "../turn/Turn.js"
 import * as TurnRequest from "./TurnRequest.js"
 import { Notify } from "../internal/Notify.js"
+
+/** Options of one session that its loop reads. */
+export interface Own extends ContextOwn {
+  /** Called with a user's words that a turn has not read at its end. Default: they stay, and begin the next turn. */
+  readonly unread: ((message: Message) => void) | undefined
+}
 
 /** Further input of the loop. */
 export interface Given {
@@ -64,11 +71,12 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
   private readonly tidying: IdleCompaction.IdleCompaction
 
   constructor(
-    private readonly options: Options,
+    private readonly shared: Pick<Shared, "permissions" | "policy">,
+    private readonly own: Own,
     readonly session: TurnContext,
     private readonly given: Given
   ) {
-    const { restored } = options
+    const { restored } = own
     this.busy = restored?.turn !== undefined
     this.count = restored?.turns ?? 0
     this.lastEnd = Option.fromNullable(restored?.lastEnd)
@@ -89,8 +97,8 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
 
   order(
     text: string,
-    { authority, filed, id, reason = "user", source = "user", span }: Parameters<Service["order"]>[1] = {}
-  ): Option.Option<Order> {
+    { authority, filed, id, reason = "user", source = "user", span }: TurnRequest.OrderOptions = {}
+  ): Option.Option<TurnRequest.Order> {
     if (this.hasEnded) return Option.none()
     this.busy = true
     const message = this.session.inbox.port(source).unsafeSend(text, { delivery: "queue", id })
@@ -125,7 +133,7 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
     }
   }
 
-  get compact(): Service["compact"] {
+  get compact(): Effect.Effect<Compacted, CompactionFailed> {
     return Effect.suspend(() => {
       const compacted = this.session.compaction.request()
       if (this.busy || this.hasEnded) return compacted
@@ -209,7 +217,7 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
 
   /** The turn that another process began. */
   private get resumed(): Work {
-    const { restored } = this.options
+    const { restored } = this.own
     if (restored === undefined) return Effect.void
     return Effect.uninterruptibleMask((restore) => {
       if (restored.turn === undefined) {
@@ -219,7 +227,7 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
       const { correlationId, input, step } = restored.turn
       this.session.state.correlationId = correlationId
       this.current = this.orders.of(input.map((id) => ({ id })))
-      TurnAuthority.begin(this.session, this.current, input[0], this.options)
+      TurnAuthority.begin(this.session, this.current, input[0], this.own)
       emit(this.session, { _tag: "TurnStarted", input: SessionSnapshot.inputOf(restored) })
       const begun = { step, batch: restored.batch, caughtUp: () => this.reopeningOver() }
       const work = this.work([], correlationId, restore, begun)
@@ -241,7 +249,7 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
     const correlationId = Id.turn(this.given.ids)
     session.state.correlationId = correlationId
     this.current = this.orders.of(input)
-    TurnAuthority.begin(session, this.current, input[0]?.id, this.options)
+    TurnAuthority.begin(session, this.current, input[0]?.id, this.own)
     session.history.appendInput(input, { beginsTurn: true })
     session.journal?.taken(input, correlationId, 1)
     TokenBudget.begin(session, input)
@@ -313,7 +321,7 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
     this.running = undefined
     state.output = undefined
     state.bound = undefined
-    const suspended = this.options.permissions.endTurn(origin.sessionId)
+    const suspended = this.shared.permissions.endTurn(origin.sessionId)
     const { detail, reason, steps } = Turn.report(end)
     if (detail === undefined) emit(this.session, { _tag: "TurnEnded", reason, steps })
     else emit(this.session, { _tag: "TurnEnded", reason, steps, detail: redactor.text(detail) })
@@ -339,7 +347,7 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
   }
 
   private rest(): void {
-    if (this.options.permissions.becomeIdle(this.session.origin.sessionId)) this.tellPermissions()
+    if (this.shared.permissions.becomeIdle(this.session.origin.sessionId)) this.tellPermissions()
     setStatus(this.session, "idle")
     this.idleWaiters.wake(this.lastEnd)
   }
@@ -349,7 +357,7 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
   }
 
   private tellPermissions(): void {
-    const { permissions, policy } = this.options
+    const { permissions, policy } = this.shared
     const { default: fallback, suspension } = permissions.status(policy, this.session.origin.sessionId)
     emit(this.session, {
       _tag: "PermissionStatusChanged",
@@ -359,11 +367,14 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
   }
 
   private giveBack(): void {
-    const { unread } = this.options
+    const { unread } = this.own
     if (unread !== undefined) this.admission.takeBack().forEach(unread)
   }
 
-  placed(wanted: Omit<TurnRequest.TurnRequest, "end">, reason: CancelReason): Pick<Order, "end" | "giveUp"> {
+  placed(
+    wanted: Omit<TurnRequest.TurnRequest, "end">,
+    reason: CancelReason
+  ): Pick<TurnRequest.Order, "end" | "giveUp"> {
     const stop = Effect.suspend(() => this.stopTurn({ cancel: reason }))
     return this.orders.handle(this.orders.place(wanted), (id) => this.session.inbox.withdraw(id), stop)
   }

@@ -7,10 +7,45 @@
 import * as Effect from "effect/Effect"
 import type { AnySpan } from "effect/Tracer"
 import type { MessageId } from "../core/Id.js"
-import type { Message } from "../inbox/Message.js"
+import type { CancelReason } from "../core/Interruption.js"
+import type { Message, Source } from "../inbox/Message.js"
 import type { Authority } from "../permission/PermissionGate.js"
 import { OneShot } from "../internal/OneShot.js"
 import type { TurnEnd } from "../turn/Turn.js"
+
+/** Options of one turn. */
+export interface TurnOptions {
+  /**
+   * Decides about this turn's calls before the session's own authority; also about calls of children that work for the
+   * turn.
+   */
+  readonly authority?: Authority | undefined
+  /** The source of the words. Default: `user`. */
+  readonly source?: Source | undefined
+  /** Called synchronously when the words are filed. */
+  readonly filed?: ((message: Message) => void) | undefined
+  /** The cancel reason when the waiting fiber is interrupted. Default: `user`. */
+  readonly reason?: CancelReason | undefined
+  /** Called synchronously when the turn ends. */
+  readonly ended?: ((end: TurnEnd) => void) | undefined
+}
+
+/** As {@link TurnOptions}, for a caller that must decide and file in one step. */
+export interface OrderOptions extends TurnOptions {
+  /** The span of the request. */
+  readonly span?: AnySpan | undefined
+  /** The id of its message. Default: a fresh one. */
+  readonly id?: MessageId | undefined
+}
+
+/** A requested turn. */
+export interface Order {
+  readonly message: Message
+  /** The turn's end. */
+  readonly end: OneShot<TurnEnd>
+  /** Withdraws the words, or cancels the turn when that has begun. */
+  readonly giveUp: Effect.Effect<void>
+}
 
 export interface TurnRequest {
   /** The message that begins the turn. */

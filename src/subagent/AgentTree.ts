@@ -9,7 +9,6 @@ import * as EventPublisher from "../event/EventPublisher.js"
 import type * as Mediator from "../bridge/Mediator.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
-import type * as TokenLedger from "../model/TokenLedger.js"
 import type * as Interjection from "../session/Interjection.js"
 import type * as JournalWriter from "../journal/JournalWriter.js"
 import type * as Session from "../session/Session.js"
@@ -18,25 +17,6 @@ import type { SubagentProfile } from "./SubagentProfile.js"
 
 /** How children's questions are answered. */
 export type Mediation = "forward" | "agent" | Mediator.Strategy
-
-/** Options that every session of the tree is made with. */
-export interface Shared extends Omit<
-  Session.Options,
-  | "origin"
-  | "model"
-  | "tools"
-  | "instructions"
-  | "interactor"
-  | "authority"
-  | "insteadOfAsking"
-  | "inbox"
-  | "unread"
-  | "ambient"
-  | "journal"
-  | "restored"
-> {
-  readonly ledger: TokenLedger.Service
-}
 
 /** One agent of the tree. */
 export interface Node extends Interjection.Agent {
@@ -81,7 +61,7 @@ export class AgentTree {
   /** `lastSubagent` is the highest number of a subagent of the tree before a restart. */
   constructor(
     readonly settings: Settings,
-    readonly shared: Shared,
+    readonly shared: Session.Shared,
     /** The journal of all sessions of the tree. */
     readonly journal: JournalWriter.Service,
     private lastSubagent: number

@@ -9,7 +9,6 @@
  * It lives until it is closed or its parent ends. Only the turn of a task is bound to the call that waits for it.
  */
 import type * as Clock from "effect/Clock"
-import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -26,17 +25,15 @@ import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as EventBus from "../event/EventBus.js"
 import * as EventPublisher from "../event/EventPublisher.js"
 import type * as PendingReplies from "../inbox/PendingReplies.js"
-import * as Inbox from "../inbox/Inbox.js"
-import type * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
-import type { Authority } from "../permission/PermissionGate.js"
 import * as JournalEntry from "../journal/JournalEntry.js"
 import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
-import * as Session from "../session/Session.js"
+import type * as Session from "../session/Session.js"
 import * as SessionLimits from "../turn/Limits.js"
 import type { Limits } from "../turn/Limits.js"
-import { SessionRecorder } from "../journal/SessionRecorder.js"
+import type { SessionRecorder } from "../journal/SessionRecorder.js"
 import type { AgentTree, Node } from "./AgentTree.js"
+import * as TreeSession from "./TreeSession.js"
 import type { Envelope } from "./Confines.js"
 import type * as DelegationRequest from "./DelegationRequest.js"
 import { ChildTasks, type Tell } from "./ChildTasks.js"
@@ -65,27 +62,12 @@ export interface Family {
   /** Wires a child. The session exists by the time the function is called. */
   readonly wire: (
     recipe: DelegationRequest.Recipe,
-    child: {
-      readonly session: () => Session.Service
-      readonly interactor: Interactor.Service
-      readonly scope: Scope.Scope
-      /** Tools that it may use without asking. */
-      readonly envelope: Envelope | undefined
-    }
-  ) => Wiring
+    child: TreeSession.Wired,
+    /** Tools that it may use without asking. */
+    envelope: Envelope | undefined
+  ) => TreeSession.Wiring
   /** Called when a child has ended. */
   readonly ended: (id: string) => void
-}
-
-/** Connects a session to its own children. */
-export interface Wiring {
-  /** Further services for its tools. */
-  readonly ambient: () => Context.Context<never>
-  /** The authority that decides before the rules. */
-  readonly authority: Authority | undefined
-  readonly insteadOfAsking: Authority
-  /** Makes the children from another process again. */
-  readonly restore: (tree: SessionSnapshot.TreeSnapshot) => Effect.Effect<void>
 }
 
 export interface Subagent {
@@ -101,7 +83,7 @@ export interface Subagent {
 export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<Subagent> =>
   Effect.gen(function* () {
     const { id, model, parent, path, recipe, restored, tree } = options
-    const { shared } = tree
+    const { bus } = tree.shared
     const ids = yield* Id.IdGenerator
     const clock = yield* Effect.clock
     const scope = yield* Scope.fork(parentScope, parentScope.strategy)
@@ -114,52 +96,29 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
       parentSessionId: parent.origin.sessionId,
       subagentId: id
     }
-    const tell = telling(shared.bus, clock, origin)
-    const instructions = [tree.settings.instructions, recipe.instructions].filter((text) => text !== "").join("\n\n")
-    const own = tree.journal.of(sessionId)
-    const journal = own.enabled ? new SessionRecorder(own, shared.redactor) : undefined
-    if (own.enabled && restored === undefined) own.note(openedAs(options, origin, instructions))
-    const inbox = yield* Inbox.make({
-      filed: journal?.received,
-      withdrawn: journal?.withdrawn,
-      messages: restored?.waiting,
-      late: lateTo(tell)
-    })
-    const bridge = ParentBridgedChannel.make({
-      parent: parent.origin.agent,
-      door: inbox.door,
-      port: parent.inbox.childPort,
-      timeouts: tree.settings.timeouts
-    })
+    const tell = telling(bus, clock, origin)
     const envelope = options.allowed && { subagentId: id, tools: options.allowed }
-    const wiring = options.family.wire(recipe, { session: () => session, interactor: bridge, scope, envelope })
-    const session: Session.Service = yield* Scope.extend(
-      Session.make({
-        policy: shared.policy,
-        permissions: shared.permissions,
-        guards: shared.guards,
-        audit: shared.audit,
-        bus: shared.bus,
-        redactor: shared.redactor,
-        ledger: shared.ledger,
-        spans: shared.spans,
-        origin,
-        model,
-        tools: recipe.tools,
-        instructions,
-        interactor: bridge,
-        authority: wiring.authority,
-        insteadOfAsking: wiring.insteadOfAsking,
-        limits: limitsAt(origin.depth, options),
-        compaction: recipe.compaction ?? shared.compaction,
-        inbox,
-        journal,
-        restored,
-        unread: (message) => parent.forward(message),
-        ambient: wiring.ambient
-      }),
-      scope
-    )
+    const { journal, session, wiring } = yield* TreeSession.make(tree, {
+      origin,
+      model,
+      tools: recipe.tools,
+      instructions: [tree.settings.instructions, recipe.instructions],
+      limits: limitsAt(origin.depth, options),
+      compaction: recipe.compaction,
+      restored,
+      scope,
+      interactor: ({ door }) =>
+        ParentBridgedChannel.make({
+          parent: parent.origin.agent,
+          door,
+          port: parent.inbox.childPort,
+          timeouts: tree.settings.timeouts
+        }),
+      wiring: (wired) => options.family.wire(recipe, wired, envelope),
+      opening: (instructions) => openedAs(options, origin, instructions),
+      late: lateTo(tell),
+      unread: (message) => parent.forward(message)
+    })
     const child = new Child(options, { session, journal, scope, tell })
     tree.add(child.node)
     tell(createdAs(options, origin))

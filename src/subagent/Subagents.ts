@@ -7,10 +7,8 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type * as Scope from "effect/Scope"
 import type { ToolCallId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
-import type * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
 import type { Authority } from "../permission/PermissionGate.js"
 import type { Delegation } from "../turn/Delegation.js"
@@ -25,6 +23,7 @@ import * as Mediation from "./Mediation.js"
 import { AgentPaths } from "./AgentPaths.js"
 import * as ReturningSubagent from "./ReturningSubagent.js"
 import * as Subagent from "./Subagent.js"
+import type * as TreeSession from "./TreeSession.js"
 import * as DelegationRequest from "./DelegationRequest.js"
 import type * as SubagentProfile from "./SubagentProfile.js"
 import type * as SubagentResult from "./SubagentResult.js"
@@ -71,14 +70,8 @@ export interface Service {
 export class Subagents extends Context.Tag("assent/subagent/Subagents")<Subagents, Service>() {}
 
 /** @internal */
-export interface Options {
+export interface Options extends TreeSession.Wired {
   readonly tree: AgentTree
-  /** The session itself; it exists by the time this is called. */
-  readonly session: () => Session.Service
-  /** The session's own interactor. */
-  readonly interactor: Interactor.Service
-  /** The session's own scope. */
-  readonly scope: Scope.Scope
   /** Settings of the session's own profile. */
   readonly settings: SubagentProfile.PluginConfigs | undefined
   /** Tools that the session itself may use without asking. */
@@ -90,14 +83,14 @@ export interface Options {
  *
  * @internal
  */
-export const wired = (options: Options): Subagent.Wiring => new Children(options)
+export const wired = (options: Options): TreeSession.Wiring => new Children(options)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
 // Every session has one, and most never have a child: fields are made with the first child.
-class Children implements Service, Subagent.Wiring, Subagent.Family {
+class Children implements Service, TreeSession.Wiring, Subagent.Family {
   private children: Map<string, Subagent.Subagent> | undefined
   private names: AgentPaths | undefined
   private granted: EnvelopeApprovals | undefined
@@ -350,8 +343,11 @@ class Children implements Service, Subagent.Wiring, Subagent.Family {
     })
   }
 
-  wire({ settings }: DelegationRequest.Recipe, own: Omit<Options, "tree" | "settings">): Subagent.Wiring {
-    const { envelope, interactor, scope, session } = own
+  wire(
+    { settings }: DelegationRequest.Recipe,
+    { interactor, scope, session }: TreeSession.Wired,
+    envelope: Envelope | undefined
+  ): TreeSession.Wiring {
     return wired({ tree: this.options.tree, session, interactor, scope, settings, envelope })
   }
 

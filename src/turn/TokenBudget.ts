@@ -17,14 +17,17 @@ import * as FiberId from "effect/FiberId"
 import { globalValue } from "effect/GlobalValue"
 import * as Option from "effect/Option"
 import * as Cause from "effect/Cause"
+import type { Origin } from "../core/Origin.js"
 import type { Message } from "../inbox/Message.js"
 import { Confirm } from "../interaction/Interaction.js"
 import * as Interactor from "../interaction/Interactor.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
-import type { TurnContext } from "./TurnContext.js"
 
 /** The calling session and the ledger of its tree. */
-export type Payer = Pick<TurnContext, "origin" | "ledger">
+export interface Payer {
+  readonly origin: Origin
+  readonly ledger: TokenLedger.Service | undefined
+}
 
 /** Whether a limit is reached, so that {@link refusal} must be run. It costs almost nothing. */
 export const isReached = ({ ledger, origin }: Payer): boolean => ledger?.exceeded(origin.sessionId) !== undefined

@@ -1,12 +1,24 @@
-/** Shared by the parts of one session: built once by `Session.make`, read by its turn, generation and tools. */
+/**
+ * Shared by the parts of one session: built once by `Session.make`, read by its turn, generation and tools.
+ *
+ * ```
+ *  Shared (the tree's) ─┐
+ *                       ├─► TurnContext: gate, history, compaction, running calls, state
+ *  Own (the session's) ─┘
+ * ```
+ */
+import type * as Prompt from "@effect/ai/Prompt"
 import type * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
 import type { CorrelationId, MessageId, ToolCallId } from "../core/Id.js"
 import * as EventLoop from "../internal/EventLoop.js"
 import * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
-import type * as Spans from "../core/Spans.js"
+import * as Spans from "../core/Spans.js"
+import type * as AuditTrail from "../audit/AuditTrail.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as EventBus from "../event/EventBus.js"
 import * as EventPublisher from "../event/EventPublisher.js"
@@ -14,14 +26,64 @@ import type * as Inbox from "../inbox/Inbox.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
-import type * as PermissionGate from "../permission/PermissionGate.js"
+import type * as Guard from "../permission/Guard.js"
+import type * as PermissionFile from "../permission/PermissionFile.js"
+import * as PermissionGate from "../permission/PermissionGate.js"
+import type { PermissionState } from "../permission/PermissionState.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { Chunk } from "../tool/ToolOutput.js"
-import type * as Compaction from "./Compaction.js"
-import type * as History from "../conversation/History.js"
-import type { Limits } from "./Limits.js"
-import type { RunningCalls } from "./RunningCalls.js"
+import type { CompactionConfig } from "../conversation/CompactionConfig.js"
+import * as History from "../conversation/History.js"
 import type { SessionRecorder } from "../journal/SessionRecorder.js"
+import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
+import * as Compaction from "./Compaction.js"
+import * as Limits from "./Limits.js"
+import { RunningCalls } from "./RunningCalls.js"
+import * as TokenBudget from "./TokenBudget.js"
+import { ToolContexts } from "./ToolContexts.js"
+
+/** Options that all sessions of a tree share. */
+export interface Shared {
+  readonly policy: PermissionFile.Policy
+  readonly permissions: PermissionState
+  readonly guards: ReadonlyArray<Guard.Guard>
+  readonly audit: AuditTrail.Service | undefined
+  readonly bus: EventBus.Service
+  readonly redactor: Redaction.Redactor
+  readonly limits: Partial<Limits.Limits> | undefined
+  /**
+   * When and how a history is made shorter. Without it, only a history that a provider refuses loses its oldest turns.
+   */
+  readonly compaction: CompactionConfig | undefined
+  /** Counts the usage of the tree's model calls, and may stop them. */
+  readonly ledger: TokenLedger.Service
+  /** Default: none. */
+  readonly spans: Spans.Service | undefined
+}
+
+/** Options of one session. */
+export interface Own {
+  readonly origin: Origin.Origin
+  readonly model: Model.Service
+  readonly tools: ToolRegistry.Service
+  /** System message; none when empty. */
+  readonly instructions: string
+  /** The interactor that this session asks. */
+  readonly interactor: Interactor.Service
+  /** The only way into the session. */
+  readonly inbox: Inbox.Service
+  readonly authority: PermissionGate.Authority | undefined
+  /** See `PermissionGate.Options`. */
+  readonly insteadOfAsking: PermissionGate.Authority | undefined
+  /** Instead of the tree's. */
+  readonly limits: Partial<Limits.Limits> | undefined
+  /** Instead of the tree's. */
+  readonly compaction: CompactionConfig | undefined
+  /** Records entries that must outlive the process; the {@link inbox} already uses it. */
+  readonly journal: SessionRecorder | undefined
+  /** Its state from another process. */
+  readonly restored: SessionSnapshot.SessionSnapshot | undefined
+}
 
 export interface TurnContext {
   readonly origin: Origin.Origin
@@ -34,7 +96,7 @@ export interface TurnContext {
   readonly interactor: Interactor.Service
   readonly bus: EventBus.Service
   readonly redactor: Redaction.Redactor
-  readonly limits: Limits
+  readonly limits: Limits.Limits
   /** The session's running calls. */
   readonly calls: RunningCalls
   /** The ledger of the session's tree. */
@@ -72,6 +134,14 @@ export interface SessionState extends EventLoop.LoopTurn {
   /** The same without the session's own authority: it applies also to children that work for the turn. */
   bound: PermissionGate.Authority | undefined
 }
+
+/** `ambient` yields further services for its tools; called once, when the first tool runs. */
+export const make = (
+  shared: Shared,
+  own: Own,
+  clock: Clock.Clock,
+  ambient: () => Context.Context<never>
+): TurnContext => new SessionContext(shared, own, clock, ambient)
 
 /** The state of a new session. */
 export const idle = (model: Model.Service): SessionState => ({
@@ -123,5 +193,137 @@ export const flushOutput = (session: TurnContext, toolCallId: ToolCallId): void 
   for (const stream of ["stdout", "stderr"] as const) {
     const text = flows[stream].end()
     if (text !== "") emit(session, { _tag: "ToolOutput", toolCallId, stream, text })
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+class SessionContext implements TurnContext {
+  readonly origin
+  readonly inbox
+  readonly tools
+  readonly gate
+  readonly interactor
+  readonly bus
+  readonly redactor
+  readonly limits
+  readonly calls
+  readonly ledger
+  readonly spans
+  readonly journal
+  readonly state
+  readonly history: History.History
+  readonly compaction: Compaction.Service
+  private contexts: ToolContexts | undefined
+
+  constructor(
+    shared: Shared,
+    own: Own,
+    readonly clock: Clock.Clock,
+    private readonly ambient: () => Context.Context<never>
+  ) {
+    const { audit, bus, guards, ledger, policy, permissions, redactor, spans = Spans.off } = shared
+    const { authority, inbox, insteadOfAsking, interactor, journal, origin, tools } = own
+    this.origin = origin
+    this.inbox = inbox
+    this.tools = tools
+    this.interactor = interactor
+    this.bus = bus
+    this.redactor = redactor
+    this.limits = Limits.withDefaults(own.limits ?? shared.limits)
+    this.ledger = ledger
+    this.spans = spans
+    this.journal = journal
+    this.state = idle(own.model)
+    this.history = History.make(own.restored?.history ?? [], redactor, () => journal?.replaced("cleared", []))
+    this.history.setSystem(own.instructions)
+    this.compaction = Compaction.make(new CompactionHost(this), own.compaction ?? shared.compaction)
+    this.calls = new RunningCalls(this.limits.stopWithin, (message) => {
+      emit(this, { _tag: "AgentError", message })
+    })
+    this.gate = PermissionGate.make({
+      policy,
+      state: permissions,
+      bus,
+      redactor,
+      guards,
+      authority,
+      insteadOfAsking,
+      decided: journal?.decided,
+      audit,
+      spans
+    })
+  }
+
+  model() {
+    return this.state.model
+  }
+
+  now(): number {
+    return this.clock.unsafeCurrentTimeMillis()
+  }
+
+  isBreathless(): boolean {
+    return EventLoop.isDue(this.state, this.clock)
+  }
+
+  contextOf(entry: ToolRegistry.Entry): Context.Context<never> {
+    this.contexts ??= new ToolContexts({
+      interactor: this.interactor,
+      sink: (chunk) => printed(this, chunk),
+      ambient: this.ambient
+    })
+    return this.contexts.of(entry)
+  }
+}
+
+// A class, because an object with getters takes 1.5 KB in each session; a class has its getters once.
+class CompactionHost implements Compaction.Host {
+  constructor(private readonly session: TurnContext) {}
+
+  get history() {
+    return this.session.history
+  }
+
+  get origin() {
+    return this.session.origin
+  }
+
+  get spans() {
+    return this.session.spans
+  }
+
+  get redactor() {
+    return this.session.redactor
+  }
+
+  get inbox() {
+    return this.session.inbox
+  }
+
+  get silence() {
+    return this.session.limits.modelSilence
+  }
+
+  model() {
+    return this.session.model()
+  }
+
+  emit(body: AgentEvent.Body): void {
+    emit(this.session, body)
+  }
+
+  hold(fiber: Fiber.RuntimeFiber<unknown, unknown> | undefined): void {
+    this.session.state.cut = fiber && (() => fiber.unsafeInterruptAsFork(FiberId.none))
+  }
+
+  replaced(reason: Compaction.Reason, messages: ReadonlyArray<Prompt.Message>): void {
+    this.session.journal?.replaced(reason, messages)
+  }
+
+  spent(model: string, usage: AgentEvent.Usage): void {
+    TokenBudget.spend(this.session, { model, usage, kind: "summary" })
   }
 }

@@ -1,0 +1,136 @@
+/**
+ * Makes the sessions of a tree. What a root and a child have in common is made here, once; what they differ in they are
+ * given: whom they ask, what may decide ahead of the rules, and what becomes of words that they did not read.
+ *
+ * ```
+ *  recorder ─► inbox ─► whom it asks ─► children's wiring ─► session
+ * ```
+ */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Scope from "effect/Scope"
+import type * as PendingReplies from "../inbox/PendingReplies.js"
+import * as Inbox from "../inbox/Inbox.js"
+import type * as Interactor from "../interaction/Interactor.js"
+import type * as JournalEntry from "../journal/JournalEntry.js"
+import type * as JournalWriter from "../journal/JournalWriter.js"
+import { SessionRecorder } from "../journal/SessionRecorder.js"
+import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
+import type { Authority } from "../permission/PermissionGate.js"
+import * as Session from "../session/Session.js"
+import type { AgentTree } from "./AgentTree.js"
+
+/** Connects a session to its own children. */
+export interface Wiring {
+  /** Further services for its tools. */
+  readonly ambient: () => Context.Context<never>
+  /** The authority that decides before the rules. */
+  readonly authority: Authority | undefined
+  readonly insteadOfAsking: Authority
+  /** Makes the children from another process again. */
+  readonly restore: (tree: SessionSnapshot.TreeSnapshot) => Effect.Effect<void>
+}
+
+/** The session that {@link Wiring} is made for. */
+export interface Wired {
+  /** The session itself; it exists by the time this is called. */
+  readonly session: () => Session.Service
+  /** The session's own interactor. */
+  readonly interactor: Interactor.Service
+  /** The session's own scope. */
+  readonly scope: Scope.Scope
+}
+
+/** What one session has of its own. */
+export interface Own extends Pick<
+  Session.Own,
+  "origin" | "model" | "tools" | "limits" | "compaction" | "restored" | "unread"
+> {
+  /** What it is told, piece by piece; blank ones do not count. */
+  readonly instructions: ReadonlyArray<string>
+  readonly scope: Scope.Scope
+  /** Whom it asks. */
+  readonly interactor: (inbox: Inbox.Service) => Interactor.Service
+  readonly wiring: (wired: Wired) => Wiring
+  /** How its journal begins. */
+  readonly opening: (instructions: string) => JournalEntry.SessionOpened
+  /** Told of answers that come when its question is settled. */
+  readonly late?: ((late: PendingReplies.Late) => void) | undefined
+}
+
+export interface TreeSession {
+  readonly session: Session.Service
+  readonly wiring: Wiring
+  /** Where it notes what it does, when the tree is kept. */
+  readonly journal: SessionRecorder | undefined
+}
+
+/** Makes a session in its scope. */
+export const make = (tree: AgentTree, own: Own): Effect.Effect<TreeSession> => {
+  const { compaction, limits, model, origin, restored, scope, tools, unread } = own
+  const instructions = own.instructions.filter((text) => text !== "").join("\n\n")
+  const journal = recorder(tree, own, instructions)
+  const filing = {
+    filed: journal?.received,
+    withdrawn: journal?.withdrawn,
+    messages: restored?.waiting,
+    late: own.late
+  }
+  return Effect.flatMap(Inbox.make(filing), (inbox) => {
+    const interactor = own.interactor(inbox)
+    const made = cell()
+    const wiring = own.wiring({ session: made.get, interactor, scope })
+    const { ambient, authority, insteadOfAsking } = wiring
+    const making = Session.make(tree.shared, {
+      origin,
+      model,
+      tools,
+      instructions,
+      interactor,
+      inbox,
+      authority,
+      insteadOfAsking,
+      limits,
+      compaction,
+      journal,
+      restored,
+      unread,
+      ambient
+    })
+    return Effect.map(Scope.extend(making, scope), (session) => {
+      made.set(session)
+      return { session, wiring, journal }
+    })
+  })
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+// A cell, and no variable that functions share: those would hold all that is made beside the session.
+const cell = (): { readonly get: () => Session.Service; readonly set: (session: Session.Service) => void } => {
+  let value: Session.Service
+  return {
+    get: () => value,
+    set: (session) => {
+      value = session
+    }
+  }
+}
+
+/** A session that was restored has its beginning in the journal. */
+const recorder = (
+  { journal, shared: { redactor } }: AgentTree,
+  { opening, origin, restored }: Own,
+  instructions: string
+): SessionRecorder | undefined => {
+  if (!journal.enabled) return undefined
+  const own: JournalWriter.Service = journal.of(origin.sessionId)
+  if (restored !== undefined) return new SessionRecorder(own, redactor)
+  const opened = opening(instructions)
+  // A root that nobody ever spoke to leaves no trace; a child is there for a task, and its parent's entries name it.
+  if (origin.depth === 0) return new SessionRecorder(own, redactor, opened)
+  own.note(opened)
+  return new SessionRecorder(own, redactor)
+}
