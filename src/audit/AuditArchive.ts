@@ -20,13 +20,13 @@ import * as AuditChain from "./AuditChain.js"
 import type { AuditRecord } from "./AuditRecord.js"
 
 export interface Archive {
-  /** Of the trails, absolute. */
+  /** The directory of the trails, absolute. */
   readonly directory: string
-  /** Of the heads, absolute; several workspaces may share it. */
+  /** The directory of the heads, absolute; several workspaces may share it. */
   readonly headDirectory: string
 }
 
-/** Where trail and head of a root session are; whether or not they exist. */
+/** The paths of a root session's trail and head, existing or not. */
 export const files = (
   path: Path.Path,
   { directory, headDirectory }: Archive,
@@ -36,12 +36,16 @@ export const files = (
   return { trail: path.join(directory, `${name}.jsonl`), head: path.join(headDirectory, `${name}.json`), sessionId }
 }
 
-/** Reads what is there of a trail. One that is being written is read between two of its writes, if there is a pause. */
+/**
+ * Reads a trail and its head. While a trail is being written, it is read between two of its writes, if there is a
+ * pause.
+ */
 export const read = (files: AuditChain.Files): Effect.Effect<AuditChain.Evidence, AuditBroken, FileSystem.FileSystem> =>
   Effect.gen(function* () {
     let head = yield* readIfThere(files.head)
     for (let attempt = 1; ; attempt++) {
-      // The head first: a trail that grows meanwhile is one whose head lags, never one that was cut.
+      // The head is read first: if the trail grows meanwhile, its head lags, which is allowed. The other order would
+      // look like a cut trail.
       const trail = yield* readIfThere(files.trail)
       const after = yield* readIfThere(files.head)
       if (attempt === maxReads || isSame(head, after)) return { files, trail, head }
@@ -50,8 +54,8 @@ export const read = (files: AuditChain.Files): Effect.Effect<AuditChain.Evidence
   })
 
 /**
- * Verifies a trail against its head: yields its records when every one of them, their order and their number are as they
- * were written, and fails naming the first that is not. Give the key if the trail was written with one.
+ * Verifies a trail against its head. Yields its records when each of them, their order and their number are as written;
+ * fails naming the first one that is not. Give the key if the trail was written with one.
  */
 export const verify = (
   files: AuditChain.Files,
@@ -59,7 +63,7 @@ export const verify = (
 ): Effect.Effect<AuditChain.Chain, AuditBroken, FileSystem.FileSystem> =>
   Effect.flatMap(read(files), (evidence) => AuditChain.check(evidence, key))
 
-/** Verifies the trail of a root session. A trail that was put in the place of another does not verify. */
+/** Verifies the trail of a root session. A trail in the place of another one does not verify. */
 export const verifySession = (
   archive: Archive,
   sessionId: SessionId,
@@ -67,13 +71,13 @@ export const verifySession = (
 ): Effect.Effect<AuditChain.Chain, AuditBroken, FileSystem.FileSystem | Path.Path> =>
   Effect.flatMap(Path.Path, (path) => verify(files(path, archive, sessionId), key))
 
-/** A trail that verifies, without its records. */
+/** A verified trail, without its records. */
 export interface Verified extends AuditChain.Summary {
-  /** What later processes found when they went on with it, where that was not as it should be; the first hundred. */
+  /** What later processes found wrong when they continued the trail; the first hundred. */
   readonly reopened: ReadonlyArray<Extract<AuditRecord, { readonly _tag: "Reopened" }>>
 }
 
-/** As {@link verifySession}, in memory that does not grow with the trail. */
+/** As {@link verifySession}, in memory that is independent of the trail's length. */
 export const verifyStreamed = (
   archive: Archive,
   sessionId: SessionId,
@@ -104,14 +108,14 @@ export const verifyStreamed = (
     }
   })
 
-/** What a trail looks like from the outside, unverified: how many lines, and its first and last record. */
+/** The outline of a trail, unverified: the number of lines, and the first and last record. */
 export interface Extent {
   readonly lines: number
   readonly first: AuditRecord | undefined
   readonly last: AuditRecord | undefined
 }
 
-/** Absent when there is no trail. In memory that does not grow with it. */
+/** Absent when there is no trail. Memory is independent of the trail's length. */
 export const extent = (
   archive: Archive,
   sessionId: SessionId
@@ -131,8 +135,8 @@ export const extent = (
   })
 
 /**
- * Hands over what stands in each line, unverified; nothing for one that is no record. Yields whether there is a trail. In
- * memory that does not grow with it.
+ * Hands over the record in each line, unverified; nothing for a line that is no record. Yields whether there is a
+ * trail. Memory is independent of the trail's length.
  */
 export const peekEach = (
   archive: Archive,
@@ -146,10 +150,7 @@ export const peekEach = (
     )
   )
 
-/**
- * The root sessions that have a trail in the directory, and those whose head says that they had one, in order of their
- * names.
- */
+/** The root sessions with a trail in the directory, and those whose head says that they had one, ordered by name. */
 export const sessions = (
   archive: Archive
 ): Effect.Effect<ReadonlyArray<SessionId>, AuditBroken, FileSystem.FileSystem | Path.Path> =>
@@ -173,13 +174,13 @@ export const sessions = (
 // -----------------------------------------------------------------------------------------------------------------
 
 const maxReads = 5
-/** Bytes that are read at once, and of the longest line: no record of ours comes near. */
+/** Bytes read at once, and bytes of the longest line: our records are far shorter. */
 const chunk = 65_536
 const longestLine = 8_000_000
 
 /**
- * Hands over each whole line, without its end, which is there until it returns. Yields how many bytes follow the last one;
- * nothing when there is no such file.
+ * Hands over each whole line, without its end; the bytes are valid until the callback returns. Yields how many bytes
+ * follow the last line; nothing when there is no such file.
  */
 const eachLine = (
   file: string,
@@ -189,7 +190,7 @@ const eachLine = (
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const handle = yield* fs.open(file, { flag: "r" })
-      // One for all reads: what is thrown away counts until somebody collects it.
+      // One buffer for all reads: discarded buffers count until they are collected.
       const buffer = new Uint8Array(chunk)
       let held: Array<Uint8Array> = []
       let length = 0
@@ -199,7 +200,7 @@ const eachLine = (
         let from = 0
         for (let end = buffer.indexOf(lineEnd); end >= 0 && end < size; end = buffer.indexOf(lineEnd, from)) {
           const piece = buffer.subarray(from, end)
-          // What is longer is no record: there is no need to have all of it.
+          // A longer line is no record, so its rest need not be kept.
           const isLong = length + piece.length > longestLine
           yield* take(isLong ? noLine : held.length === 0 ? piece : joined([...held, piece]))
           held = []
@@ -219,10 +220,10 @@ const eachLine = (
   )
 
 const lineEnd = 10
-/** No text of any encoding. */
+/** These bytes are no text in any encoding. */
 const noLine = Uint8Array.of(0xff)
 
-/** A copy, in the same memory when there is room. */
+/** A copy, in the former buffer when it fits. */
 const keep = (before: Uint8Array | undefined, line: Uint8Array): Uint8Array => {
   const room = before !== undefined && before.buffer.byteLength >= line.length ? before.buffer : undefined
   const copy = new Uint8Array(room ?? new ArrayBuffer(line.length * 2), 0, line.length)

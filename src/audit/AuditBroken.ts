@@ -1,4 +1,4 @@
-/** What is wrong with an audit trail, naming the record. */
+/** What is wrong with an audit trail, and in which record. */
 import * as Schema from "effect/Schema"
 
 /** One thing that can be wrong; `AuditBroken.message` says each in a sentence. */
@@ -31,18 +31,18 @@ export type Problem = typeof Problem.Type
  * added them. Without a key nobody can tell which; it is for a person to judge.
  */
 export class AuditBroken extends Schema.TaggedError<AuditBroken>("assent/audit/AuditBroken")("AuditBroken", {
-  /** The trail, or the head where the head is at fault. */
+  /** The trail; or the head, if the head is wrong. */
   file: Schema.String,
   problem: Problem,
   /** 1-based number of the record, which is also its line. */
   record: Schema.optional(Schema.Number),
-  /** How many records, where there are several. */
+  /** The number of affected records, where there are several. */
   records: Schema.optional(Schema.Number),
-  /** The number that was found instead. */
+  /** The number that was found. */
   found: Schema.optional(Schema.Number),
   /** Bytes of a half-written record at the end. */
   torn: Schema.optional(Schema.Number),
-  /** What the file system said. */
+  /** The file system's error. */
   reason: Schema.optional(Schema.String)
 }) {
   override get message(): string {

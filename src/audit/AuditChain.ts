@@ -1,5 +1,5 @@
 /**
- * How records of an audit hang together, and how to tell that they still do. All pure.
+ * How the records of an audit trail are chained, and how the chain is verified. All pure.
  *
  * ```
  *  trail   {… "prev":"000…","seq":1,"hash":"a1…"}      Opened: the root session, the version
@@ -8,12 +8,12 @@
  *  head    {"count":3,"hash":"c3…",… "seal":"…"}       kept elsewhere
  * ```
  *
- * A record's hash covers all of its other members, so it covers the hash before it. A line is the only text its record
- * can have. With a key, hashes and seal are HMACs: who lacks the key can change nothing unnoticed, not even in both
- * places; what nobody can tell is a trail and a head that were both put back as they once were.
+ * A record's hash covers all of its other members, and so the hash before it. A record has exactly one text as its
+ * line. With a key, hashes and seal are HMACs: without the key nobody can change anything unnoticed, not even in both
+ * places. One change stays unnoticed: trail and head both put back to an earlier state.
  *
- * Writing goes trail first, head second, and a decision takes effect after both. So a head may lag behind its trail after
- * a crash, by decisions that took no effect; it never runs ahead.
+ * The trail is written first, the head second, and a decision takes effect after both. So after a crash the head may
+ * lag behind its trail by decisions that took no effect; it never runs ahead.
  */
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
@@ -24,44 +24,44 @@ import { SessionId } from "../core/Id.js"
 import { AuditBroken } from "./AuditBroken.js"
 import * as AuditRecord from "./AuditRecord.js"
 
-/** Where the next record is to be attached: number and hash of the last one. */
+/** The end of a chain: number and hash of the last record, to which the next one is attached. */
 export interface Link {
   readonly seq: number
   readonly hash: string
 }
 
-/** What is known of a trail whose records chain from the first one on. */
+/** The outline of a trail whose records chain from the first one on. */
 export interface Summary {
   readonly sessionId: SessionId
   readonly keyed: boolean
   readonly last: Link
-  /** Hash of the record that its head names; absent when it has none of that number. */
+  /** Hash of the record that the head names; absent when there is no record of that number. */
   readonly sealed: string | undefined
-  /** Bytes after the last whole line: a record whose writing was interrupted. */
+  /** Bytes after the last whole line: a record that was not written to its end. */
   readonly torn: number
 }
 
-/** With the records themselves. */
+/** The outline with the records. */
 export interface Chain extends Summary {
   readonly records: ReadonlyArray<AuditRecord.AuditRecord>
 }
 
-/** What is known about a trail outside it. */
+/** The facts about a trail that are kept outside it. */
 export const Head = Schema.Struct({
   version: Schema.Number,
   sessionId: SessionId,
   /** Directory of the trail when it was begun. */
   directory: Schema.String,
-  /** Records that were sealed. */
+  /** The number of sealed records. */
   count: Schema.Number,
-  /** Hash of the last of them. */
+  /** Hash of the last sealed record. */
   hash: Schema.String,
-  /** Hash of the rest of the head. */
+  /** Hash of the head's other members. */
   seal: Schema.String
 })
 export type Head = typeof Head.Type
 
-/** Where the first record is attached. */
+/** The link of the first record. */
 export const start: Link = { seq: 0, hash: "0".repeat(64) }
 
 /** What seals a chain, so that nobody without it can forge one. */
@@ -71,7 +71,7 @@ export type Key = Redacted.Redacted
 // writing
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The line of the next record, its line end included, and where the one after it goes. */
+/** The line of the next record, its line end included, and the link for the record after it. */
 export const append = (
   after: Link,
   content: AuditRecord.Content,
@@ -92,20 +92,20 @@ export const renderHead = (
   return `${sealedText(body, "seal", hashOf(body, key))}\n`
 }
 
-/** Names a key without giving it away: an HMAC under it of a fixed text. */
+/** Identifies a key without revealing it: an HMAC of a fixed text under it. */
 export const fingerprint = (key: Key): string => hashOf("assent audit key", key).slice(0, 16)
 
 // -----------------------------------------------------------------------------------------------------------------
 // checking
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Which trail it is. */
+/** The files of one trail. */
 export interface Files {
-  /** Names the trail in what is said about it. */
+  /** The trail's name in messages. */
   readonly trail: string
-  /** Names the head. */
+  /** The head's name in messages. */
   readonly head: string
-  /** The root session whose trail it has to be; any when absent. */
+  /** The root session that the trail must belong to; any when absent. */
   readonly sessionId?: SessionId | undefined
 }
 
@@ -138,7 +138,7 @@ export class Follower {
       Either.left(new AuditBroken({ file: this.files.trail, problem, record: seq, found }))
     const parsed = parse(line)
     if (parsed === undefined) return broken("unreadable")
-    // The first record says whether there is a key at all, without which no hash can be checked.
+    // The first record says whether there is a key. Without that knowledge no hash can be checked.
     const keyProblem = seq === 1 ? keyProblemOf(parsed.members, this.key) : undefined
     if (keyProblem !== undefined) return broken(keyProblem)
     const hash = hashOf(parsed.body, this.key)
@@ -155,7 +155,7 @@ export class Follower {
     return Either.right(record.right)
   }
 
-  /** After the last whole line; `torn` bytes follow it. */
+  /** Called after the last whole line; `torn` bytes follow it. */
   end(torn: number): Either.Either<Summary, AuditBroken> {
     const { files, last, opened } = this
     const broken = (fields: Omit<ConstructorParameters<typeof AuditBroken>[0], "file">) =>
@@ -168,7 +168,7 @@ export class Follower {
   }
 }
 
-/** Reads a head; fails when it is not what was written, to the byte. */
+/** Reads a head; fails when a single byte differs from what was written. */
 export const readHead = (file: string, head: Uint8Array, key?: Key): Either.Either<Head, AuditBroken> => {
   const changed = () => new AuditBroken({ file, problem: "headChanged" })
   const { lines, torn } = split(head)
@@ -178,7 +178,7 @@ export const readHead = (file: string, head: Uint8Array, key?: Key): Either.Eith
   return `${line?.text}\n` === renderHead(decoded, key) ? Either.right(decoded) : Either.left(changed())
 }
 
-/** What is there of one trail. */
+/** The files of one trail, as read. */
 export interface Evidence {
   readonly files: Files
   /** Absent when there is no such file. */
@@ -187,7 +187,7 @@ export interface Evidence {
   readonly head: Uint8Array | undefined
 }
 
-/** Checks every record, the head, and that they belong together. Whatever is not exactly as written is found. */
+/** Checks every record, the head, and that they belong together. Every change of the written text is found. */
 export const check = ({ files, head, trail }: Evidence, key?: Key): Either.Either<Chain, AuditBroken> => {
   if (trail === undefined || !trail.includes(lineEnd)) {
     return Either.map(judge({ files, head, trail: trail && { torn: trail.length, chain: undefined } }, key), noRecords)
@@ -206,10 +206,10 @@ export interface Followed {
   readonly trail: { readonly torn: number; readonly chain: Summary | undefined } | undefined
 }
 
-/** How many records a head says were sealed, unverified: where to look for the hash that it names. */
+/** The number of sealed records according to a head, unverified: the record whose hash the head names. */
 export const sealedCount = (head: Uint8Array | undefined): number => (head && peekHead(head)?.count) ?? 0
 
-/** Whether a trail that holds together is the one that its head was made for. */
+/** Checks that a consistent trail belongs to its head. */
 export const judge = ({ files, head, trail }: Followed, key?: Key): Either.Either<Summary, AuditBroken> =>
   Either.gen(function* () {
     if (head === undefined) {
@@ -224,7 +224,7 @@ export const judge = ({ files, head, trail }: Followed, key?: Key): Either.Eithe
     if (trail?.chain !== undefined) {
       return yield* compare(files.trail, trail.chain, yield* readHead(files.head, head, key))
     }
-    // Nothing was written yet, or nothing was written whole, or it is gone.
+    // Nothing was written yet, or no record was written whole, or the trail is gone.
     const { count, sessionId } = yield* readHead(files.head, head, key)
     const torn = trail?.torn ?? 0
     if (sessionId !== (files.sessionId ?? sessionId)) {
@@ -243,7 +243,7 @@ export const judge = ({ files, head, trail }: Followed, key?: Key): Either.Eithe
     return yield* Either.left(broken)
   })
 
-/** What a trail can be continued with. */
+/** What is needed to continue a trail. */
 export interface Recovery {
   readonly last: Link
   /** Bytes of whole lines. */
@@ -254,7 +254,7 @@ export interface Recovery {
   readonly torn: number
 }
 
-/** Where to go on in a trail that verifies, or would but for what a crash left at its end. */
+/** The continuation of a trail that verifies, apart from what a crash left at its end. */
 export const recover = (evidence: Evidence, key?: Key): Either.Either<Recovery, AuditBroken> => {
   const { files, trail = new Uint8Array() } = evidence
   const checked = check(evidence, key)
@@ -269,17 +269,17 @@ export const recover = (evidence: Evidence, key?: Key): Either.Either<Recovery, 
     : Either.map(follow(files, trail, key), ({ last }) => ({ last, size, unsealed: records, torn }))
 }
 
-/** What stands in each line of a trail, unverified; undefined where it is no record. */
+/** The records in a trail's lines, unverified; undefined for a line that is no record. */
 export const peek = (trail: Uint8Array): ReadonlyArray<AuditRecord.AuditRecord | undefined> =>
   split(trail).lines.map(peekLine)
 
-/** What stands in a line, unverified; undefined when it is no record. */
+/** The record in a line, unverified; undefined when it is none. */
 export const peekLine = (line: Line): AuditRecord.AuditRecord | undefined => {
   const parsed = parse(line)
   return parsed === undefined ? undefined : Either.getOrUndefined(decodeRecord(parsed.members))
 }
 
-/** What a head says, unverified; undefined when it is none. */
+/** The contents of a head, unverified; undefined when it is none. */
 export const peekHead = (head: Uint8Array): Head | undefined => {
   const [line] = split(head).lines
   return line === undefined ? undefined : headOf(line)
@@ -289,7 +289,7 @@ export const peekHead = (head: Uint8Array): Head | undefined => {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Whether the chain is the one that the head was made for, no record less and none more. */
+/** Checks that the head was made for this chain, with the same number of records. */
 const compare = (file: string, chain: Summary, head: Head): Either.Either<Summary, AuditBroken> => {
   const { count, hash, sessionId } = head
   const broken = (fields: Omit<ConstructorParameters<typeof AuditBroken>[0], "file">) =>
@@ -308,7 +308,7 @@ const compare = (file: string, chain: Summary, head: Head): Either.Either<Summar
 const hashOf = (text: string, key: Key | undefined): string =>
   key === undefined ? Digest.sha256(text) : Digest.hmacSha256(Redacted.value(key), text)
 
-/** The hash comes last, outside of what it covers. */
+/** The hash comes last, outside of the text that it covers. */
 const sealedText = (body: string, name: "hash" | "seal", hash: string): string =>
   `${body.slice(0, -1)},"${name}":"${hash}"}`
 
@@ -321,7 +321,7 @@ export interface Line {
   readonly text: string | undefined
 }
 
-// A byte order mark and malformed bytes must not read the same as what they stand for.
+// A byte order mark or malformed bytes must not be read as other text.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 /** A line without its end. */
@@ -342,14 +342,14 @@ const split = (bytes: Uint8Array): { readonly lines: ReadonlyArray<Line>; readon
 
 interface Parsed {
   readonly members: { readonly [name: string]: unknown }
-  /** What the hash covers. */
+  /** The text that the hash covers. */
   readonly body: string
 }
 
-/** A line's members; undefined when it is no such thing. */
+/** A line's members; undefined when the line is no such object. */
 const parse = ({ text }: Line): Parsed | undefined => {
   if (text === undefined) return undefined
-  // What is nested too deep cannot be walked through: also no record.
+  // A value that is nested too deep cannot be walked: no record either.
   const parsed = Either.try((): Parsed | undefined => {
     const members: unknown = JSON.parse(text)
     if (typeof members !== "object" || members === null || Array.isArray(members)) return undefined

@@ -5,12 +5,12 @@
  *  record ─► waiting ─► writer: append all that wait ─► fsync ─► head beside, fsync, rename ─► record returns
  * ```
  *
- * One fiber writes. It takes everything that waits at once, so the cost of reaching the disk (a few milliseconds) is shared by
- * what is decided at the same time. `record` returns when trail and head are on the disk: a decision that took effect is
- * there after a crash or a power cut. A write that fails is undone, and its decisions fail as `AuditUnwritable`.
+ * One fiber writes. It takes all waiting records at once, so decisions made at the same time share the cost of reaching
+ * the disk (a few milliseconds). `record` returns when trail and head are on the disk: a decision that took effect is
+ * there after a crash or a power cut. A failed write is undone, and its decisions fail as `AuditUnwritable`.
  *
- * A trail that is there already is verified as a whole before anything is added, and goes on with a record that says so. A
- * trail that does not verify is left alone: nothing can be recorded in it, so nothing is granted.
+ * An existing trail is verified as a whole before anything is added, and continues with a record that says so. A trail
+ * that does not verify is left alone: nothing can be recorded in it, so nothing is granted.
  */
 import type * as PlatformError from "@effect/platform/Error"
 import * as FileSystem from "@effect/platform/FileSystem"
@@ -35,9 +35,9 @@ export type { Key } from "./AuditChain.js"
 
 /** Where trails are kept, and what seals them. */
 export interface Options {
-  /** Where trails go; created when the first is written. Keep it out of reach of the agent's tools. */
+  /** The directory of the trails; created when the first one is written. Keep it out of reach of the agent's tools. */
   readonly directory: string
-  /** Where heads go: another place than the trails, which whoever can change those cannot change. */
+  /** The directory of the heads. Keep it in another place, where a process that can change the trails cannot write. */
   readonly headDirectory: string
   /** Makes every hash an HMAC. A trail is written and verified with the same key. */
   readonly key?: AuditChain.Key | undefined
@@ -50,8 +50,8 @@ export interface Options {
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * A trail for each root session. Fails when the directories cannot be written to; creates nothing yet. Closing the scope
- * writes what waits; what comes later fails.
+ * A trail for each root session. Fails when the directories cannot be written to; creates nothing yet. Closing the
+ * scope writes the waiting records; later records fail.
  */
 export const make = (
   options: Options
@@ -97,16 +97,16 @@ interface Open {
   readonly sessionId: SessionId
   readonly files: AuditChain.Files
   readonly last: AuditChain.Link
-  /** Bytes that the file must have. */
+  /** The file's expected size in bytes. */
   readonly size: number
-  /** What the next batch begins with. */
+  /** The records that the next batch begins with. */
   readonly first: ReadonlyArray<AuditRecord.Content>
 }
 
 class Writer implements AuditTrail.Service {
   /**
-   * Written by whoever records, taken as a whole by the one fiber that writes. As long as there are fibers that wait for
-   * their record; never full. Closing the scope writes the rest and ends it.
+   * Recording fibers add entries; the one writing fiber takes them all. Its length is the number of fibers that wait
+   * for their record; it is never full. Closing the scope writes the rest and ends it.
    */
   private waiting: Array<Waiting> = []
   private wake: (() => void) | undefined
@@ -118,7 +118,7 @@ class Writer implements AuditTrail.Service {
     private readonly fs: FileSystem.FileSystem,
     private readonly path: Path.Path,
     private readonly options: Options,
-    /** The trail of decisions that no session made. */
+    /** The trail for decisions outside of any session. */
     private readonly outside: SessionId
   ) {
     this.redactor = options.redactor ?? Redaction.shapesOnly
@@ -128,7 +128,8 @@ class Writer implements AuditTrail.Service {
     Effect.async((resume) => {
       const root = entry.rootSessionId === Origin.outside.rootSessionId ? this.outside : entry.rootSessionId
       if (this.closed) return resume(Effect.fail(this.unwritable(root)("the program is ending")))
-      // Here, not in the writer: the arguments are digested as they are now. Such as have no JSON have no digest.
+      // Made here, not in the writer: the digest must be of the arguments as they are now. Arguments without JSON have
+      // no digest.
       const decided = Either.try(() => AuditRecord.decided(entry, this.redactor))
       if (Either.isLeft(decided)) {
         return resume(Effect.fail(this.unwritable(root)(`the arguments of ${entry.tool ?? entry.kind} have no digest`)))
@@ -163,7 +164,7 @@ class Writer implements AuditTrail.Service {
     return this.flush
   })
 
-  /** Writes all that waits; different trails at the same time. */
+  /** Writes all waiting records; different trails at the same time. */
   private readonly flush: Effect.Effect<void> = Effect.suspend(() => {
     const batches = new Map<SessionId, Array<Waiting>>()
     for (const waiting of this.waiting) {
@@ -185,7 +186,7 @@ class Writer implements AuditTrail.Service {
   private write(root: SessionId, batch: ReadonlyArray<Waiting>): Effect.Effect<void, AuditTrail.AuditUnwritable> {
     return Effect.gen(this, function* () {
       const trail = this.trails.get(root) ?? (yield* this.open(root))
-      // Whatever goes wrong from here on: the next record looks at the files again.
+      // After any failure from here on, the next record reads the files again.
       this.trails.delete(root)
       let { last } = trail
       let text = ""
@@ -203,7 +204,7 @@ class Writer implements AuditTrail.Service {
     )
   }
 
-  /** The file's new size. */
+  /** Yields the file's new size. */
   private append(trail: Open, text: string) {
     const bytes = new TextEncoder().encode(text)
     return Effect.scoped(
@@ -219,7 +220,7 @@ class Writer implements AuditTrail.Service {
     )
   }
 
-  /** What could not be written whole must not stay, as far as that can be helped. */
+  /** Removes a partial write, as far as possible. */
   private undo({ files, size }: Open): Effect.Effect<void> {
     return Effect.ignore(this.fs.truncate(files.trail, size))
   }
@@ -257,7 +258,7 @@ class Writer implements AuditTrail.Service {
       }
       const fresh: Open = { sessionId, files, last: AuditChain.start, size: 0, first: [opened] }
       if (evidence.trail === undefined && evidence.head === undefined) {
-        // The head comes first: from now on a trail without one is a trail whose head was removed.
+        // The head comes first: from now on a trail without a head is one whose head was removed.
         yield* this.writeHead(fresh, AuditChain.start)
         return fresh
       }
@@ -283,7 +284,7 @@ class Writer implements AuditTrail.Service {
   }
 }
 
-/** Fails unless the directory, or the one in which it would have to be created, can be written to. */
+/** Fails unless the directory can be written to, or the one in which it would have to be created. */
 const requireWritable = (
   fs: FileSystem.FileSystem,
   path: Path.Path,

@@ -1,8 +1,8 @@
 /**
- * What the audit says of a decision: who decided what, when, and by which rule. Never what the arguments or answers were:
- * of a call's arguments it keeps the digest, of an answer that there was one.
+ * The audit's record of a decision: who decided what, when, and by which rule. It never holds arguments or answers: of
+ * a call's arguments it keeps the digest, of an answer the fact that there was one.
  *
- * An {@link AuditEntry} is what whoever decides hands in; an {@link AuditRecord} is what stands in the trail.
+ * An {@link AuditEntry} is handed in by the code that decides; an {@link AuditRecord} is the line in the trail.
  */
 import * as Schema from "effect/Schema"
 import { CorrelationId, RequestId, SessionId, ToolCallId } from "../core/Id.js"
@@ -15,13 +15,13 @@ import type { PermissionMethod } from "../event/AgentEvent.js"
 export const AuditClass = Schema.Literal("permission", "interaction", "grant", "envelope", "trust")
 export type AuditClass = typeof AuditClass.Type
 
-/** "Somebody said no", "it was withdrawn", "nobody answered in time" and "nobody could be asked" stay different. */
+/** Denied, withdrawn, not answered in time, and nobody to ask: these stay different. */
 export const AuditOutcome = Schema.Literal("granted", "denied", "answered", "cancelled", "timed_out", "unavailable")
 export type AuditOutcome = typeof AuditOutcome.Type
 
 const described = {
   class: AuditClass,
-  /** Kind of the interaction that decides such things, also when a rule decided and nobody was asked. */
+  /** The interaction kind for such decisions, also when a rule decided and nobody was asked. */
   kind: Schema.String,
   outcome: AuditOutcome,
   sessionId: SessionId,
@@ -50,9 +50,9 @@ const described = {
 
 const Description = Schema.Struct(described)
 
-/** One decision, as whoever made it hands it in. */
+/** One decision, as the deciding code hands it in. */
 export interface AuditEntry extends Schema.Schema.Type<typeof Description> {
-  /** Whose tree decided: there is one trail for each root session. */
+  /** The root session of the tree that decided: each root session has one trail. */
   readonly rootSessionId: SessionId
   /** Encoded arguments of the tool call. Only their digest is kept. */
   readonly args?: unknown
@@ -60,19 +60,19 @@ export interface AuditEntry extends Schema.Schema.Type<typeof Description> {
 
 /** The first record of a trail. */
 export const Opened = Schema.TaggedStruct("Opened", {
-  /** Of this format. */
+  /** Version of this format. */
   version: Schema.Number,
   /** The root session. */
   sessionId: SessionId,
   at: Schema.Number,
-  /** Tells keys apart; absent when the trail is chained without one. */
+  /** Identifies the key; absent when the trail is chained without one. */
   key: Schema.optional(Schema.String)
 })
 
-/** A later process went on with the trail. */
+/** A later process continued the trail. */
 export const Reopened = Schema.TaggedStruct("Reopened", {
   at: Schema.Number,
-  /** Records just before this one that stood in the trail without having been counted outside it. */
+  /** Records just before this one that no head had counted. */
   unsealed: Schema.Number,
   /** Bytes of a half-written record that were cut off. */
   torn: Schema.Number
@@ -98,7 +98,7 @@ const chained = {
   hash: Schema.String
 }
 
-/** What a record says, and its place in the chain. */
+/** A record's content, and its place in the chain. */
 export const AuditRecord = Schema.Union(
   Schema.Struct({ ...Opened.fields, ...chained }),
   Schema.Struct({ ...Reopened.fields, ...chained }),
@@ -106,7 +106,7 @@ export const AuditRecord = Schema.Union(
 )
 export type AuditRecord = typeof AuditRecord.Type
 
-/** Version of the records' format. */
+/** Version of the record format. */
 export const version = 1
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -144,9 +144,9 @@ export const permission = (
   }
 }
 
-/** What the trail keeps of an entry: texts masked and cut, the arguments as their digest. */
+/** The part of an entry that the trail keeps: texts masked and cut, the arguments as their digest. */
 export const decided = (entry: AuditEntry, redactor: Redactor): Decided => {
-  // A masked id names nothing any more, but it still stands where an id stands.
+  // A masked id identifies nothing any more, but still fills the place of an id.
   const told = <Text extends string>(text: Text): Text => clip(redactor.text(text)) as Text
   const toldOf = <Text extends string>(text: Text | undefined): Text | undefined =>
     text === undefined ? undefined : told(text)

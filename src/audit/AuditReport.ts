@@ -7,7 +7,7 @@ import * as AuditArchive from "./AuditArchive.js"
 import { AuditBroken } from "./AuditBroken.js"
 import type { AuditRecord, Decided } from "./AuditRecord.js"
 
-/** One line for each trail: session, records, from when to when. Nothing is verified. */
+/** One line for each trail: session, number of records, first and last time. Nothing is verified. */
 export const list = (
   archive: AuditArchive.Archive
 ): Effect.Effect<ReadonlyArray<string>, AuditBroken, FileSystem.FileSystem | Path.Path> =>
@@ -19,7 +19,7 @@ export const list = (
     )
   })
 
-/** Says one line for each record of a trail, some at a time. Nothing is verified; a line that is no record says so. */
+/** Prints one line for each record of a trail, in batches. Nothing is verified; a line that is no record is marked. */
 export const show = (
   archive: AuditArchive.Archive,
   sessionId: SessionId,
@@ -45,10 +45,10 @@ export const show = (
     yield* sayHeld
   })
 
-/** Lines that are said at once. */
+/** Lines printed at once. */
 const together = 200
 
-/** What a trail that verifies is, and what its readers should know about it; the first line is the verdict. */
+/** The report on a verified trail: the first line is the verdict, then remarks for its readers. */
 export const verdict = ({ keyed, last, reopened, sessionId }: AuditArchive.Verified): ReadonlyArray<string> => [
   visible(`${sessionId}: ${count(last.seq)}, whole and in order${keyed ? ", written with this key" : ""}.`),
   ...reopened.map(
@@ -75,7 +75,7 @@ export const line = (record: AuditRecord): string => {
   }
 }
 
-/** Text of others for a terminal: what it would obey or hide is spelled out instead. */
+/** Foreign text for a terminal: characters that it would obey or hide are spelled out. */
 export const visible = (text: string): string =>
   text.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, (hidden) => `\\u{${hidden.codePointAt(0)?.toString(16)}}`)
 

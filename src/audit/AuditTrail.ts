@@ -1,7 +1,6 @@
 /**
- * Where decisions are written down: one trail for each root session, one record for each decision, in the order in which
- * they were made.
- *
+ * The port for recording decisions: one trail for each root session, one record for each decision, in the order of the
+ * decisions.
  * An ambient value whose default keeps nothing, so a program need not provide it. `AuditFile.layer` writes trails that
  * cannot be changed unnoticed; {@link layerMemory} keeps them for tests.
  *
@@ -19,7 +18,7 @@ import * as AuditRecord from "./AuditRecord.js"
 
 export type { AuditEntry, Decided } from "./AuditRecord.js"
 
-/** A decision could not be written down. What it would have allowed must not happen. */
+/** A decision could not be recorded. The action that it would have allowed must not happen. */
 export class AuditUnwritable extends Schema.TaggedError<AuditUnwritable>("assent/audit/AuditUnwritable")(
   "AuditUnwritable",
   { directory: Schema.String, sessionId: Schema.optional(SessionId), reason: Schema.String }
@@ -33,12 +32,12 @@ export class AuditUnwritable extends Schema.TaggedError<AuditUnwritable>("assent
 /** Where decisions are written down before they count. */
 export interface Service {
   /**
-   * Writes a decision down and returns when it is kept. Decisions of one root session are kept in the order of these
-   * calls. Whoever grants something records it first, and does not grant it when this fails. Interrupting the wait does
-   * not take the record back.
+   * Records a decision, and returns when it is kept. Decisions of one root session are kept in the order of these
+   * calls. A grant is recorded before it takes effect, and does not take effect when this fails. Interrupting the wait
+   * does not take the record back.
    */
   readonly record: (entry: AuditRecord.AuditEntry) => Effect.Effect<void, AuditUnwritable>
-  /** Forgets a root session that has ended; its trail stays, and goes on if the session comes back. */
+  /** Releases a root session that has ended; its trail stays, and continues if the session is resumed. */
   readonly release: (rootSessionId: SessionId) => Effect.Effect<void>
 }
 
@@ -68,8 +67,8 @@ export const record = (entry: AuditRecord.AuditEntry): Effect.Effect<void, Audit
 export const noop: Service = { record: () => Effect.void, release: () => Effect.void }
 
 /**
- * Keeps every decision in memory until the program ends. What a file would say is worked out when it is looked at, so
- * that keeping costs next to nothing.
+ * Keeps every decision in memory until the program ends. The record is made when it is read, so that keeping costs next
+ * to nothing.
  */
 export const makeMemory = (
   redactor: Redaction.Redactor = Redaction.shapesOnly
@@ -92,7 +91,7 @@ export const makeMemory = (
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Keeps nothing: what a program has that provides no audit. */
+/** Keeps nothing: the default of a program that provides no audit. */
 export const layerNoop: Layer.Layer<AuditTrail> = Layer.succeed(AuditTrail, noop)
 
 /** Keeps everything in memory, for tests. */

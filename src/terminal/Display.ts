@@ -1,6 +1,6 @@
 /**
- * Text on its way to a terminal: how wide it is, how it wraps, how it is coloured; and, from `TerminalText`, what may pass.
- * All pure.
+ * Text on its way to a terminal: its width, its wrapping, its colours; and, from `TerminalText`, which characters may
+ * pass. All pure.
  */
 import stringWidth from "string-width"
 import { isPlain, reveal, styles } from "./TerminalText.js"
@@ -24,11 +24,11 @@ export { keepStyles, oneLine, reveal, sanitize } from "./TerminalText.js"
 /** Columns that a text without newlines takes. */
 export const width = (text: string): number => stringWidth(text)
 
-/** What the editor moves over: user-perceived characters, a tab counting as four columns. */
+/** The units of the editor's cursor: user-perceived characters, a tab counting as four columns. */
 export const clusters = (text: string): ReadonlyArray<string> =>
   isPlain(text) ? [...text] : Array.from(segmenter.segment(text), (entry) => entry.segment)
 
-/** How one of {@link clusters} is drawn, and in how many columns; one that is wider than the terminal becomes `�`. */
+/** The drawn form of one of {@link clusters}, and its columns; a cluster wider than the terminal becomes `�`. */
 export const drawn = (cluster: string, columns: number): { readonly text: string; readonly width: number } => {
   const text = reveal(cluster)
   const taken = width(text)
@@ -42,7 +42,7 @@ export const drawn = (cluster: string, columns: number): { readonly text: string
 export const wrap = (text: string, columns: number): ReadonlyArray<string> =>
   text.split("\n").flatMap((line) => (width(line) <= columns ? [line] : wrapLine(line, Math.max(1, columns))))
 
-/** Cuts a line without styles to this many columns, with an ellipsis where something went. */
+/** Cuts a line without styles to this many columns, with an ellipsis where text was removed. */
 export const truncate = (text: string, columns: number): string => {
   if (width(text) <= columns) return text
   let out = ""

@@ -1,5 +1,5 @@
 /**
- * The text somebody is typing, as a value: keys in, a new editor out. Knows nothing of screens, only of text, cursor and
+ * The text being typed, as a value: a key yields a new editor. It knows nothing of screens, only of text, cursor and
  * history.
  *
  * | keys | do |
@@ -18,7 +18,7 @@ import * as Display from "./Display.js"
 
 export interface LineEditor {
   readonly text: string
-  /** Index into `text`, always between two characters as a person sees them. */
+  /** Index into `text`, always between two user-perceived characters. */
   readonly cursor: number
   /** Submitted texts, oldest first. */
   readonly history: ReadonlyArray<string>
@@ -26,11 +26,11 @@ export interface LineEditor {
   readonly at: number
   /** The draft, while a history entry is shown. */
   readonly kept: string
-  /** What was cut last. */
+  /** The text that was cut last. */
   readonly cut: string
 }
 
-/** What a key did. */
+/** The effect of a key. */
 export type Outcome = Data.TaggedEnum<{
   readonly Edited: { readonly editor: LineEditor }
   /** `editor` is empty again, and its history holds `text`. */
@@ -71,7 +71,7 @@ export const insert = (editor: LineEditor, text: string): LineEditor => {
   }
 }
 
-/** What one key does. */
+/** The effect of one key. */
 export const press = (editor: LineEditor, input: UserInput): Outcome => {
   const { name, ctrl, meta, shift } = input.key
   if (name === "return" || name === "enter") return meta || shift ? edited(insert(editor, "\n")) : enter(editor)
@@ -83,8 +83,8 @@ export const press = (editor: LineEditor, input: UserInput): Outcome => {
 }
 
 /**
- * Completes the text before the cursor. Each candidate replaces all of it: one candidate is taken, several extend it as
- * far as they agree. `choices` are the candidates worth showing, when nothing could be added.
+ * Completes the text before the cursor. Each candidate replaces all of it: a single candidate is taken, several extend
+ * the text as far as they agree. `choices` are the candidates worth showing when nothing could be added.
  */
 export const complete = (
   editor: LineEditor,
@@ -102,7 +102,7 @@ export const complete = (
   return { editor: { ...editor, text, cursor: common.length }, choices: [] }
 }
 
-/** How the editor looks: its rows on a terminal of this many columns, and where the cursor stands. */
+/** The editor's rows on a terminal of this many columns, and the cursor's place. */
 export const layout = (
   editor: LineEditor,
   options: { readonly prompt: string; readonly columns: number; readonly hidden?: boolean | undefined }
@@ -129,7 +129,7 @@ export const layout = (
     at += cluster.length
   }
   if (at === editor.cursor) {
-    // A terminal keeps its cursor on a full row until the next character; ours goes where that character will be.
+    // A terminal keeps its cursor on a full row until the next character; ours moves to the place of that character.
     if (used >= columns) newRow("")
     cursor = { row: rows.length - 1, column: used }
   }
@@ -160,7 +160,7 @@ const lineEnd = (editor: LineEditor): number => {
   return end < 0 ? editor.text.length : end
 }
 
-// Only the line around the cursor is taken apart, so a long paste does not make every key slow.
+// Only the line around the cursor is segmented, so a long paste does not make every key slow.
 const previous = (editor: LineEditor): number => {
   const start = lineStart(editor)
   if (editor.cursor === start) return Math.max(0, start - 1)
@@ -225,7 +225,7 @@ const down: Action = (editor) => {
     cursor: sameColumn(editor, lineStart(editor), end + 1, belowEnd < 0 ? editor.text.length : belowEnd)
   }
 }
-/** Where in the line from `start` to `end` the cursor's column of its own line, which starts at `own`, is. */
+/** The place in the line from `start` to `end` with the cursor's column in its own line, which starts at `own`. */
 const sameColumn = (editor: LineEditor, own: number, start: number, end: number): number => {
   const count = Display.clusters(editor.text.slice(own, editor.cursor)).length
   return start + Display.clusters(editor.text.slice(start, end)).slice(0, count).join("").length

@@ -8,19 +8,22 @@
  * > what somebody is typ            ← last row; the cursor stands somewhere in the region
  * ```
  *
- * Remembers what is drawn and where the cursor is, and answers every change with the text to write. It knows nothing of
+ * It remembers what is drawn and where the cursor is, and turns every change into the text to write. It does not know
  * what the rows mean, and writes nothing itself.
  */
 import * as Display from "./Display.js"
 
-/** What is to be seen: rows no wider than the terminal, and the cursor among them. */
+/** The wanted state: rows no wider than the terminal, and the cursor among them. */
 export interface View {
   readonly rows: ReadonlyArray<string>
   readonly row: number
   readonly column: number
 }
 
-/** A mutable region; each function returns the escape text that brings the terminal from what it shows to what is wanted. */
+/**
+ * A mutable region; each function returns the escape text that changes the terminal from its present to the wanted
+ * state.
+ */
 export interface LiveRegion {
   /** Draws a view, touching only rows that differ. */
   readonly paint: (view: View) => string
@@ -43,7 +46,7 @@ export const make = (size: { readonly columns: number; readonly rows: number }):
   let cursor = { row: 0, column: 0 }
   /** Columns taken on the last row of unfinished output. */
   let tail = 0
-  /** The output filled its last row exactly: a newline now would only repeat the line end we already made. */
+  /** The output filled its last row exactly: a newline now would only repeat our own line end. */
   let wrapped = false
 
   /** The view, cut to what fits below the tail; the cursor's row stays in it. */
@@ -118,13 +121,14 @@ export const make = (size: { readonly columns: number; readonly rows: number }):
     },
     unfinished: () => tail > 0,
     resize: (newColumns, newRows, wanted) => {
-      // A terminal that got narrower breaks our rows in several; one that got wider joins nothing, for we end each row.
+      // A narrower terminal breaks our rows into several; a wider one joins none, because we end each row.
       const broken = (text: string) => Math.max(1, Math.ceil(Display.width(text) / newColumns))
       const above = drawn.slice(0, cursor.row).reduce((sum, row) => sum + broken(row), 0)
       const top = above + Math.floor(cursor.column / newColumns)
       columns = newColumns
       height = newRows
-      // Where the unfinished line ends now depends on the terminal; the next piece of output starts a row of its own.
+      // The terminal decides where the unfinished line ends now, so the next piece of output starts on a row of its
+      // own.
       tail = 0
       wrapped = false
       return hideCursor + up(top) + "\r" + eraseDown + draw(fit(wanted)) + showCursor

@@ -1,6 +1,6 @@
 /**
- * How the parts of a screen look: the status row, a dialog's question, and what stays of a question once it is settled.
- * Pure; rows come out no wider than the terminal.
+ * How the parts of a screen look: the status row, a dialog's question, and the record of a question with its reply.
+ * Pure; rows are no wider than the terminal.
  */
 import * as Data from "effect/Data"
 import type * as Deferred from "effect/Deferred"
@@ -8,7 +8,7 @@ import * as Display from "./Display.js"
 import * as LineEditor from "./LineEditor.js"
 import type { View } from "./LiveRegion.js"
 
-/** What is going on, with a spinner, above the prompt: `⠹ thinking 3.2s  main`. */
+/** The current activity, with a spinner, above the prompt: `⠹ thinking 3.2s  main`. */
 export interface Status {
   readonly text: string
   /** Milliseconds since the epoch from which to count the seconds shown. Absent: none are shown. */
@@ -28,7 +28,7 @@ export interface Question {
   readonly initial?: string | undefined
   /** Where pasted text goes. Default: to the draft. `insert` is for questions that want a text. */
   readonly paste?: "draft" | "insert" | undefined
-  /** The question follows from what the person just answered, so the keys that come next are meant for it. */
+  /** The question follows from the person's last answer, so the next keys are meant for it. */
   readonly followUp?: boolean | undefined
 }
 
@@ -39,7 +39,7 @@ export type Reply = Data.TaggedEnum<{
 }>
 export const { Typed, Closed } = Data.taggedEnum<Reply>()
 
-/** A question on its way to the screen, on it, or gone from it. */
+/** A question before, while and after it is on the screen. */
 export interface Open {
   readonly title: string | undefined
   readonly question: Question
@@ -99,7 +99,7 @@ export const content = (style: Display.Style, { title, question }: Open, columns
     Display.wrap(Display.keepStyles(line), Math.max(1, columns - gutter.length)).map((row) => style.dim(gutter) + row)
   )
 ]
-/** The rows of a dialog; of one that is too high, the title and the last rows, for all of it was printed above. */
+/** The rows of a dialog. A dialog that is too high was printed above; then only its title and last rows are drawn. */
 export const dialogRows = (
   style: Display.Style,
   dialog: Open,
@@ -115,7 +115,7 @@ export const dialogRows = (
   return [...title, style.dim(more), ...kept]
 }
 
-/** What stays of a question once it is settled. */
+/** The lines that stay of a question with its reply. */
 export const record = (style: Display.Style, current: Open, reply: Reply, columns: number): string => {
   const { label, hidden } = current.question
   const answer =
@@ -128,7 +128,7 @@ export const record = (style: Display.Style, current: Open, reply: Reply, column
   return [...above, `${style.bold(label)}${answer}`, ""].join("\n")
 }
 
-/** Rows, and below them an editor that has the cursor. */
+/** Rows, and below them an editor with the cursor. */
 export const withEditor = (
   rows: ReadonlyArray<string>,
   editor: LineEditor.LineEditor,

@@ -1,8 +1,8 @@
 /**
- * What a screen shows and what a key does to it: the state machine behind `ConsoleScreen`.
+ * What a screen shows, and what a key does to it: the state machine behind `ConsoleScreen`.
  *
- * Every function is one synchronous step that returns the text to write. It decides nothing about time, locks or fibers;
- * its owner calls one function at a time and writes what it returns before the next.
+ * Every function is one synchronous step that returns the text to write. It decides nothing about time, locks or
+ * fibers; its owner calls one function at a time and writes the returned text before the next call.
  */
 import type { UserInput } from "@effect/platform/Terminal"
 import * as Deferred from "effect/Deferred"
@@ -27,14 +27,14 @@ export interface Options {
 
 export interface ScreenState extends ReturnType<typeof make> {}
 
-/** Milliseconds after which a key is meant for the dialog that is on the screen. */
+/** Milliseconds after which a key counts for the dialog on the screen. */
 export const guard = 200
 
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The state of a screen on which nothing has been typed yet. */
+/** The state of a screen on which nothing has been typed. */
 export const make = (options: Options) => {
   const style = Display.style(options.color)
   const usual = options.prompt ?? "> "
@@ -46,13 +46,13 @@ export const make = (options: Options) => {
   let status: Status | undefined
   let frame = 0
   let complete: (line: string) => ReadonlyArray<string> = () => []
-  /** Where the paste that is coming in goes; it stays there whatever opens or closes meanwhile. */
+  /** The target of the current paste; dialogs that open or close meanwhile do not change it. */
   let pasting: Open | "draft" | "nowhere" | undefined
-  /** What has come of it since it was last put there: keys come one by one, and a long text is put there at once. */
+  /** The pasted text not yet inserted: keys come one by one, and a long text is inserted at once. */
   let pasted = ""
-  /** Keys are dropped until there was none for this long: they were meant for a question that is gone. Milliseconds. */
+  /** Keys are dropped until there was a pause this long: they were meant for a question that is gone. Milliseconds. */
   let dropping = 0
-  /** Between two questions of one dialog keys wait here: they are for the next question, or else for the draft. */
+  /** Between two questions of one dialog, keys wait here for the next question, or else for the draft. */
   let between = false
   let held: Array<UserInput> = []
   let lastKey = { name: "", at: -Infinity }
@@ -70,7 +70,7 @@ export const make = (options: Options) => {
       rows.push(style.dim(Display.truncate(`draft kept: ${Display.oneLine(draft.text)}`, columns - 1)))
     }
     const { label, hidden } = dialog.question
-    // A label that would leave no room for an answer gets rows of its own.
+    // A label that leaves no room for an answer gets rows of its own.
     const long = Display.width(label) > columns / 2
     if (long) rows.push(...Display.wrap(label.trimEnd(), columns).map(style.bold))
     return ScreenLayout.withEditor(rows, dialog.editor, { prompt: style.bold(long ? usual : label), columns, hidden })
@@ -89,7 +89,7 @@ export const make = (options: Options) => {
     Deferred.unsafeDone(current.reply, Effect.succeed(reply))
     return ScreenLayout.record(style, current, reply, size.columns)
   }
-  /** Whether a key that comes now is meant for the dialog. */
+  /** Whether a key that comes now counts for the dialog. */
   const listening = (current: Open, now: number, gap: number): boolean => {
     if (current.question.followUp === true) return true
     if (!(now - current.seenAt >= guard) || (current.run && gap < guard)) return false
@@ -97,7 +97,7 @@ export const make = (options: Options) => {
     return true
   }
 
-  // ---- keys: each returns text to print for good
+  // ---- keys: each function returns text to print for good
 
   const pressDialog = (current: Open, input: UserInput): string => {
     if (input.key.ctrl && input.key.name === "d" && current.editor.text === "") {
@@ -115,12 +115,13 @@ export const make = (options: Options) => {
   const pressDraft = (input: UserInput): string => {
     const { name, ctrl, meta } = input.key
     if (ctrl && name === "d" && draft.text === "") {
-      // While a dialog is on the screen, a Ctrl-D that came too early must not end everything.
+      // While a dialog is on the screen, a Ctrl-D that came too early must not end the input.
       if (dialog === undefined) options.onEndOfInput()
       return ""
     }
     const submits = (name === "return" || name === "enter") && !meta
-    // An early Enter over a draft nobody had begun was meant for an earlier dialog: what was typed stays to be seen.
+    // An early Enter was meant for an earlier dialog, unless a draft had been begun before: the typed text stays
+    // visible.
     if (submits && dialog !== undefined && !dialog.composing) return ""
     if (name === "tab" && !ctrl && !meta) {
       const { editor, choices } = LineEditor.complete(draft, complete)
@@ -151,14 +152,14 @@ export const make = (options: Options) => {
     pasted = ""
     if (text === "") return
     if (pasting === "draft") draft = LineEditor.insert(draft, text)
-    // A paste into a question that is gone goes nowhere: it may have been a secret.
+    // A paste into a question that is gone is dropped: it may have been a secret.
     else if (dialog !== undefined && pasting === dialog) dialog.editor = LineEditor.insert(dialog.editor, text)
   }
   const pressOne = (input: UserInput, now: number): string => {
     const { name, ctrl } = input.key
     const gap = now - lastKey.at
     const second = name === "enter" && lastKey.name === "return" && gap < guard / 2
-    // The terminal speaking is not the person typing.
+    // This key comes from the terminal, not from the person.
     if (name === "resize" || second) return ""
     lastKey = { name, at: now }
     if (ctrl && name === "c") {
@@ -220,7 +221,7 @@ export const make = (options: Options) => {
       frame++
       return paint(now)
     },
-    /** What stands before the draft from now on; the usual when nothing is given. */
+    /** Sets the text before the draft; the usual prompt when nothing is given. */
     setPrompt: (next: string | undefined, now: number) => {
       prompt = next === undefined ? usual : Display.truncate(Display.oneLine(next), Math.ceil(size.columns / 2))
       return paint(now)
@@ -242,7 +243,7 @@ export const make = (options: Options) => {
       const redraw = keys.some(({ key }) => key.ctrl && key.name === "l") && pasting === undefined
       return (redraw ? region.redraw(view(now)) : "") + print(pressAll(keys, now), now)
     },
-    /** Puts a question on the screen. At once it is over when there is no input any more. */
+    /** Puts a question on the screen. It ends at once when the input has ended. */
     show: (next: Open, now: number): string => {
       if (ended) {
         Deferred.unsafeDone(next.reply, Effect.succeed(Closed({ by: "end of input" })))
@@ -257,27 +258,27 @@ export const make = (options: Options) => {
       const whole = next.printed ? lines(ScreenLayout.content(style, next, size.columns).join("\n")) : ""
       return print(whole + release(now), now)
     },
-    /** The question can be seen from now on. */
+    /** The question is visible from now on. */
     shown: (next: Open, now: number): void => {
       next.seenAt = now
     },
-    /** Takes a question off the screen that nobody here answered. */
+    /** Removes a question that was not answered here. */
     withdraw: (current: Open, now: number): string => {
       if (dialog !== current) return ""
       dialog = undefined
-      // Somebody was answering: the rest of a "yes" is no message for an agent, and the rest of a password still less.
+      // An answer was half typed. The rest of a "yes" is no message for an agent, and the rest of a password even less.
       if (current.editor.text !== (current.question.initial ?? ""))
         dropping = current.question.hidden === true ? 10 * guard : guard
       const what = current.title ?? current.question.label.trim()
       return print(lines(style.dim(`${what} (closed: answered elsewhere or withdrawn)`)), now)
     },
-    /** The dialog has no more questions. What was typed meanwhile is for the draft, unless the dialog was `withdrawn`. */
+    /** The dialog has no more questions. Text typed meanwhile goes to the draft, unless the dialog was `withdrawn`. */
     finish: (withdrawn: boolean, now: number): string => {
       between = false
       if (withdrawn) held = []
       return print(release(now), now)
     },
-    /** There is no input any more: closes what is open, for good. */
+    /** The input has ended: closes what is open, for good. */
     end: (): void => {
       ended = true
       if (dialog !== undefined) Deferred.unsafeDone(dialog.reply, Effect.succeed(Closed({ by: "end of input" })))

@@ -1,5 +1,5 @@
 /**
- * Which characters a terminal gets. All pure, and loaded by whoever prints: what needs to know how wide text is has `Display`.
+ * Which characters a terminal gets. All pure, and loaded by every module that prints; text width is in `Display`.
  *
  * | door | for | does |
  * |---|---|---|
@@ -9,7 +9,7 @@
  * | {@link printed}, {@link drawn}, {@link json} | whatever leaves the process | the last look: whoever forgot one of the others has not opened a hole |
  */
 
-/** Foreign text made harmless: newlines stay, tabs become spaces, every other control or escape sequence goes. */
+/** Foreign text made harmless: newlines stay, tabs become spaces, every other control or escape sequence is removed. */
 export const sanitize = (text: string): string =>
   isPlain(text)
     ? text
@@ -21,7 +21,9 @@ export const sanitize = (text: string): string =>
         .replace(controls, "")
         .replace(hidden, "")
 
-/** Foreign text on which somebody decides: what a terminal would swallow is shown as `␛`, `␀` or `⟨U+202E⟩`. */
+/**
+ * Foreign text on which a person decides: characters that a terminal would swallow are shown as `␛`, `␀` or `⟨U+202E⟩`.
+ */
 export const reveal = (text: string): string =>
   isPlain(text) ? text : spelledOut(text.replace(/\r\n/g, "\n").replaceAll("\t", tab))
 
@@ -31,7 +33,7 @@ export const oneLine = (text: string, limit = Infinity): string => {
   return line.replaceAll("\n", "↵")
 }
 
-/** Our own text, which may quote foreign text: colours pass, and nothing else that {@link sanitize} stops. */
+/** Our own text, which may quote foreign text: colours pass, and nothing else that {@link sanitize} removes. */
 export const keepStyles = (text: string): string =>
   isPlain(text)
     ? text
@@ -45,8 +47,8 @@ export const keepStyles = (text: string): string =>
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Lines on their way out: tabs and line ends pass, and to a terminal our own styles, which end with the text. Whatever else
- * a terminal would obey or hide is spelled out.
+ * Lines on their way out: tabs and line ends pass, and to a terminal our own styles, which end with the text. All other
+ * characters that a terminal would obey or hide are spelled out.
  */
 export const printed = (text: string, styled: boolean): string => {
   if (isPrintable(text)) return text
@@ -60,7 +62,7 @@ export const printed = (text: string, styled: boolean): string => {
   )
 }
 
-/** A screen on its way out: the sequences that we draw with pass too. */
+/** A screen on its way out: our own drawing sequences pass too. */
 export const drawn = (text: string): string =>
   isPrintable(text)
     ? text
@@ -69,16 +71,16 @@ export const drawn = (text: string): string =>
         .map((part, index) => (index % 2 === 0 ? withTabs(part) : part))
         .join("")
 
-/** A value as one line of JSON that means the same and holds nothing that a terminal would obey or hide. */
+/** A value as one line of JSON with the same meaning and without characters that a terminal would obey or hide. */
 export const json = (value: unknown): string => {
   const text = JSON.stringify(value)
   return isPrintable(text) ? text : text.replace(unseen, escaped)
 }
 
-/** As {@link json} does, in a text in which such characters stand in double quotes only. */
+/** The escapes of {@link json}, for a text in which such characters stand in double quotes only. */
 export const escapeUnseen = (text: string): string => (isPrintable(text) ? text : text.replace(unseen, escaped))
 
-/** Whether there is anything in the text that {@link escapeUnseen} escapes. */
+/** Whether {@link escapeUnseen} would escape anything in the text. */
 export const hasUnseen = (text: string): boolean => !isPrintable(text) && text.search(unseen) >= 0
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -91,21 +93,22 @@ export const isPlain = (text: string): boolean => /^[\n\x20-\x7e]*$/.test(text)
 const isPrintable = (text: string): boolean => /^[\n\t\x20-\x7e]*$/.test(text)
 
 const lineBreaks = /\r\n?|[\u2028\u2029\x85]/g
-// Operating system commands and their kin. Their payload stays: a sequence that is never ended must not swallow the rest.
+// Operating system commands and similar sequences. Their payload stays: a sequence without an end must not swallow the
+// rest.
 const stringSequences = /\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f]|\x1b\\/g
 const controlSequences = /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]/g
 const controls = /[\x00-\x09\x0b-\x1f\x7f-\x9f]/g
-// Invisible and direction-changing characters, without the joiner and the selectors that emoji are made of.
+// Invisible and direction-changing characters, except the joiner and the selectors used in emoji.
 const hidden =
   /(?![\u200d\ufe0e\ufe0f])[\p{Default_Ignorable_Code_Point}\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/gu
-/** What of JSON a terminal would not show as it is. Halves of pairs are escaped by `JSON.stringify`. */
+/** Characters in JSON that a terminal would not show. `JSON.stringify` itself escapes lone surrogates. */
 const unseen = /[\x00-\x08\x0b-\x1f\x7f-\x9f\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu
 export const styles = /(\x1b\[[0-9;]*m)/
 
-/** Those of `Display.style`, and no others: there is one that makes text invisible. */
+/** The styles of `Display.style`, and no others: another one makes text invisible. */
 const ownStyles = /(\x1b\[(?:0|1|2|3[1-6])?m)/
 const reset = "\x1b[0m"
-/** Those of `LiveRegion`, `ConsoleScreen` and `NodeTerminal`. */
+/** The sequences of `LiveRegion`, `ConsoleScreen` and `NodeTerminal`. */
 const drawing = /(\x1b\[(?:(?:0|1|2|3[1-6])?m|\?25[hl]|\?2004[hl]|2?J|2K|H|\d{1,4}[ABG])|\r)/
 
 const withTabs = (text: string): string =>
@@ -126,7 +129,7 @@ const picture = (char: string): string => {
   return code < 0x20 ? String.fromCharCode(0x2400 + code) : code === 0x7f ? "␡" : codePoint(char)
 }
 
-/** Each half of a pair by itself, as JSON has it. */
+/** Each surrogate by itself, as in JSON. */
 const escaped = (char: string): string =>
   Array.from({ length: char.length }, (_, index) => `\\u${char.charCodeAt(index).toString(16).padStart(4, "0")}`).join(
     ""

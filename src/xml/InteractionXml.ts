@@ -1,5 +1,5 @@
 /**
- * Requests as text for a model that answers in its user's place, and what it says to them in text.
+ * Requests as text for a model that answers in its user's place, and the model's answers in text.
  *
  * | what | element |
  * |---|---|
@@ -7,8 +7,8 @@
  * | `Clarify` | `<clarification_request request_id="…">`, `<clarification_response request_id="…">` |
  * | any other kind | `<interaction_request kind="…" request_id="…">`, `<interaction_response kind="…" request_id="…">` |
  *
- * In a response: `<decision>` and `<comment>` for `Approve`, `<answer index="…">` for each question of `Clarify`, else one
- * `<answer>`. Every function is total. A text authorises nothing by itself: whoever reads it knows who has said it.
+ * In a response: `<decision>` and `<comment>` for `Approve`, `<answer index="…">` for each question of `Clarify`, else
+ * one `<answer>`. Every function is total. A text authorises nothing by itself: its reader must know who said it.
  */
 import * as Either from "effect/Either"
 import * as Redaction from "../core/Redaction.js"
@@ -25,8 +25,8 @@ export type { Answerable } from "./ModelAnswer.js"
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * The request as it is shown to whoever answers in text. Secrets are masked, everything is escaped, characters that XML
- * cannot hold are removed. `agent` names who asks when that is a child.
+ * The request in the form that a text-answering model is shown. Secrets are masked, everything is escaped, characters
+ * that XML cannot hold are removed. `agent` names the asking agent when it is a child.
  */
 export const encodeRequest = (
   request: InteractionRequest,
@@ -47,8 +47,8 @@ export const encodeRequest = (
 }
 
 /**
- * Whether {@link encodeRequest} shows the request as it is: nothing of it cut, masked or removed. Who was shown a part has
- * not seen what they would decide about.
+ * Whether {@link encodeRequest} shows the request as it is: nothing cut, masked or removed. A reader of a partial
+ * request has not seen what the decision is about.
  */
 export const isShownWhole = ({ interaction }: InteractionRequest, redactor: Redaction.Redactor): boolean => {
   let whole = true
@@ -60,7 +60,7 @@ export const isShownWhole = ({ interaction }: InteractionRequest, redactor: Reda
     interaction,
     (text) => {
       const shown = show(text)
-      // What was masked before it came here is not seen here either.
+      // A part that was masked earlier is not visible here either.
       if (shown !== text || text.includes(Redaction.mask)) cut()
       return shown
     },
@@ -73,16 +73,16 @@ export const isShownWhole = ({ interaction }: InteractionRequest, redactor: Reda
 // decoding
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Whether the text is a response, or was to be one, to whatever request. */
+/** Whether the text is a response to any request, or was meant as one. */
 export const isReply = (text: string): boolean => {
   const root = Either.match(XmlElement.parse(text), { onLeft: ({ root }) => root, onRight: (root) => root })
   return root !== undefined && isResponse(root.name)
 }
 
 /**
- * Reads a text as the answer to `request`. Only the whole text counts, white space around it aside: one response element
- * of the request's kind and with its id. A left says why it is no answer: also words before or behind it, a second
- * element, and whatever {@link ModelAnswer} does not let a model say.
+ * Reads a text as the answer to `request`. Only the whole text counts, apart from white space around it: one response
+ * element of the request's kind and with its id. A left says why it is no answer: words before or behind it, a second
+ * element, or an answer that {@link ModelAnswer} does not allow a model.
  */
 export const readReply = <I extends ModelAnswer.Answerable>(
   { interaction, requestId }: InteractionRequest<I>,
@@ -106,7 +106,7 @@ export const readReply = <I extends ModelAnswer.Answerable>(
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-// Masked on both sides of cleaning: a character that is removed must neither hide a secret nor be what makes it one.
+// Masked before and after cleaning: a removed character must neither hide a secret nor complete one.
 const showing =
   (redactor: Redaction.Redactor): RequestXml.Show =>
   (text) =>
@@ -145,7 +145,7 @@ const saidIn = (root: XmlElement.XmlElement, { _tag }: ModelAnswer.Answerable): 
 const approveFields: ReadonlySet<string> = new Set(["decision", "comment"])
 const answerField: ReadonlySet<string> = new Set(["answer"])
 
-/** The texts of the elements inside, each at most once and none but those named. */
+/** The texts of the inner elements; each name at most once, and only the given names. */
 const fieldsIn = (root: XmlElement.XmlElement, names: ReadonlySet<string>): Read<ReadonlyMap<string, string>> => {
   const texts = new Map<string, string>()
   for (const { attributes, children, name, text } of root.children) {

@@ -1,13 +1,12 @@
 /**
- * What the model of a parent may say to a question of its child, whichever way it says it: by its tool or as XML.
- *
+ * What a parent's model may answer to a question of its child, by its tool or as XML.
  * | kind | what it may say |
  * |---|---|
  * | `Approve` | yes or no for this one call, or no with a comment |
  * | `Confirm` | yes or no |
  * | `Clarify`, `Ask`, `Select` | answers by number, as a person types them |
  *
- * Nothing else is for it to give: wider scopes, edited arguments, grants, envelopes and sign-ins are a person's. What does
+ * Everything else is for a person: wider scopes, edited arguments, grants, envelopes and sign-ins. An answer that does
  * not fit is a left with a reason, and never an answer.
  */
 import * as Either from "effect/Either"
@@ -20,7 +19,7 @@ import * as TypedAnswer from "../interaction/TypedAnswer.js"
 /** A question that a model may answer. */
 export type Answerable = Interaction.Interaction<"Approve" | "Confirm" | "Clarify" | "Ask" | "Select">
 
-/** What it said, not understood yet. */
+/** The model's words, not understood yet. */
 export interface Said {
   readonly decision?: string | undefined
   readonly comment?: string | undefined
@@ -32,13 +31,13 @@ type AnyAnswer = Interaction.Answer<Interaction.Interaction>
 type Read<A> = Either.Either<A, string>
 
 /**
- * A call that is to be asked each time, because a guard wants a question of its own or not all of it can be shown, is for a
- * person.
+ * A call that must be asked each time, because a guard wants a question of its own or because it cannot be shown whole,
+ * is for a person.
  */
 export const isAnswerable = (interaction: Interaction.Interaction): interaction is Answerable =>
   kinds.has(interaction._tag) && !(interaction._tag === "Approve" && interaction.onceOnly === true)
 
-/** Reads what was said as the answer to `interaction`. */
+/** Reads the model's words as the answer to `interaction`. */
 export const read = <I extends Answerable>(interaction: I, said: Said): Read<Interaction.Answer<I>> =>
   // The case is chosen by the interaction's own tag, which decides what its answer is.
   readAny(interaction, said) as Read<Interaction.Answer<I>>
@@ -91,13 +90,13 @@ const readConfirm = (
 ): Read<boolean> => {
   if (decision !== undefined && answers.size > 0) return Either.left("It is answered twice.")
   const said = decision === undefined ? only(answers) : Either.right(decision)
-  // To a person an empty line means the default; whoever says nothing here has said nothing.
+  // An empty line of a person means the default. A model's empty answer is no answer.
   return Either.flatMap(said, (text) =>
     text.trim() === "" ? Either.left("There is no answer.") : TypedAnswer.parse(interaction, text)
   )
 }
 
-/** The answer to a lone question, when that says something. */
+/** The answer to a lone question, if it has content. */
 const only = (answers: ReadonlyMap<string, string>): Read<string> => {
   const text = answers.get("1")
   return text === undefined || answers.size > 1 || text.trim() === ""
@@ -127,7 +126,7 @@ const readClarify = (
   return problems.length === 0 ? Either.right(answers) : Either.left(problems.join(" "))
 }
 
-/** A default stands in for an answer without content, not for one that is not there. */
+/** A default replaces an answer without content, not an absent one. */
 const answerTo = (question: Question.Question, text: string | undefined): Read<Question.QuestionAnswer> => {
   if (text === undefined)
     return question.required ? Either.left("an answer is required.") : Either.right({ skipped: true })

@@ -1,20 +1,20 @@
-/** What an interaction shows of itself to whoever answers in text: the elements inside of a request. */
+/** The elements inside a request: what an interaction shows to a model that answers in text. */
 import * as Either from "effect/Either"
 import type * as Interaction from "../interaction/Interaction.js"
 import type * as Question from "../interaction/Question.js"
 import * as XmlElement from "./XmlElement.js"
 
-/** Values of arguments that are longer than this are cut where they are shown, in characters. */
+/** Longer argument values are cut in the text. In characters. */
 export const maxArgument = 500
 
-/** Makes a text fit to be shown: masks secrets. */
+/** Prepares a text to be shown: masks secrets. */
 export type Show = (text: string) => string
 
 type Fields = ReadonlyArray<XmlElement.XmlElement>
 
 /**
- * The payload as elements, every text of it shown through `show`. `cut` is called when a part of it is not shown. Never
- * throws, whatever the arguments hold.
+ * The payload as elements; every text passes through `show`. `cut` is called when a part is not shown. Never throws,
+ * whatever the arguments hold.
  */
 export const make = (interaction: Interaction.Interaction, show: Show, cut: () => void = () => {}): Fields => {
   switch (interaction._tag) {
@@ -75,10 +75,10 @@ const optional = (name: string, text: string | undefined): Fields => (text === u
 
 const approvePayload = (interaction: Interaction.Approve, show: Show, cut: () => void): Fields => {
   const { argumentsSummary, display, editable } = interaction
-  // A summary is enough where all is shown beside it, or where it holds all itself.
+  // A summary is enough where all details are shown beside it, or where it is complete.
   const summarised = display?.details === undefined && argumentsSummary.endsWith("…")
   if (display?.truncated === true || (editable === undefined && summarised)) cut()
-  // Masked before it is cut: half a secret is one too, and no longer looks like it.
+  // Masked before it is cut: half a secret is a secret too, and is not recognized any more.
   const argument = (name: string, value: unknown): XmlElement.XmlElement => {
     const text = show(argumentText(value))
     if (text.length > maxArgument) cut()

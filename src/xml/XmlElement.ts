@@ -12,7 +12,7 @@ export interface XmlElement {
   readonly name: string
   readonly attributes: ReadonlyMap<string, string>
   readonly children: ReadonlyArray<XmlElement>
-  /** The text between the element's own tags, that of its children left out; indentation too. */
+  /** The text between the element's own tags, without that of its children; indentation included. */
   readonly text: string
 }
 
@@ -20,7 +20,7 @@ export interface XmlElement {
 export interface Unparsed {
   /** A few words in XML's terms. */
   readonly reason: string
-  /** The outermost element, as far as it was read; absent when what is wrong lies outside of it. */
+  /** The outermost element, as far as it was read; absent when the error lies outside of it. */
   readonly root?: XmlElement
 }
 
@@ -79,7 +79,7 @@ export const isBlank = (element: XmlElement): boolean => /^[ \t\r\n]*$/.test(ele
 
 const forbidden = /[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu
 
-/** `line` is what stands before an element: a line end and the indentation. */
+/** `line` stands before an element: a line end and the indentation. */
 const write = (element: XmlElement, line: string): string => {
   const attributes = [...element.attributes].map(([name, value]) => ` ${name}="${escapeAttribute(value)}"`).join("")
   const open = `<${element.name}${attributes}`
@@ -105,7 +105,7 @@ const references: { readonly [character: string]: string } = {
 
 const refer = (character: string): string => references[character] ?? character
 
-/** Line ends stay readable in a text; a bare carriage return would be read as one. */
+/** Line ends stay readable in a text; a bare carriage return would be read as a line end. */
 const escapeText = (text: string): string => clean(text).replace(/[&<>"'\r]/g, refer)
 
 /** White space other than blanks would be read as blanks in an attribute. */
@@ -116,10 +116,10 @@ interface Open extends XmlElement {
   text: string
 }
 
-/** Builds the tree. Whatever the parser does not like is thrown by it, at once; {@link parse} catches it. */
+/** Builds the tree. The parser throws its first error; {@link parse} catches it. */
 class Reader {
   root: XmlElement | undefined = undefined
-  /** True once the outermost element is complete: what goes wrong then lies behind it. */
+  /** True once the outermost element is complete: a later error lies behind it. */
   ended = false
   private readonly open: Array<Open> = []
   private readonly parser = new SaxesParser({ position: false })
@@ -157,13 +157,13 @@ class Reader {
     this.parser.write(text).close()
   }
 
-  /** The parser lets halves of surrogate pairs through. */
+  /** The parser accepts lone surrogates. */
   private check(text: string): void {
     if (text.search(forbidden) >= 0) this.fail("it holds characters that XML cannot hold")
   }
 
   private fail(reason: string): void {
-    // Without a listener for errors the parser throws them.
+    // Without an error listener the parser throws its errors.
     this.parser.fail(reason)
   }
 
