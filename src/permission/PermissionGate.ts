@@ -73,7 +73,6 @@ export interface Service {
     authority?: Authority | undefined
   ) => Effect.Effect<Verdict, never, Interactor.Interactor>
   /**
-   * A check of this call by whoever holds the fiber that is to run the result.
    *
    * @internal
    */
