@@ -64,7 +64,6 @@ export interface Options extends PermissionCheck.Options {
 /** Decides whether calls run. */
 export interface Service {
   /**
-   * Begins a check of this call, for the fiber that is to run the result.
    * Decides about a call whose arguments decode. Asks the current interactor where the rules say so. An authority given
    * here replaces the gate's own.
    */
@@ -73,6 +72,7 @@ export interface Service {
     authority?: Authority | undefined
   ) => Effect.Effect<Verdict, never, Interactor.Interactor>
   /**
+   * Begins a check of this call, for the fiber that is to run the result.
    *
    * @internal
    */
