@@ -126,8 +126,8 @@ const git: ReadonlyArray<readonly [string, string]> = [
 ]
 
 const withGit = (environment: Environment): Environment => {
-  const told = Number(environment["GIT_CONFIG_COUNT"] ?? 0)
-  const first = Number.isSafeInteger(told) && told > 0 ? told : 0
+  const settingsBefore = Number(environment["GIT_CONFIG_COUNT"] ?? 0)
+  const first = Number.isSafeInteger(settingsBefore) && settingsBefore > 0 ? settingsBefore : 0
   const entries = git.flatMap(([key, value], index) => [
     [`GIT_CONFIG_KEY_${first + index}`, key],
     [`GIT_CONFIG_VALUE_${first + index}`, value]

@@ -184,8 +184,10 @@ export const run = (
         if (file !== undefined) workspace.allowReading(file)
         if (Option.isNone(inTime)) {
           const words = text === "" ? "It printed nothing." : `It printed:\n${text}`
-          const told = [words, ...notices].join("\n")
-          return yield* Effect.fail(`The command was stopped: it ran for more than ${Duration.format(limit)}. ${told}`)
+          const details = [words, ...notices].join("\n")
+          return yield* Effect.fail(
+            `The command was stopped: it ran for more than ${Duration.format(limit)}. ${details}`
+          )
         }
         if (confined !== undefined && inTime.value.exitCode !== 0) notices.push(Sandbox.explain(confined))
         const durationMs = (yield* Clock.currentTimeMillis) - startedAt

@@ -21,15 +21,15 @@ type Failure = Arguments.UsageError | ConfigurationInvalid
 export const main = (argv: ReadonlyArray<string>): Effect.Effect<number> =>
   Effect.gen(function* () {
     const parsed = Arguments.parse(argv)
-    if (Either.isLeft(parsed)) return yield* tell(parsed.left)
+    if (Either.isLeft(parsed)) return yield* reportFailure(parsed.left)
     const invocation = parsed.right
     if (invocation.flags.help === true) return yield* say(Arguments.help)
     if (invocation.flags.version === true) return yield* say(Version.version)
     const level = yield* Effect.either(Settings.logLevelOf(invocation.flags["log-level"]))
-    if (Either.isLeft(level)) return yield* tell(level.left)
+    if (Either.isLeft(level)) return yield* reportFailure(level.left)
     const debug = invocation.flags["log-level"] === "debug"
     return yield* dispatch(invocation).pipe(
-      Effect.catchAll(tell),
+      Effect.catchAll(reportFailure),
       Effect.catchAllCause((cause) => (Cause.isInterruptedOnly(cause) ? Effect.interrupt : crash(cause, debug))),
       Effect.provide(platform),
       Effect.provide(Logger.minimumLogLevel(level.right)),
@@ -91,7 +91,7 @@ const dispatch = (invocation: Arguments.Invocation) =>
 
 const say = (text: string): Effect.Effect<number> => Effect.as(Output.write("stdout", `${text}\n`), ExitCode.completed)
 
-const tell = (failure: Failure): Effect.Effect<number> =>
+const reportFailure = (failure: Failure): Effect.Effect<number> =>
   Effect.as(Output.write("stderr", `assent: ${failure.message}\n`), ExitCode.usage)
 
 const crash = (cause: Cause.Cause<never>, debug: boolean): Effect.Effect<number> => {

@@ -39,21 +39,21 @@ export interface Options {
 /** Converts the entries of one tree, given in order and each once. */
 export const teller = (): Teller => {
   const sessions = new Map<SessionId, EventProjection>()
-  const told: Array<AgentEvent> = []
+  const published: Array<AgentEvent> = []
   return ({ at, entry, sessionId }) => {
     if (entry._tag === "SessionOpened" && !sessions.has(sessionId)) {
-      sessions.set(sessionId, new EventProjection(entry, (event) => told.push(event)))
+      sessions.set(sessionId, new EventProjection(entry, (event) => published.push(event)))
     }
     // As in a resume: entries of a session that was never opened are ignored.
     sessions.get(sessionId)?.apply(entry, at)
-    return told.splice(0)
+    return published.splice(0)
   }
 }
 
 /** All events at once. */
 export const events = (entries: Iterable<Written>): ReadonlyArray<AgentEvent> => {
-  const tell = teller()
-  return Array.from(entries).flatMap(tell)
+  const project = teller()
+  return Array.from(entries).flatMap(project)
 }
 
 /** The events with pauses between them, on the clock. The events keep their recorded times. */
@@ -62,18 +62,18 @@ export const stream = (
   { longestPause = "2 seconds", speed = 1 }: Options = {}
 ): Stream.Stream<AgentEvent> =>
   Stream.suspend(() => {
-    const tell = teller()
+    const project = teller()
     const longest = Duration.toMillis(longestPause)
     let last: number | undefined
     return Stream.fromIterable(entries).pipe(
       Stream.mapEffect((written) => {
-        const told = tell(written)
-        if (told.length === 0) return Effect.succeed(told)
+        const published = project(written)
+        if (published.length === 0) return Effect.succeed(published)
         // A clock that was set back gives no pause.
         const pause = Math.min(Math.max(0, written.at - (last ?? written.at)) / speed, longest)
         last = written.at
-        return pause > 0 ? Effect.as(Effect.sleep(pause), told) : Effect.succeed(told)
+        return pause > 0 ? Effect.as(Effect.sleep(pause), published) : Effect.succeed(published)
       }),
-      Stream.mapConcat((told) => told)
+      Stream.mapConcat((published) => published)
     )
   })

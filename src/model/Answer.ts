@@ -223,8 +223,8 @@ export class Answer {
     }
     this.finished = true
     const remark = this.remark()
-    const told = remark === undefined ? metadata : { ...metadata, ...ModelPort.remarked(remark) }
-    this.parts.push({ type: "finish", reason: this.reasonOf(reason), usage, ...given(told) })
+    const remarked = remark === undefined ? metadata : { ...metadata, ...ModelPort.remarked(remark) }
+    this.parts.push({ type: "finish", reason: this.reasonOf(reason), usage, ...given(remarked) })
   }
 
   /** The stream ended without the model's finish. */
@@ -232,13 +232,13 @@ export class Answer {
     if (this.finished) return
     const { events, leftOutCount, source } = this
     const remark = this.remark()
-    const told = remark === undefined ? "" : `; ${lowered(remark)}`
+    const remarked = remark === undefined ? "" : `; ${lowered(remark)}`
     this.fail(
       events === 0
         ? ProviderError.network(source, "the answer was empty")
         : leftOutCount < events
-          ? ProviderError.network(source, `${ProviderError.incomplete}${told}`)
-          : ProviderError.badOutput(source, `none of it is understood${told}`)
+          ? ProviderError.network(source, `${ProviderError.incomplete}${remarked}`)
+          : ProviderError.badOutput(source, `none of it is understood${remarked}`)
     )
   }
 

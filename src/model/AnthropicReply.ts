@@ -139,8 +139,8 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
   }
 
   const count = (usage: unknown) => {
-    const told = Object.entries(Field.record(usage) ?? {}).filter(([, value]) => value != null)
-    counted = { ...counted, ...Object.fromEntries(told) }
+    const reported = Object.entries(Field.record(usage) ?? {}).filter(([, value]) => value != null)
+    counted = { ...counted, ...Object.fromEntries(reported) }
   }
 
   const finish = () => {

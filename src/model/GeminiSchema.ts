@@ -19,7 +19,7 @@ const types = new Set(["string", "number", "integer", "boolean", "array", "objec
 
 const convert = (value: unknown): GeminiSchema => {
   const schema = Field.record(value) ?? {}
-  const told = pick(schema, ["title", "description"])
+  const described = pick(schema, ["title", "description"])
   const options = [...Field.list(schema.anyOf), ...Field.list(schema.oneOf)]
   const named = [schema.type].flat().filter((type) => typeof type === "string" && types.has(type))
   const isNull = (option: unknown) => Field.record(option)?.type === "null"
@@ -27,7 +27,7 @@ const convert = (value: unknown): GeminiSchema => {
     const rest = options.filter((option) => !isNull(option)).map(convert)
     const nullable = rest.length < options.length ? { nullable: true } : {}
     const [only] = rest
-    return rest.length === 1 ? { ...only, ...told, ...nullable } : { anyOf: rest, ...told, ...nullable }
+    return rest.length === 1 ? { ...only, ...described, ...nullable } : { anyOf: rest, ...described, ...nullable }
   }
   const nullable = named.length > 1 && named.includes("null") ? { nullable: true } : {}
   const values = schema.const === undefined ? Field.list(schema.enum) : [schema.const]
@@ -38,31 +38,31 @@ const convert = (value: unknown): GeminiSchema => {
       : values.every(isBoolean)
         ? "BOOLEAN"
         : "STRING"
-    return { type, ...(type === "STRING" ? { enum: values.map(String) } : {}), ...told, ...nullable }
+    return { type, ...(type === "STRING" ? { enum: values.map(String) } : {}), ...described, ...nullable }
   }
   const type = named.find((one) => one !== "null") ?? named[0]
   switch (type) {
     case "string":
       return {
         type: "STRING",
-        ...told,
+        ...described,
         ...lengths(schema, "minLength", "maxLength"),
         ...pick(schema, ["pattern"]),
         ...nullable
       }
     case "number":
     case "integer":
-      return { type: type.toUpperCase(), ...told, ...pick(schema, ["minimum", "maximum"]), ...nullable }
+      return { type: type.toUpperCase(), ...described, ...pick(schema, ["minimum", "maximum"]), ...nullable }
     case "boolean":
     case "null":
-      return { type: type.toUpperCase(), ...told, ...nullable }
+      return { type: type.toUpperCase(), ...described, ...nullable }
     case "array": {
       // For a tuple the first element's schema stands for all.
       const items = Array.isArray(schema.items) ? schema.items[0] : (schema.items ?? Field.list(schema.prefixItems)[0])
       const bounds = lengths(schema, "minItems", "maxItems")
       return {
         type: "ARRAY",
-        ...told,
+        ...described,
         ...bounds,
         items: items === undefined ? { type: "STRING" } : convert(items),
         ...nullable
@@ -73,7 +73,7 @@ const convert = (value: unknown): GeminiSchema => {
       const required = Field.list(schema.required)
       return {
         type: "OBJECT",
-        ...told,
+        ...described,
         ...(properties.length === 0
           ? {}
           : { properties: Object.fromEntries(properties.map(([key, one]) => [key, convert(one)])) }),

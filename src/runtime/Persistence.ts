@@ -156,8 +156,8 @@ export const restore = (
   permissions: PermissionState,
   ledger: TokenLedger.Service
 ): void => {
-  const told = restored && SessionSnapshot.permissionsOf(restored)
-  if (told !== undefined) permissions.restore(told)
+  const former = restored && SessionSnapshot.permissionsOf(restored)
+  if (former !== undefined) permissions.restore(former)
   for (const entry of spent) ledger.record(entry)
 }
 

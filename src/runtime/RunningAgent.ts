@@ -182,7 +182,7 @@ export class RunningAgent implements Agent {
       })
       if (Either.isLeft(outcome) || !outcome.right.changed) return Effect.succeed(outcome)
       const status = state.status(policy, this.id)
-      const told = this.publish({
+      const published = this.publish({
         _tag: "PermissionStatusChanged",
         default: status.default,
         ...(status.suspension === undefined ? {} : { suspension: status.suspension })
@@ -192,7 +192,7 @@ export class RunningAgent implements Agent {
         onFailure: ({ message }) => Either.left(`It counts until this process ends, but is not kept: ${message}`),
         onSuccess: () => outcome
       })
-      return Effect.zipRight(told, kept)
+      return Effect.zipRight(published, kept)
     })
   }
 

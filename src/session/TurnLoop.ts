@@ -87,12 +87,12 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
   get run(): Effect.Effect<never> {
     const { interactor } = this.session
     const loop = Interactor.inFiber(interactor)(Effect.flatMap(this.resumed, () => this.turns()))
-    const over = (cause: Cause.Cause<never>) => {
+    const failed = (cause: Cause.Cause<never>) => {
       this.over()
       return Effect.failCause(cause)
     }
     // Only the inside is interruptible: an interrupt before its start must run the finalizer too.
-    return Effect.uninterruptible(Effect.catchAllCause(Effect.interruptible(loop), over))
+    return Effect.uninterruptible(Effect.catchAllCause(Effect.interruptible(loop), failed))
   }
 
   order(
@@ -167,9 +167,9 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
   cancellable(work: Work, restore: Restore): Effect.Effect<void> {
     const { interactor, limits, origin } = this.session
     // A compaction publishes its own failures.
-    const legs = new TurnFiber({ fork: forkAs(origin), patience: limits.stopWithin, failed: () => {} })
-    this.begins(legs)
-    return Interactor.withInteractor(interactor)(legs.run(TurnFiber.steps(work), restore))
+    const turnFiber = new TurnFiber({ fork: forkAs(origin), patience: limits.stopWithin, failed: () => {} })
+    this.begins(turnFiber)
+    return Interactor.withInteractor(interactor)(turnFiber.run(TurnFiber.steps(work), restore))
   }
 
   isStopped(): boolean {

@@ -175,8 +175,9 @@ class Children implements Service, TreeSession.Wiring, Subagent.Family {
   }
 
   send(id: string, message: string): Effect.Effect<string, string> {
-    const told = ({ tasks }: Subagent.Subagent) => Effect.map(tasks.hear(message), (when) => `${id} ${heard[when]}`)
-    return Effect.flatMap(this.child(id), told)
+    const delivered = ({ tasks }: Subagent.Subagent) =>
+      Effect.map(tasks.hear(message), (when) => `${id} ${heard[when]}`)
+    return Effect.flatMap(this.child(id), delivered)
   }
   cancel(id: string): Effect.Effect<string, string> {
     return Effect.flatMap(this.child(id), (child) =>

@@ -79,7 +79,7 @@ export class RunningCall {
   end(): void {
     this.over = true
     this.ended(this)
-    for (const tell of this.waiting ?? []) tell()
+    for (const resume of this.waiting ?? []) resume()
   }
 }
 

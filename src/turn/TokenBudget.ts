@@ -44,7 +44,7 @@ export const refusal = (session: Payer): Effect.Effect<string | undefined, never
     const desk = deskOf(ledger)
     const key = keyOf(exceeded)
     const refused = desk.refused.get(key)
-    if (refused !== undefined) return Effect.succeed(told(exceeded, refused))
+    if (refused !== undefined) return Effect.succeed(refusalText(exceeded, refused))
     const open = desk.open.get(key)
     return Effect.flatMap(open === undefined ? ask(ledger, desk, exceeded) : Deferred.await(open), () =>
       refusal(session)
@@ -129,7 +129,7 @@ const question = ({ allowed, limit, step, used }: TokenLedger.Exceeded): Confirm
 
 const subject = { session: "The agent has", tree: "The agent and its subagents have" } as const
 
-const told = ({ allowed, limit, used }: TokenLedger.Exceeded, reason: string): string => {
+const refusalText = ({ allowed, limit, used }: TokenLedger.Exceeded, reason: string): string => {
   const whose = limit === "tree" ? "the agent and its subagents together" : "this session"
   return `The limit of ${allowed} tokens for ${whose} is reached (${used} used), and ${sentence(reason)}`
 }

@@ -69,21 +69,21 @@ const begin = (host: Host, { call, entry, index }: Subject, allowed: Allowed): E
   const proposed = allowed.encoded === call.params ? host.summaries[index] : undefined
   const summary = proposed ?? Redaction.summarize(allowed.encoded, session.redactor)
   emit(session, { _tag: "ToolCallStarted", toolCallId: call.id, tool: call.name, summary })
-  const over = (exit: Exit.Exit<unknown, unknown>) => {
+  const finished = (exit: Exit.Exit<unknown, unknown>) => {
     const { outcome, result } = resultOf(entry, exit)
-    const told = allowed.edited ? editedResult(result, allowed.encoded) : result
-    const room = host.end(index, call, outcome, told, began)
+    const encoded = allowed.edited ? editedResult(result, allowed.encoded) : result
+    const room = host.end(index, call, outcome, encoded, began)
     const done = host.only === undefined ? Effect.void : host.cleanup.back()
-    const back = room ? done : Effect.zipRight(session.bus.awaitRoom, done)
+    const restored = room ? done : Effect.zipRight(session.bus.awaitRoom, done)
     return Exit.isFailure(exit) && Defect.isIn(exit.cause)
-      ? Effect.zipRight(host.cleanup.log(call, exit.cause), back)
-      : back
+      ? Effect.zipRight(host.cleanup.log(call, exit.cause), restored)
+      : restored
   }
   const handler = handled(host, call, entry, allowed.params)
   const traced = SessionSpan.tool(session, call, allowed.encoded, (exit) => resultOf(entry, exit), handler)
   return Effect.matchCauseEffect(traced, {
-    onFailure: (cause) => over(Exit.failCause(cause)),
-    onSuccess: (value) => over(Exit.succeed(value))
+    onFailure: (cause) => finished(Exit.failCause(cause)),
+    onSuccess: (value) => finished(Exit.succeed(value))
   })
 }
 

@@ -26,7 +26,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     const loaded = yield* ProfileLocation.load(settings, Effect.succeed(tools))
     switch (verb) {
       case "check":
-        return yield* told(loaded, `${loaded.profiles.size} profiles, no problem`)
+        return yield* reportProblems(loaded, `${loaded.profiles.size} profiles, no problem`)
       case "show":
         return yield* show(rest.join(""), loaded, { settings, tools, style })
       default:
@@ -119,10 +119,10 @@ const checkFiles = (files: ReadonlyArray<string>, settings: Settings.Settings, t
     })
     const problems = read.flatMap((one) => one.problems)
     const warnings = read.flatMap((one) => one.warnings)
-    return yield* told({ problems, warnings }, `${count(files.length, "file")}, no problem`)
+    return yield* reportProblems({ problems, warnings }, `${count(files.length, "file")}, no problem`)
   })
 
-const told = ({ problems, warnings }: Pick<ProfileLoader.Read, "problems" | "warnings">, good: string) =>
+const reportProblems = ({ problems, warnings }: Pick<ProfileLoader.Read, "problems" | "warnings">, good: string) =>
   Effect.gen(function* () {
     yield* warn(warnings.map(remark))
     yield* say(problems.length === 0 ? [good] : problems.map(remark))

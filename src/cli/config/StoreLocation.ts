@@ -60,10 +60,10 @@ export const oldNotice = (
 ): Effect.Effect<string | undefined, ConfigurationInvalid.ConfigurationInvalid> =>
   Effect.gen(function* () {
     const old = oldPlace(settings)
-    const told = path.join(settings.folder, "old-store-told")
-    if (!OwnFile.isThere(old) || OwnFile.isThere(told)) return undefined
+    const marker = path.join(settings.folder, "old-store-told")
+    if (!OwnFile.isThere(old) || OwnFile.isThere(marker)) return undefined
     yield* UserLocation.prepare(settings)
-    yield* Effect.ignore(Effect.try(() => UserLocation.replace(told, "")))
+    yield* Effect.ignore(Effect.try(() => UserLocation.replace(marker, "")))
     return `${visible(old)} holds sessions of an older version, or of whoever made this directory, and is not opened. To take them over: ${importing(flags, old)}`
   })
 

@@ -136,7 +136,7 @@ const writeDialog = (dialog: QueueChannel.Dialog): Effect.Effect<void> =>
 const hearing = (agent: Agent.Agent, channel: QueueChannel.Service) => {
   let number = 0
   let rejected: Array<unknown> = []
-  const told = Effect.suspend(() => {
+  const reportRejected = Effect.suspend(() => {
     if (rejected.length === 0) return Effect.void
     const written = Output.writeJsonLines("stdout", rejected)
     rejected = []
@@ -144,7 +144,7 @@ const hearing = (agent: Agent.Agent, channel: QueueChannel.Service) => {
   })
   const reject = (requestId: string, reason: string) => {
     rejected.push({ _tag: "AnswerRejected", requestId: ForeignJson.echo(requestId), reason })
-    return rejected.length < mostTogether ? Effect.void : told
+    return rejected.length < mostTogether ? Effect.void : reportRejected
   }
   return (lines: Iterable<string>): Effect.Effect<boolean> =>
     Effect.gen(function* () {
@@ -166,10 +166,10 @@ const hearing = (agent: Agent.Agent, channel: QueueChannel.Service) => {
           yield* Effect.catchAll(given, ({ message }) => reject(requestId, message))
           continue
         }
-        yield* told
+        yield* reportRejected
         if (yield* obey(agent, command, number)) return true
       }
-      yield* told
+      yield* reportRejected
       return false
     })
 }

@@ -62,7 +62,7 @@ export const run = (
       misuse(message)
     )
     const left = open.filter((one) => one !== wanted && one.answer === undefined).length
-    yield* tell(
+    yield* printNotice(
       `the answer is kept, and counts when the session goes on${left === 0 ? "" : `; ${left} more wait for one`}: ${options.goOn}`
     )
   })
@@ -73,7 +73,7 @@ export const run = (
 
 const misuse = (message: string) => new Arguments.UsageError({ message })
 
-const tell = (text: string): Effect.Effect<void> => Output.write("stderr", `assent: ${text}\n`)
+const printNotice = (text: string): Effect.Effect<void> => Output.write("stderr", `assent: ${text}\n`)
 
 const show = (options: Options, open: ReadonlyArray<SessionSnapshot.OpenRequest>): Effect.Effect<void> =>
   Effect.gen(function* () {
@@ -95,7 +95,7 @@ const show = (options: Options, open: ReadonlyArray<SessionSnapshot.OpenRequest>
       return [visible(`${request.requestId}${state}`), ...PlainDialog.render(request, now).lines].join("\n")
     })
     if (blocks.length > 0) yield* Output.write("stdout", `${blocks.join("\n\n")}\n`)
-    yield* tell(advice(options, open))
+    yield* printNotice(advice(options, open))
   })
 
 /** Advice about the open requests. */

@@ -40,12 +40,12 @@ export const gone = (to: Name): Effect.Effect<void> =>
   Effect.async<void>((resume) => {
     const stream = process[to]
     if (isGone(stream)) return resume(Effect.void)
-    const over = () => resume(Effect.void)
-    stream.once("close", over)
-    stream.once("error", over)
+    const finished = () => resume(Effect.void)
+    stream.once("close", finished)
+    stream.once("error", finished)
     return Effect.sync(() => {
-      stream.off("close", over)
-      stream.off("error", over)
+      stream.off("close", finished)
+      stream.off("error", finished)
     })
   })
 

@@ -29,7 +29,7 @@ export const of = (outline: AgentOutline.AgentOutline, columns: number): Activit
   const since = Math.min(...working.map(({ began }) => began))
   // A main agent that only waits for others is left out.
   const below = others.length > 0 && first.depth === 0 && first.asking.size === 0 ? others : working
-  const texts = [told(working), told(below), `${agents(working)}: ${counted(working)}`, agents(working)]
+  const texts = [listed(working), listed(below), `${agents(working)}: ${counted(working)}`, agents(working)]
   return { text: texts.find((text) => text.length + around <= columns) ?? agents(working), since }
 }
 
@@ -58,7 +58,7 @@ export const duration = (milliseconds: number): string => {
 /** Columns of the spinner and the seconds. */
 const around = 11
 
-const told = (nodes: ReadonlyArray<AgentOutline.Node>): string =>
+const listed = (nodes: ReadonlyArray<AgentOutline.Node>): string =>
   nodes.map((node) => `${node.label} ${word(node)}`).join(" · ")
 
 const agents = ({ length }: ReadonlyArray<AgentOutline.Node>): string => (length === 1 ? "1 agent" : `${length} agents`)
