@@ -56,7 +56,7 @@ export const make = (options: {
     id,
     relay: false,
     request: <I extends Interaction>(request: InteractionRequest<I>, asked?: Interactor.Options<I>) =>
-      taken.has(request.interaction._tag)
+      Object.hasOwn(taken, request.interaction._tag) && taken[request.interaction._tag]
         ? Effect.map(
             ask(request, () => asked?.ended?.()),
             ({ answer, by = id }): Interactor.Reply<I> => ({ answer, by })
@@ -90,4 +90,15 @@ export const make = (options: {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const taken: ReadonlySet<string> = new Set<Kind>(["Approve", "Clarify", "Ask", "Select", "Confirm"])
+/** What a program may be asked; grants, envelopes and sign-ins belong to a person who sees them. */
+const taken: { readonly [K in Kind]: boolean } = {
+  Approve: true,
+  Clarify: true,
+  Ask: true,
+  Select: true,
+  Confirm: true,
+  grantStageTool: false,
+  approveSubagentEnvelope: false,
+  "Auth.DeviceCode": false,
+  "Auth.Password": false
+}

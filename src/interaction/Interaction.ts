@@ -194,7 +194,7 @@ export class AuthPassword extends Schema.TaggedRequest<AuthPassword>("assent/int
 // the set
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Every kind by its tag: the one place that lists them. */
+/** Every kind by its tag. The compiler then names every place that must know a new one. */
 export const kinds = {
   Approve,
   grantStageTool: GrantStageTool,
@@ -358,22 +358,27 @@ const unbounded = (interaction: Interaction, answer: unknown): string | undefine
 
 /** What the answer's own schema cannot say: that it fits this very payload. */
 const misfitOf = (interaction: Interaction, answer: unknown): string | undefined => {
-  switch (interaction._tag) {
-    case "Select": {
-      const index = answer as Answer<Select>
-      return index < interaction.options.length ? undefined : `index ${index} is out of range`
-    }
-    case "Approve": {
-      const decision = answer as Answer<Approve>
-      if (decision.decision !== "edit") return undefined
-      if (interaction.editable === undefined) return "this call's arguments cannot be edited"
-      const allowed = interaction.editable.parameters
-      const foreign = Object.keys(decision.editedArguments).filter((key) => !allowed.includes(key))
-      return foreign.length === 0 ? undefined : `these arguments cannot be edited: ${foreign.join(", ")}`
-    }
-    case "Clarify":
-      return ClarifyAnswers.misfit(interaction.questions, answer as Answer<Clarify>)
-    default:
-      return undefined
-  }
+  // The case is chosen by the interaction's own tag, which decides what its answer is.
+  const misfit = misfits[interaction._tag] as ((interaction: Interaction, answer: unknown) => string | undefined) | null
+  return misfit === null ? undefined : misfit(interaction, answer)
+}
+
+/** By kind; nothing where every answer of the schema fits every payload. */
+const misfits: {
+  readonly [K in Kind]: ((interaction: Interaction<K>, answer: Answer<Interaction<K>>) => string | undefined) | null
+} = {
+  Approve: ({ editable }, answer) => {
+    if (answer.decision !== "edit") return undefined
+    if (editable === undefined) return "this call's arguments cannot be edited"
+    const foreign = Object.keys(answer.editedArguments).filter((key) => !editable.parameters.includes(key))
+    return foreign.length === 0 ? undefined : `these arguments cannot be edited: ${foreign.join(", ")}`
+  },
+  Clarify: ({ questions }, answers) => ClarifyAnswers.misfit(questions, answers),
+  Select: ({ options }, index) => (index < options.length ? undefined : `index ${index} is out of range`),
+  grantStageTool: null,
+  approveSubagentEnvelope: null,
+  Ask: null,
+  Confirm: null,
+  "Auth.DeviceCode": null,
+  "Auth.Password": null
 }

@@ -51,7 +51,11 @@ export const isCancel = (interaction: Interaction.Interaction, line: string): bo
     case "Confirm":
     case "Auth.DeviceCode":
       return Question.isCancel(line)
-    default:
+    case "Approve":
+    case "grantStageTool":
+    case "approveSubagentEnvelope":
+    case "Ask":
+    case "Auth.Password":
       return false
   }
 }

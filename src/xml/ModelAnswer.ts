@@ -35,7 +35,7 @@ type Read<A> = Either.Either<A, string>
  * is for a person.
  */
 export const isAnswerable = (interaction: Interaction.Interaction): interaction is Answerable =>
-  kinds.has(interaction._tag) && !(interaction._tag === "Approve" && interaction.onceOnly === true)
+  kinds[interaction._tag] && !(interaction._tag === "Approve" && interaction.onceOnly === true)
 
 /** Reads the model's words as the answer to `interaction`. */
 export const read = <I extends Answerable>(interaction: I, said: Said): Read<Interaction.Answer<I>> =>
@@ -46,7 +46,17 @@ export const read = <I extends Answerable>(interaction: I, said: Said): Read<Int
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const kinds: ReadonlySet<string> = new Set<Answerable["_tag"]>(["Approve", "Confirm", "Clarify", "Ask", "Select"])
+const kinds: { readonly [K in Interaction.Kind]: K extends Answerable["_tag"] ? true : false } = {
+  Approve: true,
+  Confirm: true,
+  Clarify: true,
+  Ask: true,
+  Select: true,
+  grantStageTool: false,
+  approveSubagentEnvelope: false,
+  "Auth.DeviceCode": false,
+  "Auth.Password": false
+}
 
 const readAny = (interaction: Answerable, { answers = none, comment, decision }: Said): Read<AnyAnswer> => {
   if (interaction._tag === "Approve") {
