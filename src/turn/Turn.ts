@@ -12,8 +12,8 @@
  * an interjection interrupts the generation, and the turn continues with the partial answer. Cancelling stops the turn
  * with everything that it started; every proposed call still gets its result.
  *
- * There is one generator and none nested: a turn that waits for a person keeps nothing else in memory. One nested for
- * each step would cost 0.4 µs a step and 0.65 KB for every waiting agent.
+ * A turn that waits for a person holds this one generator and nothing nested: a generator for each step would cost 0.4 µs a
+ * step and 0.65 KB for every waiting agent. The model call has one of its own, which is gone by then.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -128,42 +128,27 @@ export class Turn {
           this.readSteering()
         }
 
-        // One model call. Interrupted by an interjection it yields the partial answer; stopping the turn discards that.
-        const generation = this.generation()
-        const { model } = generation
-        const run = SessionSpan.modelCall(session, model, this.count, generation.run)
-        let reply = yield* this.fiber.section(run, () => generation.left())
-        while (this.isToBeRetried(generation, reply)) {
-          reply = yield* this.fiber.section(generation.retry, () => generation.left())
-        }
-        session.state.cut = undefined
-        if (this.fiber.isStopped) {
-          this.called(model.id, generation.partial(interrupted))
-          return this.end(this.stopped())
-        }
-        const kept = this.kept(generation, reply)
-        const isRoom = this.called(model.id, Exit.isSuccess(kept) ? kept.value : generation.partial("error"))
-        if (!isRoom) yield* Effect.interruptible(session.bus.awaitRoom)
-
-        if (Exit.isFailure(kept)) {
+        const reply = yield* this.reply()
+        if (reply === undefined) return this.end(this.stopped())
+        if (Exit.isFailure(reply)) {
           // A history that the model refuses as too long is shortened, a few times.
-          const shorter = this.isToBeShortened(kept.cause)
+          const shorter = this.isToBeShortened(reply.cause)
             ? yield* Effect.interruptible(compaction.recover(++this.recoveries, () => this.readSteering()))
             : false
           if (shorter) continue
-          yield* this.modelFailed(kept.cause)
+          yield* this.modelFailed(reply.cause)
           return
         }
         this.recoveries = 0
-        compaction.reported(kept.value.usage)
-        if (kept.value.calls.length === 0) {
-          const end = this.answered(kept.value)
+        compaction.reported(reply.value.usage)
+        if (reply.value.calls.length === 0) {
+          const end = this.answered(reply.value)
           if (end === undefined) continue
           yield* this.tidy(end)
           if (end._tag === "Completed" && inbox.hasSteering()) continue
           return this.end(end)
         }
-        batch = this.proposed(kept.value)
+        batch = this.proposed(reply.value)
       }
 
       // The calls and their results enter the history together, also when the turn is stopped meanwhile.
@@ -189,6 +174,30 @@ export class Turn {
       if (flushed?._tag === "Left") return this.end(Failed({ error: flushed.left, steps: this.count }))
       if (repeated !== undefined) return this.end(repeated)
     }
+  }
+
+  /**
+   * One model call. Interrupted by an interjection it yields the partial answer; undefined when the turn was stopped. A
+   * generator of its own, so that a turn that waits for its tools does not hold what the call was made of.
+   */
+  private *reply(): Steps<Exit.Exit<Generated, ModelError> | undefined> {
+    const { session } = this.options
+    const generation = this.generation()
+    const { model } = generation
+    const run = SessionSpan.modelCall(session, model, this.count, generation.run)
+    let reply = yield* this.fiber.section(run, () => generation.left())
+    while (this.isToBeRetried(generation, reply)) {
+      reply = yield* this.fiber.section(generation.retry, () => generation.left())
+    }
+    session.state.cut = undefined
+    if (this.fiber.isStopped) {
+      this.called(model.id, generation.partial(interrupted))
+      return undefined
+    }
+    const kept = this.kept(generation, reply)
+    const isRoom = this.called(model.id, Exit.isSuccess(kept) ? kept.value : generation.partial("error"))
+    if (!isRoom) yield* Effect.interruptible(session.bus.awaitRoom)
+    return kept
   }
 
   get logged(): Effect.Effect<void> {

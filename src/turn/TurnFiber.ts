@@ -30,7 +30,7 @@ import type { Interactor } from "../interaction/Interactor.js"
 export type Work = Effect.Effect<void, never, Interactor>
 
 /** A turn, step by step: an `Effect.gen` that another fiber can continue. */
-export type Steps = Generator<YieldWrap<Effect.Effect<unknown, never, Interactor>>, void, never>
+export type Steps<A = void> = Generator<YieldWrap<Effect.Effect<unknown, never, Interactor>>, A, never>
 
 export interface Options {
   /** Starts a leg in an unsupervised fiber: an abandoned one must block nothing. */
