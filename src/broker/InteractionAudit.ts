@@ -1,8 +1,8 @@
 /**
- * What the audit is told about an interaction that has ended: that it was answered, and by whom; never the answer.
+ * What the audit records about an interaction that has ended: that it was answered, and by whom; never the answer.
  *
- * `Approve` is left out: the gate that asked records the decision, which is more than the answer. Of grants and envelopes
- * the answer is the decision.
+ * `Approve` is left out: the gate that asked records its decision, which says more than the answer. For grants and
+ * envelopes the answer is the decision.
  */
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
@@ -19,7 +19,7 @@ export const settled = (
   request: InteractionRequest,
   exit: Exit.Exit<Answered<Interaction.Interaction>, InteractionError>,
   options: {
-    /** Of the tree whose broker settled it. */
+    /** The root of the tree whose broker settled it. */
     readonly rootSessionId: SessionId
     /** Milliseconds since the epoch. */
     readonly answeredAt: number

@@ -8,12 +8,12 @@
  *  first to settle ─► settling event ─► the others are interrupted and close their dialogs ─► return
  * ```
  *
- * An interactor that fails, times out or closes leaves the race; when all have left, the request ends. Nobody holds the
- * slot but a request that is being shown here.
+ * An interactor that fails, times out or closes leaves the race; when all have left, the request ends. Only a request
+ * that is being shown here holds the slot.
  *
- * Its steps hand on to the next by a function (continuation passing), for the reason that `PermissionGate` gives: thousands of
- * requests may wait at once, and each keeps one frame. Every step that can fail goes through `OpenRequest.step` or
- * `OpenRequest.after`, which release the prompt slot.
+ * Each step passes on the next one as a function (continuation passing), for the reason that `PermissionGate` gives:
+ * thousands of requests may wait at once, and each keeps one frame. Every step that can fail goes through
+ * `OpenRequest.step` or `OpenRequest.after`, which release the prompt slot.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -59,14 +59,14 @@ export type { InteractionJournal, Kept } from "./InteractionJournal.js"
 
 /** Attaches interactors, and takes answers by request id. */
 export interface Service {
-  /** The broker as the interactor it is. */
+  /** The broker, as an interactor. */
   readonly interactor: Interactor.Service
   /**
-   * Lets an interactor take part until the scope closes; it is asked at once what is open. Closing the scope closes its
-   * dialogs and leaves open requests to the others.
+   * Attaches an interactor until the scope closes; it is asked all open requests at once. Closing the scope closes its
+   * dialogs; the other interactors keep the open requests.
    */
   readonly attach: (interactor: Interactor.Service) => Effect.Effect<void, never, Scope.Scope>
-  /** Answers an open request with an encoded answer from outside, through the same door as everybody else. */
+  /** Answers an open request with an encoded answer from outside, under the same rules as every interactor. */
   readonly answer: (requestId: string, by: string, answer: unknown) => Effect.Effect<void, AnswerRejected>
   /** Withdraws an open request. False when it is not open. */
   readonly cancel: (requestId: string, by: string) => Effect.Effect<boolean>
@@ -77,7 +77,7 @@ export interface Service {
 /** The broker of an agent, for programs that attach interactors to it. */
 export class InteractionBroker extends Context.Tag("assent/broker/InteractionBroker")<InteractionBroker, Service>() {}
 
-/** What a broker tells, masks and writes down; all but the bus may be left out. */
+/** What a broker publishes, masks and records; only the bus is required. */
 export interface Options {
   /** Where the settling events go. */
   readonly bus: EventBus.Service
@@ -86,7 +86,7 @@ export interface Options {
   /** With nobody attached: fail at once, or wait for the next one to attach. Default: `fail`. */
   readonly whenNobody?: "fail" | "wait" | undefined
   readonly redactor?: Redaction.Redactor | undefined
-  /** Where every settled interaction is written down before its answer counts. Default: nowhere. */
+  /** Where every settled interaction is recorded before its answer counts. Default: nowhere. */
   readonly audit?: AuditTrail.Service | undefined
   /** Where requests are kept, so that another process can go on with them. Default: nowhere. */
   readonly journal?: InteractionJournal | undefined
@@ -94,7 +94,7 @@ export interface Options {
   readonly spans?: Spans.Service | undefined
 }
 
-/** Closing the scope cancels what is open, what waits in line, and what comes later. */
+/** Makes a broker. Closing the scope cancels what is open, what waits in line, and what comes later. */
 export const make = (options: Options): Effect.Effect<Service, never, Scope.Scope> =>
   Effect.flatMap(Effect.scope, (scope) => {
     const broker = new Broker(options, scope)
@@ -122,7 +122,7 @@ export const layer = (
 type AnyAnswered = Interactor.Answered<Interaction.Interaction>
 
 const none: ReadonlyMap<string, OpenRequest> = new Map()
-/** What an answer says beyond what could be decided was not decided: nobody is told that it was. */
+/** Reduces an answer to what could be decided: an approval for one call is never reported as more. */
 const decided = (
   { interaction }: InteractionRequest,
   exit: Exit.Exit<AnyAnswered, InteractionError>
@@ -130,7 +130,7 @@ const decided = (
   interaction._tag === "Approve" && interaction.onceOnly === true
     ? Exit.map(exit, (answered) => ({
         ...answered,
-        // The answer to an approval, which the type of all answers cannot say.
+        // The answer is one to an approval; the type of all answers cannot say so.
         answer: PermissionOption.once(answered.answer as Interaction.ApproveAnswer)
       }))
     : exit
@@ -138,8 +138,8 @@ const decided = (
 type Ending = Effect.Effect<AnyAnswered, InteractionError>
 
 /**
- * From the first step on only waiting is interruptible. Many may wait for long, so nothing is left on the stack of one that
- * waits but what goes on with its answer: every step that can fail tidies up after itself.
+ * From the first step on only waiting is interruptible. Many requests may wait for long, so the stack of a waiting
+ * request holds only what goes on with its answer: every step that can fail cleans up after itself.
  */
 class BrokerInteractor implements Interactor.Service, Asking.Masked {
   readonly id = "broker"
@@ -159,7 +159,7 @@ class BrokerInteractor implements Interactor.Service, Asking.Masked {
     restore: Restore
   ): Effect.Effect<Interactor.Answered<I>, InteractionError> {
     return Effect.withFiberRuntime((fiber) => {
-      // Whatever settles it has an answer of the request's own kind, which the entries of all kinds cannot say.
+      // A request is settled with an answer of its own kind; the type of all entries cannot say so.
       const raised = new OpenRequest(this.broker, request, options as OpenRequest["options"], fiber, restore)
       return this.broker.ask(raised) as Effect.Effect<Interactor.Answered<I>, InteractionError>
     })
@@ -168,7 +168,7 @@ class BrokerInteractor implements Interactor.Service, Asking.Masked {
 
 class Broker implements Service, Participants.Host {
   readonly interactor: Interactor.Service = new BrokerInteractor(this)
-  /** Made with the first question: thousands of brokers may have none. */
+  /** Created with the first question: thousands of brokers may have none. */
   private questions: Map<string, OpenRequest> | undefined
   private readonly winners = new RecentSettlements()
   private readonly attachments: Participants.Participants
@@ -239,7 +239,7 @@ class Broker implements Service, Participants.Host {
     return true
   }
 
-  /** Nothing is left of it. */
+  /** Removes a request: closes its dialogs and releases the prompt slot. */
   drop(raised: OpenRequest): void {
     this.forget(raised)
     if (raised.hasShowing()) raised.dismissAll(() => this.endOf(raised))
@@ -282,7 +282,7 @@ class Broker implements Service, Participants.Host {
 
   ask(raised: OpenRequest): Ending {
     const { interaction } = raised.request
-    // Types say that there is no other; whoever has no types is told so before anybody is shown what nobody can answer.
+    // The types allow no other kind. Code without types is told so before a question is shown that nobody can answer.
     if (!Interaction.isKind(interaction._tag)) {
       return Effect.fail(Interactor.declined(this.interactor.id, raised.request))
     }
@@ -326,7 +326,7 @@ class Broker implements Service, Participants.Host {
     if (this.options.journal !== undefined) {
       return raised.after(RequestDurability.raised(this.options, request), (end) => {
         this.tell(raised, InteractionEvent.requested(request, this.redactor))
-        // It had its end already, or has it by now: nobody is asked.
+        // The request had ended before, or has ended by now: nobody is asked.
         if (end !== undefined) this.settle(raised, end, Exit.isSuccess(end) ? end.value.by : "the journal")
         return end === undefined
           ? this.attachments.showAll(raised, everybody, () => this.wait(raised))
@@ -346,11 +346,11 @@ class Broker implements Service, Participants.Host {
     })
   }
 
-  /** Settled, or the asker does not wait any more: writes it down, tells it, and closes the dialogs that are left. */
+  /** The request is settled, or the asker is gone: records and publishes the end, and closes the open dialogs. */
   private ended(raised: OpenRequest, awaited: Exit.Exit<AnyAnswered, InteractionError>): Ending {
     const { options, request } = raised
     let exit = awaited
-    // Interrupted while waiting: whoever asked does not want the answer any more.
+    // Interrupted while waiting: the asker does not want the answer any more.
     if (Exit.isFailure(awaited) && Cause.isInterrupted(awaited.cause)) {
       const why = options?.withdrawn?.()
       if (why !== undefined) exit = Exit.fail(why)

@@ -1,6 +1,6 @@
 /**
- * What the core writes down of its questions, so that they outlive the process: raised before anybody sees them, settled
- * before the answer counts. And what was answered while no process ran.
+ * What the core journals of its questions, so that they outlive the process: that one is raised, before anybody sees
+ * it, and that it is settled, before the answer counts. It also yields what was answered while no process ran.
  */
 import type * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
@@ -14,15 +14,15 @@ export interface Kept {
   /** Encoded; absent when the question was withdrawn. */
   readonly answer?: unknown
   readonly by: string
-  /** Present when nobody decided, but a rule that somebody had opted for. */
+  /** Present when no person decided, but a rule that somebody had opted in to. */
   readonly how?: "timeout" | "yolo" | undefined
 }
 
 /** Where requests and their ends are kept before they count, so that they outlive the process. */
 export interface InteractionJournal {
-  /** Returns when it is durable; fails with a sentence, and then nobody is asked. */
+  /** Returns when the request is durable. When it fails, with a sentence, nobody is asked. */
   readonly raised: (request: InteractionRequest) => Effect.Effect<void, string>
-  /** Returns when it is durable; fails with a sentence, and then an answer does not count. */
+  /** Returns when the end is durable. When it fails, with a sentence, an answer does not count. */
   readonly settled: (
     request: InteractionRequest,
     end: Exit.Exit<Answered<Interaction.Interaction>, InteractionError>

@@ -1,7 +1,7 @@
 /**
  * A request that is being asked, and who shows it right now.
  *
- * Written by the broker in synchronous sections only. Whoever shows it is counted in before being asked, so that one who
+ * Only the broker writes it, in synchronous sections. An interactor is counted in before it is asked, so that one which
  * leaves at once does not look like the last.
  */
 import * as Cause from "effect/Cause"
@@ -19,12 +19,12 @@ import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import { Waiting } from "../interaction/PendingRequests.js"
 
-/** An interactor that takes part. */
+/** An attached interactor. */
 export interface Attachment {
   readonly interactor: Interactor.Service
 }
 
-/** What shows a request: a fiber that asks, or how a question that was posted is withdrawn. */
+/** What shows a request: a fiber that asks, or the function that withdraws a posted question. */
 export type By = Fiber.RuntimeFiber<void> | ((ended?: Interactor.Ended) => void)
 
 type Answered = Interactor.Answered<Interaction.Interaction>
@@ -36,24 +36,24 @@ export class OpenRequest extends Waiting<Answered, InteractionError> {
   private shown: ReadonlyArray<Showing> = nobody
 
   constructor(
-    /** Told when nothing is to be left of it. */
+    /** Told when the request is to be removed. */
     private readonly broker: { readonly drop: (raised: OpenRequest) => void },
     readonly request: InteractionRequest,
     readonly options: Interactor.Options<Interaction.Interaction> | undefined,
-    /** Of whoever asked. */
+    /** The asker's fiber. */
     readonly fiber: Fiber.RuntimeFiber<unknown, unknown>,
-    /** Makes interruptible what whoever asked lets be interrupted. */
+    /** Restores the asker's interruptibility. */
     readonly restore: Restore
   ) {
     super()
   }
 
-  /** That of whoever asked. */
+  /** The asker's clock. */
   get clock(): Clock.Clock {
     return Context.get(this.fiber.currentDefaultServices, Clock.Clock)
   }
 
-  /** The last failure of those who left, timeouts before others. */
+  /** The last failure of an interactor that left; a timeout takes precedence. */
   get lastError(): InteractionError | undefined {
     return this.error
   }
@@ -62,17 +62,17 @@ export class OpenRequest extends Waiting<Answered, InteractionError> {
     return this.shown.length > 0
   }
 
-  /** Counts in all who are about to be asked. */
+  /** Counts in all interactors that are about to be asked. */
   joinAll(attached: ReadonlyArray<Attachment>): void {
     this.shown = attached.map((attachment) => ({ attachment, by: undefined }))
   }
 
-  /** Counts somebody in. */
+  /** Counts in an interactor. */
   join(attachment: Attachment): void {
     if (this.of(attachment) === undefined) this.shown = [...this.shown, { attachment, by: undefined }]
   }
 
-  /** Says what shows it for somebody who was counted in. False: who that was has left meanwhile. */
+  /** Sets what shows the request for an interactor that was counted in. False: it has left meanwhile. */
   showBy(attachment: Attachment, by: By): boolean {
     const showing = this.of(attachment)
     if (showing === undefined) return false
@@ -80,7 +80,7 @@ export class OpenRequest extends Waiting<Answered, InteractionError> {
     return true
   }
 
-  /** Nothing yet for one who is about to show it. */
+  /** What shows the request for this interactor; nothing while it is only about to be shown. */
   shownBy(attachment: Attachment): By | undefined {
     return this.of(attachment)?.by
   }
@@ -93,14 +93,14 @@ export class OpenRequest extends Waiting<Answered, InteractionError> {
     this.shown = this.shown.filter((showing) => showing.attachment !== attachment)
   }
 
-  /** Closes what still shows it. */
+  /** Closes the dialogs that still show the request. */
   dismissAll(ended?: () => Interactor.Ended | undefined): void {
     const { shown } = this
     this.shown = nobody
     for (const { by } of shown) if (by !== undefined) dismiss(by, ended)
   }
 
-  /** Goes on. A step that crashes must not keep the prompt slot from the others. */
+  /** Runs the next step. A step that crashes must not keep the prompt slot from other requests. */
   step<A>(goOn: () => Effect.Effect<A, InteractionError>): Effect.Effect<A, InteractionError> {
     try {
       return goOn()
@@ -110,7 +110,7 @@ export class OpenRequest extends Waiting<Answered, InteractionError> {
     }
   }
 
-  /** Goes on after something that may take its time, and may fail. */
+  /** Runs the next step after an effect that may take time, and may fail. */
   after<A, B>(
     first: Effect.Effect<A, InteractionError>,
     goOn: (value: A) => Effect.Effect<B, InteractionError>
@@ -132,11 +132,11 @@ export class OpenRequest extends Waiting<Answered, InteractionError> {
 /** Ends it without waiting: an interactor that is slow to close its dialog must not hold up the answer. */
 export const dismiss = (by: By, ended?: () => Interactor.Ended | undefined): void => {
   if (typeof by === "function") by(ended?.())
-  // Who answered has ended by now, mostly, and need not be woken for that.
+  // An interactor that answered has mostly ended by now, and need not be woken for that.
   else if (by.unsafePoll() === null) by.unsafeInterruptAsFork(FiberId.none)
 }
 
-/** An answer that does not fit its question is none. */
+/** An answer that does not fit its question counts as a failure. */
 export const checked = (
   { interaction, requestId }: InteractionRequest,
   by: string,
@@ -146,7 +146,7 @@ export const checked = (
   return misfit === undefined ? exit : Exit.fail(new InteractorUnavailable({ requestId, by, reason: misfit }))
 }
 
-/** Why an interactor left. Being dismissed ends a fiber before it gets here; an interruption that does is its own. */
+/** Why an interactor left. A dismissed fiber ends before it gets here: an interruption here is the interactor's own. */
 export const failureOf = (
   { requestId }: InteractionRequest,
   by: string,

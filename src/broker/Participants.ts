@@ -1,8 +1,8 @@
 /**
- * Those who take part in a broker's questions, and what comes of showing them one.
+ * The interactors attached to a broker, and what comes of showing them a question.
  *
  * ```
- *  raised ─► shown to each who is attached ─┬─ answered ────────────► settled, whoever is first
+ *  raised ─► shown to each who is attached ─┬─ answered ────────────► settled by the first
  *                                           ├─ withdrawn by somebody ► settled
  *                                           └─ failed, detached ─────► leaves; settled when nobody is left
  * ```
@@ -24,17 +24,17 @@ import * as Asking from "../interaction/Asking.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import { checked, dismiss, failureOf, type Attachment, type By, type OpenRequest } from "./OpenRequest.js"
 
-/** What of a broker this needs. */
+/** What this needs of a broker. */
 export interface Host {
   readonly options: { readonly whenNobody?: "fail" | "wait" | undefined }
   readonly redactor: Redaction.Redactor
-  /** What is being asked, by its id, until its end is told. */
+  /** The open requests by id, until their end is published. */
   readonly raised: ReadonlyMap<string, OpenRequest>
-  /** False when somebody has settled it before. */
+  /** False when the request was settled before. */
   readonly settle: (raised: OpenRequest, exit: Answer, by: string) => boolean
   readonly tell: (raised: OpenRequest, body: AgentEvent.Body) => void
   readonly tellLate: (clock: Clock.Clock, requestId: string, by: string) => void
-  /** How it ended, once it has. */
+  /** How the request ended; nothing while it is open. */
   readonly endOf: (raised: OpenRequest) => Interactor.Ended | undefined
 }
 
@@ -42,16 +42,16 @@ type Answer = Exit.Exit<Interactor.Answered<Interaction.Interaction>, Interactio
 
 export class Participants {
   private attached: ReadonlyArray<Attachment> = nobody
-  /** Whether there ever was somebody. */
+  /** Whether an interactor was ever attached. */
   private hadSomebody = false
 
   constructor(
     private readonly host: Host,
-    /** Of the fibers that ask. */
+    /** The scope of the fibers that ask. */
     private readonly scope: Scope.Scope
   ) {}
 
-  /** Lets an interactor take part until the scope closes; it is asked at once what is open. */
+  /** Attaches an interactor until the scope closes; it is asked all open requests at once. */
   attach(interactor: Interactor.Service): Effect.Effect<void, never, Scope.Scope> {
     return Effect.uninterruptible(
       Effect.flatMap(Effect.scope, (scope) => {
@@ -69,13 +69,13 @@ export class Participants {
     )
   }
 
-  /** Counts in all who are about to be asked. */
+  /** Counts in all interactors that are about to be asked. */
   join(raised: OpenRequest): ReadonlyArray<Attachment> {
     raised.joinAll(this.attached)
     return this.attached
   }
 
-  /** Shows a request that was just raised, then goes on. */
+  /** Shows a request that was just raised, then continues. */
   showAll<A>(
     raised: OpenRequest,
     everybody: ReadonlyArray<Attachment>,
@@ -92,7 +92,7 @@ export class Participants {
     return raised.after(all, shown)
   }
 
-  /** Shows it to one: without a fiber to an interactor that needs none. */
+  /** Shows a request to one interactor: without a fiber, if the interactor needs none. */
   private post<A>(
     attachment: Attachment,
     raised: OpenRequest,
@@ -100,7 +100,7 @@ export class Participants {
   ): Effect.Effect<A, InteractionError> {
     const { interactor } = attachment
     const { fiber, options, request } = raised
-    // Whoever comes for the prompt slot was rechecked as it got it.
+    // A request for the prompt slot was rechecked when it got the slot.
     const isRechecked = options?.recheck === undefined || Interaction.takesPromptSlot(request.interaction._tag)
     const posting = isRechecked ? postingOf(attachment) : undefined
     if (posting === undefined) return raised.after(this.show(attachment, raised), next)
@@ -145,7 +145,7 @@ export class Participants {
     if (!this.isToShow(attachment, raised)) return Effect.void
     const { request, options } = raised
     const by = attachment.interactor.id
-    // An interactor is foreign code: it may throw before it is an effect, or hand back what is no answer.
+    // An interactor is foreign code: it may throw before it returns an effect, or reply with something invalid.
     const asking = Effect.flatMap(
       Effect.suspend(() =>
         attachment.interactor.request(request, { ...options, ended: () => this.host.endOf(raised) })
@@ -167,18 +167,18 @@ export class Participants {
     )
   }
 
-  /** Between any two steps the attachment may have left, or the request may have ended. */
+  /** Between any two steps the interactor may have been detached, or the request may have ended. */
   private isToShow(attachment: Attachment, raised: OpenRequest): boolean {
     return this.attached.includes(attachment) && this.host.raised.get(raised.request.requestId) === raised
   }
 
   private shows(attachment: Attachment, raised: OpenRequest, by: By): void {
-    // Nobody who ended the request or detached meanwhile could know of this.
+    // The request may have ended, or the interactor been detached, before `by` was known: then `by` is dismissed here.
     if (this.isToShow(attachment, raised) && raised.showBy(attachment, by)) return
     dismiss(by, () => this.host.endOf(raised))
   }
 
-  /** What one interactor says. */
+  /** Handles the outcome of one interactor. */
   private came(attachment: Attachment, raised: OpenRequest, exit: Answer): void {
     const { host } = this
     const { clock, request } = raised
@@ -189,7 +189,7 @@ export class Participants {
       return
     }
     const error = failureOf(request, by, exit.cause)
-    // Somebody's decision to withdraw the question ends it for all.
+    // A person's decision to withdraw the question ends it for all.
     if (error._tag === "InteractionCancelled" && error.by !== undefined) {
       host.settle(raised, Exit.fail(error), error.by)
       return
@@ -205,7 +205,7 @@ export class Participants {
     this.endIfNobodyIsLeft(raised)
   }
 
-  /** That nobody was ever there is another thing than that all have gone. */
+  /** "Nobody was ever attached" and "all have left" are different errors. */
   private nobody(requestId: RequestId): InteractionError {
     return this.hadSomebody
       ? new InteractorUnavailable({ requestId, by: "broker", reason: "everybody who could have answered has gone" })
@@ -226,7 +226,7 @@ export class Participants {
 
 const nobody: ReadonlyArray<Attachment> = []
 
-/** How to file a question with somebody without a fiber; one that cannot even be looked at is asked, and seen to crash. */
+/** How to post a question without a fiber. An interactor that throws here is asked in a fiber, which sees it crash. */
 const postingOf = ({ interactor }: Attachment): Asking.Posting | undefined => {
   try {
     return Asking.posting.of(interactor.request)
@@ -235,7 +235,7 @@ const postingOf = ({ interactor }: Attachment): Asking.Posting | undefined => {
   }
 }
 
-/** An interactor is foreign code, and one that throws must not take the question from the others. */
+/** An interactor is foreign code: when it throws, the question must stay open for the others. */
 const attempted = <A>(posting: () => Effect.Effect<A>): Effect.Effect<A> => {
   try {
     return posting()

@@ -1,6 +1,6 @@
 /**
- * What must be written down of a request before it goes on: that it was raised, before anybody sees it, and how it ended,
- * before that counts. An answer that could not be written down is none.
+ * What must be recorded of a request before it continues: that it was raised, before anybody sees it, and how it ended,
+ * before that counts. An answer that could not be recorded does not count.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -22,16 +22,16 @@ type End = Exit.Exit<Answered<Interaction.Interaction>, InteractionError>
 export interface Options {
   readonly audit?: AuditTrail.Service | undefined
   readonly journal?: InteractionJournal | undefined
-  /** Of the broker. */
+  /** The origin of the broker. */
   readonly origin?: Origin.Origin | undefined
 }
 
-/** The end that the request has already: it ended while no process ran, or it could not be written down. */
+/** The end of a request that is not to be asked: it ended while no process ran, or it could not be recorded. */
 export const raised = ({ journal }: Options, request: InteractionRequest): Effect.Effect<End | undefined> => {
   if (journal === undefined) return Effect.succeed(undefined)
   const { requestId } = request
   const known = before(request, journal.kept(requestId))
-  // It stands in the journal already, and nobody is asked again.
+  // The journal has its end already, and nobody is asked again.
   if (known !== undefined) return Effect.succeed(known)
   return Effect.match(journal.raised(request), {
     onFailure: (reason): End => Exit.fail(new InteractorUnavailable({ requestId, by: "journal", reason })),
@@ -54,7 +54,7 @@ export const settled = (options: Options, request: InteractionRequest, end: End)
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** What does not fit was kept for another question; this one is asked. */
+/** A kept end that does not fit belongs to another question; this one is asked. */
 const before = ({ interaction, requestId }: InteractionRequest, kept: Kept | undefined): End | undefined => {
   if (kept === undefined) return undefined
   const { answer, by, how = "answered" } = kept

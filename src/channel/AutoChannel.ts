@@ -1,6 +1,6 @@
 /**
- * Nobody is there, and that is meant: questions get their default, or their first choice. Never permissions, grants,
- * envelopes or anything to do with signing in: those it does not take.
+ * Nobody is there, and that is intended: questions get their default, or their first choice. The channel never takes
+ * permissions, grants, envelopes or anything to do with signing in.
  *
  * | kind | answer |
  * |---|---|
@@ -14,15 +14,15 @@ import type * as Layer from "effect/Layer"
 import * as Interactor from "../interaction/Interactor.js"
 import * as Question from "../interaction/Question.js"
 
-/** How the channel is called, and the text it answers with. */
+/** The channel's id, and the text it answers with. */
 export interface Options {
   /** Default: `auto`. */
   readonly id?: string | undefined
-  /** What is answered where a text is wanted. Default: `auto-response`. */
+  /** The answer where a text is wanted. Default: `auto-response`. */
   readonly freeText?: string | undefined
 }
 
-/** Answers at once and shows nothing, so any number of requests can be with it. Answers are recorded as `auto`. */
+/** Answers at once and shows nothing, so it takes any number of requests at a time. Answers are recorded as `auto`. */
 export const make = (options: Options = {}): Interactor.Service => {
   const freeText = options.freeText ?? "auto-response"
   return Interactor.make({
@@ -46,7 +46,7 @@ export const make = (options: Options = {}): Interactor.Service => {
 /** An interactor that answers by defaults; see {@link make}. */
 export const layer = (options?: Options): Layer.Layer<Interactor.Interactor> => Interactor.layer(make(options))
 
-/** The answers to a form that nobody reads. Keys are 1-based question numbers. */
+/** Automatic answers to a form. Keys are 1-based question numbers. */
 export const answers = (questions: ReadonlyArray<Question.Question>, freeText: string): Question.ClarifyAnswers =>
   Object.fromEntries(
     questions.map((question, index) => [String(index + 1), Question.autoAnswer(question, freeText)] as const)

@@ -1,8 +1,9 @@
 /**
- * Asks a person at a console. All kinds; one dialog at a time; who asks is always shown.
+ * Asks a person at a console: all kinds, one dialog at a time. It always shows who asks.
  *
- * What is not understood is asked again, without limit: nonsense is never an answer. Where lines come from a pipe nobody may
- * be there to understand that; after the third the request is left to others. Ctrl-C, Ctrl-D and the end of input cancel. Interrupting a request takes its dialog off the screen.
+ * When an answer is not understood the question is asked again, without limit: nonsense is never an answer. Behind a
+ * pipe there may be no person to correct it, so after the third such line the request is left to others. Ctrl-C, Ctrl-D
+ * and the end of input cancel. Interrupting a request takes its dialog off the screen.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -19,7 +20,7 @@ import * as ConsolePrompt from "./ConsolePrompt.js"
 import * as ConsoleScreen from "./ConsoleScreen.js"
 import * as Display from "../terminal/Display.js"
 
-/** How long it waits for a person. */
+/** How long the channel waits for a person. */
 export interface Options {
   /** Default: a person may take as long as they like. */
   readonly timeouts?: Interactor.Timeouts | undefined
@@ -71,17 +72,17 @@ const id = "console"
 
 type Look = Pick<ConsoleScreen.Question, "hidden" | "paste">
 
-/** Too much nonsense. */
+/** Too many lines were not understood. */
 class PatienceLost {
   readonly _tag = "PatienceLost"
 }
-/** The person withdrew the request by a word. */
+/** The person withdrew the request with a word. */
 class Withdrawn {
   readonly _tag = "Withdrawn"
 }
 type Ended = ConsoleScreen.DialogClosed | PatienceLost | Withdrawn
 
-/** Opens the dialog of a request; however it ends without an answer, it decides nothing. */
+/** Opens the dialog of a request. A dialog that ends without an answer decides nothing. */
 const open = <I extends Interaction>(
   screen: ConsoleScreen.Service,
   request: InteractionRequest<I>,
@@ -96,7 +97,7 @@ const open = <I extends Interaction>(
       .dialog(prompt.title, (ask) => use(ask, prompt))
       .pipe(
         Effect.catchAll((ended): Effect.Effect<never, InteractionCancelled | InteractorUnavailable> => {
-          // Whose input has ended did not decide anything: others may still answer.
+          // The end of input is no decision: others may still answer.
           if (ended._tag === "DialogClosed" && ended.by === "end of input")
             return new InteractionCancelled({ requestId })
           if (ended._tag !== "PatienceLost") return cancelled
@@ -112,7 +113,7 @@ const open = <I extends Interaction>(
 const isTooMuch = (screen: ConsoleScreen.Service, nonsense: number): boolean =>
   screen.source === "pipe" && nonsense >= patience
 
-/** Puts a question until its answer is understood, or too many were not. `again` is shown below each reason. */
+/** Asks a question until its answer is understood, or too many were not. `again` is shown below each reason. */
 const insist = <A>(
   screen: ConsoleScreen.Service,
   ask: ConsoleScreen.Asker,
@@ -126,7 +127,7 @@ const insist = <A>(
       if (Either.isRight(understood)) return Effect.succeed(understood.right)
       if (isTooMuch(screen, nonsense + 1)) return Effect.fail(new PatienceLost())
       const lines = [style.yellow(Display.reveal(understood.left)), ...again]
-      // Keys typed ahead must not answer a question of authority; of a text, and of a secret above all, none may get lost.
+      // Keys typed ahead must not answer a question of authority. A text, and above all a secret, must not lose any.
       return go({ ...question, lines, followUp: question.paste === "insert" }, nonsense + 1)
     })
   return go(question, 0)
@@ -207,7 +208,7 @@ const edit = (
 ): Effect.Effect<ApproveAnswer, Ended> => {
   if (editable === undefined) return Effect.fail(new PatienceLost())
   const style = Display.style(screen.color)
-  // After a mistake the text stays as it was typed, so that nobody has to begin anew.
+  // After a mistake the text stays as it was typed, so that nobody has to start again.
   const go = (text: string, lines: ReadonlyArray<string>, nonsense: number): Effect.Effect<ApproveAnswer, Ended> =>
     Effect.flatMap(ask({ lines, label: "edit> ", initial: text, paste: "insert", followUp: true }), (typed) =>
       Either.match(ConsolePrompt.parseEdit(editable, typed), {

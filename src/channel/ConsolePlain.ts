@@ -1,9 +1,9 @@
 /**
- * A screen for pipes: lines in, text out, no cursor movement, no spinner. What `ConsoleScreen` is when the input or the
- * output is not a terminal.
+ * A screen for pipes: lines in, text out, no cursor movement, no spinner. It stands in for `ConsoleScreen` when the
+ * input or the output is not a terminal.
  *
- * Lines are handed out on demand: to the open dialog first, else to whoever waits for a line. One that nobody waits for
- * stays where it is, so piped input is never lost, and never answers a question before it is put.
+ * Lines are handed out on demand: to the open dialog first, else to the reader of lines. A line that nobody waits for
+ * stays where it is, so piped input is never lost, and never answers a question before it is asked.
  */
 import * as Terminal from "@effect/platform/Terminal"
 import * as Effect from "effect/Effect"
@@ -14,12 +14,12 @@ import * as ConsoleScreen from "./ConsoleScreen.js"
 import * as FairLock from "../internal/FairLock.js"
 import * as Display from "../terminal/Display.js"
 
-/** Colours, and what is known of the terminal around it. */
+/** Colours, and whether the terminal shows what is typed. */
 export interface Options {
   readonly color: boolean
   /**
-   * True when something out of our hands shows what is typed, as a terminal does that nobody took over. Hidden questions
-   * are closed then, rather than letting a secret be seen.
+   * True when something outside of our control shows what is typed, such as a terminal in its normal mode. Hidden
+   * questions are closed then, so that no secret is seen.
    */
   readonly echoes: boolean
 }
@@ -111,7 +111,7 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A screen for where nothing can be redrawn; see {@link make}. */
+/** A screen for output that cannot be redrawn; see {@link make}. */
 export const layer = (options: Options): Layer.Layer<ConsoleScreen.ConsoleScreen, never, Terminal.Terminal> =>
   Layer.scoped(ConsoleScreen.ConsoleScreen, make(options))
 
@@ -121,13 +121,13 @@ export const layer = (options: Options): Layer.Layer<ConsoleScreen.ConsoleScreen
 
 interface Entry {
   readonly text: string
-  /** False for a last line whose end never came. */
+  /** False for a last line without its line end. */
   readonly finished: boolean
 }
 
 type Event = Extract<ConsoleScreen.Submitted, { readonly _tag: "Line" | "EndOfInput" }>
 
-/** The lines read and not yet taken. Every change is one synchronous step. */
+/** The lines that were read and not yet taken. Every change is one synchronous step. */
 const makeLines = () => {
   const entries: Array<Entry> = []
   const waiters = new Set<() => void>()
@@ -136,7 +136,7 @@ const makeLines = () => {
   let ended = false
   let held = false
 
-  // Waiters are woken, not handed a line: one that is interrupted in this moment must not take it to its grave.
+  // Waiters are woken, not handed a line: a waiter that is interrupted in this moment must not lose it.
   const wake = () => {
     for (const waiter of waiters) waiter()
     waiters.clear()
@@ -150,7 +150,7 @@ const makeLines = () => {
     if (who === "next" && held) return undefined
     if (who === "next") while (entries[0]?.text.trim() === "") entries.shift()
     const entry = entries[0]
-    // A line that was cut off may have been going to say something else: it decides nothing.
+    // A line that was cut off may have been meant to go on: it decides nothing.
     if (entry === undefined || (who === "dialog" && !entry.finished))
       return ended ? ConsoleScreen.EndOfInput() : undefined
     entries.shift()

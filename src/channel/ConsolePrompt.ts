@@ -1,8 +1,8 @@
 /**
  * How each kind of interaction looks on a console, and what a typed line means there. All pure.
  *
- * Whatever models, tools or other people wrote is shown with its control characters revealed, and below the title, so it
- * can neither hide what will run nor pass for a prompt of ours. Who asks comes first: `[subagent:code_reviewer] Allow
+ * Text by models, tools or other people is shown with its control characters revealed, and below the title, so it can
+ * neither hide what will run nor pass for a prompt of ours. The asker comes first: `[subagent:code_reviewer] Allow
  * run_command?`.
  */
 import * as Data from "effect/Data"
@@ -19,16 +19,16 @@ import * as Shortened from "../core/Shortened.js"
 import type { ToolDisplay } from "../tool/ToolCall.js"
 import * as Display from "../terminal/Display.js"
 
-/** A dialog ready to be drawn. */
+/** A dialog that is ready to be drawn. */
 export interface Prompt {
-  /** One line that begins with who asks. */
+  /** One line that begins with the asker. */
   readonly title: string
   readonly lines: ReadonlyArray<string>
-  /** What stands before the answer. */
+  /** The text before the answer. */
   readonly label: string
   /** Shown when an answer was not understood. */
   readonly help: ReadonlyArray<string>
-  /** All of what `lines` show only the beginning and the end of. */
+  /** The whole text, where `lines` show only its beginning and its end. */
   readonly whole?: ReadonlyArray<string>
 }
 
@@ -43,7 +43,7 @@ export type Parsed<A> = Data.TaggedEnum<{
   readonly NeedsComment: {}
   /** The arguments are to be edited. */
   readonly NeedsEdit: {}
-  /** The whole of what is asked about is to be shown. */
+  /** The person wants to see the whole text. */
   readonly NeedsView: {}
 }>
 interface ParsedDefinition extends Data.TaggedEnum.WithGenerics<1> {
@@ -61,9 +61,9 @@ export const {
 
 export interface Options {
   readonly color: boolean
-  /** Milliseconds since the epoch, to say how long a code is good for. */
+  /** Milliseconds since the epoch; used to say how long a code is valid. */
   readonly now: number
-  /** Shows everything at once, where nobody can ask for it. Default: false. */
+  /** Shows the whole text at once, where nobody can ask for it. Default: false. */
   readonly whole?: boolean | undefined
 }
 
@@ -74,7 +74,7 @@ export type Editable = NonNullable<Approve["editable"]>
 // rendering
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The dialog of a request. Of a `Clarify`, only title and context; its questions are {@link renderQuestion}'s. */
+/** The dialog of a request. For a `Clarify` only title and context: {@link renderQuestion} renders the questions. */
 export const render = (request: InteractionRequest, options: Options): Prompt => {
   const style = Display.style(options.color)
   const { interaction } = request
@@ -171,7 +171,7 @@ export const renderQuestion = (
   ]
 }
 
-/** The text in which somebody edits a call's arguments: a lone text as it is, anything else as JSON. */
+/** The text in which a person edits a call's arguments: a lone text as it is, anything else as JSON. */
 export const editText = (editable: Editable): string => {
   const name = plainParameter(editable)
   if (name !== undefined) return String(editable.current[name] ?? "")
@@ -182,10 +182,10 @@ export const editText = (editable: Editable): string => {
 // parsing
 // -----------------------------------------------------------------------------------------------------------------
 
-/** What a line typed at the dialog of `interaction` means. Never an allowance for anything but its exact words. */
+/** What a line typed at the dialog of `interaction` means. Only the exact words allow anything. */
 export const parse = <I extends Interaction>(interaction: I, line: string): Parsed<Answer<I>> => {
   if (interaction._tag === "Approve") {
-    // The case is that of the interaction's own tag, which the type system cannot follow back to I.
+    // The parser fits the interaction's own tag, which the type system cannot follow back to I.
     return parseApprove(interaction, line) as Parsed<Answer<I>>
   }
   if (TypedAnswer.isCancel(interaction, line)) return Cancelled()
@@ -196,7 +196,7 @@ export const parse = <I extends Interaction>(interaction: I, line: string): Pars
   })
 }
 
-/** The edited arguments in an edited text; a left says what is wrong with it. */
+/** Parses the edited text into arguments; a left says what is wrong with it. */
 export const parseEdit = (
   editable: Editable,
   text: string
@@ -225,7 +225,7 @@ const rememberedBy = ({ onceOnly }: Approve): string => (onceOnly === true ? "ne
 
 const viewOption: ApproveOption = { short: "v", full: "view", description: "show everything that is asked about" }
 
-/** Characters and lines of a call that are shown before anybody asks for all of them. */
+/** How many characters and lines of a call are shown before somebody asks for all of them. */
 const shownAtOnce = { head: 4_000, tail: 2_000, headLines: 60, tailLines: 20 }
 const longestKey = 200
 
@@ -246,7 +246,7 @@ const parseApprove = (interaction: Approve, line: string): Parsed<ApproveAnswer>
   })
   const word = line.trim().split(":")[0]?.trim().toLowerCase()
   if (/^(?:v|view)$/i.test(line.trim()) && isShortened(interaction)) return NeedsView()
-  // A word of the table that this request does not offer is as good as nonsense.
+  // A word that this request does not offer counts as not understood.
   const offered = interaction.options.some((option) => option.full === word || option.short === word)
   if (Option.isNone(typed) || !offered) {
     const words = interaction.options.map((option) => option.short ?? option.full)
@@ -263,7 +263,7 @@ const levels = (depth: number): string => `depth: ${depth}${depth > 1 ? " (a sub
 
 const foreign = (text: string): ReadonlyArray<string> => Display.reveal(text).split("\n")
 
-/** `[y]es` where the short form begins the full one. */
+/** Renders `[y]es` where the short form begins the full one. */
 const optionWord = ({ short, full }: ApproveOption): string => {
   if (short === undefined) return full
   return full.startsWith(short) ? `[${short}]${full.slice(short.length)}` : `[${short}] ${full}`
@@ -325,7 +325,7 @@ const expiry = (left: number): string => {
   return `the code expires in ${minutes > 0 ? `${minutes} min ` : ""}${seconds % 60} s`
 }
 
-/** The one parameter that is edited as the text it is. */
+/** The one parameter that is edited as plain text. */
 const plainParameter = ({ parameters, format, current }: Editable): string | undefined => {
   const [name, ...others] = parameters
   if (name === undefined || others.length > 0 || format !== "text") return undefined

@@ -1,6 +1,6 @@
 /**
  * The only owner of a terminal's input and output: a prompt that stays at the bottom while output scrolls by above it,
- * and dialogs that borrow the prompt's place without eating what was half typed there.
+ * and dialogs that take the prompt's place without losing the draft there.
  *
  * Who gets a key while a dialog is open:
  *
@@ -10,10 +10,10 @@
  *  draft        │  draft           │  dialog    (a run of keys that began before the dialog was drawn stays with the
  *               │                  │             draft until its first pause of 200 ms)
  *  pasted text: draft, always, unless the dialog asks for text; a paste never submits anything
- *  ctrl-c: closes the dialog at any time, and is an Interrupt for whoever reads the lines
+ *  ctrl-c: closes the dialog at any time, and sends an Interrupt to the reader of the lines
  * ```
  *
- * Output, keys and dialogs change one state under one lock, so what is drawn is always what is.
+ * Output, keys and dialogs change one state under one lock, so the drawing always matches the state.
  */
 import * as Terminal from "@effect/platform/Terminal"
 import * as Clock from "effect/Clock"
@@ -40,46 +40,46 @@ export type Submitted = Data.TaggedEnum<{
   readonly Line: { readonly text: string }
   /** Ctrl-C. */
   readonly Interrupt: {}
-  /** Ctrl-D on an empty line, or no input any more. */
+  /** Ctrl-D on an empty line, or the end of input. */
   readonly EndOfInput: {}
 }>
-/** Constructors and tests of what is {@link Submitted}. */
+/** Constructors and guards of {@link Submitted}. */
 export const { Line, Interrupt, EndOfInput, $is: is, $match: match } = Data.taggedEnum<Submitted>()
 
-/** Puts one question and waits for a line. */
+/** Asks one question and waits for a line. */
 export type Asker = (question: Question) => Effect.Effect<string, DialogClosed>
 
-/** What may be printed and asked without disturbing what is half typed. */
+/** Prints and asks without disturbing the draft. */
 export interface Service {
   readonly color: boolean
-  /** Columns there are to draw in. */
+  /** How many columns there are to draw in. */
   readonly columns: Effect.Effect<number>
-  /** Prints above the prompt. May end anywhere in a line; the next piece goes on there. Only colours pass, no escapes. */
+  /** Prints above the prompt. Text may end in mid-line; the next text goes on there. Only colours pass, no escapes. */
   readonly print: (text: string) => Effect.Effect<void>
   /** Prints whole lines, beginning on a row of their own. */
   readonly printLine: (text: string) => Effect.Effect<void>
-  /** Where the lines come from: a person, who can be asked again, or a pipe, whose next lines may be nonsense for ever. */
+  /** Where the lines come from: a person, who can be asked again, or a pipe, whose lines may never be understood. */
   readonly source: "person" | "pipe"
-  /** Shows what is going on, or nothing any more. */
+  /** Shows what is going on; `undefined` ends that. */
   readonly status: (status: Status | undefined) => Effect.Effect<void>
   /** The next line or event. Nothing is lost when it is interrupted. After the end, always `EndOfInput`. */
   readonly next: Effect.Effect<Submitted>
-  /** What is typed and not yet submitted. */
+  /** The text that is typed and not yet submitted. */
   readonly draft: Effect.Effect<string>
   readonly setDraft: (text: string) => Effect.Effect<void>
-  /** What stands before the draft from now on, such as `explore › `; the usual prompt when nothing is given. */
+  /** Sets the text before the draft, such as `explore › `; `undefined` restores the usual prompt. */
   readonly setPrompt: (prompt: string | undefined) => Effect.Effect<void>
-  /** How tab completes: each candidate replaces all that stands before the cursor. */
+  /** Sets how tab completes: each candidate replaces everything before the cursor. */
   readonly setCompletion: (complete: (line: string) => ReadonlyArray<string>) => Effect.Effect<void>
   /**
-   * Puts the questions of `use` one after the other; other dialogs wait in line, first come first served. Interrupting it erases
-   * the open question, leaves a note, and gives the draft back. A question fails with {@link DialogClosed} when the
-   * person closed it, or when there is no input any more.
+   * Asks the questions of `use` one after the other; other dialogs wait in line, first come first served. Interrupting
+   * it erases the open question, leaves a note, and restores the draft. A question fails with {@link DialogClosed} when
+   * the person closed it, or at the end of input.
    */
   readonly dialog: <A, E, R>(title: string, use: (ask: Asker) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }
 
-/** Colours, the prompt, and earlier lines to go back to. */
+/** Colours, the prompt, and earlier lines to recall. */
 export interface Options {
   readonly color: boolean
   /** Default: `> `. */
@@ -92,7 +92,7 @@ export interface Options {
 // errors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The person closed the dialog with Ctrl-C or Ctrl-D, or there is no input any more. */
+/** The person closed the dialog with Ctrl-C or Ctrl-D, or the input has ended. */
 export class DialogClosed extends Schema.TaggedError<DialogClosed>("assent/channel/DialogClosed")("DialogClosed", {
   by: Schema.Literal("interrupt", "end of input")
 }) {
@@ -117,7 +117,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
     const terminal = yield* Terminal.Terminal
     const columns = Effect.map(terminal.columns, (count) => (count > 0 ? count : 80))
     const rows = Effect.map(terminal.rows, (count) => (count > 0 ? count : 24))
-    // Written by the keys, read by `next`, unbounded: a person types into it. Ended with the input.
+    // The keys write it and `next` reads it. It is unbounded, because a person types into it, and ends with the input.
     const submitted = yield* Mailbox.make<Submitted>()
     const state = ScreenState.make({
       ...options,
@@ -134,7 +134,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
       Effect.sync(() => state.end()),
       submitted.end
     )
-    // Waiting for the lock can be interrupted; what is drawn and what is remembered change together or not at all.
+    // Waiting for the lock can be interrupted; the drawing and the state change together or not at all.
     const change = (f: (now: number) => string): Effect.Effect<void> =>
       lock.withPermits(1)(
         Effect.uninterruptible(
@@ -178,7 +178,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
           if (state.ended()) return new DialogClosed({ by: "end of input" })
           const open = ScreenLayout.open(title, question, reply)
           return change((now) => state.show(open, now)).pipe(
-            // The time that drawing took is not the person's: the wait starts when the question can be seen.
+            // Drawing must not take time from the person: the wait starts when the question can be seen.
             Effect.zipRight(Effect.map(Clock.currentTimeMillis, (now) => state.shown(open, now))),
             Effect.zipRight(Deferred.await(reply)),
             Effect.onInterrupt(() => change((now) => state.withdraw(open, now))),

@@ -1,5 +1,5 @@
 /**
- * The times at which the open dialogs of one channel end, kept by one fiber for all of them: a fiber and a timer for each
+ * The times at which the open dialogs of one channel end. One fiber watches all of them: a fiber and a timer for each
  * dialog would cost more than asking and answering it.
  *
  * ```
@@ -7,8 +7,8 @@
  *                                                    └ no ──► nothing: it looks again when it wakes
  * ```
  *
- * The watcher runs while there is a deadline, and ends with the scope. It is forked by whoever sets the first one, so it
- * goes by that fiber's clock.
+ * The watcher runs while there is a deadline, and ends with the scope. The fiber that sets the first deadline forks it,
+ * so it uses that fiber's clock.
  */
 import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -18,9 +18,9 @@ import * as FiberId from "effect/FiberId"
 import type * as Scope from "effect/Scope"
 
 export interface Deadlines<Key> {
-  /** Calls `expire` once, when the time is up, unless the key was cleared by then. Setting a key again replaces it. */
+  /** Calls `expire` once, when the time is up, unless the key was cleared before. Setting a key again replaces it. */
   readonly set: (key: Key, limit: Duration.DurationInput, expire: () => void) => Effect.Effect<void>
-  /** The same by this clock and at once, but for the watcher it may take: yields `Effect.void` itself when it takes none. */
+  /** As `set`, at once and by this clock. The effect forks the watcher; it is `Effect.void` itself if none is due. */
   readonly unsafeSet: (
     key: Key,
     limit: Duration.DurationInput,
@@ -35,7 +35,7 @@ export interface Deadlines<Key> {
 // -----------------------------------------------------------------------------------------------------------------
 
 export const make = <Key>(scope: Scope.Scope): Deadlines<Key> => {
-  // All times in nanoseconds of the clock that does not jump.
+  // All times are nanoseconds of the monotonic clock.
   const deadlines = new Map<Key, { readonly at: bigint; readonly expire: () => void }>()
   let watcher: { readonly fiber: Fiber.RuntimeFiber<void>; readonly until: () => bigint } | undefined
 
@@ -53,14 +53,15 @@ export const make = <Key>(scope: Scope.Scope): Deadlines<Key> => {
         } else if (next === undefined || at < next) next = at
       }
       if (next === undefined) {
-        // In one step with the look, so that whoever sets a deadline after it starts a new watcher.
+        // In the same step as the look, so that a deadline which is set after it starts a new watcher.
         watcher = undefined
         return Effect.void
       }
       until = next
       return sleep(now)
     })
-    // It sleeps before it looks: what is answered at once would leave it nothing to watch, and the next one needs another.
+    // It sleeps before it looks. A dialog that is answered at once would leave a first look nothing to watch: the
+    // watcher would end, and the next dialog would need another.
     const start = Effect.clockWith((clock) => sleep(clock.unsafeCurrentTimeNanos()))
     return { start, until: () => until }
   }

@@ -1,5 +1,5 @@
 /**
- * The open dialogs of a {@link QueueChannel}: who waits, what the reader has not taken yet, what was settled lately.
+ * The open dialogs of a {@link QueueChannel}: who waits, what the reader has not taken yet, what was settled recently.
  *
  * ```
  * asker ──request──► waiting ──room in the lane──► lined ──take──► shown ──┐
@@ -43,10 +43,10 @@ export type Dialog = Data.TaggedEnum<{
    */
   readonly Closed: { readonly requestId: RequestId; readonly status: Status; readonly by?: string }
 }>
-/** Constructors and tests of a {@link Dialog}. */
+/** Constructors and guards of a {@link Dialog}. */
 export const { Opened, Closed, $is: is, $match: match } = Data.taggedEnum<Dialog>()
 
-/** What a waiting asker is resumed with. */
+/** The outcome that resumes a waiting asker. */
 export type Outcome = Exit.Exit<Interactor.Answered<Interaction>, InteractionError>
 
 export interface Entry {
@@ -56,9 +56,9 @@ export interface Entry {
   place: "waiting" | "lined" | "shown" | "gone"
 }
 
-/** Who wants to know how a dialog gets on. */
+/** Is told about the progress of a dialog. */
 export interface Watch {
-  /** Yields `Effect.void` itself when nothing is to be done. */
+  /** Yields `Effect.void` itself when there is nothing to do. */
   readonly shown: (request: InteractionRequest, fiber: Fiber.RuntimeFiber<unknown, unknown>) => Effect.Effect<void>
   readonly left: (request: InteractionRequest) => void
 }
@@ -69,19 +69,19 @@ export interface DialogTable {
     request: InteractionRequest,
     ended: (() => Interactor.Ended | undefined) | undefined
   ) => Effect.Effect<Interactor.Answered<Interaction>, InteractionError>
-  /** The same without waiting: `resume` is called with the outcome, unless what is returned was called and closed it. */
+  /** As `ask`, without waiting: `resume` gets the outcome, unless the returned function closed the dialog first. */
   readonly post: (request: InteractionRequest, resume: Settle) => (ended?: Interactor.Ended) => void
   readonly take: Effect.Effect<Dialog>
-  /** As many as there are, at least one; fails with none when all is over. */
+  /** Takes as many dialogs as there are, at least one; fails with none after the end. */
   readonly takeAll: Effect.Effect<Chunk.Chunk<Dialog>, Option.Option<never>>
   /** The request of this id, whatever its place. */
   readonly find: (requestId: string) => Entry | undefined
-  /** Why an answer to this id is turned away; that it comes late is told to whoever asked. */
+  /** Why an answer to this id is rejected; a late answer is reported to the asker. */
   readonly rejection: (requestId: string, by: string) => InteractionAlreadyAnswered | UnknownRequest
   readonly settle: (entry: Entry, status: Status, by: string, outcome: Outcome) => void
   /** What can be answered now, oldest first. */
   readonly open: () => ReadonlyArray<InteractionRequest>
-  /** Cancels everything. What was not taken stays to be taken; requests are refused from now on. */
+  /** Cancels everything and refuses requests from now on. Dialogs that were not taken can still be taken. */
   readonly close: () => void
 }
 
@@ -90,9 +90,9 @@ export interface DialogTable {
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * The lane is written by askers and by settling, and read by `take`. It holds at most `capacity` requests; askers beyond
- * that wait in `line`, in order. Closings are not counted: there is at most one for each dialog a reader has taken. `watch`
- * is told of every request that a reader takes, in the reader's own fiber, and of every one that is not open any more.
+ * Askers and settling write the lane; `take` reads it. It holds at most `capacity` requests; further askers wait in
+ * `line`, in order. Closings are not counted: there is at most one for each dialog that a reader has taken. `watch` is
+ * told of every request that a reader takes, in the reader's own fiber, and of every request that is no longer open.
  */
 export const make = (id: string, capacity: number, watch: Watch = unwatched): DialogTable => {
   const room = Math.max(1, capacity)
@@ -101,14 +101,14 @@ export const make = (id: string, capacity: number, watch: Watch = unwatched): Di
   const lane = new Lane()
   const readers = new Map<Fiber.RuntimeFiber<unknown, unknown>, () => void>()
   const winners = new RecentSettlements()
-  /** Of the latest that were settled elsewhere: how to tell of answers that come after that. */
+  /** How the latest requests that were settled elsewhere ended, to report answers that come after that. */
   const ends = new Map<string, Interactor.Ended>()
-  /** From this many on, those who are gone are looked for. */
+  /** From this many readers on, those that are gone are removed. */
   let manyReaders = fewReaders
   let lined = 0
   let closed = false
 
-  // Readers are woken, not handed a dialog: one that is interrupted in this moment must not take it to its grave.
+  // Readers are woken, not handed a dialog: a reader that is interrupted in this moment must not lose it.
   const wake = () => {
     if (readers.size === 0) return
     for (const resume of readers.values()) resume()
@@ -154,15 +154,15 @@ export const make = (id: string, capacity: number, watch: Watch = unwatched): Di
     next.place = "shown"
     lined--
     admitNext()
-    // A request becomes a dialog only here: many end before that.
+    // A request becomes a dialog only here, because many requests end before that.
     return Opened({ request: next.request })
   }
-  // Whoever is woken looks again. One that is interrupted stays among the readers for a while: to take it out at once would
-  // cost every wait three times as much, and waking who is gone takes nothing and loses nothing.
+  // A reader that is woken looks again. A reader that is interrupted stays in the map for a while: removing it at once
+  // would make every wait cost three times as much, and waking it takes nothing and loses nothing.
   const whenThere = <A, E>(again: Effect.Effect<A, E>): Effect.Effect<A, E> =>
     Effect.withFiberRuntime((fiber) =>
       Effect.async((resume) => {
-        // Other fibers may have run since the look before.
+        // Other fibers may have run since the last look.
         if (lane.size > 0 || closed) return resume(again)
         if (readers.size >= manyReaders) forgetReaders()
         readers.set(fiber, () => resume(again))
@@ -172,7 +172,7 @@ export const make = (id: string, capacity: number, watch: Watch = unwatched): Di
     for (const fiber of readers.keys()) if (fiber.unsafePoll() !== null) readers.delete(fiber)
     manyReaders = Math.max(fewReaders, 2 * readers.size)
   }
-  // In one step with the taking: a dialog that is taken is shown, also when its reader is interrupted now.
+  // In the same step as the taking: a dialog that is taken is shown, even if its reader is interrupted now.
   const shown = (dialog: Dialog, fiber: Fiber.RuntimeFiber<unknown, unknown>): Effect.Effect<void> =>
     dialog._tag === "Opened" ? watch.shown(dialog.request, fiber) : Effect.void
   const take: Effect.Effect<Dialog> = Effect.withFiberRuntime((fiber) => {
@@ -246,11 +246,11 @@ export const make = (id: string, capacity: number, watch: Watch = unwatched): Di
     open: () => [...entries.values()].filter(({ place }) => place !== "waiting").map(({ request }) => request),
     close: () => {
       closed = true
-      // Nobody is let in any more when the others leave the lane.
+      // Nobody enters the lane any more when others leave it.
       line.clear()
       for (const entry of [...entries.values()]) {
         leave(entry, "cancelled", id)
-        // Nobody decided that: others may still answer, so it names no author.
+        // This was nobody's decision: others may still answer, so it names no author.
         entry.resume(Exit.fail(new InteractionCancelled({ requestId: entry.request.requestId })))
       }
       wake()
@@ -266,18 +266,18 @@ type Ended = Extract<Dialog, { readonly _tag: "Closed" }>
 
 const fewReaders = 16
 
-/** How many requests that were settled elsewhere are remembered with whom to tell. */
+/** How many requests that were settled elsewhere are remembered, each with the asker to tell. */
 const mostEnds = 128
 
 const unwatched: Watch = { shown: () => Effect.void, left: () => undefined }
 
-/** What is to be taken, in order. What ends before is skipped then, because finding it would cost more than all the rest. */
+/** The dialogs to take, in order. An ended entry is skipped in its turn: finding it sooner costs more than the rest. */
 class Lane {
   private items: Array<Entry | Ended | undefined> = []
   private taken = 0
   private gone = 0
 
-  /** How many there are to be taken. */
+  /** How many dialogs there are to take. */
   get size(): number {
     return this.items.length - this.taken - this.gone
   }
@@ -299,13 +299,13 @@ class Lane {
     return undefined
   }
 
-  /** Says that one of them has ended. */
+  /** Counts an entry that has ended. */
   skip(): void {
     this.gone++
     this.clearAway(this.taken + this.gone)
   }
 
-  // When it is half of them, so that each is moved once at most for every one that is cleared away.
+  // It clears when half of them are useless, so that each clearing moves at most one entry for every one it removes.
   private clearAway(useless: number): void {
     if (useless < 32 || useless * 2 < this.items.length) return
     this.items = this.items.filter(isThere)

@@ -1,10 +1,11 @@
 /**
- * An interactor that asks through a directory: a request file out, a response file in; `FileExchange` says which. For
+ * An interactor that asks through a directory: a request file out, a response file in; `FileExchange` defines them. For
  * scripts, other programs, and people with an editor.
  *
- * A response that is not an answer is moved aside, with the reason beside it, and the request stays open for another. One
- * that is not whole yet is waited for. When a request is settled, here or elsewhere, all its files are removed. A response
- * that is there before its request counts: it came while the program was away. One process uses a directory at a time.
+ * A response that is not an answer is moved aside, with the reason beside it, and the request stays open for another. A
+ * response that is not complete yet is waited for. When a request is settled, here or elsewhere, all its files are
+ * removed. A response that is there before its request counts: it came while the program was away. One process uses a
+ * directory at a time.
  */
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
@@ -40,7 +41,7 @@ export interface Options {
   readonly dialogs?: "one" | "unbounded" | undefined
   /** Default: 30 seconds for permission, 60 seconds for each question; a part that is not given keeps its default. */
   readonly timeouts?: Interactor.Timeouts | undefined
-  /** How often to look where the file system does not tell of changes. Default: 500 milliseconds. */
+  /** How often to look where the file system does not report changes. Default: 500 milliseconds. */
   readonly pollInterval?: Duration.DurationInput | undefined
   /** Masks secrets in request files. Default: well-known token shapes. */
   readonly redactor?: Redaction.Redactor | undefined
@@ -61,8 +62,8 @@ export class FileChannelUnusable extends Schema.TaggedError<FileChannelUnusable>
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Opens the exchange. Requests that a former process left there are withdrawn, and logged. Closing the scope cancels what
- * is open and removes its files.
+ * Opens the exchange. Requests that an earlier process left there are withdrawn, and logged. Closing the scope cancels
+ * what is open and removes its files.
  */
 export const make = (
   options: Options
@@ -117,11 +118,11 @@ interface Channel {
   readonly fs: FileSystem.FileSystem
   readonly exchange: FileExchange.FileExchange
   readonly changes: Changes
-  /** Requests whose files are out, and the latest settled ones: a response that comes late is removed in the end. */
+  /** Requests whose files are written, and the latest settled ones: a late response to those is removed in the end. */
   readonly shown: Map<string, "open" | "settled">
-  /** Of the latest that were settled elsewhere: how, and whom to tell of an answer that comes after that. */
+  /** How the latest requests that were settled elsewhere ended, and whom to tell of a later answer. */
   readonly ends: Map<string, Interactor.Ended>
-  /** This user, where the system knows users. */
+  /** This user, on systems that have users. */
   readonly owner: Option.Option<number>
   readonly pause: Duration.Duration
   readonly redactor: Redaction.Redactor
@@ -130,13 +131,13 @@ interface Channel {
 /** How many settled requests are remembered. */
 const remembered = 1024
 
-/** Larger responses are turned away unread. */
+/** Larger responses are rejected unread. */
 const maxBytes = 1_048_576
 
-/** A response that does not parse is taken for unfinished until it has not changed for this many poll intervals. */
+/** A response that does not parse counts as unfinished until it has not changed for this many poll intervals. */
 const patience = 4
 
-/** Makes the directory ready, and yields whose it is. */
+/** Prepares the directory, and yields its owner. */
 const prepare = (
   fs: FileSystem.FileSystem,
   paths: Path.Path,
@@ -156,7 +157,7 @@ const prepare = (
       }
       const { mode, uid } = yield* fs.stat(path)
       if (Option.isSome(owner) && !Option.contains(uid, owner.value)) return yield* unusable("belongs to another user")
-      // Whoever may write there may answer.
+      // Anybody who may write there may answer.
       if (Option.isSome(owner) && (mode & 0o022) !== 0) {
         return yield* unusable("can be written to by others than its owner (chmod go-w)")
       }
@@ -173,7 +174,7 @@ const prepare = (
     )
   )
 
-/** Whom a file belongs to that this process makes. */
+/** The owner of the files that this process creates. */
 const ownerOf = (fs: FileSystem.FileSystem, { requests }: FileExchange.FileExchange) =>
   Effect.gen(function* () {
     const path = yield* fs.makeTempDirectory({ directory: requests, prefix: ".owner-" })
@@ -189,7 +190,7 @@ interface Changes {
   readonly since: (version: number) => Effect.Effect<void>
 }
 
-/** What the file system tells of the directory; nothing, where it cannot tell. Askers poll as well. */
+/** The changes that the file system reports of the directory, where it can. Askers poll as well. */
 const watchChanges = (fs: FileSystem.FileSystem, directory: string): Effect.Effect<Changes, never, Scope.Scope> => {
   let version = 0
   const waiting = new Set<() => void>()
@@ -226,7 +227,7 @@ const show = (
     )
   })
 
-/** Takes the files away; where somebody else was faster, says who. */
+/** Removes the files of a request. When it was settled elsewhere, a file says by whom. */
 const withdraw = (
   { ends, exchange, shown }: Channel,
   requestId: string,
@@ -258,7 +259,7 @@ const withdraw = (
   )
 }
 
-/** Turns away what is answered after somebody else did, and says who that was. */
+/** Rejects an answer that comes after the request was settled elsewhere, and says by whom that was. */
 const tellLate = ({ changes, ends, exchange, fs, id, pause }: Channel): Effect.Effect<never> =>
   Effect.forever(
     Effect.gen(function* () {
@@ -283,7 +284,7 @@ const awaitAnswer = <I extends Interaction>(
     const { changes, pause } = channel
     let half: { readonly text: string; readonly since: number } | undefined
     while (true) {
-      // Taken before looking, so that a change while looking is not missed.
+      // Read before looking, so that a change while looking is not missed.
       const version = changes.version()
       const found = yield* look(channel, request)
       switch (found._tag) {
@@ -309,7 +310,7 @@ const awaitAnswer = <I extends Interaction>(
 
 type Found<I extends Interaction> = Data.TaggedEnum<{
   Missing: {}
-  /** Not whole, or not readable, yet. */
+  /** Not complete, or not readable, yet. */
   Half: { readonly text: string }
   Rejected: { readonly reason: string }
   Cancelled: { readonly by: string | undefined }
@@ -358,7 +359,7 @@ const understand = <I extends Interaction>(interaction: I, requestId: string, js
 const reject = ({ exchange, fs }: Channel, requestId: string, reason: string): Effect.Effect<void> =>
   turnAway(exchange, fs, requestId, `This is not an answer to ${requestId}: ${reason}`)
 
-/** The reason is there before the response goes away, so whoever sees it gone can read why. */
+/** The reason is written before the response is removed, so that it can be read as soon as the response is gone. */
 const turnAway = (
   exchange: FileExchange.FileExchange,
   fs: FileSystem.FileSystem,

@@ -1,17 +1,18 @@
 /**
- * The directory through which a {@link FileChannel} and whoever answers it talk.
+ * The directory through which a {@link FileChannel} and its answerers, programs or people, talk.
  *
  * ```
  * <directory>/requests/<requestId>.json             {requestId, …, interaction}   written by the channel
- * <directory>/responses/<requestId>.json            {requestId, answer, by}       written by whoever answers
+ * <directory>/responses/<requestId>.json            {requestId, answer, by}       written by the answerer
  * <directory>/responses/<requestId>.rejected.json   an answer that was turned away, moved there by the channel
  * <directory>/responses/<requestId>.reason.txt      why
  * <directory>/responses/<requestId>.settled.json    {requestId, status, by}       when somebody else was faster
  * ```
  *
- * `answer` is an encoded answer, or a string as a person would type it; `by`, which may be left out, names the person. What
- * is read is a regular file of our own: no link is followed, and nothing that waits for another end. Characters that a file name cannot hold are
- * percent-encoded. Files are readable by their owner only, and appear whole: they are written under another name first.
+ * `answer` is an encoded answer, or a string as a person would type it; `by` is optional and names the person. Only
+ * regular files of our own are read: no link is followed, and no file is opened that waits for another end, such as a
+ * pipe. Characters that a file name cannot hold are percent-encoded. Files are readable by their owner only, and appear
+ * whole: they are written under another name first.
  */
 import type * as PlatformError from "@effect/platform/Error"
 import * as FileSystem from "@effect/platform/FileSystem"
@@ -38,9 +39,9 @@ export interface FileExchange {
   readonly requests: string
   readonly responses: string
   readonly files: (requestId: string) => Files
-  /** Writes a file so that it is there whole or not at all. */
+  /** Writes a file atomically: it is there whole or not at all. */
   readonly write: (path: string, text: string) => Effect.Effect<void, PlatformError.PlatformError>
-  /** Reads a regular file of this user, of at most so many bytes. */
+  /** Reads a regular file of this user, of at most `maxBytes` bytes. */
   readonly read: (
     path: string,
     options: { readonly maxBytes: number; readonly owner: Option.Option<number> }
@@ -49,7 +50,7 @@ export interface FileExchange {
   readonly clear: (requestId: string) => Effect.Effect<void>
   /** Ids of the requests that are waiting for an answer. */
   readonly waiting: Effect.Effect<ReadonlyArray<string>, PlatformError.PlatformError>
-  /** Removes requests that a crash left half-written. Only for the channel itself: nobody else knows that it crashed. */
+  /** Removes requests that a crash left half-written. For the channel only: nobody else knows that it crashed. */
   readonly tidy: Effect.Effect<void, PlatformError.PlatformError>
 }
 
@@ -80,7 +81,7 @@ export const make = (directory: string): Effect.Effect<FileExchange, never, File
       files,
       write: (file, text) => {
         const half = path.join(path.dirname(file), `.${path.basename(file)}.half`)
-        // A new file, so that nothing which stands there under this name is written through.
+        // Creates a new file: nothing that already stands under this name is written through.
         return Effect.zipRight(remove(half), fs.writeFileString(half, text, { mode: 0o600, flag: "wx" })).pipe(
           Effect.zipRight(fs.rename(half, file)),
           Effect.onError(() => remove(half)),

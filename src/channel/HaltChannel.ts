@@ -1,6 +1,6 @@
 /**
- * Nobody is there. The first request says so, in a form that programs can read, and waits; whoever runs the agent ends the
- * root turn with it. Only a stage's wish for another tool is answered, with no, and the stage goes on.
+ * Nobody is there. The first request reports that in a form that programs can read, and waits; the executor ends the
+ * root turn with it. Only a stage's request for another tool is answered, with a denial, and the stage continues.
  *
  * With {@link yolo} nobody is there either, and everything is allowed: an opt-in that is recorded as such. Guards still
  * deny.
@@ -27,10 +27,10 @@ export const Halted = Schema.TaggedStruct("InteractionRequired", {
 })
 export type Halted = typeof Halted.Type
 
-/** The interactor, and what tells the executor to end the turn. */
+/** The interactor, and the signal for the executor to end the turn. */
 export interface Service {
   readonly interactor: Interactor.Service
-  /** Completed by the first request that nobody can answer; read by the executor, which cancels the root turn. */
+  /** The first request that nobody can answer completes it; the executor reads it and cancels the root turn. */
   readonly halted: Deferred.Deferred<Halted>
 }
 
@@ -41,7 +41,7 @@ export class HaltChannel extends Context.Tag("assent/channel/HaltChannel")<HaltC
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A channel that halts. What is asked of it after the first request waits as well, until it is interrupted. */
+/** A channel that halts. Requests after the first wait as well, until they are interrupted. */
 export const make: Effect.Effect<Service> = Effect.map(Deferred.make<Halted>(), (halted) => ({
   halted,
   interactor: Interactor.make({
@@ -64,8 +64,8 @@ export const make: Effect.Effect<Service> = Effect.map(Deferred.make<Halted>(), 
 }))
 
 /**
- * Allows everything once, confirms, takes the first choice or the default, and writes nothing where text is wanted.
- * Signing in is cancelled, so that it fails loudly. Answers are recorded as `yolo`.
+ * Allows everything once, confirms, takes the first choice or the default, and gives an empty text where text is
+ * wanted. Signing in is cancelled, so that it fails loudly. Answers are recorded as `yolo`.
  */
 export const yolo: Interactor.Service = Interactor.make({
   id: "yolo",
@@ -88,14 +88,14 @@ export const yolo: Interactor.Service = Interactor.make({
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The halting channel, and the same as the interactor to ask. */
+/** The halting channel, which is also the interactor to ask. */
 export const layer: Layer.Layer<HaltChannel | Interactor.Interactor> = Layer.effectContext(
   Effect.map(make, (channel) =>
     Context.make(HaltChannel, channel).pipe(Context.add(Interactor.Interactor, channel.interactor))
   )
 )
 
-/** Allows everything but what guards deny; recorded as such. */
+/** Allows everything that guards do not deny; recorded as such. */
 export const layerYolo: Layer.Layer<Interactor.Interactor> = Interactor.layer(yolo)
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -43,26 +43,26 @@ export { Closed, type Dialog, is, match, Opened, type Status } from "./DialogTab
 
 /** Dialogs go out in order, answers come in by request id. */
 export interface Service {
-  /** Asks here. Waits while the queue is full; interrupting it closes the dialog. */
+  /** The interactor that asks here. It waits while the queue is full; interrupting it closes the dialog. */
   readonly interactor: Interactor.Service
   /** The next dialog. Several readers share the queue. Interrupts once the channel's scope has closed and all is read. */
   readonly take: Effect.Effect<DialogTable.Dialog>
   /** All dialogs, in order, as many at a time as there are. Ends when the channel's scope has closed and all is read. */
   readonly stream: Stream.Stream<DialogTable.Dialog>
   /**
-   * Settles a request with an encoded answer. What does not decode is turned away and the request stays open. `by` names the
-   * person in events and audit; default: the channel's id.
+   * Settles a request with an encoded answer. An answer that does not decode is rejected, and the request stays open.
+   * `by` names the person in events and audit; default: the channel's id.
    */
   readonly answer: (requestId: string, answer: unknown, by?: string) => Effect.Effect<void, AnswerRejected>
-  /** The same with what a person typed: see `TypedAnswer`. `cancel` withdraws where it can mean nothing else. */
+  /** As `answer`, with what a person typed: see `TypedAnswer`. `cancel` withdraws where it can mean nothing else. */
   readonly answerText: (requestId: string, line: string, by?: string) => Effect.Effect<void, AnswerRejected>
-  /** Withdraws a request: whoever asked sees it cancelled. */
+  /** Withdraws a request: the asker sees it cancelled. */
   readonly cancel: (requestId: string, by?: string) => Effect.Effect<void, InteractionAlreadyAnswered | UnknownRequest>
   /** The requests that can be answered now, oldest first. */
   readonly open: Effect.Effect<ReadonlyArray<InteractionRequest>>
 }
 
-/** How the channel is called, how many dialogs wait to be taken, and how long for answers. */
+/** The channel's id, how many dialogs may wait to be taken, and how long an answer may take. */
 export interface Options {
   /** Default: `queue`. */
   readonly id?: string | undefined
@@ -71,8 +71,8 @@ export interface Options {
   /** Default: one dialog at a time. */
   readonly dialogs?: "one" | "unbounded" | undefined
   /**
-   * Counted from when a reader takes the request. Default: 30 seconds for permission, 60 seconds for each question; a part
-   * that is not given keeps its default.
+   * The time counts from when a reader takes the request. Default: 30 seconds for permission, 60 seconds for each
+   * question; a part that is not given keeps its default.
    */
   readonly timeouts?: Interactor.Timeouts | undefined
 }
@@ -125,7 +125,7 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Scope
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The channel, and the same as the interactor to ask. */
+/** The channel, which is also the interactor to ask. */
 export const layer = (options?: Options): Layer.Layer<QueueChannel | Interactor.Interactor> =>
   Layer.scopedContext(
     Effect.map(make(options), (channel) =>
@@ -137,7 +137,7 @@ export const layer = (options?: Options): Layer.Layer<QueueChannel | Interactor.
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Ends dialogs that nobody answers in time. The clock starts when a reader has taken one: not before it can be seen. */
+/** Ends dialogs that nobody answers in time. The clock starts when a reader takes the dialog, not before it is seen. */
 class Limits implements DialogTable.Watch {
   desk: DialogTable.DialogTable | undefined
 
@@ -158,7 +158,7 @@ class Limits implements DialogTable.Watch {
     this.deadlines.clear(request)
   }
 
-  /** An answer that came first has removed the entry, and then this does nothing. */
+  /** Does nothing when an answer came first, because that has removed the entry. */
   private expire(
     request: InteractionRequest,
     /** Milliseconds. */
@@ -197,7 +197,7 @@ class QueueInteractor implements Interactor.Service, Asking.Posting {
     options?: Interactor.Options<I>
   ): Effect.Effect<Interactor.Answered<I>, InteractionError> => {
     if (!isKind(request.interaction._tag)) return Effect.fail(Interactor.declined(this.id, request))
-    // An entry is settled with an answer that was decoded by its own request's kind.
+    // An entry is settled with an answer that its own request's kind has decoded.
     const asked = this.desk.ask(request, options?.ended) as Effect.Effect<Interactor.Answered<I>, InteractionError>
     const rechecked = Interactor.rechecked(options, asked)
     return this.line === undefined ? rechecked : this.line.hold(rechecked)
@@ -208,7 +208,7 @@ class QueueInteractor implements Interactor.Service, Asking.Posting {
     settle: Asking.Settle
   ): Effect.Effect<((ended?: Interactor.Ended) => void) | undefined> {
     const { line } = this
-    // Whoever waits in line asks again for what is known when its turn comes, and that takes a fiber.
+    // A request in line is rechecked when its turn comes, and that takes a fiber.
     if (line?.tryEnter() === false) return Effect.succeed(undefined)
     return Effect.succeed(line === undefined ? this.desk.post(request, settle) : this.inTurn(line, request, settle))
   }

@@ -1,6 +1,6 @@
 /**
- * What the channels have in common that ask programs rather than a person at a screen: how long they wait, which kinds
- * they hand out over a disk or a network, and that they end with their scope.
+ * What the channels share that ask programs instead of a person at a screen: how long they wait, which kinds they send
+ * over a disk or a network, and that they end with their scope.
  */
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -12,7 +12,7 @@ import { InteractionCancelled, type InteractionError } from "../interaction/Inte
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
 
-/** Names who answers, in events and in the audit. */
+/** The name of the person who answers, in events and in the audit. */
 export const Name = Schema.String.pipe(
   Schema.filter((name) => name.trim() !== "" && name.length <= 200 && !/[\p{Cc}\p{Cf}]/u.test(name), {
     identifier: "a name of at most 200 characters"
@@ -33,14 +33,14 @@ export const Response = Schema.Struct({
 })
 
 /**
- * An interactor that asks elsewhere, by one handler, what may leave the process: approvals and questions. Grants,
- * envelopes and everything about signing in it does not take.
+ * An interactor that asks elsewhere, by one handler. It takes what may leave the process: approvals and questions. It
+ * does not take grants, envelopes or anything to do with signing in.
  *
  * Closing the scope cancels what is open, what waits in line, and what comes later.
  */
 export const make = (options: {
   readonly id: string
-  /** Asks; `ended` tells how the question ended, once asking was interrupted. */
+  /** Asks. `ended` tells how the question ended, once asking was interrupted. */
   readonly ask: <I extends Interaction>(
     request: InteractionRequest<I>,
     ended: () => Interactor.Ended | undefined
@@ -48,7 +48,7 @@ export const make = (options: {
   readonly dialogs: "one" | "unbounded" | undefined
   /** A part that is not given keeps its default. */
   readonly timeouts: Interactor.Timeouts | undefined
-  /** Why a request failed whose time is up, where it is known. */
+  /** Why a request failed at the end of its time, where the reason is known. */
   readonly why?: ((request: InteractionRequest) => InteractionError | undefined) | undefined
 }): Effect.Effect<Interactor.Service, never, Scope.Scope> => {
   const { ask, dialogs, id, why } = options
@@ -65,13 +65,13 @@ export const make = (options: {
   }
   const timed = Interactor.withTimeout(asking, Interactor.timeoutsOf(options.timeouts, defaultTimeouts), why)
   const service = dialogs === "unbounded" ? timed : Interactor.serialized(timed)
-  // Completed by the scope's end; read by every asker.
+  // The end of the scope completes it; every asker reads it.
   return Effect.map(
     Effect.acquireRelease(Deferred.make<void>(), (closed) => Deferred.succeed(closed, undefined)),
     (closed) => ({
       ...service,
       request: (request, asked) => {
-        // Nobody decided that: others may still answer, so it names no author.
+        // This was nobody's decision: others may still answer, so it names no author.
         const cancelled = new InteractionCancelled({ requestId: request.requestId })
         return Effect.flatMap(Deferred.isDone(closed), (done) =>
           done

@@ -8,10 +8,10 @@
  * {requestId, …, interaction}                {"requestId": …, "answer": …, "by": …}
  * ```
  *
- * `answer` is an encoded answer, or a string as a person would type it; `by`, which may be left out, names the person. The connection stays open until somebody answers;
- * it is closed when the request is withdrawn or its time is up. Anything but a 200 that names the request and fits it makes
- * the request fail here as unavailable; what may pass by itself (no connection, 408, 429 and 5xx) is tried again before
- * that, under the same idempotency key.
+ * `answer` is an encoded answer, or a string as a person would type it; `by` is optional and names the person. The
+ * connection stays open until somebody answers; it is closed when the request is withdrawn or its time is up. Any
+ * response but a 200 that names the request and fits it makes the request fail here as unavailable. Failures that may
+ * pass (no connection, 408, 429 and 5xx) are retried before that, under the same idempotency key.
  */
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as HttpClient from "@effect/platform/HttpClient"
@@ -41,13 +41,13 @@ import * as RemoteInteractor from "./RemoteInteractor.js"
 
 export { WebAddressRefused } from "../core/WebAddress.js"
 
-/** The address that is asked, and how long it may take. */
+/** The address that is asked, and how long an answer may take. */
 export interface Options {
-  /** Of http or https, without a user name or a password. A redirect from there is not followed, but a failure. */
+  /** An http or https address without a user name or a password. A redirect is not followed: it is a failure. */
   readonly url: string
   /** Sent as `authorization: Bearer …`. */
   readonly token?: Redacted.Redacted | undefined
-  /** Sent with every request; they may be secret, and are not logged here. */
+  /** Sent with every request. They may be secret, and are not logged here. */
   readonly headers?: { readonly [name: string]: string } | undefined
   /** Default: `webhook`. */
   readonly id?: string | undefined
@@ -55,7 +55,7 @@ export interface Options {
   readonly dialogs?: "one" | "unbounded" | undefined
   /** Default: 30 seconds for permission, 60 seconds for each question; a part that is not given keeps its default. */
   readonly timeouts?: Interactor.Timeouts | undefined
-  /** When to try again after a failure that may pass. Default: {@link retries} within the request's time. */
+  /** When to retry after a failure that may pass. Default: {@link retries} within the request's time. */
   readonly retry?: Schedule.Schedule<unknown, unknown> | undefined
   /** Masks secrets in what is sent. Default: well-known token shapes. */
   readonly redactor?: Redaction.Redactor | undefined
@@ -65,7 +65,7 @@ export interface Options {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Closing the scope cancels what is open and closes its connections. */
+/** Makes the channel. Closing the scope cancels what is open and closes its connections. */
 export const make = (
   options: Options
 ): Effect.Effect<Interactor.Service, WebAddress.WebAddressRefused, Scope.Scope | HttpClient.HttpClient> =>
@@ -82,7 +82,7 @@ export const make = (
       id,
       dialogs: options.dialogs,
       timeouts,
-      // Whoever waits to try again knows more than that nobody answered.
+      // While a retry waits, the last failure says more than "nobody answered".
       why: (request) => failures.get(request),
       ask: (request) => {
         const limit = Interactor.timeoutOf(request.interaction, timeouts)
@@ -102,8 +102,8 @@ export const make = (
   })
 
 /**
- * A quarter of a second, then twice as long each time, five seconds at most, with jitter. Ends early enough within `limit`
- * for the last failure to be told, instead of "nobody answered".
+ * Waits a quarter of a second, then twice as long each time, at most five seconds, with jitter. Ends early enough
+ * within `limit` to report the last failure instead of "nobody answered".
  */
 export const retries = (limit: Duration.Duration): Schedule.Schedule<unknown, unknown> => {
   const millis = Duration.toMillis(limit)
@@ -128,10 +128,10 @@ export const layer = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Longer responses are turned away. */
+/** Longer responses are rejected. */
 const maxBytes = 1_048_576
 
-/** Why there is no response to read. The reason holds nothing of the request, whose headers are secret. */
+/** Why there is no response to read. The reason holds no part of the request, whose headers are secret. */
 interface Failure {
   readonly reason: string
   readonly transient: boolean
@@ -164,11 +164,11 @@ const post = (
   )
 }
 
-/** A browser hides the status of one. */
+/** A browser hides the status of a redirect. */
 const isRedirect = (status: number): boolean => status === 0 || (status >= 300 && status < 400)
 
-// It would carry the token, and what is asked, to wherever it leads. Of the platform's clients only the one over `fetch`
-// follows one.
+// A redirect would carry the token and the question to another address. Among the platform's clients only the one over
+// `fetch` follows redirects.
 const unredirected = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.mapInputContext(effect, (context: Context.Context<R>) => {
     const init = Option.getOrUndefined(Context.getOption(context, FetchHttpClient.RequestInit))

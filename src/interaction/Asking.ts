@@ -1,9 +1,9 @@
 /**
- * How our own rooms ask an interactor, and say how an answer came about.
+ * How Assent's own rooms ask an interactor, and record how an answer came about.
  *
- * The port has one function, `request`, and an interactor may be wrapped by anybody. What is faster is bound to the very
- * `request` that it does the work of (see `FastPath`), and how an answer came about to that very answer: neither can be
- * claimed by a program's own interactor, or be carried past it.
+ * The port has one function, `request`, and anybody may wrap an interactor. A fast path is bound to the very `request`
+ * whose work it does (see `FastPath`), and the record of how an answer came about to that very answer. A program's own
+ * interactor can claim neither, and neither can be carried past it.
  */
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
@@ -19,7 +19,7 @@ import type { Answered, Ended, Options, Reply, Service } from "./InteractorPort.
 // fast paths
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Does what a `request` does for those who let nothing be interrupted but the waiting: that is what `restore` is put around. */
+/** A `request` for callers in an uninterruptible region: only the waiting, inside `restore`, is interruptible. */
 export interface Masked {
   readonly requestMasked: <I extends Interaction>(
     request: InteractionRequest<I>,
@@ -28,23 +28,23 @@ export interface Masked {
   ) => Effect.Effect<Answered<I>, InteractionError>
 }
 
-/** Does what a `request` does that would only park the fiber that waits. */
+/** A `request` without a fiber, for interactors in which that fiber would only wait. */
 export interface Posting {
   /**
-   * Files the question, without a recheck, and yields how it is withdrawn; nothing when the question has to wait for its
-   * turn, and is to be asked by `request`. It may file it when it is called, and yield that as an exit.
+   * Files the question, without a recheck, and yields how to withdraw it. Yields nothing when the question has to wait
+   * for its turn: `request` must ask it then. It may file the question when it is called, and yield that as an exit.
    */
   readonly post: (
     request: InteractionRequest,
     settle: Settle,
-    /** Whoever asks. */
+    /** The fiber that asks. */
     fiber: Fiber.RuntimeFiber<unknown, unknown>
   ) => Effect.Effect<((ended?: Ended) => void) | undefined>
 }
 
 /**
- * Takes how a question that was posted has ended: called once, in the step in which it ends, or never once it was
- * withdrawn. It does not throw.
+ * Takes the end of a posted question. It is called once, in the step in which the question ends, or never once the
+ * question was withdrawn. It does not throw.
  */
 export type Settle = (exit: Exit.Exit<Answered<Interaction>, InteractionError>) => void
 
@@ -67,11 +67,11 @@ export const ask = <I extends Interaction>(
   const { request: put } = service
   return masked.of(put) === undefined
     ? Effect.map(service.request(request, options), (reply) => answered(service.id, reply))
-    : // What such a one yields is known here only, not to the types.
+    : // Only this code knows what a bound `request` yields; the types do not.
       (put(request, options) as Effect.Effect<Answered<I>, InteractionError>)
 }
 
-/** The same where nothing is interruptible but what `restore` is put around. */
+/** As {@link ask}, in an uninterruptible region: only what `restore` is put around is interruptible. */
 export const askMasked = <I extends Interaction>(
   service: Service,
   request: InteractionRequest<I>,
@@ -84,14 +84,14 @@ export const askMasked = <I extends Interaction>(
 // how an answer came about
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Says how an answer came about. It holds for as long as the very answer is handed on. */
+/** Records how an answer came about. The record holds as long as the very same object is handed on. */
 export const told = <I extends Interaction>(answer: Answered<I>): Answered<I> => {
-  // Whatever nothing is known of was answered.
+  // An answer without a record counts as `answered`.
   if (answer.how !== "answered") known.add(answer)
   return answer
 }
 
-/** What an interactor of this id has yielded, with its author. */
+/** The reply of the interactor with this id, with its author. */
 export const answered = <I extends Interaction>(id: string, reply: Reply<I>): Answered<I> =>
   isTold(reply) ? reply : { answer: reply.answer, by: reply.by ?? id, how: "answered" }
 

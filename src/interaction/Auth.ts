@@ -1,5 +1,5 @@
 /**
- * Signing in, as calls a program makes; never tools, so that no model asks for a password.
+ * Signing in, as calls that a program makes. They are never tools, so no model asks for a password.
  *
  * ```ts
  * const client = Auth.password({ prompt: "Password of ada@db:", use: (secret) => connect("ada", secret) })
@@ -27,9 +27,9 @@ import * as Interactor from "./Interactor.js"
 export interface PasswordOptions<A, E, R> {
   /** What the person is shown. */
   readonly prompt: string
-  /** The one consumer of the secret. What it returns or fails with is its own: keep the secret out of it. */
+  /** The one consumer of the secret. Its result and its error go to the caller: keep the secret out of both. */
   readonly use: (secret: Redacted.Redacted) => Effect.Effect<A, E, R>
-  /** Where the secret is declared before it is used: that redactor masks it from then on, wherever it masks. */
+  /** The secret is declared to this redactor before it is used; the redactor masks it from then on. */
   readonly redactor?: Redaction.Redactor | undefined
 }
 
@@ -41,9 +41,9 @@ export interface DeviceCodeOptions<A, E, R, R2> {
   readonly code: string
   /** Milliseconds since the epoch. */
   readonly expiresAt: number
-  /** Looks once whether the person has signed in; none means not yet. */
+  /** Checks once whether the person has signed in; none means not yet. */
   readonly poll: Effect.Effect<Option.Option<A>, E, R>
-  /** When to look again. Default: every 5 seconds. When it ends, only a person who says that it was done begins it anew. */
+  /** When to poll again. Default: every 5 seconds. After its end, only a person who says "done" restarts it. */
   readonly schedule?: Schedule.Schedule<unknown, unknown, R2> | undefined
 }
 
@@ -67,8 +67,8 @@ export class AuthExpired extends Schema.TaggedError<AuthExpired>("assent/interac
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Asks for a password and hands it to `use`, once; nothing keeps it afterwards. Whoever wants to be asked again after a
- * wrong one retries the whole call.
+ * Asks for a password and hands it to `use`, once; nothing keeps it afterwards. To ask again after a wrong password,
+ * retry the whole call.
  */
 export const password = <A, E, R>(
   options: PasswordOptions<A, E, R>
@@ -79,15 +79,15 @@ export const password = <A, E, R>(
   })
 
 /**
- * Shows where to sign in with which code, and polls until somebody has, or the code expires.
+ * Shows the address and the code, and polls until the person has signed in or the code expires.
  *
  * ```
  *  poll ─ wait ─ poll ─ wait ──────────────── poll ─ wait ─ …      a find withdraws the dialog
  *  dialog ───────────────────► "done" (wakes) ┘                    "cancel" ends the polling
  * ```
  *
- * Fails with {@link AuthExpired} at expiry, without having asked when that is over already; with what `poll` fails with; as
- * the interaction does when the person cancels or nobody can be shown the code.
+ * Fails with {@link AuthExpired} at expiry; an expired code is not shown at all. Fails with the error of `poll`, and
+ * with the error of the interaction when the person cancels or nobody can be shown the code.
  */
 export const deviceCode = <A, E, R, R2 = never>(
   options: DeviceCodeOptions<A, E, R, R2>
@@ -105,13 +105,13 @@ export const deviceCode = <A, E, R, R2 = never>(
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The dialog with the polling beside it, and again, as long as the schedule ends without a find. */
+/** Runs the dialog and the polling side by side, and again as long as the schedule ends without a sign-in. */
 const shown = <A, E, R, R2, E3, R3>(
   dialog: Effect.Effect<unknown, E3, R3>,
   options: DeviceCodeOptions<A, E, R, R2>
 ): Effect.Effect<A, E | E3, R | R2 | R3> =>
   Effect.flatMap(Deferred.make<void>(), (done) => {
-    // Completed by the dialog when the person says that it was done; read by the polling.
+    // The dialog completes it when the person says that it was done; the polling reads it.
     const said = Deferred.await(done)
     const polling = Effect.flatMap(round(options, said), (early) =>
       Option.isSome(early) ? Effect.succeed(early) : Effect.zipRight(said, round(options, Effect.never))
@@ -124,8 +124,8 @@ const shown = <A, E, R, R2, E3, R3>(
   })
 
 /**
- * Polls at once and then by the schedule, until there is a find, the schedule ends, or somebody is in a hurry. Being in a
- * hurry cuts a wait short, never a poll: an answer on its way may be the only one there is.
+ * Polls at once and then by the schedule, until a sign-in is found, the schedule ends, or `hurry` completes. `hurry`
+ * cuts a wait short, never a poll: an answer on its way may be the only one there is.
  */
 const round = <A, E, R, R2>(
   { poll, schedule }: DeviceCodeOptions<A, E, R, R2>,

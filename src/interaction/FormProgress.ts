@@ -1,12 +1,12 @@
 /**
- * How far somebody is in a form: what an interactor that puts questions one by one tells whoever asked it. An ambient
- * value: without a listener it goes nowhere.
+ * How far a person is in a form. An interactor that asks the questions one by one reports it to the asker. It is an
+ * ambient value: without a listener it goes nowhere.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { QuestionAnswer } from "./Question.js"
 
-/** A question was put, or answered; the answer is absent when it was put. */
+/** A question was asked, or answered; `answer` is absent when it was asked. */
 export interface Progress {
   /** 1-based. */
   readonly number: number

@@ -35,9 +35,9 @@ export const ApproveOption = Schema.Struct({
 })
 export type ApproveOption = typeof ApproveOption.Type
 
-/** The call runs, and how far beyond it that holds. */
+/** The call runs; `scope` says how far beyond this call that holds. */
 export const Allow = Schema.Struct({ decision: Schema.Literal("allow"), scope: AllowScope })
-/** The call does not run, and whether that is remembered. */
+/** The call does not run; `scope` says whether that is remembered. */
 export const Deny = Schema.Struct({
   decision: Schema.Literal("deny"),
   scope: Schema.Literal("once", "session"),
@@ -62,13 +62,13 @@ export class Approve extends Schema.TaggedRequest<Approve>("assent/interaction/A
     tool: Schema.String,
     /** The arguments as one line, secrets masked. */
     argumentsSummary: Schema.String,
-    /** What an answer that is to be remembered would be remembered for. */
+    /** The key under which a lasting answer is remembered. */
     approvalKey: Schema.String,
     /** In display order. */
     options: Schema.Array(ApproveOption),
     /**
-     * True when an answer that allows holds for this one call, whatever it says: a guard wants each such call asked, or it is
-     * too long to be shown whole.
+     * True when an allowing answer holds for this one call, whatever its scope. The reason: a guard wants a question
+     * for each such call, or the call is too long to be shown whole.
      */
     onceOnly: Schema.optional(Schema.Boolean),
     /** Present when the arguments may be edited: their names, current values and format. */
@@ -83,7 +83,7 @@ export class Approve extends Schema.TaggedRequest<Approve>("assent/interaction/A
   }
 }) {}
 
-/** A form of fields that are known to be right: `new Approve` copies them three times, which costs more than asking. */
+/** An `Approve` from valid fields: `new Approve` copies them three times, which costs more than asking. */
 export const approve = (fields: ConstructorParameters<typeof Approve>[0]): Approve =>
   Object.assign(Object.create(Approve.prototype), fields, { _tag: "Approve" })
 
@@ -235,7 +235,7 @@ export const takesPromptSlot = (kind: Kind): boolean => slotKinds.has(kind)
 /** Kinds whose answers are secrets or stand for one: values never appear in events or audit. */
 export const isSecret = (kind: Kind): boolean => kind === "Auth.Password" || kind === "Auth.DeviceCode"
 
-/** What a kind resolves to when nobody sensible answers: to deny; nothing for kinds that are cancelled instead. */
+/** The safe answer of a kind: to deny; nothing for kinds that are cancelled instead. */
 export const safeAnswer = <I extends Interaction>(interaction: I): Option.Option<Answer<I>> =>
   Option.fromNullable(safeAnswers[interaction._tag]) as Option.Option<Answer<I>>
 
@@ -261,18 +261,18 @@ export const decode = (
   )
 }
 
-/** As it goes over a wire. */
+/** Encodes an interaction for a wire. */
 export const encode = (interaction: Interaction): unknown => Schema.encodeSync(Interaction)(interaction)
 
 /**
- * Decodes an answer to `interaction` that came over a wire; a string is the reason why it does not fit, short enough to be
- * shown and without anything of a secret. Never throws, whatever the input is.
+ * Decodes an answer to `interaction` that came over a wire. A left is the reason why it does not fit: short enough to
+ * be shown, without any part of a secret. Never throws, whatever the input is.
  */
 export const decodeAnswer = <I extends Interaction>(
   interaction: I,
   input: unknown
 ): Either.Either<Answer<I>, string> => {
-  // Before the decoder, which follows a value as deep as it goes, and so does whoever tells what is wrong with it.
+  // Checked before decoding: the decoder and its error message both follow a value as deep as it goes.
   const refusal = ForeignJson.refusal(input, answerLimits)
   if (refusal !== undefined) return Either.left(`it ${refusal.message}`)
   const decoded = decoding(interaction, input)
@@ -282,7 +282,7 @@ export const decodeAnswer = <I extends Interaction>(
 
 /**
  * Why a value is no answer to `interaction`; `undefined` when it is one. For answers that come from code instead of a
- * wire: the type cannot say that an index is in range, and whoever has no types can return anything.
+ * wire: the type cannot say that an index is in range, and code without types can return anything.
  */
 export const misfit = (interaction: Interaction, answer: unknown): string | undefined => {
   try {
@@ -328,10 +328,10 @@ const answerDecoders = mapKinds((kind) => ParseResult.decodeUnknownEither(kind.s
 const isAnswer = mapKinds((kind) => ParseResult.is(kind.success as Schema.Schema<unknown>))
 const answerEncoders = mapKinds((kind) => Schema.encodeSync(kind.success as Schema.Schema<unknown>))
 
-/** Of an answer: the longest typed one, and some. */
+/** Limits of an answer: they admit the longest typed one, and more. */
 const answerLimits: ForeignJson.Limits = { size: 1_048_576 }
 
-/** Of what somebody else made and what throws when it is looked at. */
+/** The reason for a foreign value that throws when it is read. */
 const unreadable = "it cannot be read"
 
 const decoding = <I extends Interaction>(interaction: I, input: unknown): Either.Either<Answer<I>, string> => {
@@ -356,7 +356,7 @@ const unbounded = (interaction: Interaction, answer: unknown): string | undefine
   return refusal === undefined ? undefined : `what was edited ${refusal.message}`
 }
 
-/** What the answer's own schema cannot say: that it fits this very payload. */
+/** Checks what the schema of an answer cannot: that the answer fits this very payload. */
 const misfitOf = (interaction: Interaction, answer: unknown): string | undefined => {
   // The case is chosen by the interaction's own tag, which decides what its answer is.
   const misfit = misfits[interaction._tag] as ((interaction: Interaction, answer: unknown) => string | undefined) | null

@@ -18,7 +18,7 @@ import { turnOf, type InteractionRequest } from "./InteractionRequest.js"
 import type { Answered, Ended } from "./Interactor.js"
 import * as Question from "./Question.js"
 
-/** Publishes what happens to a request, as whoever asks. */
+/** Publishes what happens to a request, with the asker's origin. */
 export const publish = (
   bus: EventBus.Service,
   clock: Clock.Clock,
@@ -40,7 +40,7 @@ export const requested = (
   summary: Redaction.summarize(summaryOf(interaction), redactor)
 })
 
-/** One question of a form was put or answered. */
+/** One question of a form was asked or answered. */
 export const progressed = (
   { requestId }: InteractionRequest,
   { answer, number, total }: Progress,
@@ -74,7 +74,7 @@ export const settled = (
   }
 }
 
-/** How a request ended, in a word, and who ended it; nobody, where that was nobody's decision. */
+/** How a request ended, in one word, and who ended it; `by` is absent when nobody decided that. */
 export const endOf = (
   exit: Exit.Exit<Answered<Interaction.Interaction>, InteractionError>
 ): Pick<Ended, "status" | "by"> => {
@@ -91,7 +91,7 @@ export const endOf = (
   }
 }
 
-/** The span of a request, as whoever asks. */
+/** The span of a request, with the asker's origin. */
 export const spanOf = <I extends Interaction.Interaction>(
   { agentPath, interaction, requestId, sessionId }: InteractionRequest<I>,
   spans: Spans.Service

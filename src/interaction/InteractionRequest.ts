@@ -44,7 +44,7 @@ export const InteractionRequest = Schema.Struct({
 export const make = <I extends Interaction>(interaction: I): Effect.Effect<InteractionRequest<I>> =>
   Effect.withFiberRuntime((fiber) => Effect.succeed(unsafeMake(interaction, fiber)))
 
-/** The same for whoever holds the fiber that asks, one step less; as this origin, if that is not the fiber's. */
+/** As {@link make}, one step less, for callers that hold the asking fiber; `origin` stands in for the fiber's own. */
 export const unsafeMake = <I extends Interaction>(
   interaction: I,
   fiber: Fiber.RuntimeFiber<unknown, unknown>,
@@ -53,7 +53,7 @@ export const unsafeMake = <I extends Interaction>(
   const context = fiber.currentContext
   const { agent, correlationId = noTurn, parentSessionId, sessionId, subagentId, toolCallId } = origin
   const open = Context.get(context, ResumedRequests)?.take(interaction, toolCallId)
-  // It stands for the question that it goes on with: under its id, and since when that was asked.
+  // A resumed question keeps its id and the time at which it was first asked.
   const { issuedAt, requestId } = open ?? {
     requestId: Id.request(Context.get(context, Id.IdGenerator)),
     issuedAt: Context.get(fiber.currentDefaultServices, Clock.Clock).unsafeCurrentTimeMillis()
@@ -71,26 +71,26 @@ export const unsafeMake = <I extends Interaction>(
   return askedBy(request, toolCallId)
 }
 
-/** The call that asks, when one does. It is nobody's business but the journal's, and so not in the envelope. */
+/** The call that asks, when one does. Only the journal needs it, so it is not in the envelope. */
 export const callOf = (request: InteractionRequest): ToolCallId | undefined =>
   calls.get(request) ?? namedBy(request.interaction)
 
-/** The same request, as that of this call. */
+/** The same request, marked as asked by this call. */
 export const askedBy = <R extends InteractionRequest>(request: R, toolCallId: ToolCallId | undefined): R => {
-  // An entry here costs as much as the request: most ask about the very call that asks, and name it.
+  // An entry here costs as much as the request. Most requests are about the very call that asks, and name it.
   if (toolCallId !== undefined && toolCallId !== namedBy(request.interaction)) calls.set(request, toolCallId)
   return request
 }
 
 /**
- * The turn that asks; none for a request from outside of any.
+ * The turn that asks; none for a request from outside of a turn.
  *
  * @internal
  */
 export const turnOf = ({ correlationId }: InteractionRequest): CorrelationId | undefined =>
   correlationId === noTurn ? undefined : correlationId
 
-/** What a request is sent under that no turn asks. */
+/** The correlation id of a request that no turn asks. */
 const noTurn = CorrelationId.make("none")
 
 const namedBy = (interaction: Interaction): ToolCallId | undefined =>

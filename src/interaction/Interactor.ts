@@ -1,5 +1,5 @@
 /**
- * Whoever can answer interactions: a person at a console, a queue to a UI, a webhook, a parent agent, or several of
+ * An interactor answers interactions: a person at a console, a queue to a UI, a webhook, a parent agent, or several of
  * them behind a broker. All are the same kind of value, so they combine.
  *
  * The current interactor is a fiber-local value that flows down every fork, with the service tag as its default. A
@@ -46,16 +46,16 @@ export const current: Effect.Effect<Service, never, Interactor> = Effect.withFib
   Effect.succeed(of(fiber))
 )
 
-/** The interactor of a fiber, for whoever holds it; it is a defect when the fiber has none. */
+/** The interactor of a fiber, for callers that hold the fiber; a defect when the fiber has none. */
 export const of = (fiber: Fiber.RuntimeFiber<unknown, unknown>): Service =>
   fiber.getFiberRef(currentRef) ?? Context.unsafeGet(fiber.currentContext, Interactor)
 
-/** Runs an effect, and everything it forks, with `service` as the one to ask. */
+/** Runs an effect, and everything it forks, with `service` as the current interactor. */
 export const withInteractor =
   (service: Service) =>
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, Interactor>> =>
-    // Both values are put in place and back in one step: two nested `locally` are most of what a waiting turn would hold.
-    // That the service is provided is known here only, not to the types.
+    // Both values are set in one step and restored in one step: two nested `locally` are most of what a waiting turn
+    // would hold. Only this code knows that the service is provided; the types do not.
     Effect.uninterruptibleMask((restore) =>
       Effect.withFiberRuntime<A, E, R>((fiber) => {
         const context = fiber.getFiberRef(FiberRef.currentContext)
@@ -69,11 +69,11 @@ export const withInteractor =
       })
     ) as Effect.Effect<A, E, Exclude<R, Interactor>>
 
-/** As {@link withInteractor} for all that a fiber of its own does: one step, and nothing is put back. */
+/** As {@link withInteractor}, for all that a fiber does until its end: one step, and nothing is restored. */
 export const inFiber =
   (service: Service) =>
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, Interactor>> =>
-    // That the service is provided is known here only, not to the types.
+    // Only this code knows that the service is provided; the types do not.
     Effect.zipRight(
       Effect.updateFiberRefs((id, refs) => {
         const context = Context.add(FiberRefs.getOrDefault(refs, FiberRef.currentContext), Interactor, service)
@@ -125,7 +125,7 @@ export const make = (options: {
   readonly dialogs?: "one" | "unbounded" | undefined
   readonly relay?: boolean | undefined
   readonly timeouts?: Timeouts | undefined
-  /** How its answers come about: by somebody, which is the default, a model, or a rule for when nobody is there. */
+  /** How its answers come about: from somebody (the default), from a model, or from a rule when nobody is there. */
   readonly how?: Exclude<How, "recheck" | "timeout"> | undefined
 }): Service => {
   const how = options.how ?? "answered"
@@ -146,7 +146,7 @@ export const make = (options: {
   return options.dialogs === "unbounded" ? timed : serialized(timed)
 }
 
-/** This one is asked. */
+/** Provides `service` as the interactor. */
 export const layer = (service: Service): Layer.Layer<Interactor> => Layer.succeed(Interactor, service)
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -154,8 +154,8 @@ export const layer = (service: Service): Layer.Layer<Interactor> => Layer.succee
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * One request at a time, in order of arrival. One that is withdrawn while in line is never shown, nor is one that an
- * earlier answer has decided by the time it is at the head.
+ * Asks one request at a time, in order of arrival. A request that is withdrawn while in line is never shown; nor is a
+ * request that an earlier answer has decided by the time it reaches the head.
  */
 export const serialized = (service: Service): Service => {
   const line = FairLock.make()
@@ -167,7 +167,7 @@ export const serialized = (service: Service): Service => {
   }
 }
 
-/** Takes the answer that is known already, if there is one, instead of asking. */
+/** Returns the answer that is already known, if there is one, instead of asking. */
 export const rechecked = <I extends Interaction, R extends Reply<I>>(
   options: Options<I> | undefined,
   ask: Effect.Effect<R, InteractionError>
@@ -186,11 +186,11 @@ export interface Timeouts {
   readonly permission?: Duration.DurationInput | undefined
   /** For questions; a form may take this long for each of its questions. */
   readonly clarification?: Duration.DurationInput | undefined
-  /** What a timed-out `Approve` becomes. Default: it fails, and whoever asked takes the safe answer. */
+  /** What a timed-out `Approve` becomes. Default: it fails, and the asker takes the safe answer. */
   readonly onTimeout?: "deny" | "allow" | undefined
 }
 
-/** What is given, and the defaults for what is not: a part that is left out, or `undefined`, is not given. */
+/** The given timeouts, with the defaults for each part that is left out or `undefined`. */
 export const timeoutsOf = (given: Timeouts | undefined, defaults: Timeouts): Timeouts =>
   given === undefined
     ? defaults
@@ -204,7 +204,7 @@ export const timeoutsOf = (given: Timeouts | undefined, defaults: Timeouts): Tim
 export const timeoutOf = (interaction: Interaction, timeouts: Timeouts): Option.Option<Duration.Duration> =>
   Option.map(Option.fromNullable(millisOf(interaction, timeouts)), Duration.millis)
 
-/** The same in milliseconds. */
+/** As {@link timeoutOf}, in milliseconds. */
 export const millisOf = (interaction: Interaction, timeouts: Timeouts): number | undefined => {
   const limit = takesPromptSlot(interaction._tag)
     ? timeouts.permission
@@ -218,8 +218,8 @@ export const millisOf = (interaction: Interaction, timeouts: Timeouts): number |
 }
 
 /**
- * Ends requests that nobody answers in time. The clock starts when the wrapped interactor is asked. With `why` a request
- * fails for another reason than that nobody answered, where there is one.
+ * Ends requests that nobody answers in time. The clock starts when the wrapped interactor is asked. When `why` yields
+ * an error, the request fails with it instead of `InteractionTimedOut`.
  */
 export const withTimeout = (
   service: Service,
@@ -245,7 +245,7 @@ export const withTimeout = (
     })
 })
 
-/** Fails as an interactor does that does not take the request's kind. */
+/** The error of an interactor that does not take the request's kind. */
 export const declined = (id: string, request: InteractionRequest.InteractionRequest): InteractorUnavailable =>
   new InteractorUnavailable({
     requestId: request.requestId,

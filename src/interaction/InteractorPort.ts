@@ -1,8 +1,8 @@
 /**
- * What an interactor is to whoever asks it: a request goes in, an answer comes out.
+ * The port to an interactor: a request goes in, an answer comes out.
  *
- * `Interactor` is the name under which all of this is used; it stands here so that what is faster than this port can know
- * of it.
+ * Callers use all of this under the name `Interactor`. It stands in a file of its own so that the fast paths can import
+ * it.
  */
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
@@ -10,7 +10,7 @@ import type { Answer, Interaction } from "./Interaction.js"
 import type { InteractionError } from "./InteractionError.js"
 import type { InteractionRequest } from "./InteractionRequest.js"
 
-/** How an answer came about: somebody gave it, a model did in their place, or a rule because nobody would. */
+/** How an answer came about: somebody gave it, a model gave it in their place, or a rule did because nobody would. */
 export type How = "answered" | "model" | "timeout" | "auto" | "yolo" | "recheck"
 
 /** What an interactor yields. */
@@ -22,51 +22,51 @@ export interface Reply<I extends Interaction> {
 
 /** An answer with its author. */
 export interface Answered<I extends Interaction> extends Reply<I> {
-  /** The person where one is named, else the id of the interactor, or the path of the agent, that decided. */
+  /** The person, where one is named; else the id of the interactor, or the path of the agent, that decided. */
   readonly by: string
-  /** Whatever an interactor of a program's own yields was `answered`: how else, only our own rooms say. */
+  /** Always `answered` for a program's own interactor; only Assent's own rooms set another value. */
   readonly how: How
 }
 
-/** What somebody said to a question that takes more than one voice. */
+/** One person's answer to a question on which several have to agree. */
 export interface Vote<I extends Interaction> {
   readonly answer: Answer<I>
-  /** Whose voice it is: each counts once. */
+  /** Whose vote it is; each person counts once. */
   readonly by: string
 }
 
 /** What goes with a request. An interactor that wraps another hands it on. */
 export interface Options<I extends Interaction> {
-  /** May already know the answer. Whoever keeps a line evaluates it when the request reaches the head: see `rechecked`. */
+  /** May already know the answer. An interactor with a line evaluates it at the head of the line: see `rechecked`. */
   readonly recheck?: Effect.Effect<Option.Option<Answer<I>>> | undefined
   /**
-   * Why the question was taken back. Read by whoever tells its end, once asking was interrupted: a question that ran out of
-   * time further down has not been cancelled by anybody.
+   * Why the question was withdrawn. An interactor reads it after its asking was interrupted, to report the end: a
+   * question that timed out further down was not cancelled by anybody.
    */
   readonly withdrawn?: (() => InteractionError | undefined) | undefined
   /**
-   * How the question ended elsewhere. Read by an interactor once its own asking was interrupted, to tell whoever sits there;
-   * nothing when the question was not settled, but this interactor was detached.
+   * How the question ended elsewhere. An interactor reads it after its asking was interrupted, to tell the person it
+   * asked. Nothing when the question was not settled, but this interactor was detached.
    */
   readonly ended?: (() => Ended | undefined) | undefined
-  /** What was said so far, where several have to agree. Absent: one answer decides. */
+  /** The votes given so far, where several have to agree. Absent: one answer decides. */
   readonly votes?: ReadonlyArray<Vote<I>> | undefined
 }
 
-/** How a question ended that others were asked as well, for those who did not end it. */
+/** How a question ended, for the interactors that were asked as well and did not end it. */
 export interface Ended {
   readonly status: "answered" | "cancelled" | "timed_out" | "unavailable"
   /** Who ended it; absent when nobody did. */
   readonly by: string | undefined
-  /** Tells that somebody answered after that. */
+  /** Reports that somebody answered after the end. */
   readonly late: (by: string) => void
 }
 
-/** Asks somebody. What cannot be answered fails with an `InteractionError`, and never allows anything. */
+/** Asks somebody. A request that cannot be answered fails with an `InteractionError`, and never allows anything. */
 export interface Service {
   /** Names the interactor in events, audit and messages. */
   readonly id: string
-  /** True for an interactor that only passes on and shows nothing. */
+  /** True for an interactor that only forwards and shows nothing itself. */
   readonly relay: boolean
   /**
    * Asks and waits for the answer. Interrupting it withdraws the question and closes the dialog. Fails when the question

@@ -1,5 +1,5 @@
 /**
- * The requests that wait for an answer, by their id. Each is settled once: whoever removes it from the map settles it.
+ * The requests that wait for an answer, by id. Each is settled once, by the caller that removes it.
  *
  * One entry costs a map slot and, once awaited, one suspended fiber; settling costs the same however many are open.
  */
@@ -20,14 +20,14 @@ export interface PendingRequests<Request extends { readonly requestId: RequestId
   readonly get: (requestId: string) => Request | undefined
   /** Settles an entry and closes it. False when no such entry is open: then nothing happened. */
   readonly settle: (requestId: string, exit: Exit.Exit<A, E>, by: string) => boolean
-  /** Who settled this entry, as long as it is remembered (the last 512 are, at least). */
+  /** Who settled this entry, while it is remembered (at least the last 512 are). */
   readonly settledBy: (requestId: string) => string | undefined
   /** Oldest first. */
   readonly list: () => ReadonlyArray<Request>
   readonly size: () => number
 }
 
-/** What one fiber waits for and somebody settles, once: a sixth of a `Deferred`. */
+/** A value that one fiber waits for and that is settled once. It costs a sixth of a `Deferred`. */
 export class Waiting<A, E> {
   private exit: Exit.Exit<A, E> | undefined
   private resume: ((exit: Exit.Exit<A, E>) => void) | undefined
@@ -51,10 +51,10 @@ export class Waiting<A, E> {
   }
 }
 
-/** Who settled what, for at least the last 512: it tells a late answer from a wrong one. */
+/** Who settled which request, for at least the last 512: this tells a late answer from a wrong one. */
 export class RecentSettlements {
-  // Two generations: the older is forgotten when the younger is full. Made when there is something to remember, because
-  // thousands may have nothing settled yet.
+  // Two generations: the older is forgotten when the younger is full. Created with the first settlement, because
+  // thousands of these may have none yet.
   private young: Map<string, string> | undefined
   private old: Map<string, string> | undefined
 
@@ -70,7 +70,7 @@ export class RecentSettlements {
     return this.young?.get(requestId) ?? this.old?.get(requestId)
   }
 
-  /** Forgets one that is open again. */
+  /** Forgets a request that is open again. */
   forget(requestId: string): void {
     this.young?.delete(requestId)
     this.old?.delete(requestId)
@@ -88,7 +88,7 @@ class OpenEntries<Request extends { readonly requestId: RequestId }, A, E>
   extends RecentSettlements
   implements PendingRequests<Request, A, E>
 {
-  // Made with the first entry: every session has one of these, and few ask.
+  // Created with the first entry: every session has one of these, and few ask.
   private entries: Map<string, OpenEntry<Request, A, E>> | undefined
 
   open(request: Request): Entry<Request, A, E> {

@@ -3,7 +3,7 @@ import * as Data from "effect/Data"
 import * as Option from "effect/Option"
 import type { ApproveAnswer, ApproveOption } from "./Interaction.js"
 
-/** What a typed line means. `Comment` and `Edit` without content want a second question. */
+/** What a typed line means. `NeedsComment` and `NeedsEdit` take a second question. */
 export type Typed = Data.TaggedEnum<{
   readonly Answer: { readonly answer: ApproveAnswer }
   /** Deny with words for the model that are still to be typed. */
@@ -11,13 +11,13 @@ export type Typed = Data.TaggedEnum<{
   /** The arguments are to be edited. */
   readonly NeedsEdit: {}
 }>
-/** Constructors and tests of what was {@link Typed}. */
+/** Constructors and guards of {@link Typed}. */
 export const { Answer, NeedsComment, NeedsEdit, $is: is, $match: match } = Data.taggedEnum<Typed>()
 
-/** What the call that is asked about allows. */
+/** What the prompt of a call may offer. */
 export interface Offer {
   readonly editable: boolean
-  /** An answer that allows holds for this one call only. Default: false. */
+  /** An allowing answer holds for this one call only. Default: false. */
   readonly onceOnly?: boolean | undefined
 }
 
@@ -26,8 +26,8 @@ export const offered = ({ editable, onceOnly = false }: Offer): ReadonlyArray<Ap
   onceOnly ? (editable ? onceWithEdit : onceWithoutEdit) : editable ? withEdit : withoutEdit
 
 /**
- * Parses a typed option: trimmed, whatever its case, the short or the full form and nothing else; `c: text` denies with
- * a comment. Nothing for what is not an option, nor for one that is not offered.
+ * Parses a typed option, in its short or its full form, trimmed and in any case; `c: text` denies with a comment.
+ * Nothing for any other text, and for an option that is not offered.
  */
 export const parse = (line: string, offer: Offer): Option.Option<Typed> => {
   const text = line.trim()
@@ -44,7 +44,7 @@ export const parse = (line: string, offer: Offer): Option.Option<Typed> => {
   return Option.some(row.typed)
 }
 
-/** What counts of an answer where each such call is to be asked: what it allows beyond this call does not. */
+/** Reduces an allowing answer to this one call, where each such call is to be asked about. */
 export const once = (answer: ApproveAnswer): ApproveAnswer =>
   answer.decision === "allow" ? { decision: "allow", scope: "once" } : answer
 

@@ -1,5 +1,5 @@
 /**
- * The questions of a clarification and the one parser that every channel uses for their answers.
+ * The questions of a clarification and the one parser of their answers, for all channels.
  *
  * Numbers are 1-based wherever a person or a model sees them.
  */
@@ -113,7 +113,7 @@ export const summarize = (answer: QuestionAnswer): string => {
   return JSON.stringify(value)
 }
 
-/** The answer nobody gave: the default, the first choice, or the given text. */
+/** The answer when nobody gives one: the default, the first choice, or the given text. */
 export const autoAnswer = (question: Question, freeText: string): QuestionAnswer => {
   const number = question.default_choice ?? 1
   switch (question.question_type) {
@@ -135,7 +135,7 @@ const inRange = (number: number, list: ReadonlyArray<unknown>): boolean =>
 
 const choice = (question: Question, number: number): string => question.choices[number - 1] ?? ""
 
-/** A number in range, or else the choice's own text whatever its case; the exact text first. */
+/** The choice that the text names: by a number in range, else by its exact text, else by its text in any case. */
 const choiceNumber = (question: Question, text: string): number | undefined => {
   if (/^[0-9]+$/.test(text) && inRange(Number(text), question.choices)) return Number(text)
   const exact = question.choices.findIndex((entry) => entry.trim() === text)

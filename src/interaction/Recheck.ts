@@ -1,6 +1,6 @@
 /**
- * A recheck that looks without waiting: an effect like any other to whoever runs it, and a function to who can use its
- * value in the step it is in.
+ * A recheck that looks without waiting. Callers may run it as an effect, or call it as a function and use its value in
+ * the same step.
  */
 import * as Effect from "effect/Effect"
 import * as Effectable from "effect/Effectable"
@@ -12,7 +12,7 @@ import type * as Option from "effect/Option"
 
 export const make = <A>(look: () => Option.Option<A>): Effect.Effect<Option.Option<A>> => new Recheck(look)
 
-/** How to look at once; nothing for any other effect, also for one that is made of such a one. */
+/** The function of a recheck; nothing for any other effect, also for an effect derived from a recheck. */
 export const lookOf = <A>(recheck: Effect.Effect<Option.Option<A>>): (() => Option.Option<A>) | undefined =>
   Recheck.is(recheck) ? recheck.own : undefined
 
@@ -21,7 +21,7 @@ export const lookOf = <A>(recheck: Effect.Effect<Option.Option<A>>): (() => Opti
 // -----------------------------------------------------------------------------------------------------------------
 
 class Recheck<A> extends Effectable.Class<Option.Option<A>> {
-  /** Neither inherited nor copied, nor seen through a proxy: what somebody has put before this effect is run instead. */
+  /** Neither inherited nor copied nor seen through a proxy: a wrapper around this effect is run, not bypassed. */
   readonly #look: () => Option.Option<A>
 
   constructor(readonly look: () => Option.Option<A>) {
@@ -33,7 +33,7 @@ class Recheck<A> extends Effectable.Class<Option.Option<A>> {
     return #look in effect
   }
 
-  /** Only of one that {@link is} a recheck. */
+  /** Only for an effect that {@link is} a recheck. */
   get own(): () => Option.Option<A> {
     return this.#look
   }

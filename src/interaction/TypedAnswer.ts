@@ -1,6 +1,6 @@
 /**
- * An answer as a person types it, on one line, and the one place that understands such lines: consoles with dialogs of
- * their own, queues, files, webhooks and JSON peers all read a string through here.
+ * An answer as a person types it, on one line. This is the only parser of such lines: consoles with dialogs of their
+ * own, queues, files, webhooks and JSON peers all use it.
  *
  * | kind | what may be typed |
  * |---|---|
@@ -14,7 +14,7 @@
  * | `Auth.DeviceCode` | `completed`, `done` or `y` |
  * | `Auth.Password` | the password |
  *
- * What is not understood is a left with a sentence that says what to type; it never allows anything.
+ * A line that is not understood gives a left: a sentence that says what to type. It never allows anything.
  */
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -44,7 +44,7 @@ export const parse = <I extends Interaction.Interaction>(
 export const isCancel = (interaction: Interaction.Interaction, line: string): boolean => {
   switch (interaction._tag) {
     case "Clarify":
-      // A line of several may well say that, and mean no more; the whole text, or a whole answer, means the form.
+      // One of several lines may well be the word `cancel`. Only the whole text, or a whole answer, cancels the form.
       return Question.isCancel(line) || [...(jsonLines(line)?.values() ?? [])].some(Question.isCancel)
     case "Select":
       return Question.isCancel(line) && !interaction.options.some(Question.isCancel)
@@ -60,7 +60,7 @@ export const isCancel = (interaction: Interaction.Interaction, line: string): bo
   }
 }
 
-/** Decodes an encoded answer. The reason in a left is short enough to be shown, and holds nothing of a secret. */
+/** Decodes an encoded answer. The reason in a left is short enough to be shown, and holds no part of a secret. */
 export const decode = <I extends Interaction.Interaction>(
   interaction: I,
   input: unknown
