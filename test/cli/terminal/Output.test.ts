@@ -23,7 +23,7 @@ const using = (what: RegExp): ReadonlyArray<string> =>
 
 describe("the one way out", () => {
   it("is a module that alone knows the process's outputs", () => {
-    assert.deepStrictEqual(using(/\bprocess\s*(?:\.\s*(?:stdout|stderr|_raw\w*)\b|\[)/), ["cli/Output.ts"])
+    assert.deepStrictEqual(using(/\bprocess\s*(?:\.\s*(?:stdout|stderr|_raw\w*)\b|\[)/), ["cli/terminal/Output.ts"])
     // By another name of theirs.
     assert.deepStrictEqual(using(/["'`]node:(?:console|inspector|repl)["'`]|["'`]effect\/Console["'`]/), [])
     assert.deepStrictEqual(
@@ -32,14 +32,17 @@ describe("the one way out", () => {
       ),
       []
     )
-    assert.deepStrictEqual(using(/\/dev\/(?:tty|stdout|stderr|fd)|\bwriteSync\(\s*[12]\b|\bfd:\s*[12]\b/), [])
-    assert.deepStrictEqual(using(/\bnode:tty\b/), ["cli/Attendance.ts"])
-    assert.deepStrictEqual(using(/["']node:process["']/), ["cli/NodeTerminal.ts"])
+    // It reads what a shell hands in by such a name.
+    assert.deepStrictEqual(using(/\/dev\/(?:tty|stdout|stderr|fd)|\bwriteSync\(\s*[12]\b|\bfd:\s*[12]\b/), [
+      "cli/config/OwnFile.ts"
+    ])
+    assert.deepStrictEqual(using(/\bnode:tty\b/), ["cli/terminal/Tty.ts"])
+    assert.deepStrictEqual(using(/["']node:process["']/), ["cli/terminal/NodeTerminal.ts"])
   })
 
   it("gives the stream itself to nobody but the terminal, which looks at what it draws as well", () => {
-    assert.deepStrictEqual(using(/Output\.screen\(/), ["cli/NodeTerminal.ts", "cli/Screen.ts"])
-    const writes = codeOf(join(src, "cli/NodeTerminal.ts")).match(/\.write\([^\n]*/g)
+    assert.deepStrictEqual(using(/Output\.screen\(/), ["cli/terminal/NodeTerminal.ts", "cli/terminal/Screen.ts"])
+    const writes = codeOf(join(src, "cli/terminal/NodeTerminal.ts")).match(/\.write\([^\n]*/g)
     assert.deepStrictEqual(writes, [
       ".write(TerminalText.drawn(text), (error) =>",
       String.raw`.write("\x1b[?2004l\x1b[?25h")`
