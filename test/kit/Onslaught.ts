@@ -124,6 +124,8 @@ export const run = ({ calls, place, random, tell = () => undefined }: Options): 
         .filter((name) => name.startsWith("filter-"))
         .map((name) => `in the state directory: ${name}`)
     )
+    // Commands made some that nobody may list; they keep their modes.
+    execFileSync("chmod", ["-R", "u+rwx", root])
     const nested = execFileSync("find", [root, "-mindepth", "2", "(", "-name", ".git", "-o", "-name", ".assent", ")"])
     left.push(
       ...nested
