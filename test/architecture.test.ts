@@ -167,7 +167,6 @@ describe("the house", () => {
       "turn/ToolBatch.ts",
       // They end a fiber of their own and do not wait for it, or wait for it in their own way.
       "runtime/RunningAgent.ts",
-      "runtime/ToolsAtWork.ts",
       "subagent/Subagent.ts",
       "turn/Compaction.ts",
       "turn/Generation.ts",

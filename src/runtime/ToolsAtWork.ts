@@ -6,9 +6,9 @@
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import type * as InteractionBroker from "../broker/InteractionBroker.js"
-import type { RunningCall } from "../turn/RunningCalls.js"
 import type { AgentTree } from "../subagent/AgentTree.js"
 
 export const awaitEnd = (tree: AgentTree, broker: InteractionBroker.Service): Effect.Effect<void> =>
@@ -17,11 +17,14 @@ export const awaitEnd = (tree: AgentTree, broker: InteractionBroker.Service): Ef
       // Subscribed before the check, so that a call that begins to ask after it is noticed.
       const { takeAll } = yield* tree.shared.bus.subscribe()
       const calls = tree.nodes.flatMap(({ session }) => session.calls.atWork)
+      // Each call writes once, when it ends; one unread signal says as much as many.
+      const ended = yield* Queue.sliding<void>(1)
+      for (const call of calls) call.whenOver(() => ended.unsafeOffer(undefined))
       for (;;) {
         const waiting = waitingIn(tree, yield* broker.open)
         const open = calls.filter(({ call, over }) => !over && !waiting.has(call.id))
         if (open.length === 0) return
-        const more = yield* Effect.raceFirst(takeAll, Effect.as(anyOver(open), Option.some([])))
+        const more = yield* Effect.raceFirst(takeAll, Effect.as(Queue.take(ended), Option.some([])))
         if (Option.isNone(more)) return
       }
     })
@@ -40,8 +43,3 @@ const waitingIn = (
     ...open.map((request) => InteractionRequest.callOf(request)),
     ...tree.nodes.flatMap(({ session }) => session.delegations.running.map(({ toolCallId }) => toolCallId))
   ])
-
-const anyOver = (calls: ReadonlyArray<RunningCall>): Effect.Effect<void> =>
-  Effect.async((resume) => {
-    for (const call of calls) call.whenOver(() => resume(Effect.void))
-  })

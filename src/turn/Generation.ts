@@ -37,7 +37,7 @@ export class Generation implements SilenceWatch.Host {
     private readonly session: TurnContext,
     readonly model: Model.Service,
     private readonly newCallId: () => string,
-    private readonly legs: Pick<TurnFiber, "interruptSection" | "abandon">
+    private readonly turnFiber: Pick<TurnFiber, "interruptSection" | "abandon">
   ) {
     this.collector = new ReplyCollector(session, model.id, newCallId)
   }
@@ -63,11 +63,11 @@ export class Generation implements SilenceWatch.Host {
 
   breakOff(): void {
     this.wentSilent = true
-    this.legs.interruptSection()
+    this.turnFiber.interruptSection()
   }
 
   leave(): void {
-    this.legs.abandon()
+    this.turnFiber.abandon()
   }
 
   /** It does not stop: its further output is ignored. */

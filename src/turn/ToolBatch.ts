@@ -86,7 +86,7 @@ export class ToolBatch implements ToolRun.Host {
     /** The model's reply that proposed them. */
     readonly content: Generated["content"],
     private readonly before: ReadonlyMap<string, SessionSnapshot.CallSnapshot> | undefined,
-    private readonly legs: TurnFiber
+    private readonly turnFiber: TurnFiber
   ) {
     const { length } = calls
     this.cleanup = new BatchCleanup(session)
@@ -116,7 +116,7 @@ export class ToolBatch implements ToolRun.Host {
     const { only, run } = this
     if (only === undefined) return this.whenRoom(this.all())
     if (run === undefined) return this.whenRoom(Effect.map(this.prepare(0, only), (run) => void (this.run = run)))
-    this.lone = this.session.calls.begin(only, this.legs, ({ cancelled }) => this.over(0, only, cancelled))
+    this.lone = this.session.calls.begin(only, this.turnFiber, ({ cancelled }) => this.over(0, only, cancelled))
     return Effect.suspend(run)
   }
 
@@ -157,7 +157,7 @@ export class ToolBatch implements ToolRun.Host {
     const { cancelled } = entry
     if (cancelled) this.over(index, call, true)
     this.session.calls.release(entry)
-    return cancelled && !this.legs.isStopped
+    return cancelled && !this.turnFiber.isStopped
   }
 
   /** Work that runs or decides a call does not stop: the turn continues without it. */
@@ -334,7 +334,7 @@ export class ToolBatch implements ToolRun.Host {
       if (isImmediate(checked)) return this.decided(index, call, entry, checked.value)
       // Slow work and code of the tool run with the call's FiberRefs.
       const enter = Effect.updateFiberRefs((id, refs) => this.entered(call, id, refs, undefined))
-      const running = session.calls.begin(call, this.legs, doNothing, true)
+      const running = session.calls.begin(call, this.turnFiber, doNothing, true)
       this.asking = { index, call, check, entry: running }
       return Effect.flatMap(enter, () =>
         Effect.flatMap(checked, (verdict) => {
