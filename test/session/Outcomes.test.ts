@@ -174,6 +174,43 @@ describe("interrupting a call that waits", () => {
   )
 })
 
+describe("calls that wait for room when the turn is stopped", () => {
+  it.scoped("are each written down, also where a guard beside them does not stop", () =>
+    Effect.gen(function* () {
+      const { memory, trail } = yield* AuditTrail.makeMemory()
+      const slow: AuditTrail.Service = {
+        ...trail,
+        record: (entry) => Effect.zipRight(Effect.sleep("1 second"), trail.record(entry))
+      }
+      const stubborn: Guard.Guard = ({ params }) =>
+        JSON.stringify(params).includes("stuck") ? Effect.uninterruptible(Effect.never) : Effect.void
+      const kit = yield* Effect.provideService(
+        Kit.start({
+          model: [{ tools: ["a", "b", "c", "stuck"].map((name) => work(name)) }, { text: "done" }],
+          runtime: { policy: Kit.allowAll, guards: [stubborn] },
+          worker: () => Effect.never,
+          agent: { limits: { parallelTools: 1 } }
+        }),
+        AuditTrail.AuditTrail,
+        slow
+      )
+      yield* kit.agent.send("go")
+      yield* settle
+      yield* TestClock.adjust("5 seconds")
+      const cancelling = yield* Effect.fork(kit.agent.cancel())
+      yield* TestClock.adjust("30 seconds")
+      yield* Fiber.join(cancelling)
+      yield* TestClock.adjust("30 seconds")
+      yield* settle
+      const resolved = (yield* kit.of("PermissionResolved")).map(({ toolCallId }) => toolCallId)
+      const recorded = (yield* memory.decisions).map(({ toolCallId }) => toolCallId)
+      assert.lengthOf(resolved, 4)
+      assert.deepStrictEqual([...recorded].sort(), [...resolved].sort())
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+})
+
 describe("an audit that never returns", () => {
   const hangs: AuditTrail.Service = { record: () => Effect.never, release: () => Effect.never }
   const stuck: AuditTrail.Service = { ...hangs, record: () => Effect.uninterruptible(Effect.never) }
