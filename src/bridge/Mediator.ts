@@ -102,6 +102,24 @@ export const start = (options: Options): Effect.Effect<void, never, Scope.Scope>
     )
   })
 
+/**
+ * As {@link start}, in this scope on the first run; later runs do nothing.
+ *
+ * @internal
+ */
+export const once = (
+  options: Omit<Options, "strategy">,
+  strategy: Effect.Effect<Strategy>,
+  scope: Scope.Scope
+): Effect.Effect<void> => {
+  let started = false
+  return Effect.suspend(() => {
+    if (started) return Effect.void
+    started = true
+    return Effect.flatMap(strategy, (strategy) => Scope.extend(start({ ...options, strategy }), scope))
+  })
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import * as Option from "effect/Option"
 import type { ToolCallId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import type * as Model from "../model/Model.js"
+import * as Mediator from "../bridge/Mediator.js"
 import type { Authority } from "../permission/PermissionGate.js"
 import type { Delegation } from "../turn/Delegation.js"
 import * as SessionSnapshot from "../journal/SessionSnapshot.js"
@@ -19,7 +20,6 @@ import { ToolSettings } from "../tool/ToolSettings.js"
 import type { AgentTree } from "./AgentTree.js"
 import { Confines, type Envelope } from "./Confines.js"
 import { EnvelopeApprovals } from "./EnvelopeApprovals.js"
-import * as Mediation from "./Mediation.js"
 import { AgentPaths } from "./AgentPaths.js"
 import * as ReturningSubagent from "./ReturningSubagent.js"
 import * as Subagent from "./Subagent.js"
@@ -121,8 +121,13 @@ class Children implements Service, TreeSession.Wiring, Subagent.Family {
   }
 
   private get mediation(): Effect.Effect<void> {
+    if (this.mediating !== undefined) return this.mediating
+    const { session } = this
     const { interactor, scope, tree } = this.options
-    return (this.mediating ??= Mediation.once({ tree, session: this.session, interactor, scope }))
+    const { audit, bus, redactor } = tree.shared
+    const { inbox, origin } = session
+    const options = { lane: inbox.requests, interactor, origin, bus, redactor, audit }
+    return (this.mediating = Mediator.once(options, tree.strategy(session), scope))
   }
 
   get profiles(): ReadonlyArray<SubagentProfile.SubagentProfile> {
@@ -179,6 +184,7 @@ class Children implements Service, TreeSession.Wiring, Subagent.Family {
       Effect.map(tasks.hear(message), (when) => `${id} ${heard[when]}`)
     return Effect.flatMap(this.child(id), delivered)
   }
+
   cancel(id: string): Effect.Effect<string, string> {
     return Effect.flatMap(this.child(id), (child) =>
       Effect.flatMap(child.session.cancel("parent"), (end) =>
