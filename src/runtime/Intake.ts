@@ -39,6 +39,17 @@ export class MessageAlreadyTaken extends Schema.TaggedError<MessageAlreadyTaken>
  */
 export type NotTaken = AgentStopped | MessageAlreadyTaken | MessageBlank | JournalWriter.JournalFailure
 
+/** Target and id of words. */
+export interface SendOptions {
+  /** One agent: its path, its session's id or its subagent id. */
+  readonly target?: string | undefined
+  /**
+   * Becomes the message's id. Only the first words under an id are taken, also across a resume; others fail as
+   * `MessageAlreadyTaken`.
+   */
+  readonly id?: string | undefined
+}
+
 export class Intake {
   /** Ids that senders gave; unbounded. */
   private given: Set<string> | undefined

@@ -23,8 +23,7 @@ import type * as Session from "../session/Session.js"
 import { Cancelled, is, neverBegun, type TurnEnd } from "../turn/Turn.js"
 import type { AgentTree } from "../subagent/AgentTree.js"
 import * as AgentTreeControl from "../subagent/AgentTreeControl.js"
-import type { Agent, SendOptions } from "./AgentService.js"
-import type { AgentStopped, Intake, NotTaken } from "./Intake.js"
+import type { AgentStopped, Intake, NotTaken, SendOptions } from "./Intake.js"
 import * as ToolsAtWork from "./ToolsAtWork.js"
 
 /** The parts of a running agent. */
@@ -41,7 +40,7 @@ export interface Parts {
   readonly shutdownWithin: Duration.DurationInput
 }
 
-export class RunningAgent implements Agent {
+export class RunningAgent {
   /** Settled at its end; see `Agent.done`. */
   private readonly over = new OneShot<Option.Option<TurnEnd>>()
 
