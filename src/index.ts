@@ -3,6 +3,8 @@
  *
  * `exports` in `package.json` is the list of what is public. A module that is not in it is closed, and may change at any
  * time; `test/surface` holds what the public ones declare.
+ *
+ * @since 0.1.0
  */
 export * as Digest from "./core/Digest.js"
 export * as Id from "./core/Id.js"

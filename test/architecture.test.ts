@@ -71,8 +71,18 @@ describe("the house", () => {
   })
 
   it("keeps its files short", () => {
+    /** Which the reference needs, and nobody reads. */
+    const isTag = (line: string) => /^ \* @(?:since|category) /.test(line)
     const long = files
-      .map((file) => [shown(file), readFileSync(file, "utf8").split("\n").length] as const)
+      .map(
+        (file) =>
+          [
+            shown(file),
+            readFileSync(file, "utf8")
+              .split("\n")
+              .filter((line) => !isTag(line)).length
+          ] as const
+      )
       .filter(([, lines]) => lines > 500)
     assert.deepStrictEqual(long, [])
   })

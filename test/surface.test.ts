@@ -47,6 +47,26 @@ describe("the public declarations", () => {
     assert.deepStrictEqual(bare, [])
   })
 
+  it("say since when they are there, and where the reference lists them", () => {
+    const contributing = readFileSync(".github/CONTRIBUTING.md", "utf8")
+    const listed = /`@category`[^]*?\n\n((?:- `\w+`[^\n]*\n)+)/.exec(contributing)?.[1] ?? ""
+    const categories = new Set(Array.from(listed.matchAll(/^- `(\w+)`/gm), ([, category = ""]) => category))
+    const tagged = names.flatMap(({ path, tags }) => (tags === "module" ? [] : [{ path, tags }]))
+    assert.isAbove(categories.size, 10)
+    assert.isAbove(tagged.length, 500)
+    const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { readonly version: string }
+    const isNoLater = (since = "later") =>
+      /^\d+\.\d+\.\d+$/.test(since) && since.localeCompare(version, "en", { numeric: true }) <= 0
+    assert.deepStrictEqual(
+      {
+        since: [...modules, ...tagged].filter(({ tags }) => !isNoLater(tags.get("since"))).map(({ path }) => path),
+        category: tagged.filter(({ tags }) => !categories.has(tags.get("category") ?? "")).map(({ path }) => path),
+        unused: [...categories].filter((category) => !tagged.some(({ tags }) => tags.get("category") === category))
+      },
+      { since: [], category: [], unused: [] }
+    )
+  })
+
   it("are in modules whose names the glossary explains", () => {
     const [, glossary = ""] = readFileSync("src/README.md", "utf8").split("\n## Glossary\n")
     const words = new Set(

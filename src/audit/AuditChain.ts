@@ -64,7 +64,12 @@ export type Head = typeof Head.Type
 /** The link of the first record. */
 export const start: Link = { seq: 0, hash: "0".repeat(64) }
 
-/** What seals a chain, so that nobody without it can forge one. */
+/**
+ * What seals a chain, so that nobody without it can forge one.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Key = Redacted.Redacted
 
 // -----------------------------------------------------------------------------------------------------------------

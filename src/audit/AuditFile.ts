@@ -11,6 +11,8 @@
  *
  * An existing trail is verified as a whole before anything is added, and continues with a record that says so. A trail
  * that does not verify is left alone: nothing can be recorded in it, so nothing is granted.
+ *
+ * @since 0.1.0
  */
 import type * as PlatformError from "@effect/platform/Error"
 import * as FileSystem from "@effect/platform/FileSystem"
@@ -33,7 +35,12 @@ import * as AuditTrail from "./AuditTrail.js"
 
 export type { Key } from "./AuditChain.js"
 
-/** Where trails are kept, and what seals them. */
+/**
+ * Where trails are kept, and what seals them.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** The directory of the trails; created when the first one is written. Keep it out of reach of the agent's tools. */
   readonly directory: string
@@ -52,6 +59,9 @@ export interface Options {
 /**
  * A trail for each root session. Fails when the directories cannot be written to; creates nothing yet. Closing the
  * scope writes the waiting records; later records fail.
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export const make = (
   options: Options
@@ -74,7 +84,12 @@ export const make = (
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Keeps a file a session; see {@link make}. */
+/**
+ * Keeps a file a session; see {@link make}.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (
   options: Options
 ): Layer.Layer<AuditTrail.AuditTrail, AuditTrail.AuditUnwritable, FileSystem.FileSystem | Path.Path> =>

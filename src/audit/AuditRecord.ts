@@ -50,7 +50,12 @@ const described = {
 
 const Description = Schema.Struct(described)
 
-/** One decision, as the deciding code hands it in. */
+/**
+ * One decision, as the deciding code hands it in.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface AuditEntry extends Schema.Schema.Type<typeof Description> {
   /** The root session of the tree that decided: each root session has one trail. */
   readonly rootSessionId: SessionId
@@ -78,7 +83,12 @@ export const Reopened = Schema.TaggedStruct("Reopened", {
   torn: Schema.Number
 })
 
-/** One decision. */
+/**
+ * One decision.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const Decided = Schema.TaggedStruct("Decided", {
   ...described,
   /** SHA-256 of the arguments' canonical JSON. */

@@ -7,6 +7,8 @@
  * ```ts
  * program.pipe(Effect.provide(AuditFile.layer({ directory, headDirectory, redactor })))
  * ```
+ *
+ * @since 0.1.0
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -18,7 +20,12 @@ import * as AuditRecord from "./AuditRecord.js"
 
 export type { AuditEntry, Decided } from "./AuditRecord.js"
 
-/** A decision could not be recorded. The action that it would have allowed must not happen. */
+/**
+ * A decision could not be recorded. The action that it would have allowed must not happen.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class AuditUnwritable extends Schema.TaggedError<AuditUnwritable>("assent/audit/AuditUnwritable")(
   "AuditUnwritable",
   { directory: Schema.String, sessionId: Schema.optional(SessionId), reason: Schema.String }
@@ -29,7 +36,12 @@ export class AuditUnwritable extends Schema.TaggedError<AuditUnwritable>("assent
   }
 }
 
-/** Where decisions are written down before they count. */
+/**
+ * Where decisions are written down before they count.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export interface Service {
   /**
    * Records a decision, and returns when it is kept. Decisions of one root session are kept in the order of these
@@ -41,12 +53,22 @@ export interface Service {
   readonly release: (rootSessionId: SessionId) => Effect.Effect<void>
 }
 
-/** The running program's audit. */
+/**
+ * The running program's audit.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class AuditTrail extends Context.Reference<AuditTrail>()("assent/audit/AuditTrail", {
   defaultValue: (): Service => noop
 }) {}
 
-/** Reads what {@link layerMemory} keeps. */
+/**
+ * Reads what {@link layerMemory} keeps.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class AuditMemory extends Context.Tag("assent/audit/AuditMemory")<
   AuditMemory,
   {
@@ -55,7 +77,12 @@ export class AuditMemory extends Context.Tag("assent/audit/AuditMemory")<
   }
 >() {}
 
-/** As `record` of the running program's audit. */
+/**
+ * As `record` of the running program's audit.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
 export const record = (entry: AuditRecord.AuditEntry): Effect.Effect<void, AuditUnwritable> =>
   Effect.flatMap(AuditTrail, (trail) => trail.record(entry))
 
@@ -63,12 +90,20 @@ export const record = (entry: AuditRecord.AuditEntry): Effect.Effect<void, Audit
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Keeps nothing. */
+/**
+ * Keeps nothing.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const noop: Service = { record: () => Effect.void, release: () => Effect.void }
 
 /**
  * Keeps every decision in memory until the program ends. The record is made when it is read, so that keeping costs next
  * to nothing.
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export const makeMemory = (
   redactor: Redaction.Redactor = Redaction.shapesOnly
@@ -91,10 +126,20 @@ export const makeMemory = (
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Keeps nothing: the default of a program that provides no audit. */
+/**
+ * Keeps nothing: the default of a program that provides no audit.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerNoop: Layer.Layer<AuditTrail> = Layer.succeed(AuditTrail, noop)
 
-/** Keeps everything in memory, for tests. */
+/**
+ * Keeps everything in memory, for tests.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerMemory = (redactor?: Redaction.Redactor): Layer.Layer<AuditTrail | AuditMemory> =>
   Layer.effectContext(
     Effect.map(makeMemory(redactor), ({ trail, memory }) =>

@@ -9,6 +9,8 @@
  *
  * It lives in the parent's session, not in its turn, so a parent that is blocked in a delegation still mediates. It has
  * no queue and no prompt slot: questions wait for each other only where people answer them.
+ *
+ * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -41,6 +43,9 @@ import * as Interactor from "../interaction/Interactor.js"
  * and an answer that does not fit, count as none.
  *
  * A slow strategy may run the recheck: if a rule has decided meanwhile, nobody needs to be asked.
+ *
+ * @since 0.1.0
+ * @category models
  */
 export interface Strategy {
   (request: InteractionRequest, decided: Effect.Effect<boolean>): Effect.Effect<Option.Option<unknown>>
@@ -66,10 +71,20 @@ export interface Options {
 // strategies
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Asks the parent's own interactor: the person, or the parent's parent. */
+/**
+ * Asks the parent's own interactor: the person, or the parent's parent.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const forward: Strategy = () => Effect.succeedNone
 
-/** Lets a policy of the program answer; with none the question is forwarded. */
+/**
+ * Lets a policy of the program answer; with none the question is forwarded.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const decide = (
   policy: (request: InteractionRequest) => Option.Option<unknown> | Effect.Effect<Option.Option<unknown>>
 ): Strategy => {

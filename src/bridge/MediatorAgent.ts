@@ -9,6 +9,8 @@
  * shown in part only, and questions that the model may not answer (grants, envelopes, sign-ins).
  *
  * A child's text is data here, and is escaped: it can neither end its element nor pose as another speaker.
+ *
+ * @since 0.1.0
  */
 import * as Prompt from "@effect/ai/Prompt"
 import * as Tool from "@effect/ai/Tool"
@@ -32,7 +34,12 @@ import type { Strategy } from "./Mediator.js"
 
 const decisions = ["yes", "no", "comment", "ask_user"] as const
 
-/** The tool with which a parent's model answers. No agent has it; it exists only in the mediating conversation. */
+/**
+ * The tool with which a parent's model answers. No agent has it; it exists only in the mediating conversation.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
 export const RespondToRequest = Tool.make("respond_to_request", {
   description:
     "Answers the question of a subagent that you were just shown. To a permission_request or a yes-or-no question: `yes` " +
@@ -51,13 +58,23 @@ export const RespondToRequest = Tool.make("respond_to_request", {
   }
 })
 
-/** Words of the parent's conversation with their speaker; a subagent's words come as messages, too. */
+/**
+ * Words of the parent's conversation with their speaker; a subagent's words come as messages, too.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Spoken {
   readonly from: "you" | "user" | "parent" | "subagent" | "system" | "summary"
   readonly text: string
 }
 
-/** The parent's model, what it is shown, and how long it may take. */
+/**
+ * The parent's model, what it is shown, and how long it may take.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** The parent's model at the time of the call. */
   readonly model: Effect.Effect<Model.Service>
@@ -72,7 +89,12 @@ export interface Options {
   readonly timeout?: Duration.DurationInput | undefined
 }
 
-/** A strategy that asks the parent's own model, and forwards what it does not answer. */
+/**
+ * A strategy that asks the parent's own model, and forwards what it does not answer.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (options: Options): Effect.Effect<Strategy> =>
   Effect.map(IdGenerator, (ids) => {
     const mediation = new Mediation(options, () => ids.unsafeNext("call"))

@@ -11,6 +11,8 @@
  * It shows nothing and takes no prompt slot: the slot belongs to the broker that asks people. When the child stops
  * waiting, because it was cancelled or timed out, it withdraws the request at the parent, and the person's dialog
  * closes.
+ *
+ * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -42,7 +44,12 @@ export interface Options {
   readonly timeouts?: Interactor.Timeouts | undefined
 }
 
-/** Five minutes, for permissions and for each question of a form. */
+/**
+ * Five minutes, for permissions and for each question of a form.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const defaultTimeouts: Interactor.Timeouts = { permission: "300 seconds", clarification: "300 seconds" }
 
 /** @internal */

@@ -14,6 +14,8 @@
  * Each step passes on the next one as a function (continuation passing), for the reason that `PermissionGate` gives:
  * thousands of requests may wait at once, and each keeps one frame. Every step that can fail goes through
  * `OpenRequest.step` or `OpenRequest.after`, which release the prompt slot.
+ *
+ * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -57,7 +59,12 @@ import * as PermissionOption from "../interaction/PermissionOption.js"
 
 export type { InteractionJournal, Kept } from "./InteractionJournal.js"
 
-/** Attaches interactors, and takes answers by request id. */
+/**
+ * Attaches interactors, and takes answers by request id.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export interface Service {
   /** The broker, as an interactor. */
   readonly interactor: Interactor.Service
@@ -74,10 +81,20 @@ export interface Service {
   readonly open: Effect.Effect<ReadonlyArray<InteractionRequest>>
 }
 
-/** The broker of an agent, for programs that attach interactors to it. */
+/**
+ * The broker of an agent, for programs that attach interactors to it.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class InteractionBroker extends Context.Tag("assent/broker/InteractionBroker")<InteractionBroker, Service>() {}
 
-/** What a broker publishes, masks and records; only the bus is required. */
+/**
+ * What a broker publishes, masks and records; only the bus is required.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** Where the settling events go. */
   readonly bus: EventBus.Service
@@ -94,7 +111,12 @@ export interface Options {
   readonly spans?: Spans.Service | undefined
 }
 
-/** Makes a broker. Closing the scope cancels what is open, what waits in line, and what comes later. */
+/**
+ * Makes a broker. Closing the scope cancels what is open, what waits in line, and what comes later.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (options: Options): Effect.Effect<Service, never, Scope.Scope> =>
   Effect.flatMap(Effect.scope, (scope) => {
     const broker = new Broker(options, scope)
@@ -104,7 +126,12 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
     )
   })
 
-/** A broker as the program's interactor. */
+/**
+ * A broker as the program's interactor.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (
   options: Omit<Options, "bus"> = {}
 ): Layer.Layer<InteractionBroker | Interactor.Interactor, never, EventBus.EventBus> =>

@@ -9,7 +9,12 @@ import type { InteractionError } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import type { Answered } from "../interaction/Interactor.js"
 
-/** How a request ended for good before this process asked it, and who ended it. */
+/**
+ * How a request ended for good before this process asked it, and who ended it.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Kept {
   /** Encoded; absent when the question was withdrawn. */
   readonly answer?: unknown
@@ -18,7 +23,12 @@ export interface Kept {
   readonly how?: "timeout" | "yolo" | undefined
 }
 
-/** Where requests and their ends are kept before they count, so that they outlive the process. */
+/**
+ * Where requests and their ends are kept before they count, so that they outlive the process.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface InteractionJournal {
   /** Returns when the request is durable. When it fails, with a sentence, nobody is asked. */
   readonly raised: (request: InteractionRequest) => Effect.Effect<void, string>

@@ -3,6 +3,8 @@
  *
  * Both ask the current interactor. Cancelling is an answer of its own. A question without an answer in time, or that
  * could not be asked, is a failure, so that the model cannot take it for words of a person.
+ *
+ * @since 0.1.0
  */
 import * as Tool from "@effect/ai/Tool"
 import * as Toolkit from "@effect/ai/Toolkit"
@@ -16,11 +18,21 @@ import * as Interactor from "../interaction/Interactor.js"
 import { ClarifyAnswers, Question } from "../interaction/Question.js"
 import * as ToolTrait from "../tool/ToolTrait.js"
 
-/** What the model gets when the person cancelled. */
+/**
+ * What the model gets when the person cancelled.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const Cancelled = Schema.Struct({ cancelled: Schema.Literal(true), message: Schema.String })
 export type Cancelled = typeof Cancelled.Type
 
-/** Asks the person several questions at once and waits for all answers. */
+/**
+ * Asks the person several questions at once and waits for all answers.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
 export const RequestClarification = Tool.make("request_clarification", {
   description:
     'Asks the user one or more questions and waits for the answers, which come keyed by question number: "1", "2", … ' +
@@ -48,7 +60,12 @@ export const RequestClarification = Tool.make("request_clarification", {
   .annotate(ToolTrait.Essential, true)
   .annotate(ToolTrait.Resumable, true)
 
-/** Asks the person one question and waits for the answer. */
+/**
+ * Asks the person one question and waits for the answer.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
 export const AskUser = Tool.make("ask_user", {
   description: "Asks the user one question and returns what they type.",
   parameters: { prompt: Schema.String.annotations({ description: "The question." }) },
@@ -63,10 +80,20 @@ export const AskUser = Tool.make("ask_user", {
   .annotate(ToolTrait.AutoApproved, true)
   .annotate(ToolTrait.Resumable, true)
 
-/** Both tools. */
+/**
+ * Both tools.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
 export const toolkit = Toolkit.make(RequestClarification, AskUser)
 
-/** The handlers. Each call provides its interactor. */
+/**
+ * The handlers. Each call provides its interactor.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer: Layer.Layer<Tool.HandlersFor<typeof toolkit.tools>> = toolkit.toLayer({
   request_clarification: ({ context, questions }) =>
     Arr.isNonEmptyReadonlyArray(questions)

@@ -11,7 +11,12 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as WorkspaceRoot from "./WorkspaceRoot.js"
 
-/** Variables by name, as a process has them. */
+/**
+ * Variables by name, as a process has them.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Environment = Readonly<Record<string, string>>
 
 export interface Options {

@@ -3,6 +3,8 @@
  * `spawn_subagent` does not.
  *
  * The handlers are built once; each call says for which session they make children.
+ *
+ * @since 0.1.0
  */
 import * as Tool from "@effect/ai/Tool"
 import * as Toolkit from "@effect/ai/Toolkit"
@@ -23,7 +25,12 @@ const ending = { failure: Schema.String, failureMode: "return" as const, depende
 
 const waiting = { ...ending, success: SubagentResult }
 
-/** Gives a task to a subagent of any profile, or one that the model describes, and waits. */
+/**
+ * Gives a task to a subagent of any profile, or one that the model describes, and waits.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
 export const Delegate = Tool.make("delegate", {
   description:
     "Gives a task to a subagent and waits for its result. Name a profile, or describe the subagent. Several calls in one " +
@@ -43,7 +50,12 @@ export const Delegate = Tool.make("delegate", {
   .annotate(ToolTrait.Injectable, precedence.delegate)
   .annotate(ToolTrait.Resumable, true)
 
-/** Gives a task to a subagent and goes on; its result begins a turn later. */
+/**
+ * Gives a task to a subagent and goes on; its result begins a turn later.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
 export const SpawnSubagent = Tool.make("spawn_subagent", {
   description:
     "Gives a task to a subagent and does not wait: you get its id at once and its result as a message when it is done. " +
@@ -87,23 +99,48 @@ const shorthand = <Name extends "agent" | "explore" | "plan">(name: Name, descri
     .annotate(ToolTrait.Injectable, precedence[name])
     .annotate(ToolTrait.Resumable, true)
 
-/** Gives a question to a subagent that only reads. */
+/**
+ * Gives a question to a subagent that only reads.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
 export const Explore = shorthand(
   "explore",
   "Lets a subagent look around and report what it found. It changes nothing. Use it for searches that take many steps."
 )
-/** Gives a goal to a subagent that plans and changes nothing. */
+/**
+ * Gives a goal to a subagent that plans and changes nothing.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
 export const Plan = shorthand("plan", "Lets a subagent read what a task touches and make a plan. It changes nothing.")
-/** Gives a task to a subagent without a profile of its own. */
+/**
+ * Gives a task to a subagent without a profile of its own.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
 export const Agent = shorthand(
   "agent",
   "Lets a subagent with the same tools as yours do a task, and waits for the result."
 )
 
-/** All tools that delegate. */
+/**
+ * All tools that delegate.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
 export const toolkit = Toolkit.make(Delegate, SpawnSubagent, Explore, Plan, Agent)
 
-/** The handlers. Each call provides its session's `Subagents`. */
+/**
+ * The handlers. Each call provides its session's `Subagents`.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer: Layer.Layer<Tool.HandlersFor<typeof toolkit.tools>> = toolkit.toLayer({
   delegate: (order) => delegate(order, DelegationRequest.instruction(order), precedence.delegate),
   spawn_subagent: (order) =>

@@ -38,7 +38,12 @@ export interface Params {
   readonly reason?: string | undefined
 }
 
-/** How commands run: their shell, time limit, environment, and where long output goes. */
+/**
+ * How commands run: their shell, time limit, environment, and where long output goes.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** Timeout of a command that names none. Default: 120 s. */
   readonly commandTimeout?: Duration.DurationInput | undefined

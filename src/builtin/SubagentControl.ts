@@ -1,6 +1,8 @@
 /**
  * The tools with which a model controls its subagents: ask, send words, cancel, close and list. A session reaches its
  * own children only.
+ *
+ * @since 0.1.0
  */
 import * as Tool from "@effect/ai/Tool"
 import * as Toolkit from "@effect/ai/Toolkit"
@@ -18,7 +20,12 @@ const dependencies: [typeof Subagents] = [Subagents]
 
 const sentence = { success: Schema.String, failure: Schema.String, failureMode: "return" as const, dependencies }
 
-/** Asks a subagent that has finished something more, and waits. */
+/**
+ * Asks a subagent that has finished something more, and waits.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
 export const AgentAsk = Tool.make("agent_ask", {
   description: "Asks a subagent of yours a question about its work and waits for the answer.",
   parameters: { subagent_id: subagentId, question: Words },
@@ -29,7 +36,12 @@ export const AgentAsk = Tool.make("agent_ask", {
   .annotate(ToolTrait.AutoApproved, true)
   .annotate(ToolTrait.Resumable, true)
 
-/** Sends words to a subagent and does not wait. */
+/**
+ * Sends words to a subagent and does not wait.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
 export const SendToSubagent = Tool.make("send_to_subagent", {
   description:
     "Sends words to a subagent of yours: it reads them at its next step, or begins to work on them when it is idle and " +
@@ -40,7 +52,12 @@ export const SendToSubagent = Tool.make("send_to_subagent", {
   .annotate(ToolTrait.Groups, ["subagent"])
   .annotate(ToolTrait.AutoApproved, true)
 
-/** Ends what a subagent does; it stays. */
+/**
+ * Ends what a subagent does; it stays.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
 export const CancelSubagent = Tool.make("cancel_subagent", {
   description: "Stops what a subagent of yours is doing. It stays and can be given another task.",
   parameters: { subagent_id: subagentId },
@@ -50,7 +67,12 @@ export const CancelSubagent = Tool.make("cancel_subagent", {
   .annotate(ToolTrait.AutoApproved, true)
   .annotate(Tool.Idempotent, true)
 
-/** Ends a subagent for good. */
+/**
+ * Ends a subagent for good.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
 export const CloseSubagent = Tool.make("close_subagent", {
   description: "Ends a subagent of yours; one that works is cancelled first.",
   parameters: { subagent_id: subagentId },
@@ -60,7 +82,12 @@ export const CloseSubagent = Tool.make("close_subagent", {
   .annotate(ToolTrait.AutoApproved, true)
   .annotate(Tool.Idempotent, true)
 
-/** Names the subagents of this session. */
+/**
+ * Names the subagents of this session.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
 export const ListSubagents = Tool.make("list_subagents", {
   description: "Lists your subagents with what they are doing.",
   ...sentence,
@@ -77,7 +104,12 @@ export const ListSubagents = Tool.make("list_subagents", {
   .annotate(ToolTrait.Groups, ["subagent"])
   .annotate(ToolTrait.AutoApproved, true)
 
-/** Names the profiles that may be delegated to. */
+/**
+ * Names the profiles that may be delegated to.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
 export const ListProfiles = Tool.make("list_profiles", {
   description: "Lists the profiles that delegate can be given, with what each is for.",
   ...sentence,
@@ -87,7 +119,12 @@ export const ListProfiles = Tool.make("list_profiles", {
   .annotate(ToolTrait.Groups, ["subagent"])
   .annotate(ToolTrait.AutoApproved, true)
 
-/** All tools that control subagents. */
+/**
+ * All tools that control subagents.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
 export const toolkit = Toolkit.make(
   AgentAsk,
   SendToSubagent,
@@ -97,7 +134,12 @@ export const toolkit = Toolkit.make(
   ListProfiles
 )
 
-/** The handlers. Each call provides its session's `Subagents`. */
+/**
+ * The handlers. Each call provides its session's `Subagents`.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer: Layer.Layer<Tool.HandlersFor<typeof toolkit.tools>> = toolkit.toLayer({
   agent_ask: ({ question, subagent_id }) => Effect.flatMap(Subagents, (own) => own.ask(subagent_id, question)),
   send_to_subagent: ({ message, subagent_id }) => Effect.flatMap(Subagents, (own) => own.send(subagent_id, message)),

@@ -8,6 +8,8 @@
  * const program = Effect.flatMap(Workspace.toolkit, (kit) => kit.handle("read_file", { path: "README.md" }))
  * program.pipe(Effect.provide(Workspace.layer({ root: "/home/me/project" })), Effect.provide(NodeContext.layer))
  * ```
+ *
+ * @since 0.1.0
  */
 import * as Tool from "@effect/ai/Tool"
 import * as Toolkit from "@effect/ai/Toolkit"
@@ -30,7 +32,12 @@ export type { Options as SandboxOptions } from "../sandbox/HostSandbox.js"
 export type { Options as CommandOptions } from "./ShellRun.js"
 export type { Environment } from "./CommandEnvironment.js"
 
-/** The directory, how commands run in it, and how they are confined. */
+/**
+ * The directory, how commands run in it, and how they are confined.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options extends WorkspaceRoot.Options, ShellRun.Options {
   /** How commands are confined. Default: not at all; the command line's default is `auto`. */
   readonly sandbox?: Omit<HostSandbox.Options, "root"> | undefined
@@ -45,7 +52,12 @@ const optional = <A, I, R>(schema: Schema.Schema<A, I, R>, description: string) 
 const path = text("Path of the file, relative to the workspace.")
 const failing = { failure: Schema.String, failureMode: "return" } as const
 
-/** Runs a command line in a shell. */
+/**
+ * Runs a command line in a shell.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
 export const RunCommand = Tool.make("run_command", {
   description:
     "Runs a command line in a POSIX shell and returns its exit code and what it printed, standard error included. " +
@@ -84,7 +96,12 @@ export const RunCommand = Tool.make("run_command", {
     )
   )
 
-/** Reads a file, or lines of it. */
+/**
+ * Reads a file, or lines of it.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
 export const ReadFile = Tool.make("read_file", {
   description:
     "Reads a text file. Each line comes as its number, a tab, and the text; number and tab are not part of the file. " +
@@ -111,7 +128,12 @@ export const ReadFile = Tool.make("read_file", {
     )
   )
 
-/** Lists files by pattern. */
+/**
+ * Lists files by pattern.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
 export const ListFiles = Tool.make("list_files", {
   description:
     "Lists files and directories, one path a line, relative to the workspace; directories end with /, links with @. " +
@@ -144,7 +166,12 @@ export const ListFiles = Tool.make("list_files", {
     )
   )
 
-/** Searches the text of files. */
+/**
+ * Searches the text of files.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
 export const SearchFiles = Tool.make("search_files", {
   description:
     "Searches text files for lines that match a regular expression and returns them as path:line: text. " +
@@ -168,7 +195,12 @@ export const SearchFiles = Tool.make("search_files", {
   .annotate(ToolTrait.Paths, ["path"])
   .pipe(ToolTrait.validate(WorkspaceSearch.checkSearch))
 
-/** Writes a whole file. */
+/**
+ * Writes a whole file.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
 export const WriteFile = Tool.make("write_file", {
   description:
     "Writes a text file, creating it and its directories or replacing its whole content. " +
@@ -188,7 +220,12 @@ export const WriteFile = Tool.make("write_file", {
     )
   )
 
-/** Replaces a piece of text in a file. */
+/**
+ * Replaces a piece of text in a file.
+ *
+ * @since 0.1.0
+ * @category tools
+ */
 export const EditFile = Tool.make("edit_file", {
   description:
     "Replaces a piece of a text file by another. old_text must occur in the file exactly as given, spaces and line " +
@@ -216,10 +253,18 @@ export const EditFile = Tool.make("edit_file", {
 /**
  * All six tools. Besides the handlers they need the {@link WorkspaceRoot.WorkspaceRoot} that {@link layer} also
  * provides.
+ *
+ * @since 0.1.0
+ * @category tools
  */
 export const toolkit = Toolkit.make(RunCommand, ReadFile, ListFiles, SearchFiles, WriteFile, EditFile)
 
-/** The handlers, and the workspace that the tools' checks and previews read. */
+/**
+ * The handlers, and the workspace that the tools' checks and previews read.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (
   options: Options
 ): Layer.Layer<

@@ -3,6 +3,8 @@
  *
  * Paths are checked after symbolic links were resolved, and the resolved path is the one that is opened. This holds for
  * a link itself, for a link in the middle of a path, and for a new file below a link.
+ *
+ * @since 0.1.0
  */
 import type { PlatformError } from "@effect/platform/Error"
 import * as FileSystem from "@effect/platform/FileSystem"
@@ -13,7 +15,12 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as RealPath from "../permission/RealPath.js"
 
-/** The directory, what in it is protected, and how much output a tool may return, in characters. */
+/**
+ * The directory, what in it is protected, and how much output a tool may return, in characters.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** The workspace, absolute. */
   readonly root: string
@@ -28,7 +35,12 @@ export interface Options {
   readonly maxOutput?: number | undefined
 }
 
-/** A path that may be used. */
+/**
+ * A path that may be used.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Target {
   /** Absolute, with no symbolic link in it: the path to open. */
   readonly absolute: string
@@ -38,7 +50,12 @@ export interface Target {
   readonly info: Option.Option<FileSystem.File.Info>
 }
 
-/** Finds files within the workspace. Failures are sentences for the model. */
+/**
+ * Finds files within the workspace. Failures are sentences for the model.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export interface Service {
   /** Absolute, with no symbolic link in it. */
   readonly root: string
@@ -63,10 +80,20 @@ export interface Service {
   readonly changing: Effect.Semaphore
 }
 
-/** The workspace of the running tool set. */
+/**
+ * The workspace of the running tool set.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class WorkspaceRoot extends Context.Tag("assent/builtin/WorkspaceRoot")<WorkspaceRoot, Service>() {}
 
-/** A workspace at a directory. Where there is none, every use of it says so. */
+/**
+ * A workspace at a directory. Where there is none, every use of it says so.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (options: Options): Effect.Effect<Service, never, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
     const fileSystem = yield* FileSystem.FileSystem
@@ -179,7 +206,12 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
     }
   })
 
-/** The workspace of the tools; see {@link make}. */
+/**
+ * The workspace of the tools; see {@link make}.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (options: Options): Layer.Layer<WorkspaceRoot, never, FileSystem.FileSystem | Path.Path> =>
   Layer.effect(WorkspaceRoot, make(options))
 

@@ -8,13 +8,20 @@
  * | `Ask` | free text |
  * | `Select` | the first option |
  * | `Confirm` | its default |
+ *
+ * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Interactor from "../interaction/Interactor.js"
 import * as Question from "../interaction/Question.js"
 
-/** The channel's id, and the text it answers with. */
+/**
+ * The channel's id, and the text it answers with.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** Default: `auto`. */
   readonly id?: string | undefined
@@ -22,7 +29,12 @@ export interface Options {
   readonly freeText?: string | undefined
 }
 
-/** Answers at once and shows nothing, so it takes any number of requests at a time. Answers are recorded as `auto`. */
+/**
+ * Answers at once and shows nothing, so it takes any number of requests at a time. Answers are recorded as `auto`.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (options: Options = {}): Interactor.Service => {
   const freeText = options.freeText ?? "auto-response"
   return Interactor.make({
@@ -43,10 +55,20 @@ export const make = (options: Options = {}): Interactor.Service => {
   })
 }
 
-/** An interactor that answers by defaults; see {@link make}. */
+/**
+ * An interactor that answers by defaults; see {@link make}.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (options?: Options): Layer.Layer<Interactor.Interactor> => Interactor.layer(make(options))
 
-/** Automatic answers to a form. Keys are 1-based question numbers. */
+/**
+ * Automatic answers to a form. Keys are 1-based question numbers.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const answers = (questions: ReadonlyArray<Question.Question>, freeText: string): Question.ClarifyAnswers =>
   Object.fromEntries(
     questions.map((question, index) => [String(index + 1), Question.autoAnswer(question, freeText)] as const)

@@ -4,6 +4,8 @@
  * When an answer is not understood the question is asked again, without limit: nonsense is never an answer. Behind a
  * pipe there may be no person to correct it, so after the third such line the request is left to others. Ctrl-C, Ctrl-D
  * and the end of input cancel. Interrupting a request takes its dialog off the screen.
+ *
+ * @since 0.1.0
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -20,20 +22,35 @@ import * as ConsolePrompt from "./ConsolePrompt.js"
 import * as ConsoleScreen from "./ConsoleScreen.js"
 import * as Display from "../terminal/Display.js"
 
-/** How long the channel waits for a person. */
+/**
+ * How long the channel waits for a person.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** Default: a person may take as long as they like. */
   readonly timeouts?: Interactor.Timeouts | undefined
 }
 
-/** How many lines of a pipe may be nonsense before the request is left to others. */
+/**
+ * How many lines of a pipe may be nonsense before the request is left to others.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const patience = 3
 
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The interactor `console` of the screen. */
+/**
+ * The interactor `console` of the screen.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (options: Options = {}): Effect.Effect<Interactor.Service, never, ConsoleScreen.ConsoleScreen> =>
   Effect.map(ConsoleScreen.ConsoleScreen, (screen) => {
     const ask = handler(screen)
@@ -58,7 +75,12 @@ export const make = (options: Options = {}): Effect.Effect<Interactor.Service, n
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** An interactor that asks a person at the screen; see {@link make}. */
+/**
+ * An interactor that asks a person at the screen; see {@link make}.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer: Layer.Layer<Interactor.Interactor, never, ConsoleScreen.ConsoleScreen> = Layer.effect(
   Interactor.Interactor,
   make()

@@ -4,6 +4,8 @@
  *
  * Lines are handed out on demand: to the open dialog first, else to the reader of lines. A line that nobody waits for
  * stays where it is, so piped input is never lost, and never answers a question before it is asked.
+ *
+ * @since 0.1.0
  */
 import * as Terminal from "@effect/platform/Terminal"
 import * as Effect from "effect/Effect"
@@ -14,7 +16,12 @@ import * as ConsoleScreen from "./ConsoleScreen.js"
 import * as FairLock from "../internal/FairLock.js"
 import * as Display from "../terminal/Display.js"
 
-/** Colours, and whether the terminal shows what is typed. */
+/**
+ * Colours, and whether the terminal shows what is typed.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   readonly color: boolean
   /**
@@ -28,7 +35,12 @@ export interface Options {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Reads until the scope closes. An unfinished last line counts as a line, but answers no dialog. */
+/**
+ * Reads until the scope closes. An unfinished last line counts as a line, but answers no dialog.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, never, Terminal.Terminal | Scope.Scope> =>
   Effect.gen(function* () {
     const terminal = yield* Terminal.Terminal
@@ -111,7 +123,12 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A screen for output that cannot be redrawn; see {@link make}. */
+/**
+ * A screen for output that cannot be redrawn; see {@link make}.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (options: Options): Layer.Layer<ConsoleScreen.ConsoleScreen, never, Terminal.Terminal> =>
   Layer.scoped(ConsoleScreen.ConsoleScreen, make(options))
 

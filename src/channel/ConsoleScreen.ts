@@ -14,6 +14,8 @@
  * ```
  *
  * Output, keys and dialogs change one state under one lock, so the drawing always matches the state.
+ *
+ * @since 0.1.0
  */
 import * as Terminal from "@effect/platform/Terminal"
 import * as Clock from "effect/Clock"
@@ -34,7 +36,12 @@ import type { Question, Status } from "../terminal/ScreenLayout.js"
 
 export type { Question, Status } from "../terminal/ScreenLayout.js"
 
-/** What a person sends from the prompt. */
+/**
+ * What a person sends from the prompt.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Submitted = Data.TaggedEnum<{
   /** Never blank; may hold several lines. */
   readonly Line: { readonly text: string }
@@ -43,13 +50,28 @@ export type Submitted = Data.TaggedEnum<{
   /** Ctrl-D on an empty line, or the end of input. */
   readonly EndOfInput: {}
 }>
-/** Constructors and guards of {@link Submitted}. */
+/**
+ * Constructors and guards of {@link Submitted}.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const { Line, Interrupt, EndOfInput, $is: is, $match: match } = Data.taggedEnum<Submitted>()
 
-/** Asks one question and waits for a line. */
+/**
+ * Asks one question and waits for a line.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Asker = (question: Question) => Effect.Effect<string, DialogClosed>
 
-/** Prints and asks without disturbing the draft. */
+/**
+ * Prints and asks without disturbing the draft.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export interface Service {
   readonly color: boolean
   /** How many columns there are to draw in. */
@@ -79,7 +101,12 @@ export interface Service {
   readonly dialog: <A, E, R>(title: string, use: (ask: Asker) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }
 
-/** Colours, the prompt, and earlier lines to recall. */
+/**
+ * Colours, the prompt, and earlier lines to recall.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   readonly color: boolean
   /** Default: `> `. */
@@ -92,7 +119,12 @@ export interface Options {
 // errors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The person closed the dialog with Ctrl-C or Ctrl-D, or the input has ended. */
+/**
+ * The person closed the dialog with Ctrl-C or Ctrl-D, or the input has ended.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class DialogClosed extends Schema.TaggedError<DialogClosed>("assent/channel/DialogClosed")("DialogClosed", {
   by: Schema.Literal("interrupt", "end of input")
 }) {
@@ -101,7 +133,12 @@ export class DialogClosed extends Schema.TaggedError<DialogClosed>("assent/chann
   }
 }
 
-/** The screen of a person's terminal. */
+/**
+ * The screen of a person's terminal.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class ConsoleScreen extends Context.Tag("assent/channel/ConsoleScreen")<ConsoleScreen, Service>() {}
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -111,6 +148,9 @@ export class ConsoleScreen extends Context.Tag("assent/channel/ConsoleScreen")<C
 /**
  * Takes the terminal over until the scope closes; then the prompt is erased, the cursor shown, paste mode off, and an
  * open dialog closed. A terminal that can no longer be written to counts as the end of input.
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export const make = (options: Options): Effect.Effect<Service, never, Terminal.Terminal | Scope.Scope> =>
   Effect.gen(function* () {
@@ -224,7 +264,12 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The screen of a terminal on both ends; see `ConsolePlain` for pipes. */
+/**
+ * The screen of a terminal on both ends; see `ConsolePlain` for pipes.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (options: Options): Layer.Layer<ConsoleScreen, never, Terminal.Terminal> =>
   Layer.scoped(ConsoleScreen, make(options))
 

@@ -30,10 +30,20 @@ import type { Settle } from "../interaction/Asking.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import { RecentSettlements } from "../interaction/PendingRequests.js"
 
-/** How a dialog ended. */
+/**
+ * How a dialog ended.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Status = Interactor.Ended["status"]
 
-/** What the reader is told, in order. */
+/**
+ * What the reader is told, in order.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Dialog = Data.TaggedEnum<{
   /** Show this request. */
   readonly Opened: { readonly request: InteractionRequest }
@@ -43,7 +53,12 @@ export type Dialog = Data.TaggedEnum<{
    */
   readonly Closed: { readonly requestId: RequestId; readonly status: Status; readonly by?: string }
 }>
-/** Constructors and guards of a {@link Dialog}. */
+/**
+ * Constructors and guards of a {@link Dialog}.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const { Opened, Closed, $is: is, $match: match } = Data.taggedEnum<Dialog>()
 
 /** The outcome that resumes a waiting asker. */

@@ -6,6 +6,8 @@
  * response that is not complete yet is waited for. When a request is settled, here or elsewhere, all its files are
  * removed. A response that is there before its request counts: it came while the program was away. One process uses a
  * directory at a time.
+ *
+ * @since 0.1.0
  */
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
@@ -31,7 +33,12 @@ import * as TypedAnswer from "../interaction/TypedAnswer.js"
 import * as FileExchange from "./FileExchange.js"
 import * as RemoteInteractor from "./RemoteInteractor.js"
 
-/** The directory that two processes share, and how long answers may take. */
+/**
+ * The directory that two processes share, and how long answers may take.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** Created when it is not there. Keep it out of reach of the agent's tools. */
   readonly directory: string
@@ -47,7 +54,12 @@ export interface Options {
   readonly redactor?: Redaction.Redactor | undefined
 }
 
-/** The directory cannot be used. */
+/**
+ * The directory cannot be used.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class FileChannelUnusable extends Schema.TaggedError<FileChannelUnusable>("assent/channel/FileChannelUnusable")(
   "FileChannelUnusable",
   { directory: Schema.String, reason: Schema.String }
@@ -64,6 +76,9 @@ export class FileChannelUnusable extends Schema.TaggedError<FileChannelUnusable>
 /**
  * Opens the exchange. Requests that an earlier process left there are withdrawn, and logged. Closing the scope cancels
  * what is open and removes its files.
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export const make = (
   options: Options
@@ -103,7 +118,12 @@ export const make = (
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** An interactor that asks through a directory; see {@link make}. */
+/**
+ * An interactor that asks through a directory; see {@link make}.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (
   options: Options
 ): Layer.Layer<Interactor.Interactor, FileChannelUnusable, FileSystem.FileSystem | Path.Path> =>

@@ -4,6 +4,8 @@
  *
  * With {@link yolo} nobody is there either, and everything is allowed: an opt-in that is recorded as such. Guards still
  * deny.
+ *
+ * @since 0.1.0
  */
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -17,7 +19,12 @@ import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as AutoChannel from "./AutoChannel.js"
 
-/** What halted the agent: one machine-readable record. */
+/**
+ * What halted the agent: one machine-readable record.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const Halted = Schema.TaggedStruct("InteractionRequired", {
   kind: Schema.String,
   requestId: RequestId,
@@ -27,21 +34,36 @@ export const Halted = Schema.TaggedStruct("InteractionRequired", {
 })
 export type Halted = typeof Halted.Type
 
-/** The interactor, and the signal for the executor to end the turn. */
+/**
+ * The interactor, and the signal for the executor to end the turn.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export interface Service {
   readonly interactor: Interactor.Service
   /** The first request that nobody can answer completes it; the executor reads it and cancels the root turn. */
   readonly halted: Deferred.Deferred<Halted>
 }
 
-/** The channel of a run in which nobody can answer. */
+/**
+ * The channel of a run in which nobody can answer.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class HaltChannel extends Context.Tag("assent/channel/HaltChannel")<HaltChannel, Service>() {}
 
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A channel that halts. Requests after the first wait as well, until they are interrupted. */
+/**
+ * A channel that halts. Requests after the first wait as well, until they are interrupted.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make: Effect.Effect<Service> = Effect.map(Deferred.make<Halted>(), (halted) => ({
   halted,
   interactor: Interactor.make({
@@ -66,6 +88,9 @@ export const make: Effect.Effect<Service> = Effect.map(Deferred.make<Halted>(), 
 /**
  * Allows everything once, confirms, takes the first choice or the default, and gives an empty text where text is
  * wanted. Signing in is cancelled, so that it fails loudly. Answers are recorded as `yolo`.
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export const yolo: Interactor.Service = Interactor.make({
   id: "yolo",
@@ -88,14 +113,24 @@ export const yolo: Interactor.Service = Interactor.make({
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The halting channel, which is also the interactor to ask. */
+/**
+ * The halting channel, which is also the interactor to ask.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer: Layer.Layer<HaltChannel | Interactor.Interactor> = Layer.effectContext(
   Effect.map(make, (channel) =>
     Context.make(HaltChannel, channel).pipe(Context.add(Interactor.Interactor, channel.interactor))
   )
 )
 
-/** Allows everything that guards do not deny; recorded as such. */
+/**
+ * Allows everything that guards do not deny; recorded as such.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerYolo: Layer.Layer<Interactor.Interactor> = Interactor.layer(yolo)
 
 // -----------------------------------------------------------------------------------------------------------------

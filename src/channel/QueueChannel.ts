@@ -10,6 +10,8 @@
  * // later, when somebody typed something into the dialog of `requestId`
  * yield* channel.answerText(requestId, "y")
  * ```
+ *
+ * @since 0.1.0
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -41,7 +43,12 @@ import * as RemoteInteractor from "./RemoteInteractor.js"
 
 export { Closed, type Dialog, is, match, Opened, type Status } from "./DialogTable.js"
 
-/** Dialogs go out in order, answers come in by request id. */
+/**
+ * Dialogs go out in order, answers come in by request id.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export interface Service {
   /** The interactor that asks here. It waits while the queue is full; interrupting it closes the dialog. */
   readonly interactor: Interactor.Service
@@ -62,7 +69,12 @@ export interface Service {
   readonly open: Effect.Effect<ReadonlyArray<InteractionRequest>>
 }
 
-/** The channel's id, how many dialogs may wait to be taken, and how long an answer may take. */
+/**
+ * The channel's id, how many dialogs may wait to be taken, and how long an answer may take.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** Default: `queue`. */
   readonly id?: string | undefined
@@ -77,14 +89,24 @@ export interface Options {
   readonly timeouts?: Interactor.Timeouts | undefined
 }
 
-/** The queue that programs read and answer. */
+/**
+ * The queue that programs read and answer.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class QueueChannel extends Context.Tag("assent/channel/QueueChannel")<QueueChannel, Service>() {}
 
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Opens a channel. Closing the scope cancels everything that is open and ends the dialogs. */
+/**
+ * Opens a channel. Closing the scope cancels everything that is open and ends the dialogs.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (options: Options = {}): Effect.Effect<Service, never, Scope.Scope> => {
   const id = options.id ?? "queue"
   return Effect.map(
@@ -125,7 +147,12 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Scope
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The channel, which is also the interactor to ask. */
+/**
+ * The channel, which is also the interactor to ask.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (options?: Options): Layer.Layer<QueueChannel | Interactor.Interactor> =>
   Layer.scopedContext(
     Effect.map(make(options), (channel) =>

@@ -12,6 +12,8 @@
  * connection stays open until somebody answers; it is closed when the request is withdrawn or its time is up. Any
  * response but a 200 that names the request and fits it makes the request fail here as unavailable. Failures that may
  * pass (no connection, 408, 429 and 5xx) are retried before that, under the same idempotency key.
+ *
+ * @since 0.1.0
  */
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as HttpClient from "@effect/platform/HttpClient"
@@ -41,7 +43,12 @@ import * as RemoteInteractor from "./RemoteInteractor.js"
 
 export { WebAddressRefused } from "../core/WebAddress.js"
 
-/** The address that is asked, and how long an answer may take. */
+/**
+ * The address that is asked, and how long an answer may take.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** An http or https address without a user name or a password. A redirect is not followed: it is a failure. */
   readonly url: string
@@ -65,7 +72,12 @@ export interface Options {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Makes the channel. Closing the scope cancels what is open and closes its connections. */
+/**
+ * Makes the channel. Closing the scope cancels what is open and closes its connections.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (
   options: Options
 ): Effect.Effect<Interactor.Service, WebAddress.WebAddressRefused, Scope.Scope | HttpClient.HttpClient> =>
@@ -104,6 +116,9 @@ export const make = (
 /**
  * Waits a quarter of a second, then twice as long each time, at most five seconds, with jitter. Ends early enough
  * within `limit` to report the last failure instead of "nobody answered".
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export const retries = (limit: Duration.Duration): Schedule.Schedule<unknown, unknown> => {
   const millis = Duration.toMillis(limit)
@@ -118,7 +133,12 @@ export const retries = (limit: Duration.Duration): Schedule.Schedule<unknown, un
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** An interactor that asks a server; see {@link make}. */
+/**
+ * An interactor that asks a server; see {@link make}.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (
   options: Options
 ): Layer.Layer<Interactor.Interactor, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>

@@ -7,17 +7,34 @@
  *
  * Percents are of the model's context window. In a continuous configuration (`pressure_percent` 0 or null) every turn
  * that ends above the target is followed by a compaction, and the threshold is ignored.
+ *
+ * @since 0.1.0
  */
 import * as Inspectable from "effect/Inspectable"
 import type * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 
-/** The ways to make a history shorter. */
+/**
+ * The ways to make a history shorter.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const strategies = ["truncate", "summarize", "hybrid", "budget"] as const
-/** How a history is made shorter. */
+/**
+ * How a history is made shorter.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type StrategyName = (typeof strategies)[number]
 
-/** When a history is made shorter, how, and to what share of the model's context. */
+/**
+ * When a history is made shorter, how, and to what share of the model's context.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface CompactionConfig {
   readonly type: StrategyName
   /** A history this long, or longer, is compacted. Percent. */
@@ -55,7 +72,12 @@ const Percent = Schema.Number.pipe(Schema.between(0, 100))
 // Exact, so that a wrong value is one problem and not also "expected undefined".
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-/** The settings in a file. Every field is optional; the reader refuses unknown fields. */
+/**
+ * The settings in a file. Every field is optional; the reader refuses unknown fields.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const CompactionFile = Schema.Struct({
   type: optional(Schema.Literal(...strategies).annotations(expecting(`one of ${strategies.join(", ")}`))),
   threshold_percent: optional(Percent),
@@ -84,7 +106,12 @@ export type CompactionFile = Schema.Schema.Type<typeof CompactionFile>
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** What counts where nothing is said. */
+/**
+ * What counts where nothing is said.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const defaults: CompactionConfig = {
   type: "truncate",
   thresholdPercent: 80,
@@ -102,6 +129,9 @@ export const defaults: CompactionConfig = {
 /**
  * A file's settings completed with the defaults. An absent target is never above the threshold. Only a
  * `pressure_percent` that is written as null or 0 makes a continuous configuration; an absent one is the default.
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export function fromFile(file: CompactionFile): CompactionConfig {
   const thresholdPercent = file.threshold_percent ?? defaults.thresholdPercent
@@ -124,11 +154,21 @@ export function fromFile(file: CompactionFile): CompactionConfig {
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Compacts after every turn above the target, whatever the threshold. */
+/**
+ * Compacts after every turn above the target, whatever the threshold.
+ *
+ * @since 0.1.0
+ * @category predicates
+ */
 export function isContinuous({ pressurePercent }: CompactionConfig): boolean {
   return pressurePercent === 0
 }
 
-/** How many turns stay once there are too many. Fewer than the limit, so that not every turn compacts again. */
+/**
+ * How many turns stay once there are too many. Fewer than the limit, so that not every turn compacts again.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const turnsToKeep = ({ maxTurns = 0, preserveRecentTurns, targetPercent }: CompactionConfig): number =>
   Math.max(preserveRecentTurns, Math.floor((maxTurns * targetPercent) / 100))

@@ -67,7 +67,12 @@ export interface Shortened {
 
 export type Strategy = (snapshot: Snapshot) => Effect.Effect<Shortened, CompactionFailed>
 
-/** A compaction failed; the history is unchanged. */
+/**
+ * A compaction failed; the history is unchanged.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class CompactionFailed extends Schema.TaggedError<CompactionFailed>("assent/conversation/CompactionFailed")(
   "CompactionFailed",
   { message: Schema.String }

@@ -5,6 +5,8 @@
  * Every tool call has its result in the message after it; a partial answer is marked. Secrets are masked on the way in,
  * because a history is sent, stored and shown. Our own metadata of a message lives in its `options.assent`, which
  * providers ignore.
+ *
+ * @since 0.1.0
  */
 import * as Prompt from "@effect/ai/Prompt"
 import type { MessageId } from "../core/Id.js"
@@ -13,7 +15,12 @@ import type { Message, Source } from "../inbox/Message.js"
 import type { ToolResult } from "../tool/ToolCall.js"
 import * as PromptMessage from "./PromptMessage.js"
 
-/** Our own metadata of a message. */
+/**
+ * Our own metadata of a message.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Metadata {
   /** Present on messages from the inbox. */
   readonly messageId?: MessageId
@@ -28,7 +35,12 @@ export interface Metadata {
   readonly summary?: true
 }
 
-/** The messages of one session, as its model is given them. */
+/**
+ * The messages of one session, as its model is given them.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface History {
   /** Oldest first. A live view: it grows, until {@link revision} changes. No message changes. */
   readonly messages: ReadonlyArray<Prompt.Message>
@@ -54,14 +66,24 @@ export interface History {
   readonly revision: () => number
 }
 
-/** `cleared` is called synchronously when the history is cleared. */
+/**
+ * `cleared` is called synchronously when the history is cleared.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (
   initial: ReadonlyArray<Prompt.Message> = [],
   redactor: Redaction.Redactor = Redaction.shapesOnly,
   cleared: () => void = () => {}
 ): History => new SessionHistory(numbered(initial), redactor, cleared)
 
-/** A message with secrets masked. A part that cannot be changed is left out when it holds a secret. */
+/**
+ * A message with secrets masked. A part that cannot be changed is left out when it holds a secret.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
 export const masked = (
   content: ReadonlyArray<Prompt.AssistantMessagePart>,
   redactor: Redaction.Redactor
@@ -71,25 +93,50 @@ export const masked = (
     ? content.slice()
     : content.flatMap((part) => maskedPart(part, redactor) ?? [])
 
-/** A message that replaces removed turns. The caller masks secrets first. */
+/**
+ * A message that replaces removed turns. The caller masks secrets first.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const summaryMessage = (text: string): Prompt.Message =>
   PromptMessage.user([PromptMessage.text(text)], { assent: { summary: true } })
 
-/** Reads our metadata of a message. */
+/**
+ * Reads our metadata of a message.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const metadata = (message: Prompt.Message | undefined): Metadata =>
   (message?.options["assent"] ?? {}) as Metadata
 
-/** Whether a turn begins with this message. */
+/**
+ * Whether a turn begins with this message.
+ *
+ * @since 0.1.0
+ * @category predicates
+ */
 export const beginsTurn = (message: Prompt.Message): boolean => metadata(message).turn !== undefined
 
-/** The text parts of a message, joined. */
+/**
+ * The text parts of a message, joined.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const textOf = (message: Prompt.Message | undefined): string => {
   if (message === undefined) return ""
   if (typeof message.content === "string") return message.content
   return message.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("")
 }
 
-/** All answers of the turn that began with this message; empty when it never began. */
+/**
+ * All answers of the turn that began with this message; empty when it never began.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const saidIn = ({ messages }: Pick<History, "messages">, id: MessageId): string => {
   const beginning = messages.findLastIndex((message) => metadata(message).messageId === id && beginsTurn(message))
   if (beginning < 0) return ""

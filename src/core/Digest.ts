@@ -1,19 +1,41 @@
-/** Canonical JSON and its SHA-256: the identity of a tool call's arguments and of an audit record. */
+/**
+ * Canonical JSON and its SHA-256: the identity of a tool call's arguments and of an audit record.
+ *
+ * @since 0.1.0
+ */
 import { createHash, createHmac } from "node:crypto"
 
 /**
  * JSON with object keys sorted at every depth and no white space, so equal values have equal text.
  * `undefined` members are left out, as in `JSON.stringify`.
+ *
+ * @since 0.1.0
+ * @category conversions
  */
 export const canonicalJson = (value: unknown): string => JSON.stringify(sortKeys(value)) ?? "null"
 
-/** Lower-case hexadecimal SHA-256 of the value's canonical JSON. */
+/**
+ * Lower-case hexadecimal SHA-256 of the value's canonical JSON.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const digest = (value: unknown): string => sha256(canonicalJson(value))
 
-/** Lower-case hexadecimal SHA-256 of a text's UTF-8 bytes. */
+/**
+ * Lower-case hexadecimal SHA-256 of a text's UTF-8 bytes.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex")
 
-/** Lower-case hexadecimal HMAC-SHA-256 of a text's UTF-8 bytes. */
+/**
+ * Lower-case hexadecimal HMAC-SHA-256 of a text's UTF-8 bytes.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const hmacSha256 = (key: string, text: string): string => createHmac("sha256", key).update(text).digest("hex")
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -2,34 +2,71 @@
  * Branded identifiers and the generator that makes them.
  *
  * Every id is an opaque string: compared by equality, never parsed.
+ *
+ * @since 0.1.0
  */
 import * as Context from "effect/Context"
 import * as Schema from "effect/Schema"
 
-/** Names one interaction; the only key that correlates a request with its answer. */
+/**
+ * Names one interaction; the only key that correlates a request with its answer.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const RequestId = Schema.String.pipe(Schema.brand("assent/RequestId"))
 export type RequestId = typeof RequestId.Type
 
-/** Names one turn; threads the events, interactions and audit records of that turn. */
+/**
+ * Names one turn; threads the events, interactions and audit records of that turn.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const CorrelationId = Schema.String.pipe(Schema.brand("assent/CorrelationId"))
 export type CorrelationId = typeof CorrelationId.Type
 
-/** Names one session (one agent's history, inbox and scope). */
+/**
+ * Names one session (one agent's history, inbox and scope).
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const SessionId = Schema.String.pipe(Schema.brand("assent/SessionId"))
 export type SessionId = typeof SessionId.Type
 
-/** Names one proposed tool call; chosen by the model or, when it chose none, by us. */
+/**
+ * Names one proposed tool call; chosen by the model or, when it chose none, by us.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const ToolCallId = Schema.String.pipe(Schema.brand("assent/ToolCallId"))
 export type ToolCallId = typeof ToolCallId.Type
 
-/** Names one message sent to an inbox. */
+/**
+ * Names one message sent to an inbox.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const MessageId = Schema.String.pipe(Schema.brand("assent/MessageId"))
 export type MessageId = typeof MessageId.Type
 
-/** What kind of thing an id names; becomes the id's readable prefix. */
+/**
+ * What kind of thing an id names; becomes the id's readable prefix.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type IdPrefix = "req" | "turn" | "ses" | "call" | "msg" | "stage"
 
-/** Makes ids. */
+/**
+ * Makes ids.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Generator {
   /** A fresh id, unique over processes, such as `req_k3f9a0x2m1p7-4`. Never fails, never blocks. */
   readonly unsafeNext: (prefix: IdPrefix) => string
@@ -38,6 +75,9 @@ export interface Generator {
 /**
  * Makes ids. An ambient value with a default, so programs need not provide it; tests that want predictable ids provide
  * {@link sequence}.
+ *
+ * @since 0.1.0
+ * @category services
  */
 export class IdGenerator extends Context.Reference<IdGenerator>()("assent/core/IdGenerator", {
   defaultValue: (): Generator => random()
@@ -71,7 +111,12 @@ export const session = (ids: Generator): SessionId => ids.unsafeNext("ses") as S
  */
 export const message = (ids: Generator): MessageId => ids.unsafeNext("msg") as MessageId
 
-/** Ids with a random part per generator and a counter: unique without a random draw per id. */
+/**
+ * Ids with a random part per generator and a counter: unique without a random draw per id.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const random = (): Generator => {
   const seed = globalThis.crypto.getRandomValues(new Uint32Array(2))
   const base = Array.from(seed, (n) => n.toString(36).padStart(7, "0")).join("")
@@ -86,7 +131,12 @@ export const random = (): Generator => {
   return { unsafeNext: (prefix) => `${heads.get(prefix) ?? headOf(prefix)}${++count}` }
 }
 
-/** Ids `req_1`, `turn_2`, …: one counter for all prefixes. For tests. */
+/**
+ * Ids `req_1`, `turn_2`, …: one counter for all prefixes. For tests.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const sequence = (): Generator => {
   let count = 0
   return { unsafeNext: (prefix) => `${prefix}_${++count}` }

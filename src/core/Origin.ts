@@ -3,6 +3,8 @@
  *
  * The current origin is a fiber-local value. It flows down every fork. It does not cross a queue, so a message in a
  * queue carries its origin in its envelope.
+ *
+ * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
@@ -12,7 +14,12 @@ import * as FiberRefs from "effect/FiberRefs"
 import { globalValue } from "effect/GlobalValue"
 import { SessionId, type CorrelationId, type ToolCallId } from "./Id.js"
 
-/** Who acts: an agent, its session, and the call that is running. */
+/**
+ * Who acts: an agent, its session, and the call that is running.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Origin {
   readonly sessionId: SessionId
   /** The root of the tree this session belongs to; itself for a root. */
@@ -31,7 +38,12 @@ export interface Origin {
   readonly toolCallId?: ToolCallId
 }
 
-/** The origin of work that no session started. */
+/**
+ * The origin of work that no session started.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const outside: Origin = {
   sessionId: SessionId.make("none"),
   rootSessionId: SessionId.make("none"),
@@ -39,19 +51,39 @@ export const outside: Origin = {
   depth: 0
 }
 
-/** The origin of the running fiber. */
+/**
+ * The origin of the running fiber.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const current: Effect.Effect<Origin> = Effect.withFiberRuntime((fiber) => Effect.succeed(of(fiber)))
 
-/** The origin of a given fiber. */
+/**
+ * The origin of a given fiber.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const of = (fiber: Fiber.RuntimeFiber<unknown, unknown>): Origin => fiber.getFiberRef(currentRef)
 
-/** Runs an effect, and everything it forks, as `origin`. */
+/**
+ * Runs an effect, and everything it forks, as `origin`.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
 export const withOrigin =
   (origin: Origin) =>
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.locally(self, currentRef, origin)
 
-/** The same session, in this turn. */
+/**
+ * The same session, in this turn.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const inTurn = (origin: Origin, correlationId: CorrelationId): Origin => {
   const { agent, depth, parentSessionId, rootSessionId, sessionId, subagentId } = origin
   // Members are named one by one: a copy by spread gets a hidden class of its own, half a kilobyte for each agent.
@@ -60,13 +92,23 @@ export const inTurn = (origin: Origin, correlationId: CorrelationId): Origin => 
     : { sessionId, rootSessionId, agent, depth, parentSessionId, subagentId, correlationId }
 }
 
-/** Runs an effect, and everything it forks, as part of the given tool call. */
+/**
+ * Runs an effect, and everything it forks, as part of the given tool call.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
 export const inToolCall =
   (toolCallId: ToolCallId) =>
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.locallyWith(self, currentRef, (origin) => ofCall(origin, toolCallId))
 
-/** The same turn, in this tool call. */
+/**
+ * The same turn, in this tool call.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const ofCall = (origin: Origin, toolCallId: ToolCallId): Origin => {
   const { agent, correlationId, depth, parentSessionId, rootSessionId, sessionId, subagentId } = origin
   if (origin.toolCallId === toolCallId) return origin
@@ -76,7 +118,12 @@ export const ofCall = (origin: Origin, toolCallId: ToolCallId): Origin => {
     : { sessionId, rootSessionId, agent, depth, parentSessionId, subagentId, correlationId, toolCallId }
 }
 
-/** As {@link withOrigin}, for a fiber of its own: one step, and the former value is not restored. */
+/**
+ * As {@link withOrigin}, for a fiber of its own: one step, and the former value is not restored.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
 export const inFiber =
   (origin: Origin) =>
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -87,14 +134,29 @@ export const inFiber =
       self
     )
 
-/** The origin as a local value of the fiber with this id, to set it together with other local values. */
+/**
+ * The origin as a local value of the fiber with this id, to set it together with other local values.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const local = (origin: Origin, id: FiberId.Single) => [currentRef, [[id, origin]]] as const
 
-/** The same for a fiber that continues as part of the given tool call. */
+/**
+ * The same for a fiber that continues as part of the given tool call.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const inCall = (toolCallId: ToolCallId, id: FiberId.Single, refs: FiberRefs.FiberRefs) =>
   local(ofCall(FiberRefs.getOrDefault(refs, currentRef), toolCallId), id)
 
-/** How an origin is shown to a person: `[subagent:code_reviewer]` for a child, nothing for a root. */
+/**
+ * How an origin is shown to a person: `[subagent:code_reviewer]` for a child, nothing for a root.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const chip = (origin: { readonly agentPath: string; readonly subagentId?: string | undefined }): string =>
   origin.subagentId === undefined ? "" : `[subagent:${origin.agentPath.split("/").slice(1).join("/")}]`
 

@@ -3,20 +3,37 @@
  *
  * Two nets: values the program declared as secret (API keys, passwords), in plain form and as addresses, JSON and
  * base64 write them; and the shapes of well-known tokens.
+ *
+ * @since 0.1.0
  */
 import * as Redacted from "effect/Redacted"
 
-/** What stands in the place of a secret. */
+/**
+ * What stands in the place of a secret.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const mask = "[REDACTED]"
 
-/** Masks texts. */
+/**
+ * Masks texts.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Masking {
   readonly text: (text: string) => string
   /** The same over every string of a JSON-like value. Returns the value itself when nothing was masked. */
   readonly value: (value: unknown) => unknown
 }
 
-/** Replaces declared secrets and token shapes in texts. */
+/**
+ * Replaces declared secrets and token shapes in texts.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Redactor extends Masking {
   /** Declares a value as secret from now on. Values under four characters are ignored: masking them would garble text. */
   readonly declare: (secret: Redacted.Redacted | string) => void
@@ -29,7 +46,12 @@ export interface Redactor extends Masking {
   readonly flow: () => Flow
 }
 
-/** Masks a text piece by piece. Holds back a part that may become a secret until that is known. */
+/**
+ * Masks a text piece by piece. Holds back a part that may become a secret until that is known.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Flow {
   /** Takes the next piece; returns what can be shown now, which may be empty. */
   readonly push: (piece: string) => string
@@ -37,7 +59,12 @@ export interface Flow {
   readonly end: () => string
 }
 
-/** Masks these secrets, and all that looks like one. */
+/**
+ * Masks these secrets, and all that looks like one.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (secrets: Iterable<Redacted.Redacted | string> = []): Redactor => {
   const known = new Set<string>()
   const hidden = (text: string): string => {
@@ -66,12 +93,20 @@ export const make = (secrets: Iterable<Redacted.Redacted | string> = []): Redact
   return redactor
 }
 
-/** Masks token shapes only. */
+/**
+ * Masks token shapes only.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const shapesOnly: Redactor = make()
 
 /**
  * A value as a short text for people and logs: a text as it is, a lone field as its value, several as `name=value, …`. At
  * most `limit` characters, secrets masked. May hold line breaks.
+ *
+ * @since 0.1.0
+ * @category conversions
  */
 export const summarize = (value: unknown, redactor: Pick<Masking, "text"> = shapesOnly, limit = 200): string => {
   const all = brief(value)

@@ -12,6 +12,8 @@
  *
  * The running span is kept in the context beside the tracer's own. Library spans in between may go elsewhere; they must
  * not break the line from a child to the tool call that started it.
+ *
+ * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
@@ -28,19 +30,32 @@ import type * as Redaction from "./Redaction.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Everything that gets a span. Hot paths inside these get none. */
+/**
+ * Everything that gets a span. Hot paths inside these get none.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Name =
   "assent.turn" | "assent.model_call" | "assent.tool" | "assent.permission" | "assent.interaction" | "assent.compaction"
 
 /**
  * Named by OpenTelemetry's conventions for generative AI where they have a name, else `assent.…`. Absent members are left
  * out. `error.type` marks the span as failed.
+ *
+ * @since 0.1.0
+ * @category models
  */
 export interface Attributes {
   readonly [name: string]: string | number | boolean | ReadonlyArray<string> | undefined
 }
 
-/** How a span begins, and which attributes are known at its end. */
+/**
+ * How a span begins, and which attributes are known at its end.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Opening<A, E> {
   readonly name: Name
   /** The acting agent's attributes are added to them. */
@@ -53,7 +68,12 @@ export interface Opening<A, E> {
   readonly ended?: ((exit: Exit.Exit<A, E>) => Attributes) | undefined
 }
 
-/** Opens the spans of the runtime. */
+/**
+ * Opens the spans of the runtime.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export interface Service {
   /** Runs an effect inside a span. `opening` is evaluated when the span begins, and never when spans are off. */
   readonly within: <A, E, R>(opening: () => Opening<A, E>, effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
@@ -65,7 +85,12 @@ export interface Service {
   readonly content: (text: string) => string
 }
 
-/** Which tracer, and whether spans carry content. */
+/**
+ * Which tracer, and whether spans carry content.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** Where spans go. Default: the fiber's own tracer; then spans of libraries that the program uses go there too. */
   readonly tracer?: Tracer.Tracer | undefined
@@ -77,7 +102,12 @@ export interface Options {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** No spans. */
+/**
+ * No spans.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const off: Service = {
   within: (_, effect) => effect,
   keep: (_, inner) => inner,
@@ -85,7 +115,12 @@ export const off: Service = {
   content: (text) => hidden(text)
 }
 
-/** Spans of a tracer; default: the one of the fiber. */
+/**
+ * Spans of a tracer; default: the one of the fiber.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (options: Options = {}): Service => {
   const { content, tracer } = options
   const current = currentOf(tracer === undefined ? (span) => span : external)
@@ -124,7 +159,12 @@ export const make = (options: Options = {}): Service => {
   }
 }
 
-/** The spans of a program; none unless some are provided. */
+/**
+ * The spans of a program; none unless some are provided.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class Spans extends Context.Reference<Spans>()("assent/core/Spans", { defaultValue: (): Service => off }) {}
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -8,7 +8,12 @@
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 
-/** The address is refused. The message is the end of a sentence, and quotes nothing of the address. */
+/**
+ * The address is refused. The message is the end of a sentence, and quotes nothing of the address.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class WebAddressRefused extends Schema.TaggedError<WebAddressRefused>("assent/core/WebAddressRefused")(
   "WebAddressRefused",
   { reason: Schema.Literal("unreadable", "scheme", "credentials") }

@@ -3,6 +3,8 @@
  *
  * Events carry ids, kinds and redacted summaries, never payloads with authority. An event is a plain object. The
  * schemas are for wires and tests: our own events are not decoded.
+ *
+ * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
 import { CorrelationId, MessageId, RequestId, SessionId, ToolCallId } from "../core/Id.js"
@@ -22,7 +24,12 @@ const common = {
 const event = <Tag extends string, Fields extends Schema.Struct.Fields>(tag: Tag, fields: Fields) =>
   Schema.Struct({ _tag: Schema.Literal(tag), ...common, ...fields }).annotations({ identifier: tag })
 
-/** Tokens of one model call, as far as the provider reported them. */
+/**
+ * Tokens of one model call, as far as the provider reported them.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const Usage = Schema.Struct({
   inputTokens: Schema.optional(Schema.Number),
   outputTokens: Schema.optional(Schema.Number),
@@ -31,17 +38,30 @@ export const Usage = Schema.Struct({
 })
 export type Usage = typeof Usage.Type
 
-/** How a turn ended. `denied`: somebody refused the same call again and again. */
+/**
+ * How a turn ended. `denied`: somebody refused the same call again and again.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const EndReason = Schema.Literal("completed", "cancelled", "turn_limit", "halted", "denied", "failed")
 export type EndReason = typeof EndReason.Type
 
-/** What an agent is doing. */
+/**
+ * What an agent is doing.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const AgentStatus = Schema.Literal("idle", "thinking", "streaming", "executing", "waiting", "done")
 export type AgentStatus = typeof AgentStatus.Type
 
 /**
  * How a permission was decided. `no_channel`: no interactor was ever attached; `unavailable`: all attached ones have
  * left. `sanitization` and `unknown` are for authorities of a program's own.
+ *
+ * @since 0.1.0
+ * @category schemas
  */
 export const PermissionMethod = Schema.Literal(
   "pre_validation",
@@ -234,13 +254,26 @@ export const AgentEvent = /* @__PURE__ */ all()
  * `agent_created`, `agent_status_changed` and `agent_completed` keep their names, `agent_output` is `TextDelta`,
  * `tool_call_start/end` are `ToolCallStarted` and `ToolCallEnded`, `turn_completed` is `TurnEnded`, and
  * `context_updated` is the usage in `ModelCallEnded`.
+ *
+ * @since 0.1.0
+ * @category schemas
  */
 export type AgentEvent = typeof AgentEvent.Type
 
-/** An event before it is stamped with time and origin. */
+/**
+ * An event before it is stamped with time and origin.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Body = AgentEvent extends infer E ? (E extends AgentEvent ? Omit<E, keyof Stamp> : never) : never
 
-/** What every event carries: when, in which session, of which agent, in which turn. `at` is in milliseconds. */
+/**
+ * What every event carries: when, in which session, of which agent, in which turn. `at` is in milliseconds.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Stamp {
   readonly at: number
   readonly sessionId: SessionId
@@ -248,10 +281,20 @@ export interface Stamp {
   readonly correlationId?: CorrelationId | undefined
 }
 
-/** The event of a kind: `EventOf<"TurnEnded">`. */
+/**
+ * The event of a kind: `EventOf<"TurnEnded">`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type EventOf<Tag extends AgentEvent["_tag"]> = Extract<AgentEvent, { readonly _tag: Tag }>
 
-/** Completes an event body with the stamp: time and origin. */
+/**
+ * Completes an event body with the stamp: time and origin.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (stamp: Stamp, body: Body): AgentEvent => {
   const { at, sessionId, agent, correlationId } = stamp
   // The spread comes last: members added behind a spread give each object a shape of its own, at ten times the price.

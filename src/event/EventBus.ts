@@ -13,6 +13,8 @@
  *
  * Publishing is a plain call that puts the event into each ring; only a full owner's ring makes it wait. Readers take
  * whole batches, because waking a fiber costs more than a hundred events.
+ *
+ * @since 0.1.0
  */
 import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
@@ -23,7 +25,12 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AgentEvent } from "./AgentEvent.js"
 
-/** What happens when a subscriber's ring is full. */
+/**
+ * What happens when a subscriber's ring is full.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Policy {
   /** Events the ring holds, at least 1; `Infinity` holds all. Default: 256. */
   readonly capacity?: number | undefined
@@ -31,7 +38,12 @@ export interface Policy {
   readonly whenFull?: "wait" | "slide" | undefined
 }
 
-/** One reader's end. */
+/**
+ * One reader's end.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Subscription {
   /**
    * Waits for at least one event and takes all there are, oldest first; nothing once the bus is closed and everything
@@ -41,7 +53,12 @@ export interface Subscription {
   readonly stream: Stream.Stream<AgentEvent>
 }
 
-/** Publishes to all who subscribed; what a slow reader costs is their policy's to say. */
+/**
+ * Publishes to all who subscribed; what a slow reader costs is their policy's to say.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export interface Service {
   /** Publishes, waiting while a back-pressured subscriber is full. Interrupting the wait does not lose the event. */
   readonly publish: (event: AgentEvent) => Effect.Effect<void>
@@ -59,13 +76,28 @@ export interface Service {
   readonly close: Effect.Effect<void>
 }
 
-/** The events of one tree of agents. */
+/**
+ * The events of one tree of agents.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class EventBus extends Context.Tag("assent/event/EventBus")<EventBus, Service>() {}
 
-/** A bus without readers. */
+/**
+ * A bus without readers.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make: Effect.Effect<Service> = Effect.sync(() => new Bus())
 
-/** A bus of its own; see {@link make}. */
+/**
+ * A bus of its own; see {@link make}.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer: Layer.Layer<EventBus> = Layer.effect(EventBus, make)
 
 // -----------------------------------------------------------------------------------------------------------------

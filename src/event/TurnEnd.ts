@@ -1,11 +1,20 @@
-/** How turns end, and how an end is reported. */
+/**
+ * How turns end, and how an end is reported.
+ *
+ * @since 0.1.0
+ */
 import * as Data from "effect/Data"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { CancelReason } from "../core/Interruption.js"
 import type * as AgentEvent from "./AgentEvent.js"
 
-/** How a turn ended: a value, never an exception. A journal holds it in this form. */
+/**
+ * How a turn ended: a value, never an exception. A journal holds it in this form.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const TurnEnd = Schema.Union(
   /** The model had nothing more to do; `text` is its last answer. */
   Schema.TaggedStruct("Completed", { text: Schema.String, steps: Schema.Number }),
@@ -20,7 +29,12 @@ export const TurnEnd = Schema.Union(
   Schema.TaggedStruct("Failed", { error: Schema.String, steps: Schema.Number })
 )
 export type TurnEnd = typeof TurnEnd.Type
-/** Constructors and tests of a {@link TurnEnd}. They check nothing: what is made here is right by its type. */
+/**
+ * Constructors and tests of a {@link TurnEnd}. They check nothing: what is made here is right by its type.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const {
   Completed,
   Cancelled,
@@ -32,20 +46,38 @@ export const {
   $match: match
 } = Data.taggedEnum<TurnEnd>()
 
-/** The end of submitted words that never began a turn. */
+/**
+ * The end of submitted words that never began a turn.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const neverBegun: TurnEnd = Cancelled({ reason: "shutdown", steps: 0 })
 
-/** The end of a session that has words no turn read, given the end of its last turn. A halt stays the end. */
+/**
+ * The end of a session that has words no turn read, given the end of its last turn. A halt stays the end.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const unread = (last: Option.Option<TurnEnd>): Option.Option<TurnEnd> =>
   Option.orElseSome(Option.filter(last, is("Halted")), () => neverBegun)
 
 /**
  * An end that could not be recorded. It is reported as failed: an end that no later run can find is not told as done.
+ *
+ * @since 0.1.0
+ * @category combinators
  */
 export const unsaved = (end: TurnEnd, error: string): TurnEnd =>
   is("Completed")(end) ? Failed({ error, steps: end.steps }) : end
 
-/** How a turn ended, as it is reported. */
+/**
+ * How a turn ended, as it is reported.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Report {
   readonly reason: AgentEvent.EndReason
   readonly steps: number
@@ -53,7 +85,12 @@ export interface Report {
   readonly detail?: string
 }
 
-/** How a turn ended, in the words of events. */
+/**
+ * How a turn ended, in the words of events.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const report: (end: TurnEnd) => Report = match({
   Completed: ({ steps }): Report => ({ reason: "completed", steps }),
   Cancelled: ({ reason, steps }): Report => ({ reason: "cancelled", steps, detail: reason }),

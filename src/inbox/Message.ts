@@ -2,13 +2,28 @@
 import * as Schema from "effect/Schema"
 import type { MessageId } from "../core/Id.js"
 
-/** Who sent it. A port is bound to one source, so nobody can claim another. */
+/**
+ * Who sent it. A port is bound to one source, so nobody can claim another.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Source = "user" | "parent" | "child" | "system"
 
-/** `steer`: read at the next step boundary of the running turn. `queue`: read when the session is idle. */
+/**
+ * `steer`: read at the next step boundary of the running turn. `queue`: read when the session is idle.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Delivery = "steer" | "queue"
 
-/** Words on their way into a session. */
+/**
+ * Words on their way into a session.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Message {
   readonly id: MessageId
   readonly source: Source
@@ -30,7 +45,12 @@ export const Words = Schema.String.pipe(
   Schema.filter((text) => !isBlank(text) || "it is blank", { jsonSchema: { minLength: 1 } })
 )
 
-/** The text is blank, and nothing was sent. */
+/**
+ * The text is blank, and nothing was sent.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class MessageBlank extends Schema.TaggedError<MessageBlank>("assent/inbox/MessageBlank")("MessageBlank", {}) {
   override get message(): string {
     return "The message is blank; say something."

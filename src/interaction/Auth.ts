@@ -5,6 +5,8 @@
  * const client = Auth.password({ prompt: "Password of ada@db:", use: (secret) => connect("ada", secret) })
  * //    ^? Effect<Connection, ConnectError | InteractionError, Interactor>
  * ```
+ *
+ * @since 0.1.0
  */
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
@@ -23,7 +25,12 @@ import * as Interactor from "./Interactor.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** What the password is for, and who consumes it. */
+/**
+ * What the password is for, and who consumes it.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface PasswordOptions<A, E, R> {
   /** What the person is shown. */
   readonly prompt: string
@@ -33,7 +40,12 @@ export interface PasswordOptions<A, E, R> {
   readonly redactor?: Redaction.Redactor | undefined
 }
 
-/** Where to sign in, the code to type there, and how long it holds. */
+/**
+ * Where to sign in, the code to type there, and how long it holds.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface DeviceCodeOptions<A, E, R, R2> {
   /** Where the person signs in. */
   readonly url: string
@@ -51,7 +63,12 @@ export interface DeviceCodeOptions<A, E, R, R2> {
 // errors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The code expired before anybody had signed in with it. */
+/**
+ * The code expired before anybody had signed in with it.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class AuthExpired extends Schema.TaggedError<AuthExpired>("assent/interaction/AuthExpired")("AuthExpired", {
   url: Schema.String,
   /** Milliseconds since the epoch. */
@@ -69,6 +86,9 @@ export class AuthExpired extends Schema.TaggedError<AuthExpired>("assent/interac
 /**
  * Asks for a password and hands it to `use`, once; nothing keeps it afterwards. To ask again after a wrong password,
  * retry the whole call.
+ *
+ * @since 0.1.0
+ * @category operations
  */
 export const password = <A, E, R>(
   options: PasswordOptions<A, E, R>
@@ -88,6 +108,9 @@ export const password = <A, E, R>(
  *
  * Fails with {@link AuthExpired} at expiry; an expired code is not shown at all. Fails with the error of `poll`, and
  * with the error of the interaction when the person cancels or nobody can be shown the code.
+ *
+ * @since 0.1.0
+ * @category operations
  */
 export const deviceCode = <A, E, R, R2 = never>(
   options: DeviceCodeOptions<A, E, R, R2>

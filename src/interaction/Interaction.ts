@@ -4,6 +4,8 @@
  * A kind is one declaration that carries its payload and its answer, so every answer has a type and a decoder, on every
  * wire. Kinds that grant authority take the prompt slot and have a safe answer, which is to deny; the others have none
  * and are simply cancelled.
+ *
+ * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
 import * as ForeignJson from "../core/ForeignJson.js"
@@ -15,18 +17,33 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import { ClarifyAnswers, Question } from "./Question.js"
 
-/** Version of the kinds, their payloads and answers. A new kind or field raises the minor number, a removed one the major. */
+/**
+ * Version of the kinds, their payloads and answers. A new kind or field raises the minor number, a removed one the major.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const contractVersion = "1.3.0"
 
 // -----------------------------------------------------------------------------------------------------------------
 // permission
 // -----------------------------------------------------------------------------------------------------------------
 
-/** How long an approval lasts; see `PermissionOption`. */
+/**
+ * How long an approval lasts; see `PermissionOption`.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const AllowScope = Schema.Literal("once", "turn", "idle", "session", "all")
 export type AllowScope = typeof AllowScope.Type
 
-/** One of the options a person may choose, as shown. */
+/**
+ * One of the options a person may choose, as shown.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const ApproveOption = Schema.Struct({
   /** What to type for short; absent for options that have a full form only. */
   short: Schema.optional(Schema.String),
@@ -35,25 +52,50 @@ export const ApproveOption = Schema.Struct({
 })
 export type ApproveOption = typeof ApproveOption.Type
 
-/** The call runs; `scope` says how far beyond this call that holds. */
+/**
+ * The call runs; `scope` says how far beyond this call that holds.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const Allow = Schema.Struct({ decision: Schema.Literal("allow"), scope: AllowScope })
-/** The call does not run; `scope` says whether that is remembered. */
+/**
+ * The call does not run; `scope` says whether that is remembered.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const Deny = Schema.Struct({
   decision: Schema.Literal("deny"),
   scope: Schema.Literal("once", "session"),
   /** Words for the model; present only when somebody wrote some. */
   comment: Schema.optional(Schema.String)
 })
-/** The call is to run with other arguments; they are checked from the top. */
+/**
+ * The call is to run with other arguments; they are checked from the top.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const Edit = Schema.Struct({
   decision: Schema.Literal("edit"),
   editedArguments: Schema.Record({ key: Schema.String, value: Schema.Unknown })
 })
-/** What somebody decided about a call. */
+/**
+ * What somebody decided about a call.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const ApproveAnswer = Schema.Union(Allow, Deny, Edit)
 export type ApproveAnswer = typeof ApproveAnswer.Type
 
-/** May this tool call run? */
+/**
+ * May this tool call run?
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export class Approve extends Schema.TaggedRequest<Approve>("assent/interaction/Approve")("Approve", {
   failure: InteractionError,
   success: ApproveAnswer,
@@ -83,11 +125,21 @@ export class Approve extends Schema.TaggedRequest<Approve>("assent/interaction/A
   }
 }) {}
 
-/** An `Approve` from valid fields: `new Approve` copies them three times, which costs more than asking. */
+/**
+ * An `Approve` from valid fields: `new Approve` copies them three times, which costs more than asking.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const approve = (fields: ConstructorParameters<typeof Approve>[0]): Approve =>
   Object.assign(Object.create(Approve.prototype), fields, { _tag: "Approve" })
 
-/** May this one proposal of a stage use a tool outside the stage's list? */
+/**
+ * May this one proposal of a stage use a tool outside the stage's list?
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export class GrantStageTool extends Schema.TaggedRequest<GrantStageTool>("assent/interaction/grantStageTool")(
   "grantStageTool",
   {
@@ -110,7 +162,12 @@ export class GrantStageTool extends Schema.TaggedRequest<GrantStageTool>("assent
   }
 ) {}
 
-/** May this subagent use these tools without asking, for its whole life? */
+/**
+ * May this subagent use these tools without asking, for its whole life?
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export class ApproveSubagentEnvelope extends Schema.TaggedRequest<ApproveSubagentEnvelope>(
   "assent/interaction/approveSubagentEnvelope"
 )("approveSubagentEnvelope", {
@@ -133,28 +190,48 @@ export class ApproveSubagentEnvelope extends Schema.TaggedRequest<ApproveSubagen
 // questions
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A form of questions, put one after the other. Cancelling at any of them cancels all. */
+/**
+ * A form of questions, put one after the other. Cancelling at any of them cancels all.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export class Clarify extends Schema.TaggedRequest<Clarify>("assent/interaction/Clarify")("Clarify", {
   failure: InteractionError,
   success: ClarifyAnswers,
   payload: { context: Schema.String, questions: Schema.NonEmptyArray(Question) }
 }) {}
 
-/** A question answered with text. */
+/**
+ * A question answered with text.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export class Ask extends Schema.TaggedRequest<Ask>("assent/interaction/Ask")("Ask", {
   failure: InteractionError,
   success: Schema.String,
   payload: { prompt: Schema.String }
 }) {}
 
-/** A choice of one; the answer is a 0-based index. */
+/**
+ * A choice of one; the answer is a 0-based index.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export class Select extends Schema.TaggedRequest<Select>("assent/interaction/Select")("Select", {
   failure: InteractionError,
   success: Schema.NonNegativeInt,
   payload: { prompt: Schema.String, options: Schema.NonEmptyArray(Schema.String) }
 }) {}
 
-/** Yes or no. */
+/**
+ * Yes or no.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export class Confirm extends Schema.TaggedRequest<Confirm>("assent/interaction/Confirm")("Confirm", {
   failure: InteractionError,
   success: Schema.Boolean,
@@ -165,7 +242,12 @@ export class Confirm extends Schema.TaggedRequest<Confirm>("assent/interaction/C
 // authentication
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Sign in elsewhere with this code; the answer says that it was done. */
+/**
+ * Sign in elsewhere with this code; the answer says that it was done.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export class AuthDeviceCode extends Schema.TaggedRequest<AuthDeviceCode>("assent/interaction/Auth.DeviceCode")(
   "Auth.DeviceCode",
   {
@@ -180,7 +262,12 @@ export class AuthDeviceCode extends Schema.TaggedRequest<AuthDeviceCode>("assent
   }
 ) {}
 
-/** A password; never on the bus, in the audit or in a log. */
+/**
+ * A password; never on the bus, in the audit or in a log.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export class AuthPassword extends Schema.TaggedRequest<AuthPassword>("assent/interaction/Auth.Password")(
   "Auth.Password",
   {
@@ -194,7 +281,12 @@ export class AuthPassword extends Schema.TaggedRequest<AuthPassword>("assent/int
 // the set
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Every kind by its tag. The compiler then names every place that must know a new one. */
+/**
+ * Every kind by its tag. The compiler then names every place that must know a new one.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const kinds = {
   Approve,
   grantStageTool: GrantStageTool,
@@ -207,11 +299,26 @@ export const kinds = {
   "Auth.Password": AuthPassword
 } as const
 
-/** The names of all interactions. */
+/**
+ * The names of all interactions.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Kind = keyof typeof kinds
-/** The interaction of a kind; without a kind, any interaction. */
+/**
+ * The interaction of a kind; without a kind, any interaction.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export type Interaction<K extends Kind = Kind> = InstanceType<(typeof kinds)[K]>
-/** The answer to an interaction. */
+/**
+ * The answer to an interaction.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Answer<I extends Interaction> = Schema.WithResult.Success<I>
 
 export const Interaction = Schema.Union(
@@ -226,20 +333,45 @@ export const Interaction = Schema.Union(
   AuthPassword
 )
 
-/** Whether this names an interaction. */
+/**
+ * Whether this names an interaction.
+ *
+ * @since 0.1.0
+ * @category guards
+ */
 export const isKind = (tag: string): tag is Kind => Object.hasOwn(kinds, tag)
 
-/** Kinds that grant authority: asked one at a time in a tree, re-checked when they reach the head of the line. */
+/**
+ * Kinds that grant authority: asked one at a time in a tree, re-checked when they reach the head of the line.
+ *
+ * @since 0.1.0
+ * @category predicates
+ */
 export const takesPromptSlot = (kind: Kind): boolean => slotKinds.has(kind)
 
-/** Kinds whose answers are secrets or stand for one: values never appear in events or audit. */
+/**
+ * Kinds whose answers are secrets or stand for one: values never appear in events or audit.
+ *
+ * @since 0.1.0
+ * @category predicates
+ */
 export const isSecret = (kind: Kind): boolean => kind === "Auth.Password" || kind === "Auth.DeviceCode"
 
-/** The safe answer of a kind: to deny; nothing for kinds that are cancelled instead. */
+/**
+ * The safe answer of a kind: to deny; nothing for kinds that are cancelled instead.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const safeAnswer = <I extends Interaction>(interaction: I): Option.Option<Answer<I>> =>
   Option.fromNullable(safeAnswers[interaction._tag]) as Option.Option<Answer<I>>
 
-/** Decodes an interaction that came over a wire. Extra fields are rejected. */
+/**
+ * Decodes an interaction that came over a wire. Extra fields are rejected.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const decode = (
   input: unknown
 ): Either.Either<Interaction, InteractionKindUnknown | InteractionPayloadMismatch> => {
@@ -261,12 +393,20 @@ export const decode = (
   )
 }
 
-/** Encodes an interaction for a wire. */
+/**
+ * Encodes an interaction for a wire.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const encode = (interaction: Interaction): unknown => Schema.encodeSync(Interaction)(interaction)
 
 /**
  * Decodes an answer to `interaction` that came over a wire. A left is the reason why it does not fit: short enough to
  * be shown, without any part of a secret. Never throws, whatever the input is.
+ *
+ * @since 0.1.0
+ * @category conversions
  */
 export const decodeAnswer = <I extends Interaction>(
   interaction: I,
@@ -283,6 +423,9 @@ export const decodeAnswer = <I extends Interaction>(
 /**
  * Why a value is no answer to `interaction`; `undefined` when it is one. For answers that come from code instead of a
  * wire: the type cannot say that an index is in range, and code without types can return anything.
+ *
+ * @since 0.1.0
+ * @category getters
  */
 export const misfit = (interaction: Interaction, answer: unknown): string | undefined => {
   try {
@@ -294,7 +437,12 @@ export const misfit = (interaction: Interaction, answer: unknown): string | unde
   }
 }
 
-/** Encodes an answer for a wire. Never call it for a kind that {@link isSecret} on a wire that others can read. */
+/**
+ * Encodes an answer for a wire. Never call it for a kind that {@link isSecret} on a wire that others can read.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const encodeAnswer = <I extends Interaction>(interaction: I, answer: Answer<I>): unknown =>
   answerEncoders[interaction._tag](answer)
 

@@ -3,12 +3,19 @@
  *
  * "Nobody could be asked", "nobody answered in time" and "it was withdrawn" stay different all the way into the tool
  * result and the audit.
+ *
+ * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
 import * as ForeignJson from "../core/ForeignJson.js"
 import { RequestId } from "../core/Id.js"
 
-/** The request was withdrawn: by the person, by a closed dialog, or because the asking work was cancelled. */
+/**
+ * The request was withdrawn: by the person, by a closed dialog, or because the asking work was cancelled.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class InteractionCancelled extends Schema.TaggedError<InteractionCancelled>(
   "assent/interaction/InteractionCancelled"
 )("InteractionCancelled", { requestId: RequestId, by: Schema.optional(Schema.String) }) {
@@ -17,7 +24,12 @@ export class InteractionCancelled extends Schema.TaggedError<InteractionCancelle
   }
 }
 
-/** Nobody answered within the interactor's time. */
+/**
+ * Nobody answered within the interactor's time.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class InteractionTimedOut extends Schema.TaggedError<InteractionTimedOut>(
   "assent/interaction/InteractionTimedOut"
 )("InteractionTimedOut", {
@@ -31,7 +43,12 @@ export class InteractionTimedOut extends Schema.TaggedError<InteractionTimedOut>
   }
 }
 
-/** The interactor could not ask: its transport failed, it does not take this kind, or all interactors have left. */
+/**
+ * The interactor could not ask: its transport failed, it does not take this kind, or all interactors have left.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class InteractorUnavailable extends Schema.TaggedError<InteractorUnavailable>(
   "assent/interaction/InteractorUnavailable"
 )("InteractorUnavailable", { requestId: RequestId, by: Schema.String, reason: Schema.String }) {
@@ -40,7 +57,12 @@ export class InteractorUnavailable extends Schema.TaggedError<InteractorUnavaila
   }
 }
 
-/** No interactor is attached. */
+/**
+ * No interactor is attached.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class NoInteractor extends Schema.TaggedError<NoInteractor>("assent/interaction/NoInteractor")("NoInteractor", {
   requestId: RequestId
 }) {
@@ -49,7 +71,12 @@ export class NoInteractor extends Schema.TaggedError<NoInteractor>("assent/inter
   }
 }
 
-/** How a request can end without an answer. */
+/**
+ * How a request can end without an answer.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export const InteractionError = Schema.Union(
   InteractionCancelled,
   InteractionTimedOut,
@@ -58,7 +85,12 @@ export const InteractionError = Schema.Union(
 )
 export type InteractionError = typeof InteractionError.Type
 
-/** The answer came too late: the request was settled by `winner` before. A normal end for an interactor. */
+/**
+ * The answer came too late: the request was settled by `winner` before. A normal end for an interactor.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class InteractionAlreadyAnswered extends Schema.TaggedError<InteractionAlreadyAnswered>(
   "assent/interaction/InteractionAlreadyAnswered"
 )("InteractionAlreadyAnswered", { requestId: RequestId, winner: Schema.String }) {
@@ -67,7 +99,12 @@ export class InteractionAlreadyAnswered extends Schema.TaggedError<InteractionAl
   }
 }
 
-/** No request with this id is open here. */
+/**
+ * No request with this id is open here.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class UnknownRequest extends Schema.TaggedError<UnknownRequest>("assent/interaction/UnknownRequest")(
   "UnknownRequest",
   { requestId: Schema.String }
@@ -77,7 +114,12 @@ export class UnknownRequest extends Schema.TaggedError<UnknownRequest>("assent/i
   }
 }
 
-/** The answer does not fit the request's kind. The request stays open. */
+/**
+ * The answer does not fit the request's kind. The request stays open.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class MalformedAnswer extends Schema.TaggedError<MalformedAnswer>("assent/interaction/MalformedAnswer")(
   "MalformedAnswer",
   { requestId: Schema.String, kind: Schema.String, reason: Schema.String }
@@ -87,10 +129,20 @@ export class MalformedAnswer extends Schema.TaggedError<MalformedAnswer>("assent
   }
 }
 
-/** Why an answer was turned away. */
+/**
+ * Why an answer was turned away.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export type AnswerRejected = InteractionAlreadyAnswered | UnknownRequest | MalformedAnswer
 
-/** A request names a kind outside the contract; nothing was shown. */
+/**
+ * A request names a kind outside the contract; nothing was shown.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class InteractionKindUnknown extends Schema.TaggedError<InteractionKindUnknown>(
   "assent/interaction/InteractionKindUnknown"
 )("InteractionKindUnknown", { kind: Schema.String }) {
@@ -99,7 +151,12 @@ export class InteractionKindUnknown extends Schema.TaggedError<InteractionKindUn
   }
 }
 
-/** A request's payload does not match its kind; nothing was shown. */
+/**
+ * A request's payload does not match its kind; nothing was shown.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class InteractionPayloadMismatch extends Schema.TaggedError<InteractionPayloadMismatch>(
   "assent/interaction/InteractionPayloadMismatch"
 )("InteractionPayloadMismatch", { kind: Schema.String, reason: Schema.String }) {

@@ -1,4 +1,8 @@
-/** The envelope around an interaction: who asks, under which id, since when. */
+/**
+ * The envelope around an interaction: who asks, under which id, since when.
+ *
+ * @since 0.1.0
+ */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -28,7 +32,12 @@ export interface InteractionRequest<I extends Interaction = Interaction> {
   readonly interaction: I
 }
 
-/** The wire form of a request. */
+/**
+ * The wire form of a request.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const InteractionRequest = Schema.Struct({
   requestId: RequestId,
   correlationId: CorrelationId,
@@ -40,11 +49,21 @@ export const InteractionRequest = Schema.Struct({
   interaction: Interaction
 })
 
-/** Wraps an interaction into an envelope that names the running fiber's origin. */
+/**
+ * Wraps an interaction into an envelope that names the running fiber's origin.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = <I extends Interaction>(interaction: I): Effect.Effect<InteractionRequest<I>> =>
   Effect.withFiberRuntime((fiber) => Effect.succeed(unsafeMake(interaction, fiber)))
 
-/** As {@link make}, one step less, for callers that hold the asking fiber; `origin` stands in for the fiber's own. */
+/**
+ * As {@link make}, one step less, for callers that hold the asking fiber; `origin` stands in for the fiber's own.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const unsafeMake = <I extends Interaction>(
   interaction: I,
   fiber: Fiber.RuntimeFiber<unknown, unknown>,
@@ -71,11 +90,21 @@ export const unsafeMake = <I extends Interaction>(
   return askedBy(request, toolCallId)
 }
 
-/** The call that asks, when one does. Only the journal needs it, so it is not in the envelope. */
+/**
+ * The call that asks, when one does. Only the journal needs it, so it is not in the envelope.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const callOf = (request: InteractionRequest): ToolCallId | undefined =>
   calls.get(request) ?? namedBy(request.interaction)
 
-/** The same request, marked as asked by this call. */
+/**
+ * The same request, marked as asked by this call.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
 export const askedBy = <R extends InteractionRequest>(request: R, toolCallId: ToolCallId | undefined): R => {
   // An entry here costs as much as the request. Most requests are about the very call that asks, and name it.
   if (toolCallId !== undefined && toolCallId !== namedBy(request.interaction)) calls.set(request, toolCallId)
@@ -100,5 +129,10 @@ const calls = new WeakMap<InteractionRequest, ToolCallId>()
 
 const encodeRequest = Lazy.make(() => Schema.encodeSync(InteractionRequest))
 
-/** The request as JSON-like data, for queues to other processes, files and webhooks. */
+/**
+ * The request as JSON-like data, for queues to other processes, files and webhooks.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const encode = (request: InteractionRequest): typeof InteractionRequest.Encoded => encodeRequest(request)

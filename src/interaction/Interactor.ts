@@ -9,6 +9,8 @@
  * const program = Interactor.ask(new Confirm({ prompt: "Deploy?", default: false }))
  * //    ^? Effect<boolean, InteractionError, Interactor>
  * ```
+ *
+ * @since 0.1.0
  */
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -34,23 +36,43 @@ import type { Answered, How, Options, Reply, Service } from "./InteractorPort.js
 
 export type { Answered, Ended, How, Options, Reply, Service, Vote } from "./InteractorPort.js"
 
-/** The interactor that is asked where no fiber-local one was set. */
+/**
+ * The interactor that is asked where no fiber-local one was set.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class Interactor extends Context.Tag("assent/interaction/Interactor")<Interactor, Service>() {}
 
 // -----------------------------------------------------------------------------------------------------------------
 // asking
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The interactor of the running fiber: the one set by {@link withInteractor}, else the service. */
+/**
+ * The interactor of the running fiber: the one set by {@link withInteractor}, else the service.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const current: Effect.Effect<Service, never, Interactor> = Effect.withFiberRuntime((fiber) =>
   Effect.succeed(of(fiber))
 )
 
-/** The interactor of a fiber, for callers that hold the fiber; a defect when the fiber has none. */
+/**
+ * The interactor of a fiber, for callers that hold the fiber; a defect when the fiber has none.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const of = (fiber: Fiber.RuntimeFiber<unknown, unknown>): Service =>
   fiber.getFiberRef(currentRef) ?? Context.unsafeGet(fiber.currentContext, Interactor)
 
-/** Runs an effect, and everything it forks, with `service` as the current interactor. */
+/**
+ * Runs an effect, and everything it forks, with `service` as the current interactor.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
 export const withInteractor =
   (service: Service) =>
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, Interactor>> =>
@@ -69,7 +91,12 @@ export const withInteractor =
       })
     ) as Effect.Effect<A, E, Exclude<R, Interactor>>
 
-/** As {@link withInteractor}, for all that a fiber does until its end: one step, and nothing is restored. */
+/**
+ * As {@link withInteractor}, for all that a fiber does until its end: one step, and nothing is restored.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
 export const inFiber =
   (service: Service) =>
   <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, Interactor>> =>
@@ -87,7 +114,12 @@ export const inFiber =
       self
     ) as Effect.Effect<A, E, Exclude<R, Interactor>>
 
-/** Asks the current interactor, as the running fiber's origin, and returns the answer with its author. */
+/**
+ * Asks the current interactor, as the running fiber's origin, and returns the answer with its author.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
 export const request = <I extends Interaction>(
   interaction: I,
   options?: Options<I>
@@ -98,7 +130,12 @@ export const request = <I extends Interaction>(
     return isKind(interaction._tag) ? Asking.ask(service, request, options) : Effect.fail(declined(service.id, request))
   })
 
-/** Asks the current interactor and returns the answer. */
+/**
+ * Asks the current interactor and returns the answer.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
 export const ask = <I extends Interaction>(interaction: I): Effect.Effect<Answer<I>, InteractionError, Interactor> =>
   Effect.map(request(interaction), (answered) => answered.answer)
 
@@ -106,18 +143,38 @@ export const ask = <I extends Interaction>(interaction: I): Effect.Effect<Answer
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Answers requests of one kind. */
+/**
+ * Answers requests of one kind.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Handler<K extends Kind> = (
   request: InteractionRequest.InteractionRequest<Interaction<K>>
 ) => Effect.Effect<Answer<Interaction<K>>, InteractionError>
 
-/** One handler per kind; a missing kind does not compile. Use {@link declines} for kinds the interactor cannot take. */
+/**
+ * One handler per kind; a missing kind does not compile. Use {@link declines} for kinds the interactor cannot take.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Handlers = { readonly [K in Kind]: Handler<K> | typeof declines }
 
-/** Marks a kind that an interactor does not take: asking it fails as unavailable, and others may answer. */
+/**
+ * Marks a kind that an interactor does not take: asking it fails as unavailable, and others may answer.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const declines = "declines"
 
-/** Makes an interactor that shows one dialog at a time, first come, first served. */
+/**
+ * Makes an interactor that shows one dialog at a time, first come, first served.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (options: {
   readonly id: string
   readonly handlers: Handlers
@@ -146,7 +203,12 @@ export const make = (options: {
   return options.dialogs === "unbounded" ? timed : serialized(timed)
 }
 
-/** Provides `service` as the interactor. */
+/**
+ * Provides `service` as the interactor.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (service: Service): Layer.Layer<Interactor> => Layer.succeed(Interactor, service)
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -156,6 +218,9 @@ export const layer = (service: Service): Layer.Layer<Interactor> => Layer.succee
 /**
  * Asks one request at a time, in order of arrival. A request that is withdrawn while in line is never shown; nor is a
  * request that an earlier answer has decided by the time it reaches the head.
+ *
+ * @since 0.1.0
+ * @category combinators
  */
 export const serialized = (service: Service): Service => {
   const line = FairLock.make()
@@ -167,7 +232,12 @@ export const serialized = (service: Service): Service => {
   }
 }
 
-/** Returns the answer that is already known, if there is one, instead of asking. */
+/**
+ * Returns the answer that is already known, if there is one, instead of asking.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
 export const rechecked = <I extends Interaction, R extends Reply<I>>(
   options: Options<I> | undefined,
   ask: Effect.Effect<R, InteractionError>
@@ -180,7 +250,12 @@ export const rechecked = <I extends Interaction, R extends Reply<I>>(
           : ask
       )
 
-/** How long an interactor waits once it shows a request. Absent, zero, negative or infinite: for ever. */
+/**
+ * How long an interactor waits once it shows a request. Absent, zero, negative or infinite: for ever.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Timeouts {
   /** For kinds that grant authority. */
   readonly permission?: Duration.DurationInput | undefined
@@ -190,7 +265,12 @@ export interface Timeouts {
   readonly onTimeout?: "deny" | "allow" | undefined
 }
 
-/** The given timeouts, with the defaults for each part that is left out or `undefined`. */
+/**
+ * The given timeouts, with the defaults for each part that is left out or `undefined`.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const timeoutsOf = (given: Timeouts | undefined, defaults: Timeouts): Timeouts =>
   given === undefined
     ? defaults
@@ -200,11 +280,21 @@ export const timeoutsOf = (given: Timeouts | undefined, defaults: Timeouts): Tim
         onTimeout: given.onTimeout ?? defaults.onTimeout
       }
 
-/** The time a request may take, if it is limited. */
+/**
+ * The time a request may take, if it is limited.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const timeoutOf = (interaction: Interaction, timeouts: Timeouts): Option.Option<Duration.Duration> =>
   Option.map(Option.fromNullable(millisOf(interaction, timeouts)), Duration.millis)
 
-/** As {@link timeoutOf}, in milliseconds. */
+/**
+ * As {@link timeoutOf}, in milliseconds.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const millisOf = (interaction: Interaction, timeouts: Timeouts): number | undefined => {
   const limit = takesPromptSlot(interaction._tag)
     ? timeouts.permission
@@ -220,6 +310,9 @@ export const millisOf = (interaction: Interaction, timeouts: Timeouts): number |
 /**
  * Ends requests that nobody answers in time. The clock starts when the wrapped interactor is asked. When `why` yields
  * an error, the request fails with it instead of `InteractionTimedOut`.
+ *
+ * @since 0.1.0
+ * @category combinators
  */
 export const withTimeout = (
   service: Service,
@@ -245,7 +338,12 @@ export const withTimeout = (
     })
 })
 
-/** The error of an interactor that does not take the request's kind. */
+/**
+ * The error of an interactor that does not take the request's kind.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const declined = (id: string, request: InteractionRequest.InteractionRequest): InteractorUnavailable =>
   new InteractorUnavailable({
     requestId: request.requestId,

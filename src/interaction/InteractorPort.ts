@@ -10,17 +10,32 @@ import type { Answer, Interaction } from "./Interaction.js"
 import type { InteractionError } from "./InteractionError.js"
 import type { InteractionRequest } from "./InteractionRequest.js"
 
-/** How an answer came about: somebody gave it, a model gave it in their place, or a rule did because nobody would. */
+/**
+ * How an answer came about: somebody gave it, a model gave it in their place, or a rule did because nobody would.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type How = "answered" | "model" | "timeout" | "auto" | "yolo" | "recheck"
 
-/** What an interactor yields. */
+/**
+ * What an interactor yields.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Reply<I extends Interaction> {
   readonly answer: Answer<I>
   /** The person, where one is named. Default: the id of the interactor. */
   readonly by?: string | undefined
 }
 
-/** An answer with its author. */
+/**
+ * An answer with its author.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Answered<I extends Interaction> extends Reply<I> {
   /** The person, where one is named; else the id of the interactor, or the path of the agent, that decided. */
   readonly by: string
@@ -28,14 +43,24 @@ export interface Answered<I extends Interaction> extends Reply<I> {
   readonly how: How
 }
 
-/** One person's answer to a question on which several have to agree. */
+/**
+ * One person's answer to a question on which several have to agree.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Vote<I extends Interaction> {
   readonly answer: Answer<I>
   /** Whose vote it is; each person counts once. */
   readonly by: string
 }
 
-/** What goes with a request. An interactor that wraps another hands it on. */
+/**
+ * What goes with a request. An interactor that wraps another hands it on.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options<I extends Interaction> {
   /** May already know the answer. An interactor with a line evaluates it at the head of the line: see `rechecked`. */
   readonly recheck?: Effect.Effect<Option.Option<Answer<I>>> | undefined
@@ -53,7 +78,12 @@ export interface Options<I extends Interaction> {
   readonly votes?: ReadonlyArray<Vote<I>> | undefined
 }
 
-/** How a question ended, for the interactors that were asked as well and did not end it. */
+/**
+ * How a question ended, for the interactors that were asked as well and did not end it.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Ended {
   readonly status: "answered" | "cancelled" | "timed_out" | "unavailable"
   /** Who ended it; absent when nobody did. */
@@ -62,7 +92,12 @@ export interface Ended {
   readonly late: (by: string) => void
 }
 
-/** Asks somebody. A request that cannot be answered fails with an `InteractionError`, and never allows anything. */
+/**
+ * Asks somebody. A request that cannot be answered fails with an `InteractionError`, and never allows anything.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export interface Service {
   /** Names the interactor in events, audit and messages. */
   readonly id: string

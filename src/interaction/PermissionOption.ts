@@ -1,9 +1,18 @@
-/** The options of a permission prompt: what is typed, what it means, in display order. One table for all channels. */
+/**
+ * The options of a permission prompt: what is typed, what it means, in display order. One table for all channels.
+ *
+ * @since 0.1.0
+ */
 import * as Data from "effect/Data"
 import * as Option from "effect/Option"
 import type { ApproveAnswer, ApproveOption } from "./Interaction.js"
 
-/** What a typed line means. `NeedsComment` and `NeedsEdit` take a second question. */
+/**
+ * What a typed line means. `NeedsComment` and `NeedsEdit` take a second question.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Typed = Data.TaggedEnum<{
   readonly Answer: { readonly answer: ApproveAnswer }
   /** Deny with words for the model that are still to be typed. */
@@ -11,23 +20,41 @@ export type Typed = Data.TaggedEnum<{
   /** The arguments are to be edited. */
   readonly NeedsEdit: {}
 }>
-/** Constructors and guards of {@link Typed}. */
+/**
+ * Constructors and guards of {@link Typed}.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const { Answer, NeedsComment, NeedsEdit, $is: is, $match: match } = Data.taggedEnum<Typed>()
 
-/** What the prompt of a call may offer. */
+/**
+ * What the prompt of a call may offer.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Offer {
   readonly editable: boolean
   /** An allowing answer holds for this one call only. Default: false. */
   readonly onceOnly?: boolean | undefined
 }
 
-/** The options offered for a call, in display order. */
+/**
+ * The options offered for a call, in display order.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const offered = ({ editable, onceOnly = false }: Offer): ReadonlyArray<ApproveOption> =>
   onceOnly ? (editable ? onceWithEdit : onceWithoutEdit) : editable ? withEdit : withoutEdit
 
 /**
  * Parses a typed option, in its short or its full form, trimmed and in any case; `c: text` denies with a comment.
  * Nothing for any other text, and for an option that is not offered.
+ *
+ * @since 0.1.0
+ * @category conversions
  */
 export const parse = (line: string, offer: Offer): Option.Option<Typed> => {
   const text = line.trim()
@@ -44,7 +71,12 @@ export const parse = (line: string, offer: Offer): Option.Option<Typed> => {
   return Option.some(row.typed)
 }
 
-/** Reduces an allowing answer to this one call, where each such call is to be asked about. */
+/**
+ * Reduces an allowing answer to this one call, where each such call is to be asked about.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
 export const once = (answer: ApproveAnswer): ApproveAnswer =>
   answer.decision === "allow" ? { decision: "allow", scope: "once" } : answer
 

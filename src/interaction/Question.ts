@@ -2,15 +2,27 @@
  * The questions of a clarification and the one parser of their answers, for all channels.
  *
  * Numbers are 1-based wherever a person or a model sees them.
+ *
+ * @since 0.1.0
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 
-/** How a question is answered. */
+/**
+ * How a question is answered.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const QuestionType = Schema.Literal("single_choice", "multiple_choice", "free_text")
 export type QuestionType = typeof QuestionType.Type
 
-/** One question. A choice question has choices; a default is one of them. */
+/**
+ * One question. A choice question has choices; a default is one of them.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const Question = Schema.Struct({
   text: Schema.String,
   question_type: Schema.optionalWith(QuestionType, { default: () => "single_choice" as const }),
@@ -33,7 +45,12 @@ export const Question = Schema.Struct({
 )
 export type Question = typeof Question.Type
 
-/** The answer to one question. */
+/**
+ * The answer to one question.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const QuestionAnswer = Schema.Union(
   Schema.Struct({ selected: Schema.Int, text: Schema.String }),
   Schema.Struct({ selected: Schema.Array(Schema.Int), texts: Schema.Array(Schema.String) }),
@@ -42,7 +59,12 @@ export const QuestionAnswer = Schema.Union(
 )
 export type QuestionAnswer = typeof QuestionAnswer.Type
 
-/** Answers keyed by 1-based question number: `{"1": …, "2": …}`. */
+/**
+ * Answers keyed by 1-based question number: `{"1": …, "2": …}`.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export type ClarifyAnswers = { readonly [number: string]: QuestionAnswer }
 export const ClarifyAnswers = Object.assign(Schema.Record({ key: Schema.String, value: QuestionAnswer }), {
   /** Why these answers do not answer these questions; `undefined` when they do. */
@@ -60,12 +82,20 @@ export const ClarifyAnswers = Object.assign(Schema.Record({ key: Schema.String, 
   }
 })
 
-/** The word that cancels the whole form at any of its questions. */
+/**
+ * The word that cancels the whole form at any of its questions.
+ *
+ * @since 0.1.0
+ * @category predicates
+ */
 export const isCancel = (line: string): boolean => line.trim().toLowerCase() === "cancel"
 
 /**
  * Parses what somebody typed as the answer to one question. A left is a sentence that says what to type instead.
  * `cancel` is not an answer; check {@link isCancel} first.
+ *
+ * @since 0.1.0
+ * @category conversions
  */
 export const parse = (question: Question, line: string): Either.Either<QuestionAnswer, string> => {
   const text = line.trim()
@@ -104,7 +134,12 @@ export const parse = (question: Question, line: string): Either.Either<QuestionA
   }
 }
 
-/** One line about an answer, for events and screens; at most 30 characters of free text. */
+/**
+ * One line about an answer, for events and screens; at most 30 characters of free text.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const summarize = (answer: QuestionAnswer): string => {
   if ("skipped" in answer) return "skipped"
   if ("texts" in answer) return answer.texts.length === 1 ? (answer.texts[0] ?? "") : `${answer.texts.length} choices`
@@ -113,7 +148,12 @@ export const summarize = (answer: QuestionAnswer): string => {
   return JSON.stringify(value)
 }
 
-/** The answer when nobody gives one: the default, the first choice, or the given text. */
+/**
+ * The answer when nobody gives one: the default, the first choice, or the given text.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const autoAnswer = (question: Question, freeText: string): QuestionAnswer => {
   const number = question.default_choice ?? 1
   switch (question.question_type) {

@@ -15,6 +15,8 @@
  * | `Auth.Password` | the password |
  *
  * A line that is not understood gives a left: a sentence that says what to type. It never allows anything.
+ *
+ * @since 0.1.0
  */
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -24,10 +26,20 @@ import * as Interaction from "./Interaction.js"
 import * as PermissionOption from "./PermissionOption.js"
 import * as Question from "./Question.js"
 
-/** The longest line that is read at all, in characters. */
+/**
+ * The longest line that is read at all, in characters.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const maxLength = 1_000_000
 
-/** Parses a typed line as the answer to `interaction`. A left says what to type instead; it quotes nothing secret. */
+/**
+ * Parses a typed line as the answer to `interaction`. A left says what to type instead; it quotes nothing secret.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const parse = <I extends Interaction.Interaction>(
   interaction: I,
   line: string
@@ -40,6 +52,9 @@ export const parse = <I extends Interaction.Interaction>(
 /**
  * Whether the line withdraws the request instead of answering it: the word `cancel`, where it can mean nothing else. Check
  * it before {@link parse}. Never true for kinds that have a way to say no, nor for free text and passwords.
+ *
+ * @since 0.1.0
+ * @category predicates
  */
 export const isCancel = (interaction: Interaction.Interaction, line: string): boolean => {
   switch (interaction._tag) {
@@ -60,13 +75,23 @@ export const isCancel = (interaction: Interaction.Interaction, line: string): bo
   }
 }
 
-/** Decodes an encoded answer. The reason in a left is short enough to be shown, and holds no part of a secret. */
+/**
+ * Decodes an encoded answer. The reason in a left is short enough to be shown, and holds no part of a secret.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const decode = <I extends Interaction.Interaction>(
   interaction: I,
   input: unknown
 ): Either.Either<Interaction.Answer<I>, string> => Interaction.decodeAnswer(interaction, input)
 
-/** A string is taken as typed by a person, anything else as an encoded answer: the rule of every JSON wire. */
+/**
+ * A string is taken as typed by a person, anything else as an encoded answer: the rule of every JSON wire.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const decodeOrParse = <I extends Interaction.Interaction>(
   interaction: I,
   input: unknown

@@ -12,6 +12,8 @@
  * An entry records what has happened. The exception is `ToolStarted`, which is written before the tool may have an
  * effect: a call with a start and no end may have run, or not. Writers mask secrets first; answers to `Auth.*` requests
  * are never written.
+ *
+ * @since 0.1.0
  */
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
@@ -27,14 +29,24 @@ import * as Interaction from "../interaction/Interaction.js"
 import { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as PromptJson from "../conversation/PromptJson.js"
 
-/** Version of the entries. A journal names its version; a newer one is not read. */
+/**
+ * Version of the entries. A journal names its version; a newer one is not read.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const version = 1
 
 // -----------------------------------------------------------------------------------------------------------------
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A message of the inbox. */
+/**
+ * A message of the inbox.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const Received = Schema.Struct({
   id: MessageId,
   source: Schema.Literal("user", "parent", "child", "system"),
@@ -46,10 +58,20 @@ export const Received = Schema.Struct({
   interjection: Schema.optional(Schema.Struct({ parentId: Schema.String }))
 })
 
-/** One call of a batch: the arguments as the model wrote them. */
+/**
+ * One call of a batch: the arguments as the model wrote them.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const Proposed = Schema.Struct({ id: ToolCallId, name: Schema.String, params: Schema.Unknown })
 
-/** The permissions that people gave to a tree of sessions at prompts. */
+/**
+ * The permissions that people gave to a tree of sessions at prompts.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const Permissions = Schema.Struct({
   allow: Schema.Array(Schema.String),
   deny: Schema.Array(Schema.String),
@@ -65,7 +87,12 @@ export const Permissions = Schema.Struct({
 })
 export type Permissions = typeof Permissions.Type
 
-/** The first entry of every session of a tree. */
+/**
+ * The first entry of every session of a tree.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const SessionOpened = Schema.TaggedStruct("SessionOpened", {
   /** Version of the following entries. */
   version: Schema.Int,
@@ -196,13 +223,28 @@ export const JournalEntry = Schema.Union(
   Schema.TaggedStruct("SessionClosed", { reason: Schema.optional(Schema.String) })
 )
 
-/** One entry. Parts and messages are live objects, which a memory store shares with the history. */
+/**
+ * One entry. Parts and messages are live objects, which a memory store shares with the history.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export type JournalEntry = typeof JournalEntry.Type
 
-/** The entry of a kind: `EntryOf<"ToolEnded">`. */
+/**
+ * The entry of a kind: `EntryOf<"ToolEnded">`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type EntryOf<Tag extends JournalEntry["_tag"]> = Extract<JournalEntry, { readonly _tag: Tag }>
 
-/** An entry and the session of the tree that it is about. */
+/**
+ * An entry and the session of the tree that it is about.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Draft {
   readonly sessionId: SessionId
   readonly entry: JournalEntry
@@ -210,7 +252,12 @@ export interface Draft {
   readonly at?: number | undefined
 }
 
-/** An entry as it stands in the journal of a tree. */
+/**
+ * An entry as it stands in the journal of a tree.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Written extends Draft {
   /** Sequence number in the whole tree, 1-based: it keeps the order between parent and children. */
   readonly seq: number
@@ -222,7 +269,12 @@ export interface Written extends Draft {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The answer to a request, and by whom. The answer of a secret kind is left out. */
+/**
+ * The answer to a request, and by whom. The answer of a secret kind is left out.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const answered = <I extends Interaction.Interaction>(
   { interaction, requestId }: InteractionRequest<I>,
   answer: Interaction.Answer<I>,
@@ -239,7 +291,12 @@ export const answered = <I extends Interaction.Interaction>(
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The first entry of a session. `model` is the model's reference. */
+/**
+ * The first entry of a session. `model` is the model's reference.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const opening = (
   { agent, depth, rootSessionId, sessionId }: Origin.Origin,
   model: string,
@@ -255,11 +312,21 @@ export const opening = (
   instructions: Digest.digest(instructions)
 })
 
-/** Encodes an entry as JSON-like data; a string on the left says why it cannot be encoded. */
+/**
+ * Encodes an entry as JSON-like data; a string on the left says why it cannot be encoded.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const encode = (entry: JournalEntry): Either.Either<unknown, string> =>
   Either.mapLeft(encodeEntry(entry), (error) => ParseResult.TreeFormatter.formatIssueSync(error))
 
-/** Decodes JSON-like data; a string on the left says why this version cannot read it. */
+/**
+ * Decodes JSON-like data; a string on the left says why this version cannot read it.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const decode = (input: unknown): Either.Either<JournalEntry, string> =>
   Either.flatMap(
     Either.mapLeft(decodeEntry(input), (error) => ParseResult.TreeFormatter.formatIssueSync(error)),

@@ -22,7 +22,12 @@ import type { Draft, JournalEntry } from "./JournalEntry.js"
 import type { Lease } from "./SessionStore.js"
 import { StoreUnwritable, type SessionTakenOver } from "./StoreError.js"
 
-/** Why entries could not be written. */
+/**
+ * Why entries could not be written.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export type JournalFailure = StoreUnwritable | SessionTakenOver
 
 export interface Service {

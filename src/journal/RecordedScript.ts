@@ -9,6 +9,8 @@
  * model, and how turns ended. Remarks at the top name what cannot be replayed faithfully.
  *
  * It does not read `SessionSnapshot`, which keeps what a session goes on with, and not every reply in its order.
+ *
+ * @since 0.1.0
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Yaml from "yaml"
@@ -27,7 +29,12 @@ import type { Loaded } from "./SessionStore.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** What a session's models said, agent by agent. */
+/**
+ * What a session's models said, agent by agent.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface RecordedScript {
   readonly rootSessionId: SessionId
   /** The root's first model. */
@@ -41,7 +48,12 @@ export interface RecordedScript {
   readonly agents: ReadonlyArray<RecordedAgent>
 }
 
-/** The steps of one agent. */
+/**
+ * The steps of one agent.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface RecordedAgent {
   /** The last part of its path, by which a script finds it. */
   readonly name: string
@@ -50,7 +62,12 @@ export interface RecordedAgent {
   readonly after: ReadonlyArray<string>
 }
 
-/** One answer of a model, with comments. */
+/**
+ * One answer of a model, with comments.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface RecordedStep {
   readonly step: ScriptedModel.Step
   /** What happened before it, and its outcome: a line each. */
@@ -61,7 +78,12 @@ export interface RecordedStep {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Makes a script from a stored tree. Every journal gives one, also an incomplete one. */
+/**
+ * Makes a script from a stored tree. Every journal gives one, also an incomplete one.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = ({ entries, rootSessionId }: Pick<Loaded, "entries" | "rootSessionId">): RecordedScript => {
   const sessions = new Map<SessionId, Recording>()
   const remarks = new Set<string>()
@@ -91,12 +113,22 @@ export const make = ({ entries, rootSessionId }: Pick<Loaded, "entries" | "rootS
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The script alone, for `ScriptedModel.make`. */
+/**
+ * The script alone, for `ScriptedModel.make`.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const toScript = ({ agents }: RecordedScript): ScriptedModel.Script => ({
   agents: Object.fromEntries(agents.map(({ name, steps }) => [name, steps.map(({ step }) => step)]))
 })
 
-/** The script as a YAML file with comments; `ScriptFile.parse` reads it. */
+/**
+ * The script as a YAML file with comments; `ScriptFile.parse` reads it.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const print = (self: RecordedScript): string => {
   const document = new Yaml.Document({ version: 1, ...toScript(self) }, { aliasDuplicateObjects: false })
   // A block scalar would lose leading blanks.

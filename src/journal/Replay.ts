@@ -8,6 +8,8 @@
  * A journal keeps results, not every intermediate step. Words come as one block when they were complete, not in
  * streamed pieces; a tool's output is only in its result; failed attempts of a model call and the single questions of a
  * form are missing. What has no end in an incomplete journal has none here either.
+ *
+ * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -21,10 +23,20 @@ import { EventProjection } from "./EventProjection.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Gives the events of the next entry; none for an entry without events. */
+/**
+ * Gives the events of the next entry; none for an entry without events.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Teller = (written: Written) => ReadonlyArray<AgentEvent>
 
-/** The pace of a replay. */
+/**
+ * The pace of a replay.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** Speed factor: 1 by default, `Infinity` for no pauses. More than 0. */
   readonly speed?: number | undefined
@@ -36,7 +48,12 @@ export interface Options {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Converts the entries of one tree, given in order and each once. */
+/**
+ * Converts the entries of one tree, given in order and each once.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const teller = (): Teller => {
   const sessions = new Map<SessionId, EventProjection>()
   const published: Array<AgentEvent> = []
@@ -50,13 +67,23 @@ export const teller = (): Teller => {
   }
 }
 
-/** All events at once. */
+/**
+ * All events at once.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const events = (entries: Iterable<Written>): ReadonlyArray<AgentEvent> => {
   const project = teller()
   return Array.from(entries).flatMap(project)
 }
 
-/** The events with pauses between them, on the clock. The events keep their recorded times. */
+/**
+ * The events with pauses between them, on the clock. The events keep their recorded times.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const stream = (
   entries: Iterable<Written>,
   { longestPause = "2 seconds", speed = 1 }: Options = {}

@@ -9,6 +9,8 @@
  * ```
  *
  * Every write names the token of its lease, so a holder that was suspended and comes back finds out before it writes.
+ *
+ * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import { globalValue } from "effect/GlobalValue"
@@ -16,7 +18,12 @@ import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import type { Holder } from "./StoreError.js"
 
-/** The process that takes leases. */
+/**
+ * The process that takes leases.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Process extends Holder {
   /** Whether a process of this host is alive; called for other processes only. */
   readonly isAlive: (pid: number) => boolean
@@ -27,7 +34,12 @@ export interface Process extends Holder {
   readonly markOf?: ((pid: number) => string | undefined) | undefined
 }
 
-/** The holder of a session. */
+/**
+ * The holder of a session.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Row extends Holder {
   /** Differs for every acquisition. */
   readonly token: string
@@ -35,14 +47,27 @@ export interface Row extends Holder {
   readonly heartbeat: number
 }
 
-/** Milliseconds between two heartbeats. */
+/**
+ * Milliseconds between two heartbeats.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const beatEvery = 5_000
 
-/** Milliseconds after which a holder counts as gone. */
+/**
+ * Milliseconds after which a holder counts as gone.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const silentAfter = 15_000
 
 /**
  * Milliseconds. No maintained clock is that far ahead of ours, so a heartbeat from that far in the future is invalid.
+ *
+ * @since 0.1.0
+ * @category constants
  */
 export const impossiblyAhead = 3_600_000
 
@@ -50,7 +75,12 @@ export const impossiblyAhead = 3_600_000
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Whether the holder is still alive, as far as `locker` can tell at `now`. */
+/**
+ * Whether the holder is still alive, as far as `locker` can tell at `now`.
+ *
+ * @since 0.1.0
+ * @category predicates
+ */
 export const isHeld = (row: Row, locker: Process, now: number): boolean => {
   if (now - row.heartbeat >= silentAfter) return false
   // After a clock was set back, a past heartbeat is in the future, and the lease would hold until then.
@@ -62,19 +92,32 @@ export const isHeld = (row: Row, locker: Process, now: number): boolean => {
   return known === undefined || mark === undefined || known === mark
 }
 
-/** A token that also identifies the process, to detect a reused process number. */
+/**
+ * A token that also identifies the process, to detect a reused process number.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const tokenOf = (id: string, locker: Process): string => {
   const mark = locker.markOf?.(locker.pid)
   return mark === undefined ? id : `${id}@${mark}`
 }
 
-/** The holder, if it is still alive. */
+/**
+ * The holder, if it is still alive.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const holderOf = (row: Row | undefined, locker: Process, now: number): Holder | undefined =>
   row !== undefined && isHeld(row, locker, now) ? { pid: row.pid, host: row.host } : undefined
 
 /**
  * Holds a token until the scope closes: acquires it, sends heartbeats, and releases it. `beat` yields whether the token
  * still holds; when it does not, the heartbeats stop.
+ *
+ * @since 0.1.0
+ * @category operations
  */
 export const hold = <A, E>(
   token: string,

@@ -3,6 +3,8 @@
  *
  * It is a fold, entry by entry: any prefix of a journal has a state, and continuing from it gives the same as folding
  * all.
+ *
+ * @since 0.1.0
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import type { CorrelationId, MessageId, RequestId, SessionId } from "../core/Id.js"
@@ -21,7 +23,12 @@ import type { Loaded, StoredAnswer } from "./SessionStore.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A tree of sessions. */
+/**
+ * A tree of sessions.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface TreeSnapshot {
   /** Sequence number of the last entry; 0 without entries. */
   readonly seq: number
@@ -31,7 +38,12 @@ export interface TreeSnapshot {
   readonly permissions: Permissions | undefined
 }
 
-/** The state of one session. */
+/**
+ * The state of one session.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface SessionSnapshot {
   readonly opened: SessionOpened
   /** A valid prompt without its system message. An unfinished batch is not in it yet. */
@@ -60,7 +72,12 @@ export interface SessionSnapshot {
   readonly closed: boolean
 }
 
-/** A turn that had not ended. */
+/**
+ * A turn that had not ended.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface TurnSnapshot {
   readonly correlationId: CorrelationId
   /** The messages that began it. */
@@ -69,12 +86,22 @@ export interface TurnSnapshot {
   readonly step: number
 }
 
-/** A settled question, whose settlement may not have been used yet. */
+/**
+ * A settled question, whose settlement may not have been used yet.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Answered extends Kept {
   readonly request: InteractionRequest.InteractionRequest
 }
 
-/** A task of a subagent. */
+/**
+ * A task of a subagent.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Task {
   readonly messageId: MessageId
   /** The call that waits for its end. */
@@ -84,7 +111,12 @@ export interface Task {
   readonly bound?: true
 }
 
-/** The calls that a model proposed in one step. */
+/**
+ * The calls that a model proposed in one step.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Batch {
   readonly correlationId: CorrelationId
   readonly step: number
@@ -94,7 +126,12 @@ export interface Batch {
   readonly calls: ReadonlyArray<CallSnapshot>
 }
 
-/** A call of the last step, and its progress. */
+/**
+ * A call of the last step, and its progress.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface CallSnapshot {
   readonly call: ToolCall
   readonly decided: EntryOf<"CallDecided"> | undefined
@@ -102,17 +139,32 @@ export interface CallSnapshot {
   readonly ended: EntryOf<"ToolEnded"> | undefined
 }
 
-/** `started`: it may have had its effect, or not. */
+/**
+ * `started`: it may have had its effect, or not.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type CallState = "proposed" | "granted" | "refused" | "started" | "ended"
 
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The state of an empty journal. */
+/**
+ * The state of an empty journal.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const empty: TreeSnapshot = { seq: 0, sessions: [], permissions: undefined }
 
-/** The state after these entries, which continue those of `from`. */
+/**
+ * The state after these entries, which continue those of `from`.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const fold = (written: Iterable<Written>, from: TreeSnapshot = empty): TreeSnapshot => {
   const sessions = new Map(from.sessions.map((session) => [session.opened.sessionId, new Folding(session)]))
   let { seq, permissions } = from
@@ -133,11 +185,21 @@ export const fold = (written: Iterable<Written>, from: TreeSnapshot = empty): Tr
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/** One session of the tree. */
+/**
+ * One session of the tree.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const get = (self: TreeSnapshot, sessionId: SessionId): SessionSnapshot | undefined =>
   self.sessions.find(({ opened }) => opened.sessionId === sessionId)
 
-/** The progress of a call. */
+/**
+ * The progress of a call.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const stateOf = ({ decided, started, ended }: CallSnapshot): CallState => {
   if (ended !== undefined) return "ended"
   if (started !== undefined) return "started"
@@ -145,7 +207,12 @@ export const stateOf = ({ decided, started, ended }: CallSnapshot): CallState =>
   return decided.granted ? "granted" : "refused"
 }
 
-/** The result of a call for the model, or that it has none. */
+/**
+ * The result of a call for the model, or that it has none.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const resultOf = ({ call, ended }: CallSnapshot): ToolResult => ({
   id: call.id,
   name: call.name,
@@ -153,20 +220,35 @@ export const resultOf = ({ call, ended }: CallSnapshot): ToolResult => ({
   result: ended?.result ?? noResult
 })
 
-/** Its requests whose settlement was not used yet, settled or open. */
+/**
+ * Its requests whose settlement was not used yet, settled or open.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const requestsOf = (
   session: Pick<SessionSnapshot, "answered" | "open"> | undefined
 ): ReadonlyArray<InteractionRequest.InteractionRequest> =>
   session === undefined ? [] : [...session.answered.map(({ request }) => request), ...session.open]
 
-/** The words that began the running turn, as far as compaction kept them. */
+/**
+ * The words that began the running turn, as far as compaction kept them.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const inputOf = ({ history, turn }: SessionSnapshot): string =>
   history
     .filter((message) => turn?.input.some((id) => id === History.metadata(message).messageId))
     .map(History.textOf)
     .join("\n\n")
 
-/** The permissions from prompts that still hold: without those that were to end with a turn or when idle. */
+/**
+ * The permissions from prompts that still hold: without those that were to end with a turn or when idle.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const permissionsOf = ({ permissions, sessions }: TreeSnapshot): Permissions | undefined => {
   if (permissions === undefined) return undefined
   const isBusy = (id: SessionId): boolean =>
@@ -177,13 +259,23 @@ export const permissionsOf = ({ permissions, sessions }: TreeSnapshot): Permissi
   return { ...permissions, idle: permissions.idle.filter(isBusy) }
 }
 
-/** An open request, and the answer that was stored while the session was not running. */
+/**
+ * An open request, and the answer that was stored while the session was not running.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface OpenRequest {
   readonly request: InteractionRequest.InteractionRequest
   readonly answer: StoredAnswer | undefined
 }
 
-/** The open requests of a whole tree, parents' first. */
+/**
+ * The open requests of a whole tree, parents' first.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const openRequests = (self: TreeSnapshot, answers: Loaded["answers"]): ReadonlyArray<OpenRequest> => {
   const byRequest = new Map<RequestId, StoredAnswer>(answers.map((answer) => [answer.requestId, answer]))
   return self.sessions.flatMap(({ open }) =>

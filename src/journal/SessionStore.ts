@@ -3,6 +3,8 @@
  *
  * A process that runs a tree takes its lease and writes through it. An acknowledged `append` survives the process; an
  * unacknowledged one is stored as a whole or not at all.
+ *
+ * @since 0.1.0
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -21,7 +23,12 @@ import * as StoreError from "./StoreError.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** An answer that came while the session was not running. */
+/**
+ * An answer that came while the session was not running.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface StoredAnswer {
   readonly requestId: RequestId
   /** Encoded; it fits the request. */
@@ -31,7 +38,12 @@ export interface StoredAnswer {
   readonly at: number
 }
 
-/** The stored data of a tree. */
+/**
+ * The stored data of a tree.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Loaded {
   readonly rootSessionId: SessionId
   /** Entries of all sessions of the tree, in the order of writing. */
@@ -39,7 +51,12 @@ export interface Loaded {
   readonly answers: ReadonlyArray<StoredAnswer>
 }
 
-/** The right to write one tree's journal, until its scope closes. */
+/**
+ * The right to write one tree's journal, until its scope closes.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Lease {
   readonly rootSessionId: SessionId
   /**
@@ -54,7 +71,12 @@ export interface Lease {
   ) => Effect.Effect<void, StoreError.StoreUnwritable | StoreError.SessionTakenOver>
 }
 
-/** Stores journals. Every failure is typed, and says what to do. */
+/**
+ * Stores journals. Every failure is typed, and says what to do.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export interface Service {
   /** The store's name in messages, such as its file. */
   readonly name: string
@@ -103,14 +125,24 @@ export interface Service {
 // tag
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The store of sessions. */
+/**
+ * The store of sessions.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class SessionStore extends Context.Tag("assent/journal/SessionStore")<SessionStore, Service>() {}
 
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A store in memory; the result gives the view of one process on it. */
+/**
+ * A store in memory; the result gives the view of one process on it.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const makeMemory: Effect.Effect<(process: SessionLease.Process) => Service> = Effect.map(IdGenerator, (ids) => {
   const trees = new Map<SessionId, Tree>()
   return (locker) => memoryOf(trees, locker, () => ids.unsafeNext("ses"))
@@ -120,7 +152,12 @@ export const makeMemory: Effect.Effect<(process: SessionLease.Process) => Servic
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Lost with the process. */
+/**
+ * Lost with the process.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerMemory: Layer.Layer<SessionStore> = Layer.effect(
   SessionStore,
   Effect.map(makeMemory, (open) => open({ pid: 0, host: "memory", isAlive: () => true }))
@@ -130,7 +167,12 @@ export const layerMemory: Layer.Layer<SessionStore> = Layer.effect(
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A stored tree as JSON-like data, for export. A string on the left says what cannot be encoded. */
+/**
+ * A stored tree as JSON-like data, for export. A string on the left says what cannot be encoded.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const toJson = (loaded: Loaded): Either.Either<unknown, string> =>
   Either.map(
     Either.all(
@@ -146,7 +188,12 @@ export const toJson = (loaded: Loaded): Either.Either<unknown, string> =>
     })
   )
 
-/** Checks an encoded answer against a stored request; for stores. */
+/**
+ * Checks an encoded answer against a stored request; for stores.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
 export const accepts = (
   { requestId, interaction }: InteractionRequest,
   answer: unknown
@@ -161,11 +208,21 @@ export const accepts = (
     : Either.left(new StoreError.AnswerRefused({ requestId, problem: "misfit", reason: decoded.left }))
 }
 
-/** This request is not open. */
+/**
+ * This request is not open.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const notOpen = (requestId: RequestId): StoreError.AnswerRefused =>
   new StoreError.AnswerRefused({ requestId, problem: "notOpen", reason: "nobody waits for it" })
 
-/** Another answer came first. */
+/**
+ * Another answer came first.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const answeredAlready = (requestId: RequestId, by: string): StoreError.AnswerRefused =>
   new StoreError.AnswerRefused({ requestId, problem: "answered", reason: `${by} has answered it` })
 

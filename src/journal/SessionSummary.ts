@@ -2,13 +2,20 @@
  * A summary of a tree of sessions, from which a person picks one. It is updated entry by entry.
  *
  * It does not read `SessionSnapshot`: a store updates it at every append, and holds no history for that.
+ *
+ * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
 import { RequestId, SessionId } from "../core/Id.js"
 import type { Written } from "./JournalEntry.js"
 import { Holder } from "./StoreError.js"
 
-/** Stored beside a journal, so that a list need not read the journal. */
+/**
+ * Stored beside a journal, so that a list need not read the journal.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const SessionSummary = Schema.Struct({
   rootSessionId: SessionId,
   /** Milliseconds since the epoch. */
@@ -37,10 +44,18 @@ export type SessionSummary = typeof SessionSummary.Type
 /**
  * `running`: a process holds it. The others can be resumed: `waiting` for an answer, `interrupted` in a turn, `idle`;
  * `closed` has ended by itself.
+ *
+ * @since 0.1.0
+ * @category models
  */
 export type State = "running" | "waiting" | "interrupted" | "idle" | "closed"
 
-/** A summary as it is listed. */
+/**
+ * A summary as it is listed.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Listed extends SessionSummary {
   readonly state: State
   /** The process that runs it. */
@@ -51,7 +66,12 @@ export interface Listed extends SessionSummary {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The summary of an empty journal. */
+/**
+ * The summary of an empty journal.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const empty = (rootSessionId: SessionId, at: number): SessionSummary => ({
   rootSessionId,
   created: at,
@@ -70,7 +90,12 @@ export const empty = (rootSessionId: SessionId, at: number): SessionSummary => (
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The summary after these entries. */
+/**
+ * The summary after these entries.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
 export const after = (self: SessionSummary, written: ReadonlyArray<Written>): SessionSummary => {
   const last = written.at(-1)
   if (last === undefined) return self
@@ -78,14 +103,24 @@ export const after = (self: SessionSummary, written: ReadonlyArray<Written>): Se
   return written.reduce(step, counted)
 }
 
-/** The entry of a session in a list; `holder` runs it now. */
+/**
+ * The entry of a session in a list; `holder` runs it now.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const listed = (self: SessionSummary, holder: Holder | undefined): Listed => ({
   ...self,
   state: stateOf(self, holder),
   ...(holder === undefined ? {} : { holder })
 })
 
-/** Last used first. */
+/**
+ * Last used first.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
 export const byActivity = (a: SessionSummary, b: SessionSummary): number =>
   b.lastActivity - a.lastActivity || (a.rootSessionId < b.rootSessionId ? -1 : 1)
 

@@ -1,8 +1,17 @@
-/** Errors of a session store. Each is named for a state of affairs, and says what to do about it. */
+/**
+ * Errors of a session store. Each is named for a state of affairs, and says what to do about it.
+ *
+ * @since 0.1.0
+ */
 import * as Schema from "effect/Schema"
 import { RequestId, SessionId } from "../core/Id.js"
 
-/** A process that runs sessions. */
+/**
+ * A process that runs sessions.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const Holder = Schema.Struct({
   pid: Schema.Number,
   host: Schema.String
@@ -13,7 +22,12 @@ export type Holder = typeof Holder.Type
 // the whole store
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The store cannot be used, and nothing in it was touched. */
+/**
+ * The store cannot be used, and nothing in it was touched.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class StoreUnusable extends Schema.TaggedError<StoreUnusable>("assent/journal/StoreUnusable")("StoreUnusable", {
   /** Such as the file's path. */
   store: Schema.String,
@@ -26,7 +40,12 @@ export class StoreUnusable extends Schema.TaggedError<StoreUnusable>("assent/jou
   }
 }
 
-/** Nothing was written: a full disk, a directory that is not writable, a store that is closed. */
+/**
+ * Nothing was written: a full disk, a directory that is not writable, a store that is closed.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class StoreUnwritable extends Schema.TaggedError<StoreUnwritable>("assent/journal/StoreUnwritable")(
   "StoreUnwritable",
   { store: Schema.String, reason: Schema.String }
@@ -40,7 +59,12 @@ export class StoreUnwritable extends Schema.TaggedError<StoreUnwritable>("assent
 // one session
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Another process runs this session. */
+/**
+ * Another process runs this session.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class SessionLocked extends Schema.TaggedError<SessionLocked>("assent/journal/SessionLocked")("SessionLocked", {
   rootSessionId: SessionId,
   holder: Holder,
@@ -56,6 +80,9 @@ export class SessionLocked extends Schema.TaggedError<SessionLocked>("assent/jou
 /**
  * Another process took the session over, because this one had sent no heartbeat for too long. Its unwritten entries are
  * lost.
+ *
+ * @since 0.1.0
+ * @category errors
  */
 export class SessionTakenOver extends Schema.TaggedError<SessionTakenOver>("assent/journal/SessionTakenOver")(
   "SessionTakenOver",
@@ -67,7 +94,12 @@ export class SessionTakenOver extends Schema.TaggedError<SessionTakenOver>("asse
   }
 }
 
-/** The session works in another workspace. */
+/**
+ * The session works in another workspace.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class SessionElsewhere extends Schema.TaggedError<SessionElsewhere>("assent/journal/SessionElsewhere")(
   "SessionElsewhere",
   {
@@ -81,7 +113,12 @@ export class SessionElsewhere extends Schema.TaggedError<SessionElsewhere>("asse
   }
 }
 
-/** There is no such session in this store. */
+/**
+ * There is no such session in this store.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class SessionUnknown extends Schema.TaggedError<SessionUnknown>("assent/journal/SessionUnknown")(
   "SessionUnknown",
   { rootSessionId: Schema.String }
@@ -91,7 +128,12 @@ export class SessionUnknown extends Schema.TaggedError<SessionUnknown>("assent/j
   }
 }
 
-/** An entry of a journal cannot be read: damaged, or written by a newer version. */
+/**
+ * An entry of a journal cannot be read: damaged, or written by a newer version.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class JournalUnreadable extends Schema.TaggedError<JournalUnreadable>("assent/journal/JournalUnreadable")(
   "JournalUnreadable",
   {
@@ -110,7 +152,12 @@ export class JournalUnreadable extends Schema.TaggedError<JournalUnreadable>("as
 // answers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** An answer was refused; the request is unchanged. */
+/**
+ * An answer was refused; the request is unchanged.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class AnswerRefused extends Schema.TaggedError<AnswerRefused>("assent/journal/AnswerRefused")("AnswerRefused", {
   requestId: RequestId,
   problem: Schema.Literal("notOpen", "answered", "misfit", "secret"),

@@ -3,6 +3,8 @@
  *
  * Thinking goes back unchanged, with its signature, or the server would refuse the next turn. Of the optional fields of
  * a request, an output schema is refused, and the image detail is not sent.
+ *
+ * @since 0.1.0
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import type * as HttpClient from "@effect/platform/HttpClient"
@@ -20,7 +22,12 @@ import * as OfferedTool from "./OfferedTool.js"
 export { WebAddressRefused } from "../core/WebAddress.js"
 export type { Options } from "./Connection.js"
 
-/** A model that asks the server through the client of the context. Nothing is sent before the first generation. */
+/**
+ * A model that asks the server through the client of the context. Nothing is sent before the first generation.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (
   options: Connection.Options
 ): Effect.Effect<Model.Service, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>

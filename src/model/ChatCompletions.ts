@@ -3,6 +3,8 @@
  *
  * Thinking is sent as an effort; servers find cached prefixes themselves. Servers ignore or refuse optional fields that
  * they do not know. The API key is in the `Authorization` header of the request and nowhere else.
+ *
+ * @since 0.1.0
  */
 import type * as HttpClient from "@effect/platform/HttpClient"
 import type * as Effect from "effect/Effect"
@@ -17,7 +19,12 @@ import * as OfferedTool from "./OfferedTool.js"
 export { WebAddressRefused } from "../core/WebAddress.js"
 export type { Options } from "./Connection.js"
 
-/** A model that asks the server through the client of the context. Nothing is sent before the first generation. */
+/**
+ * A model that asks the server through the client of the context. Nothing is sent before the first generation.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (
   options: Connection.Options
 ): Effect.Effect<Model.Service, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>

@@ -28,7 +28,12 @@ import { Answer } from "./Answer.js"
 import type * as Model from "./Model.js"
 import * as ProviderError from "./ProviderError.js"
 
-/** Which server and model, with which key. `contextWindow` and `maxOutputTokens` are in tokens. */
+/**
+ * Which server and model, with which key. `contextWindow` and `maxOutputTokens` are in tokens.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** `provider/model`, for people, events and the ledger. */
   readonly id: string

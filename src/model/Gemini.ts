@@ -3,6 +3,8 @@
  *
  * Signatures of thoughts go back with their parts. Thinking is sent as a budget; the server finds cached prefixes
  * itself. A tool choice can force a function, but not a tool of the server.
+ *
+ * @since 0.1.0
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import type * as HttpClient from "@effect/platform/HttpClient"
@@ -22,7 +24,12 @@ import * as OfferedTool from "./OfferedTool.js"
 export { WebAddressRefused } from "../core/WebAddress.js"
 export type { Options } from "./Connection.js"
 
-/** A model that asks the server through the client of the context. Nothing is sent before the first generation. */
+/**
+ * A model that asks the server through the client of the context. Nothing is sent before the first generation.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (
   options: Connection.Options
 ): Effect.Effect<Model.Service, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>

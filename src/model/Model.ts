@@ -11,6 +11,8 @@
  *   stream: ({ prompt }) => Stream.fromIterable(partsFor(prompt))
  * }
  * ```
+ *
+ * @since 0.1.0
  */
 import type * as LanguageModel from "@effect/ai/LanguageModel"
 import * as Channel from "effect/Channel"
@@ -46,7 +48,12 @@ export {
   type ToolChoice
 } from "./ModelPort.js"
 
-/** The model of a session. */
+/**
+ * The model of a session.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class Model extends Context.Tag("assent/model/Model")<Model, Service>() {}
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -56,6 +63,9 @@ export class Model extends Context.Tag("assent/model/Model")<Model, Service>() {
 /**
  * A model that has its whole answer at once. The turn takes the answer without a stream; a wrapper around `stream` is
  * still called.
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export const fromAnswer = (options: {
   /** `provider/model`, for people, events and the ledger. */
@@ -79,10 +89,20 @@ export const fromAnswer = (options: {
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** This model is the one that agents use. */
+/**
+ * This model is the one that agents use.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (service: Service): Layer.Layer<Model> => Layer.succeed(Model, service)
 
-/** Makes a model of any `@effect/ai` language model. The adapter is loaded when the layer is built. */
+/**
+ * Makes a model of any `@effect/ai` language model. The adapter is loaded when the layer is built.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerLanguageModel = (options: {
   /** `provider/model`, for people, events and the ledger. */
   readonly id: string

@@ -19,6 +19,9 @@ import type { ModelError } from "./ModelError.js"
  *
  * `outputSchema` and `toolChoice` are binding: with a provider that does not support them the request fails as
  * `Refused`. All other optional fields are hints: they are not sent to a provider that lacks them.
+ *
+ * @since 0.1.0
+ * @category models
  */
 export interface Request {
   /**
@@ -46,7 +49,12 @@ export interface Request {
   readonly imageDetail?: "auto" | "low" | "high" | undefined
 }
 
-/** The schema of a JSON text. */
+/**
+ * The schema of a JSON text.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface OutputSchema {
   /** Letters, digits, `_` and `-`; at most 64. */
   readonly name: string
@@ -55,10 +63,20 @@ export interface OutputSchema {
   readonly schema: object
 }
 
-/** Which tools a reply may call. `auto`: the model chooses; `required`: at least one; a name: this one. */
+/**
+ * Which tools a reply may call. `auto`: the model chooses; `required`: at least one; a name: this one.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string }
 
-/** How much a model thinks before it answers, in the two units of providers. */
+/**
+ * How much a model thinks before it answers, in the two units of providers.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Thinking {
   /** Tokens; 0: no thinking. For Anthropic's and Google's APIs. */
   readonly budget?: number | undefined
@@ -73,16 +91,29 @@ export interface Thinking {
 /**
  * One encoded part of a streamed response. A turn uses `text-*`, `reasoning-*`, `tool-params-*`, `tool-call`, `file`,
  * `source` and `finish`; an `error` part ends the generation as `BadOutput`.
+ *
+ * @since 0.1.0
+ * @category models
  */
 export type Part = Response.StreamPartEncoded
 
-/** The remark at the end of an answer about parts that were left out: a sentence without its full stop, for people. */
+/**
+ * The remark at the end of an answer about parts that were left out: a sentence without its full stop, for people.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const remarkOf = (metadata: Response.ProviderMetadata | undefined): string | undefined => {
   const remark = metadata?.[remarkKey]?.remark
   return typeof remark === "string" ? remark : undefined
 }
 
-/** Metadata of a `finish` part with a remark; see {@link remarkOf}. */
+/**
+ * Metadata of a `finish` part with a remark; see {@link remarkOf}.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const remarked = (remark: string): Response.ProviderMetadata => ({ [remarkKey]: { remark } })
 
 const remarkKey = "assent"
@@ -91,7 +122,12 @@ const remarkKey = "assent"
 // the port
 // -----------------------------------------------------------------------------------------------------------------
 
-/** One function: a request in, a stream of parts out. */
+/**
+ * One function: a request in, a stream of parts out.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export interface Service {
   /** `provider/model`, for people, events and the ledger. */
   readonly id: string

@@ -7,6 +7,8 @@
  *
  * The wire format of a provider is loaded with its first model. Requests are not retried here: the turn retries and
  * reports it.
+ *
+ * @since 0.1.0
  */
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as Context from "effect/Context"
@@ -22,13 +24,23 @@ import { type ProviderName, providers } from "./ProviderName.js"
 
 export { providers, type ProviderName }
 
-/** The reference names no usable model; the message says which do, or what is missing. */
+/**
+ * The reference names no usable model; the message says which do, or what is missing.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class ModelUnavailable extends Schema.TaggedError<ModelUnavailable>("assent/model/ModelUnavailable")(
   "ModelUnavailable",
   { ref: Schema.String, message: Schema.String }
 ) {}
 
-/** Finds models by reference. */
+/**
+ * Finds models by reference.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export interface Service {
   /**
    * The model of a reference such as `anthropic/claude-sonnet-4-5` or `openrouter/meta-llama/llama-3`; the same value
@@ -37,10 +49,20 @@ export interface Service {
   readonly resolve: (ref: string) => Effect.Effect<Model.Service, ModelUnavailable>
 }
 
-/** Turns references into models. */
+/**
+ * Turns references into models.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class ModelRegistry extends Context.Tag("assent/model/ModelRegistry")<ModelRegistry, Service>() {}
 
-/** All options are values: the registry reads no environment. */
+/**
+ * All options are values: the registry reads no environment.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** An empty key counts as none. `ollama` and `openai-compatible` need none. */
   readonly keys?: { readonly [Name in ProviderName]?: Redacted.Redacted | undefined } | undefined
@@ -56,7 +78,12 @@ export interface Options {
   readonly maxOutputTokens?: number | undefined
 }
 
-/** Resolves with the registry of the context. */
+/**
+ * Resolves with the registry of the context.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
 export const resolve = (ref: string): Effect.Effect<Model.Service, ModelUnavailable, ModelRegistry> =>
   Effect.flatMap(ModelRegistry, (registry) => registry.resolve(ref))
 
@@ -64,7 +91,12 @@ export const resolve = (ref: string): Effect.Effect<Model.Service, ModelUnavaila
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Resolves references such as `anthropic/claude-sonnet-4-5`; a provider's module is loaded with its first model. */
+/**
+ * Resolves references such as `anthropic/claude-sonnet-4-5`; a provider's module is loaded with its first model.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (options: Options): Effect.Effect<Service, never, HttpClient.HttpClient> =>
   Effect.gen(function* () {
     const http = yield* HttpClient.HttpClient
@@ -109,7 +141,12 @@ export const make = (options: Options): Effect.Effect<Service, never, HttpClient
     }
   })
 
-/** A registry of all providers; see {@link make}. */
+/**
+ * A registry of all providers; see {@link make}.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (options: Options): Layer.Layer<ModelRegistry, never, HttpClient.HttpClient> =>
   Layer.effect(ModelRegistry, make(options))
 

@@ -4,6 +4,8 @@
  *
  * It understands the table of `OfflineRequest`. It proposes only tools that it was given; to any other request it
  * replies that it is not a language model.
+ *
+ * @since 0.1.0
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import type * as Tool from "@effect/ai/Tool"
@@ -19,7 +21,12 @@ import * as OfflineRequest from "./OfflineRequest.js"
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A model without a network: plain requests become tool calls. */
+/**
+ * A model without a network: plain requests become tool calls.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (options: { readonly id?: string | undefined } = {}): Model.Service => {
   const ids = Id.random()
   return {
@@ -46,7 +53,12 @@ export const make = (options: { readonly id?: string | undefined } = {}): Model.
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The offline model is the one that agents use. */
+/**
+ * The offline model is the one that agents use.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer: Layer.Layer<Model.Model> = Layer.suspend(() => Model.layer(make()))
 
 // -----------------------------------------------------------------------------------------------------------------

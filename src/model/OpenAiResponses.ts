@@ -3,6 +3,8 @@
  *
  * Items go back under their ids, reasoning included, so that the server finds its earlier reasoning. Thinking is sent
  * as an effort; the server finds cached prefixes itself.
+ *
+ * @since 0.1.0
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Tool from "@effect/ai/Tool"
@@ -20,7 +22,12 @@ import * as OpenAiReply from "./OpenAiReply.js"
 export { WebAddressRefused } from "../core/WebAddress.js"
 export type { Options } from "./Connection.js"
 
-/** A model that asks the server through the client of the context. Nothing is sent before the first generation. */
+/**
+ * A model that asks the server through the client of the context. Nothing is sent before the first generation.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (
   options: Connection.Options
 ): Effect.Effect<Model.Service, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>

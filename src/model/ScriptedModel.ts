@@ -14,6 +14,8 @@
  * session continues where it stopped. A generation that was interrupted after some output counts as a reply; one
  * without output is played again. Only scripted errors are counted here, per session, so that each happens once and a
  * retry continues.
+ *
+ * @since 0.1.0
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Chunk from "effect/Chunk"
@@ -26,12 +28,27 @@ import * as Id from "../core/Id.js"
 import * as Model from "./Model.js"
 import * as WholeAnswer from "./WholeAnswer.js"
 
-/** Errors with which a step can fail before it answers. All but `bad_output` are transient. */
+/**
+ * Errors with which a step can fail before it answers. All but `bad_output` are transient.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const errors = ["rate_limit", "overloaded", "network", "bad_output"] as const
-/** How a step may fail. */
+/**
+ * How a step may fail.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type ErrorKind = (typeof errors)[number]
 
-/** One call of a tool. */
+/**
+ * One call of a tool.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface ToolUse {
   readonly name: string
   /** The arguments as the model writes them, unchecked. Default: `{}`. */
@@ -40,7 +57,12 @@ export interface ToolUse {
   readonly id?: string | undefined
 }
 
-/** One reply of the model. */
+/**
+ * One reply of the model.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Step {
   readonly text?: string | undefined
   readonly thinking?: string | undefined
@@ -59,7 +81,12 @@ export interface Step {
   readonly expect?: { readonly contains: string } | undefined
 }
 
-/** The steps of each agent, by `main` or the name of its profile. */
+/**
+ * The steps of each agent, by `main` or the name of its profile.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Script {
   readonly agents: { readonly [agent: string]: ReadonlyArray<Step> }
 }
@@ -68,7 +95,12 @@ export interface Script {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Plays a script. After an agent's last step it replies that the script has ended, without tool calls. */
+/**
+ * Plays a script. After an agent's last step it replies that the script has ended, without tool calls.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (script: Script, options: { readonly id?: string | undefined } = {}): Model.Service =>
   new Player(script, options.id ?? "script/script")
 
@@ -76,7 +108,12 @@ export const make = (script: Script, options: { readonly id?: string | undefined
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The scripted model is the one that agents use; see {@link make}. */
+/**
+ * The scripted model is the one that agents use; see {@link make}.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (script: Script, options?: { readonly id?: string | undefined }): Layer.Layer<Model.Model> =>
   Model.layer(make(script, options))
 

@@ -10,6 +10,8 @@
  *
  * One ledger for a root session and all sessions below it. Nothing is estimated: unreported usage is counted and shown
  * as a call with unknown usage.
+ *
+ * @since 0.1.0
  */
 import type { SessionId } from "../core/Id.js"
 import type { Usage } from "../event/AgentEvent.js"
@@ -18,7 +20,12 @@ import type { Usage } from "../event/AgentEvent.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Prices of a million tokens, in the ledger's currency. */
+/**
+ * Prices of a million tokens, in the ledger's currency.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Price {
   readonly input: number
   readonly output: number
@@ -26,7 +33,12 @@ export interface Price {
   readonly cached?: number | undefined
 }
 
-/** Tokens, input and output together, after which no model call begins. Absent: no limit. */
+/**
+ * Tokens, input and output together, after which no model call begins. Absent: no limit.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Limits {
   /** For each session alone. */
   readonly sessionTokens?: number | undefined
@@ -34,7 +46,12 @@ export interface Limits {
   readonly treeTokens?: number | undefined
 }
 
-/** Prices of a million tokens by model, and their currency. */
+/**
+ * Prices of a million tokens by model, and their currency.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** By `provider/model`. */
   readonly prices?: { readonly [model: string]: Price } | undefined
@@ -43,7 +60,12 @@ export interface Options {
   readonly limits?: Limits | undefined
 }
 
-/** One model call or attempt. */
+/**
+ * One model call or attempt.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Entry {
   readonly sessionId: SessionId
   /** Agent path such as `main/code_reviewer`. */
@@ -55,7 +77,12 @@ export interface Entry {
   readonly kind: "call" | "retry" | "summary"
 }
 
-/** Sums over some sessions. */
+/**
+ * Sums over some sessions.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Totals {
   /** Model calls, those for summaries included, failed attempts not. */
   readonly calls: number
@@ -75,7 +102,12 @@ export interface Totals {
   readonly unpriced: ReadonlyArray<string>
 }
 
-/** A limit that is reached. */
+/**
+ * A limit that is reached.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Exceeded {
   readonly limit: "session" | "tree"
   /** The session whose next call must wait. */
@@ -87,7 +119,12 @@ export interface Exceeded {
   readonly step: number
 }
 
-/** Counts tokens and money by agent and model. */
+/**
+ * Counts tokens and money by agent and model.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export interface Service {
   readonly currency: string | undefined
   /** Whether there is a price for any model. */
@@ -108,14 +145,24 @@ export interface Service {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A ledger without entries. */
+/**
+ * A ledger without entries.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (options: Options = {}): Service => new Ledger(options)
 
 // -----------------------------------------------------------------------------------------------------------------
 // showing
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A ledger as lines for a person: a row for each agent, a sum, and what is unknown. */
+/**
+ * A ledger as lines for a person: a row for each agent, a sum, and what is unknown.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const lines = (ledger: Service): ReadonlyArray<string> => {
   const agents = [...ledger.byAgent()]
   const total = ledger.totals()

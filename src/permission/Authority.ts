@@ -8,7 +8,12 @@ import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type * as PermissionCheck from "./PermissionCheck.js"
 import type { Resolution } from "./Verdict.js"
 
-/** One proposed call with everything the gate looks at. */
+/**
+ * One proposed call with everything the gate looks at.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Proposal {
   readonly call: ToolCall
   readonly entry: ToolRegistry.Entry
@@ -21,13 +26,21 @@ export interface Proposal {
 /**
  * Decides about calls before all rules and after the guards: a stage, which may ask for a grant, or a subagent's
  * envelope. None leaves the call to the rules. It gets the gate's own bus and redactor; any failure in it denies.
+ *
+ * @since 0.1.0
+ * @category models
  */
 export type Authority = (
   proposal: Proposal,
   gate: Pick<PermissionCheck.Options, "bus" | "redactor">
 ) => Effect.Effect<Option.Option<Resolution>, never, Interactor.Interactor>
 
-/** Asks one authority, then the other. */
+/**
+ * Asks one authority, then the other.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
 export const orElse =
   (other: Authority | undefined) =>
   (authority: Authority): Authority =>

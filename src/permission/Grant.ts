@@ -9,6 +9,8 @@
  * ```
  *
  * Each attempt holds its own grants in memory, so no grant crosses to another attempt, stage or process.
+ *
+ * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -32,7 +34,12 @@ import type { Authority } from "./PermissionGate.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** One attempt of one run of a stage. */
+/**
+ * One attempt of one run of a stage.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Attempt {
   /** Unique for every run of a stage. */
   readonly stageExecutionId: string
@@ -40,7 +47,12 @@ export interface Attempt {
   readonly attempt: number
 }
 
-/** What a grant is bound to. */
+/**
+ * What a grant is bound to.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Binding extends Attempt {
   /** The proposed call. */
   readonly proposalId: string
@@ -49,7 +61,12 @@ export interface Binding extends Attempt {
   readonly argsDigest: string
 }
 
-/** The grants of one attempt. */
+/**
+ * The grants of one attempt.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Grants {
   readonly attempt: Attempt
   /** Grants one call, once. Fails when the attempt has ended or is not this one. */
@@ -60,7 +77,12 @@ export interface Grants {
   ) => Effect.Effect<void, GrantNotFound | GrantAlreadyConsumed | GrantExpired, EventBus>
 }
 
-/** The tools that a subagent wants, and what the approver is shown. */
+/**
+ * The tools that a subagent wants, and what the approver is shown.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface EnvelopeRequest {
   readonly subagentId: string
   readonly parentSessionId: SessionId
@@ -90,7 +112,12 @@ const grantFields = {
   tool: Schema.String
 }
 
-/** Exactly this call has no grant; a granted call may differ in its arguments only. */
+/**
+ * Exactly this call has no grant; a granted call may differ in its arguments only.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class GrantNotFound extends Schema.TaggedError<GrantNotFound>("assent/permission/GrantNotFound")(
   "GrantNotFound",
   grantFields
@@ -100,7 +127,12 @@ export class GrantNotFound extends Schema.TaggedError<GrantNotFound>("assent/per
   }
 }
 
-/** The grant was for one call, and that call was made already. */
+/**
+ * The grant was for one call, and that call was made already.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class GrantAlreadyConsumed extends Schema.TaggedError<GrantAlreadyConsumed>(
   "assent/permission/GrantAlreadyConsumed"
 )("GrantAlreadyConsumed", grantFields) {
@@ -109,7 +141,12 @@ export class GrantAlreadyConsumed extends Schema.TaggedError<GrantAlreadyConsume
   }
 }
 
-/** The attempt of the grant has ended, or is another one. */
+/**
+ * The attempt of the grant has ended, or is another one.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class GrantExpired extends Schema.TaggedError<GrantExpired>("assent/permission/GrantExpired")(
   "GrantExpired",
   grantFields
@@ -119,7 +156,12 @@ export class GrantExpired extends Schema.TaggedError<GrantExpired>("assent/permi
   }
 }
 
-/** The request names tools that the parent does not have. Nobody was asked. */
+/**
+ * The request names tools that the parent does not have. Nobody was asked.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class EnvelopeInvalid extends Schema.TaggedError<EnvelopeInvalid>("assent/permission/EnvelopeInvalid")(
   "EnvelopeInvalid",
   {
@@ -134,7 +176,12 @@ export class EnvelopeInvalid extends Schema.TaggedError<EnvelopeInvalid>("assent
   }
 }
 
-/** The subagent may not start with these tools: the request was denied, or nobody answered. */
+/**
+ * The subagent may not start with these tools: the request was denied, or nobody answered.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class EnvelopeDenied extends Schema.TaggedError<EnvelopeDenied>("assent/permission/EnvelopeDenied")(
   "EnvelopeDenied",
   {
@@ -154,7 +201,12 @@ export class EnvelopeDenied extends Schema.TaggedError<EnvelopeDenied>("assent/p
 // grants
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The binding of a grant for this call. */
+/**
+ * The binding of a grant for this call.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const bindingOf = ({ stageExecutionId, attempt }: Attempt, call: ToolCall): Binding => ({
   stageExecutionId,
   attempt,
@@ -163,7 +215,12 @@ export const bindingOf = ({ stageExecutionId, attempt }: Attempt, call: ToolCall
   argsDigest: Digest.digest(call.params)
 })
 
-/** Grants for one attempt; they expire with the scope. Publishes `GrantMinted` and `GrantConsumed`. */
+/**
+ * Grants for one attempt; they expire with the scope. Publishes `GrantMinted` and `GrantConsumed`.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (attempt: Attempt): Effect.Effect<Grants, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => new AttemptGrants(attempt)),
@@ -174,7 +231,12 @@ export const make = (attempt: Attempt): Effect.Effect<Grants, never, Scope.Scope
 // envelopes
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Allows a subagent these tools, by their exact names, for its life. It says nothing about other tools or agents. */
+/**
+ * Allows a subagent these tools, by their exact names, for its life. It says nothing about other tools or agents.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const envelope = (options: {
   readonly tools: ReadonlyArray<string>
   readonly subagentId: string
@@ -194,6 +256,9 @@ export const envelope = (options: {
 /**
  * The requested tools, each once, if the parent has them all. All of the parent's tools may be requested. Resolve
  * groups of tools before.
+ *
+ * @since 0.1.0
+ * @category conversions
  */
 export const validateEnvelope = (
   requested: ReadonlyArray<string>,
@@ -208,6 +273,9 @@ export const validateEnvelope = (
 /**
  * Asks whether a subagent may use its tools without asking, and yields the authority to start it with. Publishes
  * `SubagentEnvelopeApproved` or `SubagentEnvelopeDenied`. Asks nobody when the parent itself lacks one of the tools.
+ *
+ * @since 0.1.0
+ * @category operations
  */
 export const requestEnvelope = (
   request: EnvelopeRequest

@@ -1,6 +1,8 @@
 /**
  * Hard checks of a call: they run in every mode, under every grant and suspension. A guard refuses a call, or wants a
  * question of its own for it; it never allows one.
+ *
+ * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -14,7 +16,12 @@ import * as PermissionRule from "./PermissionRule.js"
 
 export type { Subject } from "./Subject.js"
 
-/** The call that a guard looks at. */
+/**
+ * The call that a guard looks at.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Guarded {
   readonly tool: string
   /** As the model wrote them, or as a person edited them. */
@@ -27,12 +34,18 @@ export interface Guarded {
  * A guard yields nothing when it has no objection. It yields {@link ask} when a person has to be asked even if
  * something else allows the call. It fails with the reason why the call must not run. A crash denies too, and so does
  * any other value.
+ *
+ * @since 0.1.0
+ * @category models
  */
 export type Guard = (call: Guarded) => Effect.Effect<void | Ask, string>
 
 /**
  * The call needs a question of its own: no grant, envelope, stage, suspension, list or default lets it pass unasked. An
  * answer that allows it holds for this one call. Make one with {@link ask}.
+ *
+ * @since 0.1.0
+ * @category models
  */
 export class Ask {
   constructor(
@@ -52,7 +65,12 @@ export class Ask {
   }
 }
 
-/** `reason` is shown. A guard must give the same reason every time it looks at the same call. */
+/**
+ * `reason` is shown. A guard must give the same reason every time it looks at the same call.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const ask = (question: { readonly reason: string; readonly coveredBy?: "all" | undefined }): Ask =>
   new Ask([question.reason], question.coveredBy)
 

@@ -19,7 +19,12 @@ import * as ShellPath from "../shell/ShellPath.js"
 import * as ShellVariables from "../shell/ShellVariables.js"
 import * as WorkingDirectory from "./WorkingDirectory.js"
 
-/** Which paths outside of the workspace may be named. */
+/**
+ * Which paths outside of the workspace may be named.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** Directories allowed beside the workspace; relative ones start there. */
   readonly roots?: ReadonlyArray<string> | undefined

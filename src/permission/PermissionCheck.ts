@@ -25,7 +25,12 @@ import * as EventPublisher from "../event/EventPublisher.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 import { denied, type Resolution, type Verdict } from "./Verdict.js"
 
-/** What every check of a session shares. */
+/**
+ * What every check of a session shares.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   readonly bus: EventBus.Service
   readonly redactor: Redaction.Redactor

@@ -1,4 +1,8 @@
-/** The `permissions` command: what a person may see and change while an agent runs. One parser for every executor. */
+/**
+ * The `permissions` command: what a person may see and change while an agent runs. One parser for every executor.
+ *
+ * @since 0.1.0
+ */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ForeignJson from "../core/ForeignJson.js"
@@ -14,7 +18,12 @@ import * as PermissionFile from "./PermissionFile.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { PermissionState } from "./PermissionState.js"
 
-/** What a command reads and changes. */
+/**
+ * What a command reads and changes.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Target {
   readonly state: PermissionState
   readonly policy: PermissionFile.Policy
@@ -22,13 +31,23 @@ export interface Target {
   readonly sessionId: SessionId
 }
 
-/** The command's output, and whether it changed anything. */
+/**
+ * The command's output, and whether it changed anything.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Outcome {
   readonly lines: ReadonlyArray<string>
   readonly changed: boolean
 }
 
-/** The lines of its help. */
+/**
+ * The lines of its help.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const usage: ReadonlyArray<string> = [
   "permissions show                          what is allowed and denied, and by whom",
   "permissions status                        the default and what is suspended",
@@ -40,7 +59,12 @@ export const usage: ReadonlyArray<string> = [
   "permissions clear                         forget this session's lists and default"
 ]
 
-/** As {@link run}, with the gate's own judgement of calls. */
+/**
+ * As {@link run}, with the gate's own judgement of calls.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
 export const answer = (
   line: string,
   target: Target & { readonly guards: ReadonlyArray<Guard.Guard>; readonly redactor?: Redactor | undefined }
@@ -58,6 +82,9 @@ export const answer = (
 /**
  * Runs one command line without the leading word. A left says what is wrong with the line. A call is judged by the
  * rules alone; {@link answer} judges by everything.
+ *
+ * @since 0.1.0
+ * @category operations
  */
 export const run = (line: string, target: Target): Either.Either<Outcome, string> => {
   const text = CommandLine.trim(line)

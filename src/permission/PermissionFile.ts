@@ -12,6 +12,8 @@
  *
  * Every part is optional. A file with any problem is refused as a whole, and all its problems are reported: half a
  * policy is worse than none.
+ *
+ * @since 0.1.0
  */
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Effect from "effect/Effect"
@@ -35,7 +37,12 @@ export type { Options as SanitizerOptions } from "./Sanitizer.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A permission file ready for use: what the gate evaluates. */
+/**
+ * A permission file ready for use: what the gate evaluates.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Policy {
   readonly defaultPolicy: "allow" | "deny" | "ask"
   /**
@@ -68,7 +75,12 @@ export interface Policy {
 // errors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The file's content is not a policy. */
+/**
+ * The file's content is not a policy.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class PermissionFileInvalid extends Schema.TaggedError<PermissionFileInvalid>(
   "assent/permission/PermissionFileInvalid"
 )("PermissionFileInvalid", {
@@ -82,7 +94,12 @@ export class PermissionFileInvalid extends Schema.TaggedError<PermissionFileInva
   }
 }
 
-/** The file cannot be read. */
+/**
+ * The file cannot be read.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class PermissionFileUnreadable extends Schema.TaggedError<PermissionFileUnreadable>(
   "assent/permission/PermissionFileUnreadable"
 )("PermissionFileUnreadable", {
@@ -99,7 +116,12 @@ export class PermissionFileUnreadable extends Schema.TaggedError<PermissionFileU
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A policy written in code. */
+/**
+ * A policy written in code.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const policy = (file: PolicySource.PolicySource): Policy => {
   const { defaultPolicy = "ask", guards, blacklist, whitelist, channel } = file
   return {
@@ -121,10 +143,20 @@ export const policy = (file: PolicySource.PolicySource): Policy => {
   }
 }
 
-/** Asks about everything; the path scope is the only active guard. */
+/**
+ * Asks about everything; the path scope is the only active guard.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const defaults: Policy = policy({})
 
-/** Reads a file's text. `path` only names it in the error. */
+/**
+ * Reads a file's text. `path` only names it in the error.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const decode = (text: string, path: string): Either.Either<Policy, PermissionFileInvalid> =>
   Either.mapLeft(
     Either.flatMap(parseJson(text), (json) =>
@@ -138,7 +170,12 @@ export const decode = (text: string, path: string): Either.Either<Policy, Permis
     (problems) => new PermissionFileInvalid({ path, problems })
   )
 
-/** Reads a file. A missing file is a failure too, with `reason` `NotFound`. */
+/**
+ * Reads a file. A missing file is a failure too, with `reason` `NotFound`.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
 export const load = (
   path: string
 ): Effect.Effect<Policy, PermissionFileInvalid | PermissionFileUnreadable, FileSystem.FileSystem> =>
@@ -167,6 +204,9 @@ export const load = (
  * Joins the user's policy with a workspace's. Guards and blacklists add up. A workspace's allowances (its whitelist, a
  * milder default, a milder sanitizer) and its channel count only when the person trusted the workspace; until then it
  * can only take away.
+ *
+ * @since 0.1.0
+ * @category combinators
  */
 export const merge = (user: Policy, workspace: Policy, options: { readonly trusted: boolean }): Policy => {
   const merged = policy(PolicySource.merge(user.source, workspace.source, options.trusted))
@@ -178,6 +218,9 @@ export const merge = (user: Policy, workspace: Policy, options: { readonly trust
 /**
  * Compares the tool names in the files with the existing tools. An unknown name is an error in a list that denies,
  * because it denies nothing, and a remark in a list that allows. Tools of MCP servers are known later.
+ *
+ * @since 0.1.0
+ * @category operations
  */
 export const checkTools = (
   { files }: Policy,
@@ -192,7 +235,12 @@ export const checkTools = (
   return Either.right(remarks)
 }
 
-/** A call of a tool as the policy's rules see it; `params` are its encoded arguments. */
+/**
+ * A call of a tool as the policy's rules see it; `params` are its encoded arguments.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const subject = (
   { workspace }: Policy,
   { name, paths, shellCommand, tool }: Pick<ToolRegistry.Entry, "name" | "paths" | "shellCommand" | "tool">,
@@ -200,7 +248,12 @@ export const subject = (
 ): PermissionRule.Subject =>
   PermissionRule.subject({ tool: name, params, commandField: shellCommand, pathFields: paths, workspace, takes: tool })
 
-/** The policy has parts that count only for a trusted workspace. */
+/**
+ * The policy has parts that count only for a trusted workspace.
+ *
+ * @since 0.1.0
+ * @category predicates
+ */
 export const widens = ({ source }: Policy): boolean => PolicySource.ignored(source).length > 0
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -15,6 +15,8 @@
  * that a rule decides takes no step of Effect at all, four steps cost 1.1 µs instead of 1.8 µs in nested generators, and an
  * agent that waits for a person holds 4.2 KB instead of 5.9 KB. In return every step goes through `PermissionCheck.step` or
  * `PermissionCheck.after`, which deny when it fails.
+ *
+ * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -47,7 +49,12 @@ export type { Authority, Proposal } from "./Authority.js"
 export { orElse } from "./Authority.js"
 export type { Options as CheckOptions } from "./PermissionCheck.js"
 
-/** The rules, guards and authorities that decide. */
+/**
+ * The rules, guards and authorities that decide.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options extends PermissionCheck.Options {
   readonly policy: PermissionFile.Policy
   /** One state for the whole tree. */
@@ -61,7 +68,12 @@ export interface Options extends PermissionCheck.Options {
   readonly spans?: Spans.Service | undefined
 }
 
-/** Decides whether calls run. */
+/**
+ * Decides whether calls run.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export interface Service {
   /**
    * Decides about a call whose arguments decode. Asks the current interactor where the rules say so. An authority given
@@ -109,7 +121,12 @@ export interface Service {
   ) => Effect.Effect<string | undefined>
 }
 
-/** A gate for one session. */
+/**
+ * A gate for one session.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (options: Options): Service => new Gate(options)
 
 /** How often in a row a person is asked to correct arguments before the call is denied. */

@@ -3,6 +3,8 @@
  *
  * `session` and `all` belong to the whole tree; `turn` and `idle` to the session that asked. Plain mutable state,
  * written in synchronous sections only; it ends with the tree.
+ *
+ * @since 0.1.0
  */
 import type { SessionId } from "../core/Id.js"
 import type { ApproveAnswer } from "../interaction/Interaction.js"
@@ -10,12 +12,27 @@ import type * as PermissionFile from "./PermissionFile.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { PermissionMethod } from "../event/AgentEvent.js"
 
-/** What happens to a call that no rule covers. */
+/**
+ * What happens to a call that no rule covers.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Default = "allow" | "deny" | "ask"
-/** How long everything is allowed. */
+/**
+ * How long everything is allowed.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Suspension = "turn" | "idle" | "all"
 
-/** What the rules say about a call. */
+/**
+ * What the rules say about a call.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Decision {
   readonly decision: "allow" | "deny" | "ask"
   readonly method: PermissionMethod
@@ -28,7 +45,12 @@ export interface Decision {
   readonly doubt?: string
 }
 
-/** The tool's traits that the evaluation needs beside the call's subject. */
+/**
+ * The tool's traits that the evaluation needs beside the call's subject.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Traits {
   readonly readonly: boolean
   readonly autoApproved: boolean
@@ -36,7 +58,12 @@ export interface Traits {
   readonly confined?: boolean
 }
 
-/** What holds now, for a person. */
+/**
+ * What holds now, for a person.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Status {
   readonly default: Default
   readonly suspension: Suspension | undefined
@@ -44,7 +71,12 @@ export interface Status {
   readonly deny: ReadonlyArray<string>
 }
 
-/** The whole state, to be restored elsewhere. */
+/**
+ * The whole state, to be restored elsewhere.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Snapshot {
   readonly allow: ReadonlyArray<string>
   readonly deny: ReadonlyArray<string>
@@ -58,7 +90,12 @@ export interface Snapshot {
   readonly told?: true | undefined
 }
 
-/** What a session was told about permissions while it ran. Changed in place, by its own agent only. */
+/**
+ * What a session was told about permissions while it ran. Changed in place, by its own agent only.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export class PermissionState {
   /** Called after every change, in the same step. */
   changed: (() => void) | undefined

@@ -46,7 +46,12 @@ const Channel = Schema.Struct({
   )
 )
 
-/** The content of a permission file. */
+/**
+ * The content of a permission file.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const PolicySource = Schema.Struct({
   version: Schema.optional(oneOf(1, "1", "1.0")),
   defaultPolicy: Schema.optional(oneOf("allow", "deny", "ask")),
@@ -85,10 +90,20 @@ export const PolicySource = Schema.Struct({
 }).annotations({ identifier: "PermissionFile" })
 export type PolicySource = typeof PolicySource.Type
 
-/** Where the file says that questions go. */
+/**
+ * Where the file says that questions go.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Channel = typeof Channel.Type
 
-/** A problem at one place of a file. */
+/**
+ * A problem at one place of a file.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Problem {
   /** Such as `$.whitelist.tools[0]`. */
   readonly path: string

@@ -17,7 +17,12 @@ import * as PathScope from "./PathScope.js"
 import type * as PermissionRule from "./PermissionRule.js"
 import * as Program from "../shell/Program.js"
 
-/** What is refused before any rule is looked at. */
+/**
+ * What is refused before any rule is looked at.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** Refuse `; | & $ ( ) { } < >`, backquotes and line ends anywhere in a command, quoted or not. */
   readonly metacharacters: boolean

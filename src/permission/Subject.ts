@@ -28,7 +28,12 @@ export interface Call {
   readonly takes?: Pick<Tool.Any, "parametersSchema"> | undefined
 }
 
-/** Made once per call. */
+/**
+ * Made once per call.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Subject {
   readonly tool: string
   readonly params: unknown

@@ -10,7 +10,12 @@ import type { ToolCall } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type * as Guard from "./Guard.js"
 
-/** The call may run, with these arguments, which an approver may have edited. */
+/**
+ * The call may run, with these arguments, which an approver may have edited.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Allowed {
   readonly _tag: "Allowed"
   /** Decoded, for the handler. */
@@ -24,7 +29,12 @@ export interface Allowed {
   readonly pending?: Pending
 }
 
-/** A call that is allowed unless a guard objects when it is about to run. */
+/**
+ * A call that is allowed unless a guard objects when it is about to run.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Pending {
   /** The last look of the guards, just before it runs. */
   readonly settle: Effect.Effect<Verdict>
@@ -36,7 +46,12 @@ export interface Pending {
   readonly writeLeft: Effect.Effect<void>
 }
 
-/** The call must not run; `text` is the sentence for the model. */
+/**
+ * The call must not run; `text` is the sentence for the model.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Denied {
   readonly _tag: "Denied"
   readonly outcome: "denied" | "invalid"
@@ -45,10 +60,20 @@ export interface Denied {
   readonly refused?: boolean
 }
 
-/** What comes of a call: it runs, or it does not and the model is told why. */
+/**
+ * What comes of a call: it runs, or it does not and the model is told why.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Verdict = Allowed | Denied
 
-/** How a call was decided. */
+/**
+ * How a call was decided.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Resolution {
   readonly granted: boolean
   readonly method: AgentEvent.PermissionMethod
@@ -81,7 +106,12 @@ export const answered = (
   return { granted: false, method: "user_denied", reason: `${by === "console" ? "the user" : by} said no` }
 }
 
-/** The method to report when a question about a call ended without an answer. */
+/**
+ * The method to report when a question about a call ended without an answer.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const unanswered = (error: InteractionError): "cancelled" | "timeout" | "unavailable" | "no_channel" => {
   switch (error._tag) {
     case "InteractionCancelled":
@@ -95,7 +125,12 @@ export const unanswered = (error: InteractionError): "cancelled" | "timeout" | "
   }
 }
 
-/** Whether a person who was asked refused. */
+/**
+ * Whether a person who was asked refused.
+ *
+ * @since 0.1.0
+ * @category predicates
+ */
 export const isRefusal = ({ method }: Pick<Resolution, "method">): boolean =>
   method === "user_denied" || method === "user_comment"
 

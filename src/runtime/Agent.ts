@@ -10,6 +10,8 @@
  * ```
  *
  * The type says that somebody may be asked: starting an agent needs an `Interactor`.
+ *
+ * @since 0.1.0
  */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -76,6 +78,9 @@ export { ToolCallNotRunning } from "../turn/RunningCalls.js"
 /**
  * A running agent, as its driver holds it. Its methods use `this`, and a spread does not copy them. To replace a member: `Object.create(agent, { events: {
  * value: events } })`.
+ *
+ * @since 0.1.0
+ * @category models
  */
 export interface Agent {
   readonly id: SessionId
@@ -160,7 +165,12 @@ export interface Agent {
   readonly done: Effect.Effect<Option.Option<TurnEnd>>
 }
 
-/** Options of one agent beside its runtime's. */
+/**
+ * Options of one agent beside its runtime's.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** Instead of the runtime's instructions. */
   readonly instructions?: string | undefined
@@ -197,13 +207,28 @@ export interface Options {
   readonly settings?: SubagentProfile["pluginConfigs"] | undefined
 }
 
-/** Options with which starting cannot fail: no persistence, and the runtime's limits. */
+/**
+ * Options with which starting cannot fail: no persistence, and the runtime's limits.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Plain = Options & { readonly persistence?: undefined; readonly limits?: undefined }
 
-/** Why an agent was not started. */
+/**
+ * Why an agent was not started.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export type NotStarted = Persistence.PersistenceInUse | Limits.LimitsInvalid
 
-/** The type of functions that start an agent. */
+/**
+ * The type of functions that start an agent.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Start<A, R, More = unknown> {
   (options?: Plain & More): Effect.Effect<A, never, R>
   (options: (Options & More) | undefined): Effect.Effect<A, NotStarted, R>
@@ -213,7 +238,12 @@ export interface Start<A, R, More = unknown> {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Starts an agent in the current scope, asking the current interactor. */
+/**
+ * Starts an agent in the current scope, asking the current interactor.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const start: Start<Agent, AgentRuntime | Interactor.Interactor | Scope.Scope> = (options: Options = {}) =>
   // Without persistence and limits it cannot fail; the shared implementation's type cannot express that.
   Effect.flatMap(Interactor.current, (interactor) => startWith([interactor], options as Plain))
@@ -221,6 +251,9 @@ export const start: Start<Agent, AgentRuntime | Interactor.Interactor | Scope.Sc
 /**
  * Starts an agent in the current scope that asks these interactors; the first answer wins. The list may be empty at
  * first.
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export const startWith: {
   (

@@ -12,6 +12,8 @@
  *
  * An `Agent` has the same events and the same end. A handle adds the queue and the bounded streams, and it is
  * exclusive: an agent with a handle does not get another.
+ *
+ * @since 0.1.0
  */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -25,17 +27,32 @@ import type { TurnEnd } from "../turn/Turn.js"
 import * as Agent from "./Agent.js"
 import type { AgentRuntime } from "./AgentRuntime.js"
 
-/** An element of the input queue. */
+/**
+ * An element of the input queue.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Input = Data.TaggedEnum<{
   /** See `Agent.send`. An unknown target, or a journal that cannot be written, becomes an `AgentError`. */
   readonly Send: { readonly text: string; readonly target?: string | undefined }
   /** See `Agent.enqueue`. */
   readonly Enqueue: { readonly text: string }
 }>
-/** Constructors of an {@link Input}. */
+/**
+ * Constructors of an {@link Input}.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const { Send, Enqueue, $match: match } = Data.taggedEnum<Input>()
 
-/** The agent already has a handle. */
+/**
+ * The agent already has a handle.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class AgentAlreadyDriven extends Schema.TaggedError<AgentAlreadyDriven>("assent/runtime/AgentAlreadyDriven")(
   "AgentAlreadyDriven",
   { agent: Schema.String }
@@ -45,7 +62,12 @@ export class AgentAlreadyDriven extends Schema.TaggedError<AgentAlreadyDriven>("
   }
 }
 
-/** An agent driven through queues. */
+/**
+ * An agent driven through queues.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface AgentHandle {
   readonly agent: Agent.Agent
   /** Written by the executor, read by the agent; an offer waits while it is full. It is shut down with the agent. */
@@ -60,16 +82,31 @@ export interface AgentHandle {
   readonly done: Effect.Effect<Option.Option<TurnEnd>>
 }
 
-/** Capacity of the input queue. */
+/**
+ * Capacity of the input queue.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** Words the queue holds. Default: 10. */
   readonly input?: number | undefined
 }
 
-/** Events that are buffered before the agent waits for the executor. */
+/**
+ * Events that are buffered before the agent waits for the executor.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const eventCapacity = 10
 
-/** Starts an agent and drives it; its events wait for the executor, ten at most unless the options say otherwise. */
+/**
+ * Starts an agent and drives it; its events wait for the executor, ten at most unless the options say otherwise.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const start: Agent.Start<AgentHandle, AgentRuntime | Interactor.Interactor | Scope.Scope, Options> = (
   options: Agent.Options & Options = {}
 ) => {
@@ -79,7 +116,12 @@ export const start: Agent.Start<AgentHandle, AgentRuntime | Interactor.Interacto
   return Effect.flatMap(Agent.start(kept), (agent) => Effect.orDie(drive(agent, options)))
 }
 
-/** Drives a started agent, whose event policy was set at its start. Once for each agent. */
+/**
+ * Drives a started agent, whose event policy was set at its start. Once for each agent.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const drive = (
   agent: Agent.Agent,
   { input: capacity = 10 }: Options = {}

@@ -3,6 +3,8 @@
  *
  * Built once as a layer; creating a session from it costs microseconds and opens nothing. Sessions of different roots
  * share no approvals, no suspensions and no broker.
+ *
+ * @since 0.1.0
  */
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
@@ -36,7 +38,12 @@ import * as ToolRegistry from "../tool/ToolRegistry.js"
 export type { Limits, Unchanged } from "../turn/Limits.js"
 export type { Mediation, Settings as SubagentSettings } from "../subagent/AgentTree.js"
 
-/** The checked values that agents share. */
+/**
+ * The checked values that agents share.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export interface Service {
   readonly model: Model.Service
   readonly tools: ToolRegistry.Service
@@ -55,7 +62,12 @@ export interface Service {
   readonly subagents: AgentTree.Settings
 }
 
-/** Settings for children of the runtime's agents. */
+/**
+ * Settings for children of the runtime's agents.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface SubagentOptions {
   /** Default: the ones that ship with Assent. */
   readonly profiles?: Iterable<SubagentProfile> | undefined
@@ -75,10 +87,20 @@ export interface SubagentOptions {
   readonly outputStreamed?: boolean | undefined
 }
 
-/** The values that agents share. */
+/**
+ * The values that agents share.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class AgentRuntime extends Context.Tag("assent/runtime/AgentRuntime")<AgentRuntime, Service>() {}
 
-/** Options of a runtime. */
+/**
+ * Options of a runtime.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options<Tools extends Record<string, Tool.Any>> {
   /** Merge several toolkits with `Toolkit.merge`. */
   readonly toolkit: Toolkit.Toolkit<Tools>
@@ -110,11 +132,21 @@ export interface Options<Tools extends Record<string, Tool.Any>> {
   readonly subagents?: SubagentOptions | undefined
 }
 
-/** What a toolkit needs from the program; the session provides `Interactor` and `Subagents`. */
+/**
+ * What a toolkit needs from the program; the session provides `Interactor` and `Subagents`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Requirements<Tools extends Record<string, Tool.Any>> =
   Tool.HandlersFor<Tools> | Exclude<Tool.Requirements<Tools[keyof Tools]>, Interactors.Interactor | Subagents>
 
-/** A toolkit with its handlers, as sessions use it. */
+/**
+ * A toolkit with its handlers, as sessions use it.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const registry = <Tools extends Record<string, Tool.Any>>(
   toolkit: Toolkit.Toolkit<Tools>
 ): Effect.Effect<ToolRegistry.Service, ToolRegistry.Refusal<Tools>, Requirements<Tools>> =>
@@ -124,7 +156,12 @@ export const registry = <Tools extends Record<string, Tool.Any>>(
 type Needs = Model.Model | FileSystem.FileSystem | Path.Path
 type Refusal<Tools extends Record<string, Tool.Any>> = ToolRegistry.Refusal<Tools> | SessionLimits.LimitsInvalid
 
-/** Fails for invalid limits, and for tools that cannot be registered. */
+/**
+ * Fails for invalid limits, and for tools that cannot be registered.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export function make<Tools extends Record<string, Tool.Any>>(
   options: Options<Tools> & SessionLimits.Unchanged
 ): Effect.Effect<Service, ToolRegistry.Refusal<Tools>, Needs | Requirements<Tools>>
@@ -170,7 +207,12 @@ export function make<Tools extends Record<string, Tool.Any>>(
   })
 }
 
-/** As {@link make}. */
+/**
+ * As {@link make}.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export function layer<Tools extends Record<string, Tool.Any>>(
   options: Options<Tools> & SessionLimits.Unchanged
 ): Layer.Layer<AgentRuntime, ToolRegistry.Refusal<Tools>, Needs | Requirements<Tools>>
@@ -184,7 +226,12 @@ export function layer<Tools extends Record<string, Tool.Any>>(
   return Layer.effect(AgentRuntime, make(options))
 }
 
-/** The guards that every runtime has: the sanitizer, and the question about what git would run. */
+/**
+ * The guards that every runtime has: the sanitizer, and the question about what git would run.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const builtInGuards = (
   options: Pick<Options<never>, "protectedPaths" | "home"> & {
     /** Absolute. */

@@ -14,7 +14,12 @@ import { MessageId } from "../core/Id.js"
 import { isBlank, MessageBlank } from "../inbox/Message.js"
 import type * as JournalWriter from "../journal/JournalWriter.js"
 
-/** The agent was shut down and takes no more words. */
+/**
+ * The agent was shut down and takes no more words.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class AgentStopped extends Schema.TaggedError<AgentStopped>("assent/runtime/AgentStopped")("AgentStopped", {
   agent: Schema.String
 }) {
@@ -23,7 +28,12 @@ export class AgentStopped extends Schema.TaggedError<AgentStopped>("assent/runti
   }
 }
 
-/** Earlier words with this id were taken; these were not. */
+/**
+ * Earlier words with this id were taken; these were not.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class MessageAlreadyTaken extends Schema.TaggedError<MessageAlreadyTaken>("assent/runtime/MessageAlreadyTaken")(
   "MessageAlreadyTaken",
   { messageId: MessageId }
@@ -36,10 +46,18 @@ export class MessageAlreadyTaken extends Schema.TaggedError<MessageAlreadyTaken>
 /**
  * Why words were not taken: the agent is stopped, they are blank, they could not be stored, or their id was used
  * before.
+ *
+ * @since 0.1.0
+ * @category errors
  */
 export type NotTaken = AgentStopped | MessageAlreadyTaken | MessageBlank | JournalWriter.JournalFailure
 
-/** Target and id of words. */
+/**
+ * Target and id of words.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface SendOptions {
   /** One agent: its path, its session's id or its subagent id. */
   readonly target?: string | undefined

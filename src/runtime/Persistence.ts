@@ -7,6 +7,8 @@
  * ```
  *
  * The lease is held until the scope closes, so two processes never resume the same session.
+ *
+ * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -26,13 +28,23 @@ import * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import type * as SessionStore from "../journal/SessionStore.js"
 import * as StoreError from "../journal/StoreError.js"
 
-/** The workspace of the session. */
+/**
+ * The workspace of the session.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** Real path of the workspace that the session works in. A session of another workspace is not resumed. */
   readonly workspace?: string | undefined
 }
 
-/** One session that outlives the process, held for one agent. Made with {@link begin} and {@link resume}. */
+/**
+ * One session that outlives the process, held for one agent. Made with {@link begin} and {@link resume}.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Persistence extends Options {
   readonly rootSessionId: SessionId
   /** @internal */
@@ -63,7 +75,12 @@ export interface Persistence extends Options {
   readonly taken: ReadonlySet<string>
 }
 
-/** An agent uses this persistence, or has used it: a second one would resume from an outdated state. */
+/**
+ * An agent uses this persistence, or has used it: a second one would resume from an outdated state.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class PersistenceInUse extends Schema.TaggedError<PersistenceInUse>("assent/runtime/PersistenceInUse")(
   "PersistenceInUse",
   { rootSessionId: SessionId }
@@ -73,10 +90,20 @@ export class PersistenceInUse extends Schema.TaggedError<PersistenceInUse>("asse
   }
 }
 
-/** Why a session cannot be stored. */
+/**
+ * Why a session cannot be stored.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export type BeginFailure = StoreError.SessionLocked | StoreError.StoreUnwritable | StoreError.StoreUnusable
 
-/** Stores a new session. It leaves a trace only after its first message. */
+/**
+ * Stores a new session. It leaves a trace only after its first message.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const begin = (
   store: SessionStore.Service,
   { workspace }: Options = {}
@@ -96,7 +123,12 @@ export const begin = (
     }
   })
 
-/** Resumes a session that no other process runs. */
+/**
+ * Resumes a session that no other process runs.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const resume = (
   store: SessionStore.Service,
   rootSessionId: SessionId,

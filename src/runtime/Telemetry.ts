@@ -9,6 +9,8 @@
  * Only our own spans are sent: no spans of libraries, no logs and no metrics. Exporting runs in the background and
  * never fails the work. A collector that does not respond delays the end by two seconds at most, and is then not tried
  * for a minute. The package `@effect/opentelemetry` is loaded on demand.
+ *
+ * @since 0.1.0
  */
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as HttpClient from "@effect/platform/HttpClient"
@@ -31,7 +33,12 @@ import * as WebAddress from "../core/WebAddress.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The collector. */
+/**
+ * The collector.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Settings {
   /** The full URL for traces: `http://localhost:4318/v1/traces`. */
   readonly url: string
@@ -47,7 +54,12 @@ export interface Settings {
   readonly content?: boolean | undefined
 }
 
-/** Settings with a redactor. */
+/**
+ * Settings with a redactor.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options extends Settings {
   /** Masks contents; required when `content` is true. */
   readonly redactor?: Redaction.Redactor | undefined
@@ -57,7 +69,12 @@ export interface Options extends Settings {
 // errors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Traces were requested and cannot be sent; the message says what to install, set or unset. */
+/**
+ * Traces were requested and cannot be sent; the message says what to install, set or unset.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class TelemetryUnavailable extends Schema.TaggedError<TelemetryUnavailable>(
   "assent/runtime/TelemetryUnavailable"
 )("TelemetryUnavailable", { message: Schema.String }) {}
@@ -66,7 +83,12 @@ export class TelemetryUnavailable extends Schema.TaggedError<TelemetryUnavailabl
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Exports spans to a collector until the scope closes, which sends the rest. */
+/**
+ * Exports spans to a collector until the scope closes, which sends the rest.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (
   options: Options
 ): Effect.Effect<Spans.Service, TelemetryUnavailable, HttpClient.HttpClient | Scope.Scope> =>
@@ -92,7 +114,12 @@ export const make = (
     return Spans.make({ tracer, content: options.content === true ? options.redactor : undefined })
   })
 
-/** Spans for a runtime that is built on this layer. */
+/**
+ * Spans for a runtime that is built on this layer.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (options: Options): Layer.Layer<Spans.Spans, TelemetryUnavailable, HttpClient.HttpClient> =>
   Layer.scoped(Spans.Spans, make(options))
 
@@ -107,6 +134,9 @@ export const layer = (options: Options): Layer.Layer<Spans.Spans, TelemetryUnava
  * | `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES` | who we are |
  * | `OTEL_SDK_DISABLED`, `OTEL_TRACES_EXPORTER=none` | send nothing |
  * | `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` | `true` sends what was said |
+ *
+ * @since 0.1.0
+ * @category operations
  */
 export const settings: Effect.Effect<Option.Option<Settings>, TelemetryUnavailable> = Effect.gen(function* () {
   const endpoint = yield* endpointOf

@@ -20,7 +20,12 @@ import * as SeatbeltProfile from "./SeatbeltProfile.js"
 import { isWithin } from "./View.js"
 import type * as Watch from "./Watch.js"
 
-/** What commands may see, write and reach. */
+/**
+ * What commands may see, write and reach.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** The workspace, absolute. */
   readonly root: string

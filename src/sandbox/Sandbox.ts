@@ -6,6 +6,8 @@
  * why in one sentence, and the tool decides what to do.
  *
  * Layers: {@link HostSandbox.layer} for the machine's own sandbox, {@link layerNone} for none.
+ *
+ * @since 0.1.0
  */
 import type * as CommandExecutor from "@effect/platform/CommandExecutor"
 import * as Context from "effect/Context"
@@ -17,12 +19,27 @@ import type * as Scope from "effect/Scope"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** `auto`: a sandbox where the machine has one. `require`: no command runs without a sandbox. `off`: none. */
+/**
+ * `auto`: a sandbox where the machine has one. `require`: no command runs without a sandbox. `off`: none.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const modes = ["auto", "require", "off"] as const
-/** Whether commands are confined: where it can be, always, or never. */
+/**
+ * Whether commands are confined: where it can be, always, or never.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Mode = (typeof modes)[number]
 
-/** What holds on this machine. */
+/**
+ * What holds on this machine.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type State =
   | {
       readonly _tag: "Confined"
@@ -35,7 +52,12 @@ export type State =
   /** `reason` is a sentence: why there is no sandbox, and how to get one. */
   | { readonly _tag: "Unconfined"; readonly reason: string }
 
-/** One command. */
+/**
+ * One command.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Job {
   /** The program, by an absolute path, and its arguments. */
   readonly command: readonly [string, ...ReadonlyArray<string>]
@@ -45,14 +67,24 @@ export interface Job {
   readonly environment: Readonly<Record<string, string>>
 }
 
-/** How a command ended. */
+/**
+ * How a command ended.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Ended {
   /** Nothing when a signal ended the command. */
   readonly exitCode: number | null
   readonly signal?: string
 }
 
-/** A command that runs confined. */
+/**
+ * A command that runs confined.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Running {
   /** The command's output, errors included, is this process's standard output; its other streams are ours. */
   readonly process: CommandExecutor.Process
@@ -69,7 +101,12 @@ export interface Running {
   readonly settle: Effect.Effect<ReadonlyArray<string>>
 }
 
-/** Starts commands. */
+/**
+ * Starts commands.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export interface Service {
   readonly mode: Mode
   /** The sandbox's state; found out at the first use, and kept. */
@@ -80,34 +117,59 @@ export interface Service {
   readonly start: (job: Job) => Effect.Effect<Running, string, Scope.Scope>
 }
 
-/** The sandbox for the commands of the running tool set. */
+/**
+ * The sandbox for the commands of the running tool set.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class Sandbox extends Context.Tag("assent/sandbox/Sandbox")<Sandbox, Service>() {}
 
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** No sandbox, for this reason. */
+/**
+ * No sandbox, for this reason.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const none = (reason: string, mode: Mode = "off"): Service => {
   const state: State = { _tag: "Unconfined", reason }
   return { mode, state: Effect.succeed(state), known: () => state, start: () => Effect.fail(reason) }
 }
 
-/** The reason when the sandbox is off. */
+/**
+ * The reason when the sandbox is off.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const turnedOff = "The sandbox is turned off."
 
 // -----------------------------------------------------------------------------------------------------------------
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Commands run as they are. */
+/**
+ * Commands run as they are.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerNone: Layer.Layer<Sandbox> = Layer.succeed(Sandbox, none(turnedOff))
 
 // -----------------------------------------------------------------------------------------------------------------
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/** One line for a model whose confined command failed. */
+/**
+ * One line for a model whose confined command failed.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const explain = ({ network, writable }: State & { readonly _tag: "Confined" }): string =>
   `[It ran in a sandbox: it could write in ${writable.join(", ")} and /tmp only${network ? "" : ", and had no network"}. ` +
   `If that is why it failed, call again with sandbox "off" and a reason; the person will be asked.]`

@@ -11,6 +11,8 @@
  * Checking that an agent still reads and filing the words are one step. When its turn has decided to end, the words go
  * to the session that called it, and so on up to the root, which takes everything. Words that a child's turn has not
  * read at its end go up the same way, under the same id; see `Session.Own.unread`.
+ *
+ * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -24,7 +26,12 @@ import type { Message } from "../inbox/Message.js"
 import type { Delegations } from "../turn/Delegation.js"
 import type { Service as Session } from "./Session.js"
 
-/** A possible receiver of words. */
+/**
+ * A possible receiver of words.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Agent {
   readonly origin: Origin.Origin
   /** @internal */
@@ -38,7 +45,12 @@ export interface Agent {
   readonly begin?: ((text: string, id?: MessageId) => Effect.Effect<Option.Option<Message>>) | undefined
 }
 
-/** The receiver of words. */
+/**
+ * The receiver of words.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Receiver {
   readonly agent: Agent
   /** The tool call under which it works, or `root`. */
@@ -69,7 +81,12 @@ export interface Scene {
  */
 export type Strategy = (scene: Scene) => Receiver | undefined
 
-/** There is no agent of this name. */
+/**
+ * There is no agent of this name.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class AgentUnknown extends Schema.TaggedError<AgentUnknown>("assent/session/AgentUnknown")("AgentUnknown", {
   target: Schema.String,
   /** Paths of the living agents. */

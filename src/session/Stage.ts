@@ -25,6 +25,8 @@
  * })
  * const end = yield* Stage.run(agent, build)
  * ```
+ *
+ * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
 import type * as Data from "effect/Data"
@@ -50,7 +52,12 @@ import type { TurnEnd } from "../turn/Turn.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The outcome of a call outside the envelope. */
+/**
+ * The outcome of a call outside the envelope.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface GrantRecord {
   readonly proposalId: string
   readonly tool: string
@@ -65,7 +72,12 @@ export interface GrantRecord {
   readonly by?: string
 }
 
-/** An attempt that has ended. */
+/**
+ * An attempt that has ended.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Attempt {
   /** 0-based. */
   readonly index: number
@@ -76,7 +88,12 @@ export interface Attempt {
   readonly retry?: string
 }
 
-/** Input of `act`. */
+/**
+ * Input of `act`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface ActContext {
   readonly stage: string
   /** Unique for this run of the stage. */
@@ -87,20 +104,35 @@ export interface ActContext {
   readonly attempts: ReadonlyArray<Attempt>
 }
 
-/** Input of `assert`: `attempts` ends with the attempt in question. */
+/**
+ * Input of `assert`: `attempts` ends with the attempt in question.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface AssertContext extends ActContext {
   /** The attempt in question. */
   readonly current: Attempt
 }
 
-/** The result of `assert`. */
+/**
+ * The result of `assert`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Verdict<A> = Data.TaggedEnum<{
   readonly Ok: { readonly value: A }
   readonly Retry: { readonly reason: string }
   readonly Fail: { readonly reason: string }
 }>
 
-/** A bounded piece of work: its tools, its prompt, and what must be true afterwards. */
+/**
+ * A bounded piece of work: its tools, its prompt, and what must be true afterwards.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Stage<A, E = never, R = never> {
   readonly name: string
   /** Exact names of tools. */
@@ -115,7 +147,12 @@ export interface Stage<A, E = never, R = never> {
   }
 }
 
-/** The end of a stage, as a value like `TurnEnd`. It holds every attempt, oldest first. */
+/**
+ * The end of a stage, as a value like `TurnEnd`. It holds every attempt, oldest first.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type StageEnd<A> = Data.TaggedEnum<{
   readonly Ok: { readonly value: A; readonly attempts: ReadonlyArray<Attempt> }
   readonly Failed: { readonly reason: string; readonly attempts: ReadonlyArray<Attempt> }
@@ -125,7 +162,12 @@ export type StageEnd<A> = Data.TaggedEnum<{
   readonly Stopped: { readonly end: TurnEnd; readonly attempts: ReadonlyArray<Attempt> }
 }>
 
-/** The acting `Agent` or `Session`. */
+/**
+ * The acting `Agent` or `Session`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Actor<E> {
   readonly tools: ToolRegistry.Service
   readonly turn: (text: string, options?: TurnOptions) => Effect.Effect<TurnEnd, E>
@@ -135,7 +177,12 @@ export interface Actor<E> {
 // errors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** This agent cannot run the stage; nothing was begun. */
+/**
+ * This agent cannot run the stage; nothing was begun.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class StageInvalid extends Schema.TaggedError<StageInvalid>("assent/session/StageInvalid")("StageInvalid", {
   stage: Schema.String,
   /** All problems. */
@@ -146,7 +193,12 @@ export class StageInvalid extends Schema.TaggedError<StageInvalid>("assent/sessi
   }
 }
 
-/** The stage ended without a value; see {@link getOrFail}. */
+/**
+ * The stage ended without a value; see {@link getOrFail}.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class StageFailed extends Schema.TaggedError<StageFailed>("assent/session/StageFailed")("StageFailed", {
   how: Schema.Literal("Failed", "Exhausted", "Stopped"),
   reason: Schema.String,
@@ -163,14 +215,34 @@ export class StageFailed extends Schema.TaggedError<StageFailed>("assent/session
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A stage as given; makes the types of `act` and `assert` meet. */
+/**
+ * A stage as given; makes the types of `act` and `assert` meet.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = <A, E = never, R = never>(stage: Stage<A, E, R>): Stage<A, E, R> => stage
 
-/** The stage succeeded with this value. */
+/**
+ * The stage succeeded with this value.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const ok = <A>(value: A): Verdict<A> => ({ _tag: "Ok", value })
-/** Another attempt is needed; the next `act` can read the reason. */
+/**
+ * Another attempt is needed; the next `act` can read the reason.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const retry = (reason: string): Verdict<never> => ({ _tag: "Retry", reason })
-/** The stage failed. */
+/**
+ * The stage failed.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const fail = (reason: string): Verdict<never> => ({ _tag: "Fail", reason })
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -181,6 +253,9 @@ export const fail = (reason: string): Verdict<never> => ({ _tag: "Fail", reason 
  * Runs a stage. Each attempt is a turn of its own, after the agent's present work. An interrupt cancels the turn;
  * grants end with their attempt in every case. Fails with {@link StageInvalid}, and with the errors of `act`, `assert`
  * and the agent's `turn`.
+ *
+ * @since 0.1.0
+ * @category operations
  */
 export const run = <A, E, R, E2>(
   actor: Actor<E2>,
@@ -223,7 +298,12 @@ export const run = <A, E, R, E2>(
     }
   })
 
-/** The value of a stage that ended well, for stages that build on one another; other ends become {@link StageFailed}. */
+/**
+ * The value of a stage that ended well, for stages that build on one another; other ends become {@link StageFailed}.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
 export const getOrFail = <A>(end: StageEnd<A>): Effect.Effect<A, StageFailed> => {
   switch (end._tag) {
     case "Ok":

@@ -13,7 +13,12 @@ import type { Authority } from "../permission/PermissionGate.js"
 import { OneShot } from "../internal/OneShot.js"
 import type { TurnEnd } from "../turn/Turn.js"
 
-/** Options of one turn. */
+/**
+ * Options of one turn.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface TurnOptions {
   /**
    * Decides about this turn's calls before the session's own authority; also about calls of children that work for the

@@ -6,6 +6,8 @@
  *
  * A foreign file is never written to. Its header is read before SQLite opens it, because opening would create its
  * write-ahead log or move an old one into the file.
+ *
+ * @since 0.1.0
  */
 import type * as PlatformError from "@effect/platform/Error"
 import * as FileSystem from "@effect/platform/FileSystem"
@@ -26,7 +28,12 @@ import * as Migrations from "./Migrations.js"
 import * as SqlFailure from "./SqlFailure.js"
 import * as SqlSessionStore from "./SqlSessionStore.js"
 
-/** The file, and how long a session's lock outlives its process. */
+/**
+ * The file, and how long a session's lock outlives its process.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** Created, with its directory, when it does not exist; readable by its owner only. */
   readonly file: string
@@ -38,7 +45,12 @@ export interface Options {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Opens the store. A file of a newer version or of another program is left untouched. */
+/**
+ * Opens the store. A file of a newer version or of another program is left untouched.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (
   options: Options
 ): Effect.Effect<
@@ -67,7 +79,12 @@ export const make = (
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A store in one SQLite file; see {@link make}. */
+/**
+ * A store in one SQLite file; see {@link make}.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (
   options: Options
 ): Layer.Layer<SessionStore.SessionStore, StoreUnusable | StoreUnwritable, FileSystem.FileSystem | Path.Path> =>
@@ -77,7 +94,12 @@ export const layer = (
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Succeeds when a store could be opened there: no file yet, or a store that this version reads. Writes nothing. */
+/**
+ * Succeeds when a store could be opened there: no file yet, or a store that this version reads. Writes nothing.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
 export const inspect = (file: string): Effect.Effect<"absent" | "present", StoreUnusable, FileSystem.FileSystem> =>
   Effect.gen(function* () {
     const header = yield* readHeader(file)

@@ -1,25 +1,47 @@
-/** The tables of a session store, and how a database of an older version gets them. SQLite's dialect. */
+/**
+ * The tables of a session store, and how a database of an older version gets them. SQLite's dialect.
+ *
+ * @since 0.1.0
+ */
 import * as Migrator from "@effect/sql/Migrator"
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import * as Record from "effect/Record"
 
-/** The last migration: the version of the tables. */
+/**
+ * The last migration: the version of the tables.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const latest = 1
 
-/** Names the tables that this module owns; the list of migrations that have run is one of them. */
+/**
+ * Names the tables that this module owns; the list of migrations that have run is one of them.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const table = "assent_migration"
 
 /**
  * Migrates the database to {@link latest}. Several processes may run it at once. Check {@link version} first: tables of
  * a newer version are not understood here.
+ *
+ * @since 0.1.0
+ * @category operations
  */
 export const run: Effect.Effect<void, Migrator.MigrationError | SqlError, SqlClient.SqlClient> = Effect.suspend(() =>
   Effect.asVoid(Migrator.make({})({ loader: Migrator.fromRecord(migrations), table }))
 )
 
-/** The last migration that has run here; 0 when none has. Reads only. */
+/**
+ * The last migration that has run here; 0 when none has. Reads only.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
 export const version: Effect.Effect<number, SqlError, SqlClient.SqlClient> = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const tables = yield* sql`SELECT name FROM sqlite_master WHERE type = 'table' AND name = ${table}`
@@ -28,7 +50,12 @@ export const version: Effect.Effect<number, SqlError, SqlClient.SqlClient> = Eff
   return Number(row?.latest ?? 0)
 })
 
-/** A row of SQLite's own schema table. */
+/**
+ * A row of SQLite's own schema table.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type SchemaObject = {
   readonly type: string
   readonly name: string
@@ -36,7 +63,12 @@ export type SchemaObject = {
   readonly sql: string | null
 }
 
-/** The first object whose text differs from what this module makes: a trigger, a view, a changed table. */
+/**
+ * The first object whose text differs from what this module makes: a trigger, a view, a changed table.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const foreign = (objects: ReadonlyArray<SchemaObject>): SchemaObject | undefined => {
   const seen = new Set<string>()
   return objects.find((object) => {

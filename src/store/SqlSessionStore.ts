@@ -7,6 +7,8 @@
  *
  * A process has one writer, and each write checks the lease's token in its own transaction. So two processes never
  * write to one tree.
+ *
+ * @since 0.1.0
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Clock from "effect/Clock"
@@ -28,7 +30,12 @@ import * as Migrations from "./Migrations.js"
 import * as SqlFailure from "./SqlFailure.js"
 import * as WriteQueue from "./WriteQueue.js"
 
-/** How long a session's lock outlives its process. */
+/**
+ * How long a session's lock outlives its process.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** The process that takes leases here. */
   readonly process: SessionLease.Process
@@ -45,6 +52,9 @@ export interface Options {
 /**
  * Makes the tables if they are missing. Durability depends on the client; `LibsqlStore` has it. Fails when a newer
  * version made the tables.
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export const make = (
   options: Options
@@ -278,7 +288,12 @@ export const make = (
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Uses the SQL client of the context. */
+/**
+ * Uses the SQL client of the context.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (
   options: Options
 ): Layer.Layer<SessionStore.SessionStore, StoreError.StoreUnusable | StoreError.StoreUnwritable, SqlClient.SqlClient> =>

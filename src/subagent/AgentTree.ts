@@ -17,16 +17,31 @@ import type * as Session from "../session/Session.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { SubagentProfile } from "./SubagentProfile.js"
 
-/** How children's questions are answered. */
+/**
+ * How children's questions are answered.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Mediation = "forward" | "agent" | Mediator.Strategy
 
-/** One agent of the tree. */
+/**
+ * One agent of the tree.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Node extends Interjection.Agent {
   /** The name of its profile, if it has one. */
   readonly profile: string | undefined
 }
 
-/** Settings for children; the same for all trees of a runtime. */
+/**
+ * Settings for children; the same for all trees of a runtime.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Settings {
   /** All tools that the runtime exposes. */
   readonly tools: ToolRegistry.Service

@@ -17,7 +17,12 @@ import { ToolCallNotRunning } from "../turn/RunningCalls.js"
 import type { TurnEnd } from "../turn/Turn.js"
 import type { AgentTree, Node } from "./AgentTree.js"
 
-/** Whose turn or which call is cancelled, and why. Default: the root's turn. */
+/**
+ * Whose turn or which call is cancelled, and why. Default: the root's turn.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface InterruptOptions {
   /** The agent whose turn to cancel. Default: the root, and with its turn everything that works under its calls. */
   readonly target?: string | undefined

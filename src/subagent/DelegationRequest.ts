@@ -1,4 +1,8 @@
-/** A model's request to delegate: the parameters of the delegating tools, and the recipe that results. */
+/**
+ * A model's request to delegate: the parameters of the delegating tools, and the recipe that results.
+ *
+ * @since 0.1.0
+ */
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -39,7 +43,12 @@ export const parameters = {
   })
 }
 
-/** What a delegating call asks for, as the model writes it. */
+/**
+ * What a delegating call asks for, as the model writes it.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface DelegationRequest {
   readonly task: string
   readonly profile?: string | undefined
@@ -50,7 +59,12 @@ export interface DelegationRequest {
   readonly context?: string | undefined
 }
 
-/** Which subagent to make; `agent` has the tools of its parent. */
+/**
+ * Which subagent to make; `agent` has the tools of its parent.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Wanted = DelegationRequest | "agent"
 
 /**

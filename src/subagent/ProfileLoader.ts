@@ -14,6 +14,8 @@
  *
  * A profile of an untrusted directory cannot take a name in use, act without asking, choose a model or provider, or
  * read the environment.
+ *
+ * @since 0.1.0
  */
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
@@ -35,7 +37,12 @@ export type { Variables } from "./ProfileVariables.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A directory with profiles, and how far it is trusted. */
+/**
+ * A directory with profiles, and how far it is trusted.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Directory {
   /** It need not exist. */
   readonly path: string
@@ -47,10 +54,20 @@ export interface Directory {
   readonly files?: Either.Either<ReadonlyMap<string, Text>, string> | undefined
 }
 
-/** The text of a file, or the end of a sentence that says what is wrong with it. */
+/**
+ * The text of a file, or the end of a sentence that says what is wrong with it.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Text = Either.Either<string, string>
 
-/** What profiles are checked against. */
+/**
+ * What profiles are checked against.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Context {
   readonly variables: ProfileVariables.Variables
   /** Tools and groups that profiles may name. */
@@ -59,18 +76,33 @@ export interface Context {
   readonly providers?: ReadonlyArray<string> | undefined
 }
 
-/** Where profiles are, and what they are checked against. */
+/**
+ * Where profiles are, and what they are checked against.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options extends Context {
   /** In order of precedence. */
   readonly directories: ReadonlyArray<Directory>
 }
 
-/** A remark about a file; `path` is such as `$.gc.type`, and `$` is the whole. */
+/**
+ * A remark about a file; `path` is such as `$.gc.type`, and `$` is the whole.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Remark extends SubagentProfile.Problem {
   readonly file: string
 }
 
-/** The result of reading one file. */
+/**
+ * The result of reading one file.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Read {
   /** Undefined when the file cannot be used. */
   readonly profile: SubagentProfile.SubagentProfile | undefined
@@ -80,7 +112,12 @@ export interface Read {
   readonly warnings: ReadonlyArray<Remark>
 }
 
-/** The profiles that count, and what is wrong with the others. */
+/**
+ * The profiles that count, and what is wrong with the others.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Loaded extends Omit<Read, "profile"> {
   /** By name, the names sorted. */
   readonly profiles: ReadonlyMap<string, SubagentProfile.SubagentProfile>
@@ -90,7 +127,12 @@ export interface Loaded extends Omit<Read, "profile"> {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Reads all profiles of all directories. Unusable files are reported and left out. */
+/**
+ * Reads all profiles of all directories. Unusable files are reported and left out.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
 export const load = (options: Options): Effect.Effect<Loaded, never, FileSystem.FileSystem | Path.Path> =>
   Effect.map(
     Effect.forEach(options.directories, (directory) =>
@@ -127,6 +169,9 @@ export const load = (options: Options): Effect.Effect<Loaded, never, FileSystem.
 /**
  * Reads one file, unless its text is given. A symbolic link is refused, because a workspace could point it anywhere. So
  * is anything but a regular file, and a file of more than 1 MB.
+ *
+ * @since 0.1.0
+ * @category operations
  */
 export const loadFile = (
   file: string,

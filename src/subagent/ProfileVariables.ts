@@ -7,7 +7,12 @@
  */
 import type { SubagentProfile } from "./SubagentProfile.js"
 
-/** The value of a name, if it has one. */
+/**
+ * The value of a name, if it has one.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Variables = (name: string) => string | undefined
 
 /** Variables that name places. Profiles of untrusted directories may read them too. */

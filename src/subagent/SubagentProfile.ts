@@ -13,6 +13,8 @@
  * ```
  *
  * A null field counts as absent.
+ *
+ * @since 0.1.0
  */
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
@@ -25,12 +27,22 @@ import * as CompactionConfig from "../conversation/CompactionConfig.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Settings by tool or group. */
+/**
+ * Settings by tool or group.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface PluginConfigs {
   readonly [plugin: string]: { readonly [key: string]: unknown }
 }
 
-/** The recipe of a subagent. */
+/**
+ * The recipe of a subagent.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface SubagentProfile {
   readonly name: string
   /** Read by people and by the model that delegates. */
@@ -53,7 +65,12 @@ export interface SubagentProfile {
   readonly source: string
 }
 
-/** A problem at a path of a file, such as `$.gc.type`. */
+/**
+ * A problem at a path of a file, such as `$.gc.type`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Problem {
   readonly path: string
   readonly message: string
@@ -74,7 +91,12 @@ const Settings = Schema.Record({ key: Schema.String, value: Schema.Unknown }).an
   identifier: "settings such as {key: value}"
 })
 
-/** The file's content, with the names of the file format. */
+/**
+ * The file's content, with the names of the file format.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const ProfileFile = Schema.Struct({
   name: optional(Name),
   description: Schema.String.pipe(Schema.filter((text) => text.trim() !== "" || "a description is expected")),
@@ -109,7 +131,12 @@ export type ProfileFile = typeof ProfileFile.Type
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Defaults of a profile. */
+/**
+ * Defaults of a profile.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
 export const defaults = {
   plugins: null,
   model: undefined,
@@ -123,7 +150,12 @@ export const defaults = {
   source: "built-in"
 } satisfies Omit<SubagentProfile, "name" | "description">
 
-/** A profile written in code. */
+/**
+ * A profile written in code.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (
   profile: Pick<SubagentProfile, "name" | "description"> & Partial<SubagentProfile>
 ): SubagentProfile => ({ ...defaults, ...profile })
@@ -131,6 +163,9 @@ export const make = (
 /**
  * Decodes a file's content. `name` is used when the content has none; `source` names the file. A left lists every
  * problem. It never throws.
+ *
+ * @since 0.1.0
+ * @category conversions
  */
 export const decode = (
   value: unknown,
@@ -160,6 +195,9 @@ export const decode = (
 /**
  * The reference of the profile's model for the registry; undefined when it is the parent's. A model without a provider
  * and without a slash belongs to the parent's provider, if the parent has one.
+ *
+ * @since 0.1.0
+ * @category getters
  */
 export const modelRef = (
   profile: Pick<SubagentProfile, "model" | "provider">,
@@ -172,7 +210,12 @@ export const modelRef = (
   return providerOf(profile) !== undefined || isSpecial(model) || parent === undefined ? model : `${parent}/${model}`
 }
 
-/** The provider that the profile itself names, as a field or in the model's name. */
+/**
+ * The provider that the profile itself names, as a field or in the model's name.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
 export const providerOf = ({ model, provider }: Pick<SubagentProfile, "model" | "provider">): string | undefined =>
   provider ?? (model === undefined ? undefined : providerIn(model))
 

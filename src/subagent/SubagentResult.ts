@@ -1,8 +1,17 @@
-/** How a subagent's task ended, for the agent that gave it. */
+/**
+ * How a subagent's task ended, for the agent that gave it.
+ *
+ * @since 0.1.0
+ */
 import * as Schema from "effect/Schema"
 import type * as Turn from "../turn/Turn.js"
 
-/** What the model that delegated is told. */
+/**
+ * What the model that delegated is told.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const SubagentResult = Schema.Struct({
   success: Schema.Boolean,
   /** The subagent's answer; without one, all that it said in the task. */
@@ -20,7 +29,12 @@ export const SubagentResult = Schema.Struct({
 })
 export type SubagentResult = typeof SubagentResult.Type
 
-/** How a subagent's task ended. */
+/**
+ * How a subagent's task ended.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Task {
   readonly agentId: string
   readonly end: Turn.TurnEnd
@@ -30,7 +44,12 @@ export interface Task {
   readonly outputStreamed: boolean
 }
 
-/** The result of a task. */
+/**
+ * The result of a task.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = ({ agentId, end, outputStreamed, text, usage }: Task): SubagentResult => {
   const error = errorOf(end)
   return {
@@ -46,7 +65,12 @@ export const make = ({ agentId, end, outputStreamed, text, usage }: Task): Subag
   }
 }
 
-/** The message for a parent that does not wait. */
+/**
+ * The message for a parent that does not wait.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
 export const announce = (result: SubagentResult, end: Turn.TurnEnd): string => {
   const event = end._tag === "Cancelled" ? "CANCELLED" : result.success ? "COMPLETED" : "ERROR"
   return `[SUBAGENT agent_id=${result.agent_id} event=${event}]\n${JSON.stringify(result)}`

@@ -3,6 +3,8 @@
  * only its own children.
  *
  * Every tool call runs with the `Subagents` of the session that made it, so the tools themselves are built once.
+ *
+ * @since 0.1.0
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -29,7 +31,12 @@ import type * as SubagentProfile from "./SubagentProfile.js"
 import type * as SubagentResult from "./SubagentResult.js"
 import type { Done } from "./ChildTasks.js"
 
-/** One child as its parent may see it. */
+/**
+ * One child as its parent may see it.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Listed {
   readonly subagent_id: string
   readonly name: string
@@ -37,7 +44,12 @@ export interface Listed {
   readonly turns: number
 }
 
-/** All failures are sentences for the model. */
+/**
+ * All failures are sentences for the model.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export interface Service {
   readonly profiles: ReadonlyArray<SubagentProfile.SubagentProfile>
   /** Checks a request before a person is asked. */
@@ -66,7 +78,12 @@ export interface Service {
   readonly list: Effect.Effect<ReadonlyArray<Listed>>
 }
 
-/** The children of the session that called the tool. */
+/**
+ * The children of the session that called the tool.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class Subagents extends Context.Tag("assent/subagent/Subagents")<Subagents, Service>() {}
 
 /** @internal */

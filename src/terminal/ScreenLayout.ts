@@ -8,7 +8,12 @@ import * as Display from "./Display.js"
 import * as LineEditor from "./LineEditor.js"
 import type { View } from "./LiveRegion.js"
 
-/** The current activity, with a spinner, above the prompt: `⠹ thinking 3.2s  main`. */
+/**
+ * The current activity, with a spinner, above the prompt: `⠹ thinking 3.2s  main`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Status {
   readonly text: string
   /** Milliseconds since the epoch from which to count the seconds shown. Absent: none are shown. */
@@ -16,7 +21,12 @@ export interface Status {
   readonly note?: string | undefined
 }
 
-/** One question of a dialog. Lines may hold styles; quote foreign text through `Display.reveal`. */
+/**
+ * One question of a dialog. Lines may hold styles; quote foreign text through `Display.reveal`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Question {
   /** Shown between the title and the answer. */
   readonly lines: ReadonlyArray<string>

@@ -18,6 +18,8 @@
  * ```
  *
  * Everything works under `TestClock`.
+ *
+ * @since 0.1.0
  */
 import type * as Tool from "@effect/ai/Tool"
 import * as FileSystem from "@effect/platform/FileSystem"
@@ -42,7 +44,12 @@ import * as TestInteractor from "./TestInteractor.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** What its runtime has. */
+/**
+ * What its runtime has.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface RuntimeOptions<Tools extends Record<string, Tool.Any>> extends AgentRuntime.Options<Tools> {
   /** The model's script: the steps of the root agent, or of several agents by name. */
   readonly script: ReadonlyArray<ScriptedModel.Step> | ScriptedModel.Script
@@ -50,16 +57,31 @@ export interface RuntimeOptions<Tools extends Record<string, Tool.Any>> extends 
   readonly files?: Layer.Layer<FileSystem.FileSystem | Path.Path> | undefined
 }
 
-/** What the agent has, and what its model says. */
+/**
+ * What the agent has, and what its model says.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options<Tools extends Record<string, Tool.Any>> extends RuntimeOptions<Tools> {
   /** The person's script, or all of their options. Default: never answers. */
   readonly person?: TestInteractor.Script | TestInteractor.Options | undefined
 }
 
-/** What the program still provides: the toolkit's handlers and their requirements. */
+/**
+ * What the program still provides: the toolkit's handlers and their requirements.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Requirements<Tools extends Record<string, Tool.Any>> = Exclude<AgentRuntime.Requirements<Tools>, Provided>
 
-/** A started agent with its person and its events. */
+/**
+ * A started agent with its person and its events.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface TestAgent {
   readonly agent: Agent.Agent
   readonly person: TestInteractor.Service
@@ -71,7 +93,12 @@ export interface TestAgent {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Starts an agent that asks the scripted person. It ends with the scope. */
+/**
+ * Starts an agent that asks the scripted person. It ends with the scope.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const start: Agent.Start<
   TestAgent,
   AgentRuntime.AgentRuntime | TestInteractor.TestInteractor | Interactor | Scope.Scope
@@ -103,7 +130,12 @@ export const start: Agent.Start<
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A runtime with a scripted model and a scripted person. */
+/**
+ * A runtime with a scripted model and a scripted person.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = <Tools extends Record<string, Tool.Any>>(
   options: Options<Tools>
 ): Layer.Layer<
@@ -112,7 +144,12 @@ export const layer = <Tools extends Record<string, Tool.Any>>(
   Requirements<Tools>
 > => Layer.merge(layerRuntime(options), TestInteractor.layer(toOptions(options.person)))
 
-/** A runtime with a scripted model and a queue of dialogs that the test answers. */
+/**
+ * A runtime with a scripted model and a queue of dialogs that the test answers.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerQueue = <Tools extends Record<string, Tool.Any>>(
   options: RuntimeOptions<Tools>,
   queue?: QueueChannel.Options
@@ -122,7 +159,12 @@ export const layerQueue = <Tools extends Record<string, Tool.Any>>(
   Requirements<Tools>
 > => Layer.merge(layerRuntime(options), QueueChannel.layer(queue))
 
-/** A runtime with a scripted model and no interactor. */
+/**
+ * A runtime with a scripted model and no interactor.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layerRuntime = <Tools extends Record<string, Tool.Any>>(
   options: RuntimeOptions<Tools>
 ): Layer.Layer<AgentRuntime.AgentRuntime | Id.IdGenerator, ToolRegistry.Refusal<Tools>, Requirements<Tools>> => {

@@ -12,6 +12,8 @@
  *
  * Each request takes the next step of the script when its dialog opens; a string is a typed line. A request beyond the
  * script fails as unavailable and says so.
+ *
+ * @since 0.1.0
  */
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -32,7 +34,12 @@ import * as TypedAnswer from "../interaction/TypedAnswer.js"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** One open dialog of the person. */
+/**
+ * One open dialog of the person.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Dialog {
   readonly request: InteractionRequest
   /** Id of the person. */
@@ -43,18 +50,38 @@ export interface Dialog {
   readonly dismiss: Effect.Effect<void>
 }
 
-/** The person's reaction to one dialog. */
+/**
+ * The person's reaction to one dialog.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Reaction {
   readonly react: (dialog: Dialog) => Effect.Effect<AnyAnswer, InteractionError>
 }
 
-/** A reaction, or a typed line: see `TypedAnswer`. `cancel` withdraws where it can mean nothing else. */
+/**
+ * A reaction, or a typed line: see `TypedAnswer`. `cancel` withdraws where it can mean nothing else.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Step = Reaction | string
 
-/** The steps in order, one for each request; or a function of the request and its 0-based number. */
+/**
+ * The steps in order, one for each request; or a function of the request and its 0-based number.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Script = ReadonlyArray<Step> | ((request: InteractionRequest, index: number) => Step)
 
-/** How it is called, and how it behaves. */
+/**
+ * How it is called, and how it behaves.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** Default: `person`. */
   readonly id?: string | undefined
@@ -66,7 +93,12 @@ export interface Options {
   readonly timeouts?: Interactor.Timeouts | undefined
 }
 
-/** The interactor, and what it was asked. */
+/**
+ * The interactor, and what it was asked.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export interface Service {
   /** Asks the person. */
   readonly interactor: Interactor.Service
@@ -82,14 +114,24 @@ export interface Service {
   readonly disconnect: Effect.Effect<void>
 }
 
-/** The scripted person of a test. */
+/**
+ * The scripted person of a test.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class TestInteractor extends Context.Tag("assent/testing/TestInteractor")<TestInteractor, Service>() {}
 
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Types a line. One that is not understood makes the person unavailable, with the reason why. */
+/**
+ * Types a line. One that is not understood makes the person unavailable, with the reason why.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const type = (line: string): Reaction => ({
   react: ({ by, request }) =>
     TypedAnswer.isCancel(request.interaction, line)
@@ -100,7 +142,12 @@ export const type = (line: string): Reaction => ({
         })
 })
 
-/** Gives an answer. One that does not fit the request makes the person unavailable, with the reason why. */
+/**
+ * Gives an answer. One that does not fit the request makes the person unavailable, with the reason why.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const answer = (value: AnyAnswer): Reaction => ({
   react: (dialog) => {
     const misfit = Interaction.misfit(dialog.request.interaction, value)
@@ -108,31 +155,66 @@ export const answer = (value: AnyAnswer): Reaction => ({
   }
 })
 
-/** Returns a value that is not an answer, as an untyped interactor might. */
+/**
+ * Returns a value that is not an answer, as an untyped interactor might.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const nonsense = (value: unknown): Reaction => ({
   // The cast is deliberate: this value must be refused.
   react: () => Effect.succeed(value as AnyAnswer)
 })
 
-/** Says nothing until the dialog is closed. */
+/**
+ * Says nothing until the dialog is closed.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const silent: Reaction = { react: (dialog) => dialog.stay }
 
-/** Waits, with the dialog open, for an effect that yields the step: such as a `Deferred` that the test completes. */
+/**
+ * Waits, with the dialog open, for an effect that yields the step: such as a `Deferred` that the test completes.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const wait = (step: Effect.Effect<Step>): Reaction => ({
   react: (dialog) => Effect.flatMap(Effect.raceFirst(step, dialog.stay), (next) => reactTo(next, dialog))
 })
 
-/** Waits before the step. */
+/**
+ * Waits before the step.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const delay = (duration: Duration.DurationInput, then: Step): Reaction =>
   wait(Effect.delay(Effect.succeed(then), duration))
 
-/** Fails as unavailable. */
+/**
+ * Fails as unavailable.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const fail = (reason: string): Reaction => ({ react: (dialog) => unavailable(dialog, reason) })
 
-/** Crashes. */
+/**
+ * Crashes.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const crash: Reaction = { react: ({ by }) => Effect.dieMessage(`${by} crashed, as its script says`) }
 
-/** Withdraws the request at all interactors. */
+/**
+ * Withdraws the request at all interactors.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const cancel: Reaction = {
   react: ({ by, request }) => Effect.fail(new InteractionCancelled({ requestId: request.requestId, by }))
 }
@@ -140,6 +222,9 @@ export const cancel: Reaction = {
 /**
  * Answers too late: it waits until the dialog is closed because another interactor settled the request, and then
  * answers. Give it a step that answers at once. The answer must never count.
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export const contradict = (then: Step): Reaction => ({
   react: (dialog) =>
@@ -150,7 +235,12 @@ export const contradict = (then: Step): Reaction => ({
     )
 })
 
-/** A person who behaves as told. */
+/**
+ * A person who behaves as told.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const make = (options: Options = {}): Effect.Effect<Service> =>
   Effect.zipWith(
     Deferred.make<void>(),
@@ -213,7 +303,12 @@ export const make = (options: Options = {}): Effect.Effect<Service> =>
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The person, also as the current interactor. */
+/**
+ * The person, also as the current interactor.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (options?: Options): Layer.Layer<TestInteractor | Interactor.Interactor> =>
   Layer.effectContext(
     Effect.map(make(options), (person) =>

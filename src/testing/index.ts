@@ -1,4 +1,8 @@
-/** `assent/testing`: what teams use in their own tests. */
+/**
+ * `assent/testing`: what teams use in their own tests.
+ *
+ * @since 0.1.0
+ */
 export * as QueueChannel from "../channel/QueueChannel.js"
 export * as ScriptedModel from "../model/ScriptedModel.js"
 export * as TestAgent from "./TestAgent.js"

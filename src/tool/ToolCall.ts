@@ -1,18 +1,32 @@
-/** The data of one proposed tool call and of its end. */
+/**
+ * The data of one proposed tool call and of its end.
+ *
+ * @since 0.1.0
+ */
 import * as Schema from "effect/Schema"
 import type { ToolCallId } from "../core/Id.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
 
 export type { ToolOutcome } from "../core/ToolOutcome.js"
 
-/** One call a model proposed: the name and the arguments exactly as it wrote them. */
+/**
+ * One call a model proposed: the name and the arguments exactly as it wrote them.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface ToolCall {
   readonly id: ToolCallId
   readonly name: string
   readonly params: unknown
 }
 
-/** The end of one proposed call: what the model gets to see. */
+/**
+ * The end of one proposed call: what the model gets to see.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface ToolResult {
   readonly id: ToolCallId
   readonly name: string
@@ -21,7 +35,12 @@ export interface ToolResult {
   readonly result: unknown
 }
 
-/** What a person is shown about a call that wants approval. */
+/**
+ * What a person is shown about a call that wants approval.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
 export const ToolDisplay = Schema.Struct({
   /** One line: what will happen. */
   summary: Schema.optional(Schema.String),

@@ -1,17 +1,36 @@
-/** Where a running tool sends its output. An ambient value: outside an agent the output goes nowhere. */
+/**
+ * Where a running tool sends its output. An ambient value: outside an agent the output goes nowhere.
+ *
+ * @since 0.1.0
+ */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 
-/** A piece of output of the running tool call. */
+/**
+ * A piece of output of the running tool call.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Chunk {
   readonly stream: "stdout" | "stderr"
   readonly text: string
 }
 
-/** Takes chunks of output, from the fiber of the tool call they belong to. Never fails; may wait for a slow reader. */
+/**
+ * Takes chunks of output, from the fiber of the tool call they belong to. Never fails; may wait for a slow reader.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class ToolOutput extends Context.Reference<ToolOutput>()("assent/tool/ToolOutput", {
   defaultValue: (): ((chunk: Chunk) => Effect.Effect<void>) => () => Effect.void
 }) {}
 
-/** Shows output of a tool while it runs. Nothing where nobody looks. */
+/**
+ * Shows output of a tool while it runs. Nothing where nobody looks.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
 export const emit = (chunk: Chunk): Effect.Effect<void> => Effect.flatMap(ToolOutput, (sink) => sink(chunk))

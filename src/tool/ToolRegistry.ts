@@ -2,6 +2,8 @@
  * The tools of a runtime, with their handlers, decoders and traits looked up once.
  *
  * Takes any `@effect/ai` toolkit unchanged. Decoders and encoders are compiled when a tool is first used and kept.
+ *
+ * @since 0.1.0
  */
 import * as Tool from "@effect/ai/Tool"
 import type * as Toolkit from "@effect/ai/Toolkit"
@@ -15,13 +17,28 @@ import * as ForeignJson from "../core/ForeignJson.js"
 import * as ToolTrait from "./ToolTrait.js"
 import type { ToolDisplay } from "./ToolCall.js"
 
-/** Runs a tool with decoded arguments, in the context its handler was built with. */
+/**
+ * Runs a tool with decoded arguments, in the context its handler was built with.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Handler = (params: unknown) => Effect.Effect<unknown, unknown>
 
-/** `confined`: in a sandbox. `left`: outside, though there is one. `open`: there is none. */
+/**
+ * `confined`: in a sandbox. `left`: outside, though there is one. `open`: there is none.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type RunsHow = "confined" | "left" | "open"
 
-/** One tool as the runtime uses it. */
+/**
+ * One tool as the runtime uses it.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Entry {
   readonly name: string
   readonly tool: Tool.Any
@@ -52,7 +69,12 @@ export interface Entry {
   readonly preview: ((params: unknown) => Effect.Effect<ToolDisplay, string>) | undefined
 }
 
-/** A set of tools, by name. */
+/**
+ * A set of tools, by name.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export interface Service {
   readonly get: (name: string) => Entry | undefined
   /** In order of definition. */
@@ -61,10 +83,20 @@ export interface Service {
   readonly tools: ReadonlyArray<Tool.Any>
 }
 
-/** The tools that all sessions of a runtime share. */
+/**
+ * The tools that all sessions of a runtime share.
+ *
+ * @since 0.1.0
+ * @category services
+ */
 export class ToolRegistry extends Context.Tag("assent/tool/ToolRegistry")<ToolRegistry, Service>() {}
 
-/** A tool that its provider runs was registered without {@link ToolTrait.ungated}, which allows it to run unasked. */
+/**
+ * A tool that its provider runs was registered without {@link ToolTrait.ungated}, which allows it to run unasked.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class ProviderToolNotAllowed extends Schema.TaggedError<ProviderToolNotAllowed>(
   "assent/tool/ProviderToolNotAllowed"
 )("ProviderToolNotAllowed", { tool: Schema.String }) {
@@ -76,7 +108,12 @@ export class ProviderToolNotAllowed extends Schema.TaggedError<ProviderToolNotAl
   }
 }
 
-/** The failures of registering these tools: none, unless a provider defines one of them. */
+/**
+ * The failures of registering these tools: none, unless a provider defines one of them.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Refusal<Tools extends Record<string, Tool.Any>> =
   Extract<Tools[keyof Tools], Tool.Tool.ProviderDefinedProto> extends never ? never : ProviderToolNotAllowed
 
@@ -86,6 +123,9 @@ export type Refusal<Tools extends Record<string, Tool.Any>> =
  *
  * A provider-defined tool with a handler is a tool like others. A tool that the provider runs itself has to be allowed
  * by `ToolTrait.ungated`: the gate never sees its calls. Both are offered to models of their provider only.
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export const make = <Tools extends Record<string, Tool.Any>>(
   toolkit: Toolkit.Toolkit<Tools>
@@ -98,17 +138,32 @@ export const make = <Tools extends Record<string, Tool.Any>>(
     return Effect.succeed(fromEntries(tools.map((tool) => makeEntry(tool, context as Context.Context<never>))))
   })
 
-/** No tools. */
+/**
+ * No tools.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const empty: Service = { get: () => undefined, entries: [], tools: [] }
 
-/** The tools of several sets; where names clash, the earlier set wins. */
+/**
+ * The tools of several sets; where names clash, the earlier set wins.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
 export const merge = (...sets: ReadonlyArray<Service>): Service => {
   const byName = new Map<string, Entry>()
   for (const set of sets) for (const entry of set.entries) if (!byName.has(entry.name)) byName.set(entry.name, entry)
   return fromEntries([...byName.values()])
 }
 
-/** A registry of these tools; a later one of the same name counts. */
+/**
+ * A registry of these tools; a later one of the same name counts.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
 export const fromEntries = (entries: ReadonlyArray<Entry>): Service => {
   const byName = new Map(entries.map((entry) => [entry.name, entry]))
   return { get: (name) => byName.get(name), entries, tools: entries.map((entry) => entry.tool) }
@@ -117,6 +172,9 @@ export const fromEntries = (entries: ReadonlyArray<Entry>): Service => {
 /**
  * The tools named by `names` (tools or groups; null is all), and the essential ones. Names that are neither a tool nor a
  * group are reported.
+ *
+ * @since 0.1.0
+ * @category combinators
  */
 export const subset = (
   set: Service,
@@ -131,7 +189,12 @@ export const subset = (
   return { tools: fromEntries(entries), unknown: names.filter((name) => !known.has(name)) }
 }
 
-/** The tools with exactly these names, if they are in the set; groups and essential tools are not added. */
+/**
+ * The tools with exactly these names, if they are in the set; groups and essential tools are not added.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
 export const named = (set: Service, names: ReadonlyArray<string>): Service => {
   const wanted = new Set(names)
   const entries = set.entries.filter((entry) => wanted.has(entry.name))

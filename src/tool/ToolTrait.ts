@@ -8,6 +8,8 @@
  *   ToolTrait.preview(({ target }) => Effect.succeed({ summary: `deploy to ${target}` }))
  * )
  * ```
+ *
+ * @since 0.1.0
  */
 import type * as Tool from "@effect/ai/Tool"
 import * as Context from "effect/Context"
@@ -15,35 +17,70 @@ import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type { ToolDisplay } from "./ToolCall.js"
 
-/** Format in which a person edits a call's arguments. */
+/**
+ * Format in which a person edits a call's arguments.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type EditFormat = "text" | "json"
 
-/** A person who approves the call may edit these parameters, in this format. */
+/**
+ * A person who approves the call may edit these parameters, in this format.
+ *
+ * @since 0.1.0
+ * @category annotations
+ */
 export class Editable extends Context.Reference<Editable>()("assent/tool/Editable", {
   defaultValue: (): { readonly parameters: ReadonlyArray<string>; readonly format: EditFormat } | undefined => undefined
 }) {}
 
-/** The tool's child may receive the user's interjections; the lowest precedence wins. `undefined`: never. */
+/**
+ * The tool's child may receive the user's interjections; the lowest precedence wins. `undefined`: never.
+ *
+ * @since 0.1.0
+ * @category annotations
+ */
 export class Injectable extends Context.Reference<Injectable>()("assent/tool/Injectable", {
   defaultValue: (): number | undefined => undefined
 }) {}
 
-/** Every session has the tool, whatever its profile lists. */
+/**
+ * Every session has the tool, whatever its profile lists.
+ *
+ * @since 0.1.0
+ * @category annotations
+ */
 export class Essential extends Context.Reference<Essential>()("assent/tool/Essential", {
   defaultValue: () => false
 }) {}
 
-/** On the static whitelist unless the policy's blacklist says otherwise: the tool cannot harm and asks nobody. */
+/**
+ * On the static whitelist unless the policy's blacklist says otherwise: the tool cannot harm and asks nobody.
+ *
+ * @since 0.1.0
+ * @category annotations
+ */
 export class AutoApproved extends Context.Reference<AutoApproved>()("assent/tool/AutoApproved", {
   defaultValue: () => false
 }) {}
 
-/** Names under which profiles can ask for the tool together with others. */
+/**
+ * Names under which profiles can ask for the tool together with others.
+ *
+ * @since 0.1.0
+ * @category annotations
+ */
 export class Groups extends Context.Reference<Groups>()("assent/tool/Groups", {
   defaultValue: (): ReadonlyArray<string> => []
 }) {}
 
-/** A restarted call finds its request or child again instead of repeating a side effect. */
+/**
+ * A restarted call finds its request or child again instead of repeating a side effect.
+ *
+ * @since 0.1.0
+ * @category annotations
+ */
 export class Resumable extends Context.Reference<Resumable>()("assent/tool/Resumable", {
   defaultValue: () => false
 }) {}
@@ -51,6 +88,9 @@ export class Resumable extends Context.Reference<Resumable>()("assent/tool/Resum
 /**
  * The parameter that holds a shell command: it is parsed for rules, guards and remembering. The directory it runs in, if it
  * is a parameter too, is the first of {@link AgentPaths}: rules cover a command only where it was allowed.
+ *
+ * @since 0.1.0
+ * @category annotations
  */
 export class ShellCommand extends Context.Reference<ShellCommand>()("assent/tool/ShellCommand", {
   defaultValue: (): string | undefined => undefined
@@ -59,32 +99,60 @@ export class ShellCommand extends Context.Reference<ShellCommand>()("assent/tool
 /**
  * The tool runs its {@link ShellCommand} through the `Sandbox`, unless its parameter `sandbox` says `off`. Leaving the
  * sandbox is asked about, and a policy may let confined commands run unasked.
+ *
+ * @since 0.1.0
+ * @category annotations
  */
 export class Sandboxed extends Context.Reference<Sandboxed>()("assent/tool/Sandboxed", {
   defaultValue: () => false
 }) {}
 
-/** The parameters that hold paths: guards check them against the workspace. */
+/**
+ * The parameters that hold paths: guards check them against the workspace.
+ *
+ * @since 0.1.0
+ * @category annotations
+ */
 export class Paths extends Context.Reference<Paths>()("assent/tool/Paths", {
   defaultValue: (): ReadonlyArray<string> => []
 }) {}
 
-/** The longest the handler may run, unless its arguments set another limit. Default: no limit of ours. */
+/**
+ * The longest the handler may run, unless its arguments set another limit. Default: no limit of ours.
+ *
+ * @since 0.1.0
+ * @category annotations
+ */
 export class Timeout extends Context.Reference<Timeout>()("assent/tool/Timeout", {
   defaultValue: (): Duration.DurationInput | undefined => undefined
 }) {}
 
-/** Checks decoded arguments before anybody is asked: a failure is a sentence for the model, and no question is put. */
+/**
+ * Checks decoded arguments before anybody is asked: a failure is a sentence for the model, and no question is put.
+ *
+ * @since 0.1.0
+ * @category annotations
+ */
 export class Validate extends Context.Reference<Validate>()("assent/tool/Validate", {
   defaultValue: (): ((params: never) => Effect.Effect<void, string, never>) | undefined => undefined
 }) {}
 
-/** Describes what a call with these decoded arguments would do. A failure is shown as a warning, never skips the question. */
+/**
+ * Describes what a call with these decoded arguments would do. A failure is shown as a warning, never skips the question.
+ *
+ * @since 0.1.0
+ * @category annotations
+ */
 export class Preview extends Context.Reference<Preview>()("assent/tool/Preview", {
   defaultValue: (): ((params: never) => Effect.Effect<ToolDisplay, string, never>) | undefined => undefined
 }) {}
 
-/** Its provider runs the tool, so the gate never sees its calls; the program has allowed that. */
+/**
+ * Its provider runs the tool, so the gate never sees its calls; the program has allowed that.
+ *
+ * @since 0.1.0
+ * @category annotations
+ */
 export class Ungated extends Context.Reference<Ungated>()("assent/tool/Ungated", {
   defaultValue: () => false
 }) {}
@@ -96,6 +164,9 @@ export class Ungated extends Context.Reference<Ungated>()("assent/tool/Ungated",
  * ```ts
  * const toolkit = Toolkit.make(ToolTrait.ungated(AnthropicTool.WebSearch_20250305({})))
  * ```
+ *
+ * @since 0.1.0
+ * @category combinators
  */
 export const ungated = <T extends Tool.Any>(tool: T): T =>
   // `annotate` would make it an ordinary tool of the program. Such tools come without annotations, so none are lost.
@@ -112,13 +183,23 @@ type Config = {
   readonly failureMode: Tool.FailureMode
 }
 
-/** A person may edit these parameters before the call runs. */
+/**
+ * A person may edit these parameters before the call runs.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
 export const editable =
   (parameters: ReadonlyArray<string>, format: EditFormat = "text") =>
   <N extends string, C extends Config, R>(self: Tool.Tool<N, C, R>): Tool.Tool<N, C, R> =>
     self.annotate(Editable, { parameters, format })
 
-/** The check's requirements become requirements of the tool. */
+/**
+ * The check's requirements become requirements of the tool.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
 export const validate =
   <N extends string, C extends Config, R2>(
     check: (params: C["parameters"]["Type"]) => Effect.Effect<void, string, R2>
@@ -127,7 +208,12 @@ export const validate =
     // The annotation forgets R2; the returned tool's type keeps it, so the registry demands it.
     self.annotate(Validate, check as never)
 
-/** As {@link validate}: the preview's requirements become requirements of the tool. */
+/**
+ * As {@link validate}: the preview's requirements become requirements of the tool.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
 export const preview =
   <N extends string, C extends Config, R2>(
     show: (params: C["parameters"]["Type"]) => Effect.Effect<ToolDisplay, string, R2>

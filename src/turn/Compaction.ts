@@ -65,7 +65,12 @@ export interface Host {
   readonly replaced?: ((reason: Reason, messages: ReadonlyArray<Prompt.Message>) => void) | undefined
 }
 
-/** The result of a compaction. */
+/**
+ * The result of a compaction.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Compacted {
   /** Messages that were removed or cut. */
   readonly removed: number

@@ -8,7 +8,12 @@ import * as Schema from "effect/Schema"
 // models
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Counts are whole numbers from 1 up, or infinite. */
+/**
+ * Counts are whole numbers from 1 up, or infinite.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Limits {
   /** Model calls in one turn. Default: 100. */
   readonly maxSteps: number
@@ -51,7 +56,12 @@ export const defaults: Limits = {
   stopWithin: Duration.seconds(5)
 }
 
-/** Options without limits: starting with them cannot fail. */
+/**
+ * Options without limits: starting with them cannot fail.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Unchanged {
   readonly limits?: undefined
 }
@@ -60,7 +70,12 @@ export interface Unchanged {
 // errors
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Invalid limits; `problems` names each of them. */
+/**
+ * Invalid limits; `problems` names each of them.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class LimitsInvalid extends Schema.TaggedError<LimitsInvalid>("assent/turn/LimitsInvalid")("LimitsInvalid", {
   problems: Schema.Array(Schema.String)
 }) {

@@ -21,7 +21,12 @@ import * as GracePeriod from "../internal/GracePeriod.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 import { TurnFiber } from "./TurnFiber.js"
 
-/** There is no such call, or it has ended. */
+/**
+ * There is no such call, or it has ended.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
 export class ToolCallNotRunning extends Schema.TaggedError<ToolCallNotRunning>("assent/turn/ToolCallNotRunning")(
   "ToolCallNotRunning",
   {

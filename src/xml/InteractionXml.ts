@@ -9,6 +9,8 @@
  *
  * In a response: `<decision>` and `<comment>` for `Approve`, `<answer index="…">` for each question of `Clarify`, else
  * one `<answer>`. Every function is total. A text authorises nothing by itself: its reader must know who said it.
+ *
+ * @since 0.1.0
  */
 import * as Either from "effect/Either"
 import * as Redaction from "../core/Redaction.js"
@@ -27,6 +29,9 @@ export type { Answerable } from "./ModelAnswer.js"
 /**
  * The request in the form that a text-answering model is shown. Secrets are masked, everything is escaped, characters
  * that XML cannot hold are removed. `agent` names the asking agent when it is a child.
+ *
+ * @since 0.1.0
+ * @category conversions
  */
 export const encodeRequest = (
   request: InteractionRequest,
@@ -49,6 +54,9 @@ export const encodeRequest = (
 /**
  * Whether {@link encodeRequest} shows the request as it is: nothing cut, masked or removed. A reader of a partial
  * request has not seen what the decision is about.
+ *
+ * @since 0.1.0
+ * @category predicates
  */
 export const isShownWhole = ({ interaction }: InteractionRequest, redactor: Redaction.Redactor): boolean => {
   let whole = true
@@ -73,7 +81,12 @@ export const isShownWhole = ({ interaction }: InteractionRequest, redactor: Reda
 // decoding
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Whether the text is a response to any request, or was meant as one. */
+/**
+ * Whether the text is a response to any request, or was meant as one.
+ *
+ * @since 0.1.0
+ * @category predicates
+ */
 export const isReply = (text: string): boolean => {
   const root = Either.match(XmlElement.parse(text), { onLeft: ({ root }) => root, onRight: (root) => root })
   return root !== undefined && isResponse(root.name)
@@ -83,6 +96,9 @@ export const isReply = (text: string): boolean => {
  * Reads a text as the answer to `request`. Only the whole text counts, apart from white space around it: one response
  * element of the request's kind and with its id. A left says why it is no answer: words before or behind it, a second
  * element, or an answer that {@link ModelAnswer} does not allow a model.
+ *
+ * @since 0.1.0
+ * @category conversions
  */
 export const readReply = <I extends ModelAnswer.Answerable>(
   { interaction, requestId }: InteractionRequest<I>,

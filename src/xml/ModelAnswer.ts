@@ -16,7 +16,12 @@ import * as PermissionOption from "../interaction/PermissionOption.js"
 import * as Question from "../interaction/Question.js"
 import * as TypedAnswer from "../interaction/TypedAnswer.js"
 
-/** A question that a model may answer. */
+/**
+ * A question that a model may answer.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Answerable = Interaction.Interaction<"Approve" | "Confirm" | "Clarify" | "Ask" | "Select">
 
 /** The model's words, not understood yet. */

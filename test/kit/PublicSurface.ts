@@ -12,12 +12,17 @@ import { readFileSync } from "node:fs"
 import { dirname, relative, resolve } from "node:path"
 import ts from "typescript"
 
+/** `since` and `category`, for example, with what follows them. */
+export type Tags = ReadonlyMap<string, string>
+
 /** A name that a public module exports. */
 export interface PublicName {
   readonly name: string
   /** What is declared, without comments: the declaration itself and what it refers to in its own file. */
   readonly text: string
   readonly isDocumented: boolean
+  /** The tags of its doc comments with their texts. A namespace has those of its module. */
+  readonly tags: Tags | "module"
   /** Types it mentions, as `room/Module.Name`, that no public module exports. */
   readonly hidden: ReadonlyArray<string>
 }
@@ -26,6 +31,7 @@ export interface PublicName {
 export interface PublicModule {
   readonly path: string
   readonly isDocumented: boolean
+  readonly tags: Tags
   readonly names: ReadonlyArray<PublicName>
 }
 
@@ -97,20 +103,23 @@ export const read = (): PublicSurface => {
       const declared = target(checker, symbol)
       if (isModule(declared)) {
         const file = declared.declarations?.[0]?.getSourceFile().fileName ?? ""
-        return { name: symbol.name, text: shown(file), isDocumented: true, hidden: [] }
+        return { name: symbol.name, text: shown(file), isDocumented: true, tags: "module", hidden: [] }
       }
       const { declarations, hidden } = closure(checker, declared, reach)
       return {
         name: symbol.name,
         text: declarations.map(print).join("\n"),
         isDocumented: (declared.declarations ?? []).some(isDocumented),
+        tags: new Map((declared.declarations ?? []).flatMap(tagsOf)),
         hidden
       }
     })
+    // A comment that stands before an import is gone from the declarations when the import is.
+    const [comment = ""] = /^\/\*\*[^]*?\*\//.exec(readFileSync(resolve("src", `${path}.ts`), "utf8")) ?? []
     return {
       path,
-      // A comment that stands before an import is gone from the declarations when the import is.
-      isDocumented: readFileSync(resolve("src", `${path}.ts`), "utf8").startsWith("/**"),
+      isDocumented: comment !== "",
+      tags: new Map(Array.from(comment.matchAll(/^ \* @(\w+) (.*)$/gm), ([, name = "", text = ""]) => [name, text])),
       names: names.sort((a, b) => (a.name < b.name ? -1 : 1))
     }
   })
@@ -180,10 +189,17 @@ const isExported = (declaration: ts.Declaration): boolean => {
   )
 }
 
+/** Variables that are declared together have one. */
+const commentsOf = (declaration: ts.Declaration): ReadonlyArray<ts.JSDoc> =>
+  ts.getJSDocCommentsAndTags(statementOf(declaration)).filter(ts.isJSDoc)
+
+const textOf = ({ comment }: ts.JSDoc | ts.JSDocTag): string => (ts.getTextOfJSDocComment(comment) ?? "").trim()
+
 const isDocumented = (declaration: ts.Declaration): boolean =>
-  ts
-    .getJSDocCommentsAndTags(statementOf(declaration))
-    .some((doc) => ts.isJSDoc(doc) && (ts.getTextOfJSDocComment(doc.comment) ?? "").trim() !== "")
+  commentsOf(declaration).some((comment) => textOf(comment) !== "")
+
+const tagsOf = (declaration: ts.Declaration): ReadonlyArray<readonly [string, string]> =>
+  commentsOf(declaration).flatMap(({ tags = [] }) => tags.map((tag) => [tag.tagName.text, textOf(tag)] as const))
 
 const printer = ts.createPrinter({ removeComments: true })
 

@@ -4,6 +4,8 @@
  * It differs from the platform's own terminal where a screen needs it: the output may be stderr, `isTTY` asks both
  * ends, the end of input ends the mailbox, Ctrl-C is a key like any other, pastes are marked by keys named
  * `paste-start` and `paste-end`, and a change of size arrives as a key named `resize`.
+ *
+ * @since 0.1.0
  */
 import * as PlatformError from "@effect/platform/Error"
 import * as Terminal from "@effect/platform/Terminal"
@@ -19,20 +21,35 @@ import type { Readable, Writable } from "node:stream"
 import * as TerminalText from "../../terminal/TerminalText.js"
 import * as OwnOutput from "./Output.js"
 
-/** A stream that may be the reading end of a terminal, as `process.stdin`. */
+/**
+ * A stream that may be the reading end of a terminal, as `process.stdin`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Input = Readable & {
   readonly isTTY?: boolean | undefined
   readonly setRawMode?: ((mode: boolean) => unknown) | undefined
 }
 
-/** A stream that may be the writing end of a terminal, as `process.stdout` and `process.stderr`. */
+/**
+ * A stream that may be the writing end of a terminal, as `process.stdout` and `process.stderr`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export type Output = Writable & {
   readonly isTTY?: boolean | undefined
   readonly columns?: number | undefined
   readonly rows?: number | undefined
 }
 
-/** The streams that are read and written. */
+/**
+ * The streams that are read and written.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** Default: the process's standard input. */
   readonly input?: Input | undefined
@@ -48,6 +65,9 @@ export interface Options {
  * `readInput` listens until its scope closes; on a terminal it holds raw mode that long, and gives it back also when the
  * process ends without closing scopes. `readLine` reads one line without echo and fails with `QuitException` at the end
  * of input or on Ctrl-C. Columns and rows are 0 when the output is no terminal.
+ *
+ * @since 0.1.0
+ * @category constructors
  */
 export const make = (options: Options = {}): Terminal.Terminal => {
   const input: Input = options.input ?? process.stdin
@@ -96,7 +116,12 @@ export const make = (options: Options = {}): Terminal.Terminal => {
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A terminal on Node's streams; see {@link make}. */
+/**
+ * A terminal on Node's streams; see {@link make}.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = (options?: Options): Layer.Layer<Terminal.Terminal> =>
   Layer.sync(Terminal.Terminal, () => make(options))
 

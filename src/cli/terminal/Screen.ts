@@ -1,4 +1,8 @@
-/** The person's terminal for a command: a drawn screen where both ends are terminals, plain lines where one is a pipe. */
+/**
+ * The person's terminal for a command: a drawn screen where both ends are terminals, plain lines where one is a pipe.
+ *
+ * @since 0.1.0
+ */
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -13,21 +17,36 @@ import * as Output from "./Output.js"
 
 export { isInteractive }
 
-/** How the screen looks. */
+/**
+ * How the screen looks.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Options {
   /** Where the screen is drawn. */
   readonly output: "stdout" | "stderr"
   readonly history?: ReadonlyArray<string> | undefined
 }
 
-/** Colours unless `NO_COLOR` is set, the terminal is dumb, or the output is none. */
+/**
+ * Colours unless `NO_COLOR` is set, the terminal is dumb, or the output is none.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
 export const wantsColor = (output: Options["output"]): Effect.Effect<boolean> =>
   Effect.map(
     Effect.all([Effect.option(Config.nonEmptyString("NO_COLOR")), Effect.option(Config.string("TERM"))]),
     ([no, term]) => Output.isTerminal(output) && Option.isNone(no) && !Option.contains(term, "dumb")
   )
 
-/** The screen for this terminal: drawn where it can be redrawn, plain elsewhere. */
+/**
+ * The screen for this terminal: drawn where it can be redrawn, plain elsewhere.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
 export const layer = ({ output, history }: Options): Layer.Layer<ConsoleScreen.ConsoleScreen> =>
   Layer.unwrapEffect(
     Effect.map(wantsColor(output), (color) =>
@@ -37,7 +56,12 @@ export const layer = ({ output, history }: Options): Layer.Layer<ConsoleScreen.C
     )
   ).pipe(Layer.provide(NodeTerminal.layer({ output: Output.screen(output) })))
 
-/** Takes the terminal over for as long as `use` runs, with the interactor that asks a person there. */
+/**
+ * Takes the terminal over for as long as `use` runs, with the interactor that asks a person there.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
 export const withConsole = <A, E, R>(
   options: Options,
   use: (screen: ConsoleScreen.Service, console: Interactor.Service) => Effect.Effect<A, E, R>

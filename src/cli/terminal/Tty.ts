@@ -1,7 +1,12 @@
 /** Detects a person at a terminal. It is apart from the screen, which is loaded for a person only. */
 import { isatty } from "node:tty"
 
-/** Whether a person can be asked at this output: both it and standard input are terminals. */
+/**
+ * Whether a person can be asked at this output: both it and standard input are terminals.
+ *
+ * @since 0.1.0
+ * @category predicates
+ */
 export const isInteractive = (output: "stdout" | "stderr"): boolean =>
   // Checks the descriptors: naming `process.stdin` would already open a stream.
   isatty(0) && isatty(output === "stdout" ? 1 : 2)
