@@ -127,6 +127,30 @@ export const make = (options: Options): Effect.Effect<Service, never, Scope.Scop
   })
 
 /**
+ * A broker whose owner ends it.
+ *
+ * @internal
+ */
+export interface Owned extends Service {
+  /** Cancels what is open, what waits in line, and what comes later. */
+  readonly close: Effect.Effect<void>
+  /** Whether a question is open. */
+  readonly isAsking: () => boolean
+}
+
+/**
+ * A broker with its first interactors, which stay until it is closed. Close the scope before: the fibers that ask live in
+ * it.
+ *
+ * @internal
+ */
+export const owned = (options: Options, scope: Scope.Scope, interactors: ReadonlyArray<Interactor.Service>): Owned => {
+  const broker = new Broker(options, scope)
+  broker.begin(interactors)
+  return broker
+}
+
+/**
  * A broker as the program's interactor.
  *
  * @since 0.1.0
@@ -193,7 +217,7 @@ class BrokerInteractor implements Interactor.Service, Asking.Masked {
   }
 }
 
-class Broker implements Service, Participants.Host {
+class Broker implements Owned, Participants.Host {
   readonly interactor: Interactor.Service = new BrokerInteractor(this)
   /** Created with the first question: thousands of brokers may have none. */
   private questions: Map<string, OpenRequest> | undefined
@@ -215,6 +239,14 @@ class Broker implements Service, Participants.Host {
 
   get redactor(): Redaction.Redactor {
     return this.options.redactor ?? Redaction.shapesOnly
+  }
+
+  begin(interactors: ReadonlyArray<Interactor.Service>): void {
+    this.attachments.begin(interactors)
+  }
+
+  isAsking(): boolean {
+    return this.raised.size > 0
   }
 
   attach(interactor: Interactor.Service): Effect.Effect<void, never, Scope.Scope> {

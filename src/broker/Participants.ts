@@ -51,6 +51,12 @@ export class Participants {
     private readonly scope: Scope.Scope
   ) {}
 
+  /** Attaches the first interactors, before anything is asked. */
+  begin(interactors: ReadonlyArray<Interactor.Service>): void {
+    this.attached = interactors.map((interactor) => ({ interactor }))
+    this.hadSomebody = interactors.length > 0
+  }
+
   /** Attaches an interactor until the scope closes; it is asked all open requests at once. */
   attach(interactor: Interactor.Service): Effect.Effect<void, never, Scope.Scope> {
     return Effect.uninterruptible(

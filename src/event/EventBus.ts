@@ -93,6 +93,16 @@ export class EventBus extends Context.Tag("assent/event/EventBus")<EventBus, Ser
 export const make: Effect.Effect<Service> = Effect.sync(() => new Bus())
 
 /**
+ * A bus with its owner's subscription, which lasts as long as the bus: it needs no scope to end it.
+ *
+ * @internal
+ */
+export const owned = (policy?: Policy): { readonly bus: Service; readonly events: Subscription } => {
+  const bus = new Bus()
+  return { bus, events: bus.join(policy) }
+}
+
+/**
  * A bus of its own; see {@link make}.
  *
  * @since 0.1.0
@@ -146,15 +156,17 @@ class Bus implements Service {
     return Effect.suspend(() => (this.unsafePublish(event) ? Effect.void : this.awaitRoom))
   }
 
-  readonly subscribe = (policy: Policy = {}): Effect.Effect<Subscription, never, Scope.Scope> =>
+  join({ capacity = 256, whenFull }: Policy = {}): Ring {
+    const ring = new Ring(Math.max(1, Math.floor(capacity)), whenFull === "wait", this)
+    if (this.closed) ring.close()
+    else this.subscribers = [...this.subscribers, ring]
+    return ring
+  }
+
+  readonly subscribe = (policy?: Policy): Effect.Effect<Subscription, never, Scope.Scope> =>
     Effect.map(
       Effect.acquireRelease(
-        Effect.sync(() => {
-          const ring = new Ring(Math.max(1, Math.floor(policy.capacity ?? 256)), policy.whenFull === "wait", this)
-          if (this.closed) ring.close()
-          else this.subscribers = [...this.subscribers, ring]
-          return ring
-        }),
+        Effect.sync(() => this.join(policy)),
         (ring) =>
           Effect.sync(() => {
             this.subscribers = this.subscribers.filter((other) => other !== ring)

@@ -79,9 +79,11 @@ export interface Options {
 }
 
 export const make = (options: Options = {}): Effect.Effect<Service> =>
-  Effect.flatMap(Id.IdGenerator, (ids) =>
-    Effect.clockWith((clock) => Effect.succeed(new SessionInbox(ids, clock, options)))
-  )
+  Effect.flatMap(Id.IdGenerator, (ids) => Effect.clockWith((clock) => Effect.succeed(unsafeMake(ids, clock, options))))
+
+/** As {@link make}, synchronously. */
+export const unsafeMake = (ids: Id.Generator, clock: Clock.Clock, options: Options = {}): Service =>
+  new SessionInbox(ids, clock, options)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -30,7 +30,7 @@ import * as ToolsAtWork from "./ToolsAtWork.js"
 export interface Parts {
   readonly tree: AgentTree
   readonly session: Session.Service
-  readonly broker: InteractionBroker.Service
+  readonly broker: InteractionBroker.Owned
   readonly events: EventBus.Subscription
   readonly loop: Fiber.RuntimeFiber<never>
   readonly scope: Scope.CloseableScope
@@ -204,7 +204,11 @@ export class RunningAgent {
 
   get shutdown(): Effect.Effect<void> {
     return Effect.uninterruptible(
-      Effect.suspend(() => (this.parts.intake.isClosed ? Effect.asVoid(this.over) : this.stop))
+      Effect.suspend(() => {
+        if (this.parts.intake.isClosed) return Effect.asVoid(this.over)
+        this.parts.intake.close()
+        return this.isAlone && this.parts.session.end() ? this.stopAtRest : this.stop
+      })
     )
   }
 
@@ -217,10 +221,22 @@ export class RunningAgent {
     return Effect.zipRight(Effect.ignore(this.parts.tree.journal.freeze), this.shutdown)
   }
 
+  private get isAlone(): boolean {
+    return this.parts.tree.size === 0 && !this.parts.broker.isAsking()
+  }
+
+  /** Nothing runs, so nothing can take long: no fiber and no timer, which were 40 of the 104 µs of a life without a turn. */
+  private get stopAtRest(): Effect.Effect<void> {
+    const { loop, session } = this.parts
+    loop.unsafeInterruptAsFork(FiberId.none)
+    return Effect.flatMap(this.released, () =>
+      Effect.flatMap(session.awaitIdle, (last) => this.ended(last, this.parts.shutdownWithin))
+    )
+  }
+
   private get stop(): Effect.Effect<void> {
     return Effect.gen(this, function* () {
-      const { intake, session, shutdownWithin, tree } = this.parts
-      intake.close()
+      const { session, shutdownWithin, tree } = this.parts
       const began = yield* Clock.currentTimeMillis
       // In a fiber of its own: uninterruptible work is abandoned, and the end is still published.
       const closing = yield* Effect.forkDaemon(this.close)
@@ -231,21 +247,26 @@ export class RunningAgent {
         yield* this.publish({ _tag: "AgentError", message })
       }
       const last = Option.isSome(closed) ? yield* session.awaitIdle : Option.some(neverBegun)
-      yield* this.publish({
-        _tag: "AgentCompleted",
-        success: Option.exists(last, is("Completed")),
-        turnsUsed: session.turns()
-      })
-      yield* tree.shared.bus.close
       const taken = (yield* Clock.currentTimeMillis) - began
-      yield* this.release(Math.max(0, Duration.toMillis(shutdownWithin) - taken))
-      this.over.complete(last)
+      yield* this.ended(last, Math.max(0, Duration.toMillis(shutdownWithin) - taken))
       yield* Option.getOrElse(closed, () => Exit.void)
     })
   }
 
+  private ended(last: Option.Option<TurnEnd>, within: Duration.DurationInput): Effect.Effect<void> {
+    const { session, tree } = this.parts
+    const completed = this.publish({
+      _tag: "AgentCompleted",
+      success: Option.exists(last, is("Completed")),
+      turnsUsed: session.turns()
+    })
+    return Effect.flatMap(completed, () =>
+      Effect.flatMap(tree.shared.bus.close, () => Effect.map(this.release(within), () => this.over.complete(last)))
+    )
+  }
+
   /** A slow audit may delay the end by at most this long. */
-  private release(within: number): Effect.Effect<void> {
+  private release(within: Duration.DurationInput): Effect.Effect<void> {
     const { trail, tree } = this.parts
     if (trail === AuditTrail.noop) return Effect.void
     const place = { session: this.id, agent: this.origin.agent }
@@ -259,7 +280,7 @@ export class RunningAgent {
   }
 
   private get close(): Effect.Effect<void> {
-    const { loop, scope, session } = this.parts
+    const { loop, session } = this.parts
     const cancelled = Effect.suspend(() => {
       // The loop ends before the turn is cancelled, or it might take the next one.
       loop.unsafeInterruptAsFork(FiberId.none)
@@ -267,8 +288,14 @@ export class RunningAgent {
     })
     return Effect.zipRight(
       Effect.zipRight(cancelled, Fiber.await(loop)),
-      Effect.suspend(() => Scope.close(scope, Exit.void))
+      Effect.suspend(() => this.released)
     )
+  }
+
+  /** The fibers that ask live in the scope: they end before the broker does. */
+  private get released(): Effect.Effect<void> {
+    const { broker, scope } = this.parts
+    return Effect.zipRight(Scope.close(scope, Exit.void), broker.close)
   }
 
   private publish(body: AgentEvent.Body): Effect.Effect<void> {

@@ -8,7 +8,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import { IdGenerator, type MessageId } from "../core/Id.js"
+import type { Generator, MessageId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import type * as Origin from "../core/Origin.js"
 import type { CompactionFailed } from "../conversation/CompactionStrategy.js"
@@ -35,6 +35,14 @@ export type { Order, OrderOptions, TurnOptions } from "./TurnRequest.js"
 export interface Own extends LoopOwn {
   /** Further services for its tools; called once, when the first tool runs. */
   readonly ambient: ((session: Service) => Context.Context<never>) | undefined
+}
+
+/** Where a session is made. */
+export interface Surroundings {
+  readonly ids: Generator
+  readonly clock: Clock.Clock
+  /** Everything that the session starts ends with it. */
+  readonly scope: Scope.Scope
 }
 
 export interface Service {
@@ -86,6 +94,8 @@ export interface Service {
   readonly bound: () => PermissionGate.Authority | undefined
   /** Cancels the running turn, or the one about to begin, and waits for its end; none when idle. */
   readonly cancel: (reason: CancelReason) => Effect.Effect<Option.Option<TurnEnd>>
+  /** Ends the session if nothing runs in it, and says whether it did; interrupt {@link run} then, and wait for nothing. */
+  readonly end: () => boolean
   /** Ends the running turn as halted, because nobody can answer. */
   readonly halt: (detail: string) => Effect.Effect<void>
   readonly isIdle: Effect.Effect<boolean>
@@ -106,15 +116,10 @@ export interface Service {
 }
 
 /** A session of a tree. It takes no turn before {@link Service.run}. */
-export const make = (shared: TurnContext.Shared, own: Own): Effect.Effect<Service, never, Scope.Scope> =>
-  Effect.flatMap(IdGenerator, (ids) =>
-    Effect.flatMap(Effect.scope, (scope) =>
-      Effect.clockWith((clock) => {
-        const reopening = own.restored === undefined ? undefined : ResumedQuestions.make(own.restored)
-        return Effect.succeed(new Session(shared, own, clock, { ids, scope, reopening }))
-      })
-    )
-  )
+export const make = (shared: TurnContext.Shared, own: Own, { clock, ids, scope }: Surroundings): Service => {
+  const reopening = own.restored === undefined ? undefined : ResumedQuestions.make(own.restored)
+  return new Session(shared, own, clock, { ids, scope, reopening })
+}
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -213,6 +218,10 @@ class Session implements Service {
 
   cancel(reason: CancelReason): Effect.Effect<Option.Option<TurnEnd>> {
     return this.loop.stopTurn({ cancel: reason })
+  }
+
+  end(): boolean {
+    return this.loop.end()
   }
 
   halt(detail: string): Effect.Effect<void> {

@@ -122,6 +122,12 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
     })
   }
 
+  end(): boolean {
+    if (!this.rests() || this.tidying.isRunning()) return false
+    this.over()
+    return true
+  }
+
   retain(): () => void {
     this.retained++
     let released = false
@@ -390,6 +396,7 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
 
   /** The loop has ended: no further turn. */
   private over(): void {
+    if (this.hasEnded) return
     this.hasEnded = true
     this.giveBack()
     if (!this.session.inbox.isEmpty()) this.lastEnd = Turn.unread(this.lastEnd)

@@ -98,7 +98,7 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
     }
     const tell = telling(bus, clock, origin)
     const envelope = options.allowed && { subagentId: id, tools: options.allowed }
-    const { journal, session, wiring } = yield* TreeSession.make(tree, {
+    const own: TreeSession.Own = {
       origin,
       model,
       tools: recipe.tools,
@@ -106,7 +106,6 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
       limits: limitsAt(origin.depth, options),
       compaction: recipe.compaction,
       restored,
-      scope,
       interactor: ({ door }) =>
         ParentBridgedChannel.make({
           parent: parent.origin.agent,
@@ -118,7 +117,8 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
       opening: (instructions) => openedAs(options, origin, instructions),
       late: lateTo(tell),
       unread: (message) => parent.forward(message)
-    })
+    }
+    const { journal, session, wiring } = TreeSession.make(tree, own, { ids, clock, scope })
     const child = new Child(options, { session, journal, scope, tell })
     tree.add(child.node)
     tell(createdAs(options, origin))
