@@ -9,6 +9,8 @@ import * as Supervisor from "effect/Supervisor"
 import * as QueueChannel from "../../src/channel/QueueChannel.js"
 import type { AgentEvent } from "../../src/event/AgentEvent.js"
 import type * as EventBus from "../../src/event/EventBus.js"
+import { Confirm } from "../../src/interaction/Interaction.js"
+import * as Interactor from "../../src/interaction/Interactor.js"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
 import * as Agent from "../../src/runtime/Agent.js"
 import * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
@@ -179,6 +181,39 @@ describe("shutting down", () => {
         ["TurnEnded", "AgentStatusChanged", "AgentCompleted"]
       )
       assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
+  it.scoped("waits for nothing when nothing runs", () =>
+    Effect.gen(function* () {
+      const kit = yield* Kit.start({ model: [{ text: "hi" }] })
+      yield* kit.agent.run("go")
+      Effect.runSync(kit.agent.shutdown)
+      assert.deepStrictEqual(
+        Option.map(yield* kit.agent.done, (end) => end._tag),
+        Option.some("Completed")
+      )
+      yield* Fiber.join(kit.reader)
+      assert.strictEqual((yield* kit.of("AgentCompleted")).length, 1)
+    })
+  )
+
+  it.scoped("ends a question that the program itself asks", () =>
+    Effect.gen(function* () {
+      const channel = yield* QueueChannel.make()
+      const kit = yield* Kit.start({ model: [], interactors: [channel.interactor] })
+      const asked = yield* Effect.fork(
+        Effect.flip(
+          Effect.provideService(
+            Interactor.ask(new Confirm({ prompt: "Go on?", default: false })),
+            Interactor.Interactor,
+            kit.agent.broker.interactor
+          )
+        )
+      )
+      yield* opened(channel)
+      yield* kit.agent.shutdown
+      assert.include(["InteractionCancelled", "InteractorUnavailable"], (yield* Fiber.join(asked))._tag)
     })
   )
 
