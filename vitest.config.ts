@@ -24,8 +24,9 @@ const slow = [
   "test/shell/CommandLine.test.ts",
   "test/turn/TurnFiber.test.ts"
 ]
-// They run from the packed package, in a project of their own: `test/package.test.ts`.
-const packed = "test/examples/**"
+// The examples run from the packed package, in a project of their own: `test/package.test.ts`. What the bench compares with
+// brings tests of its own.
+const foreign = ["test/examples/**", "test/bench/node_modules/**"]
 
 export default defineConfig({
   test: {
@@ -36,9 +37,9 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: "quick", include: ["test/**/*.test.ts"], exclude: [packed, ...slow] }
+        test: { name: "quick", include: ["test/**/*.test.ts"], exclude: [...foreign, ...slow] }
       },
-      { extends: true, test: { name: "slow", include: slow, exclude: [packed] } }
+      { extends: true, test: { name: "slow", include: slow, exclude: foreign } }
     ]
   }
 })

@@ -7,9 +7,11 @@ import * as Schema from "effect/Schema"
 import type * as Script from "./Script.js"
 import type * as Workload from "./Workload.js"
 
-export const Add = Tool.make("add", { parameters: { a: Schema.Number, b: Schema.Number }, success: Schema.Number })
+/** The tool as a program declares it; new each time. */
+export const declared = () =>
+  Toolkit.make(Tool.make("add", { parameters: { a: Schema.Number, b: Schema.Number }, success: Schema.Number }))
 
-const kit = Toolkit.make(Add)
+const kit = declared()
 
 /** `add`, and so many tools that are declared and never called, that there are `size`. */
 export const toolkit = (size: number) => Toolkit.merge(kit, others(size - 1))

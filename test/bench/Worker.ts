@@ -9,10 +9,18 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import { type ChildProcess, fork } from "node:child_process"
-import type { Sample, Workload, Workloads } from "./Workload.js"
+import { performance } from "node:perf_hooks"
+import * as Cpu from "./Cpu.js"
+import * as Peers from "./Peers.js"
+import type { First, Sample, Workload, Workloads } from "./Workload.js"
 
-export const systems = ["ours", "limit", "ai", "machine"] as const
+/** Ours, a plain Effect loop, what people compare with, and the speed of the machine. */
+export const systems = ["ours", "limit", "effect-ai", "ai-sdk", "openai-agents", "machine"] as const
 export type System = (typeof systems)[number]
+
+/** Those of them that can be measured here. */
+export const available = (): ReadonlyArray<System> =>
+  Peers.areInstalled() ? systems : systems.filter((system) => system !== "ai-sdk" && system !== "openai-agents")
 
 /** Starts the process; it ends with the scope. */
 export const open = (system: System, workload: string): Effect.Effect<Workload, never, Scope.Scope> =>
@@ -29,16 +37,47 @@ export const serve = (system: string, name: string): Effect.Effect<never> =>
   Effect.scoped(
     Effect.gen(function* () {
       process.once("disconnect", () => process.exit(0))
-      const { workloads } = yield* load(system)
-      const make = workloads[name]
-      if (make === undefined) return yield* Effect.dieMessage(`${system} has no workload ${name}.`)
-      const workload = yield* make
+      const workload = yield* named(system, name)
       return yield* Effect.forever(
         Effect.flatMap(nextBudget, (budget) =>
           Effect.flatMap(Effect.exit(workload.sample(budget)), (exit) => reply(replyOf(exit)))
         )
       )
     })
+  )
+
+/** A system's share of a workload, in this process. */
+export const named = (system: string, name: string): Effect.Effect<Workload, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { workloads } = yield* Effect.promise(() => load(system))
+    const make = workloads[name]
+    return yield* make ?? Effect.dieMessage(`${system} has no workload ${name}.`)
+  })
+
+/**
+ * What the process does that measures a first use: it sends milliseconds of the wall and on a core, and ends. It keeps away
+ * from Effect, whose first use is part of what is measured.
+ */
+export const serveFirst = async (system: string): Promise<void> => {
+  const { first } = await load(system)
+  if (first === undefined) throw new Error(`${system} has no first life.`)
+  const cpu = Cpu.now()
+  const wall = performance.now()
+  await first()
+  const sample = { wall: performance.now() - wall, cpu: (Cpu.now() - cpu) / 1_000 }
+  process.send?.({ sample } satisfies Reply, () => process.exit(0))
+}
+
+/** The first use of a system by a process of its own. */
+export const first = (system: System): Effect.Effect<Sample> =>
+  Effect.scoped(
+    Effect.flatMap(
+      Effect.acquireRelease(
+        Effect.sync(() => fork(entry(), ["--first", system], { execArgv: ["--expose-gc"] })),
+        (child) => Effect.sync(() => child.kill())
+      ),
+      (child) => answerOf(child, `${system} first`)
+    )
   )
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -49,23 +88,38 @@ type Reply = { readonly sample: Sample } | { readonly failure: string }
 
 const entry = (): string => process.argv[1] ?? ""
 
+interface Loaded {
+  readonly workloads: Workloads
+  readonly first?: First
+}
+
 /** Loaded when needed: no system's code is in another's process. */
-const load = (system: string): Effect.Effect<{ readonly workloads: Workloads }> => {
+const load = (system: string): Promise<Loaded> => {
   switch (system) {
     case "ours":
-      return Effect.promise(() => import("./system/Assent.js"))
+      return import("./system/Assent.js")
     case "limit":
-      return Effect.promise(() => import("./system/Limit.js"))
-    case "ai":
-      return Effect.promise(() => import("./system/EffectAi.js"))
+      return import("./system/Limit.js")
+    case "effect-ai":
+      return import("./system/EffectAi.js")
+    case "ai-sdk":
+      return import("./system/AiSdk.js")
+    case "openai-agents":
+      return import("./system/OpenAiAgents.js")
     case "machine":
-      return Effect.promise(() => import("./system/Machine.js"))
+      return import("./system/Machine.js")
     default:
-      return Effect.dieMessage(`There is no system ${system}.`)
+      return Promise.reject(new Error(`There is no system ${system}; there are ${systems.join(", ")}.`))
   }
 }
 
 const ask = (child: ChildProcess, what: string, budget: number): Effect.Effect<Sample> =>
+  Effect.suspend(() => {
+    child.send(budget)
+    return answerOf(child, what)
+  })
+
+const answerOf = (child: ChildProcess, what: string): Effect.Effect<Sample> =>
   Effect.async((resume) => {
     const onMessage = (message: Reply) => {
       child.off("exit", onExit)
@@ -81,7 +135,6 @@ const ask = (child: ChildProcess, what: string, budget: number): Effect.Effect<S
     }
     child.once("message", onMessage)
     child.once("exit", onExit)
-    child.send(budget)
   })
 
 const nextBudget: Effect.Effect<number> = Effect.async((resume) => {

@@ -4,23 +4,28 @@
  * Every run counts what happened (model calls, tool runs, the sum of their arguments, answers, events) and dies when a count
  * is wrong, so that nobody wins by leaving something out.
  */
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Cpu from "./Cpu.js"
+import * as Script from "./Script.js"
 
 /** Figures by name. */
 export type Sample = Readonly<Record<string, number>>
 
-export interface Workload {
+export interface Workload<R = never> {
   /** Measures for about this long, in milliseconds on a core; at least one run. */
-  readonly sample: (budget: number) => Effect.Effect<Sample>
+  readonly sample: (budget: number) => Effect.Effect<Sample, never, R>
 }
+
+/** The first use of a system in its process: makes what agents share, and runs one agent. Not through this bench's Effect. */
+export type First = () => Promise<void>
 
 /** What one system can do, by name; the work is the same under the same name. */
 export type Workloads = Readonly<Record<string, Effect.Effect<Workload, never, Scope.Scope>>>
 
 /** Work whose only figure is microseconds on a core per unit. */
-export const timed = (units: number, run: Effect.Effect<void>): Workload => ({
+export const timed = <R = never>(units: number, run: Effect.Effect<void, never, R>): Workload<R> => ({
   sample: (budget) =>
     Effect.gen(function* () {
       let runs = 0
@@ -33,6 +38,27 @@ export const timed = (units: number, run: Effect.Effect<void>): Workload => ({
       }
       return { us: spent / runs / units }
     })
+})
+
+/** As {@link timed}, for work that is a promise and knows nothing of Effect. */
+export const awaited = (units: number, run: () => Promise<void>): Workload => {
+  const spent = async (budget: number) => {
+    let runs = 0
+    const start = Cpu.now()
+    let spent = 0
+    while (runs === 0 || spent < budget * 1_000) {
+      await run()
+      runs++
+      spent = Cpu.now() - start
+    }
+    return { us: spent / runs / units }
+  }
+  return { sample: (budget) => Effect.promise(() => spent(budget)) }
+}
+
+/** Gives the work what it needs once, outside of what is measured. */
+export const provided = <R>(context: Context.Context<R>, { sample }: Workload<R>): Workload => ({
+  sample: (budget) => Effect.provide(sample(budget), context)
 })
 
 /** Work of which only the second part is timed: the outer effect makes it ready, the inner one is measured. */
@@ -97,10 +123,23 @@ export const expect = (what: string, actual: unknown, expected: unknown): Effect
     : Effect.dieMessage(`${what}: expected ${String(expected)}, but it was ${String(actual)}`)
 
 /** Compares what a run counted with what it must come out at. */
-export const expectTally = (actual: Tally, expected: Partial<Tally>): Effect.Effect<void> =>
-  Effect.forEach(Object.entries(expected), ([name, value]) => expect(name, actual[name as keyof Tally], value), {
-    discard: true
-  })
+export const expectTally = (actual: Tally, expected: Partial<Tally>): Effect.Effect<void> => {
+  const wrong = differing(actual, expected)
+  return wrong === undefined ? Effect.void : Effect.dieMessage(wrong)
+}
+
+/** As {@link expect} and {@link expectTally}, for promises: throws. */
+export const assertRun = (text: unknown, actual: Tally, expected: Partial<Tally>): void => {
+  const wrong = text === "done" ? differing(actual, expected) : `The last words were ${String(text)}.`
+  if (wrong !== undefined) throw new Error(wrong)
+}
+
+/** What a run of a script must count, whoever runs it. */
+export const ofScript = (script: Script.Script): Partial<Tally> => ({
+  modelCalls: script.length,
+  toolRuns: script.flatMap(({ calls }) => calls).length,
+  sum: Script.sum(script)
+})
 
 /** The numbers below `size` in an order that is random, and the same every time. */
 export const shuffled = (size: number): ReadonlyArray<number> => {
@@ -114,4 +153,16 @@ export const shuffled = (size: number): ReadonlyArray<number> => {
     order[j] = held
   }
   return order
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const differing = (actual: Tally, expected: Partial<Tally>): string | undefined => {
+  for (const [name, value] of Object.entries(expected)) {
+    const was = actual[name as keyof Tally]
+    if (was !== value) return `${name}: expected ${String(value)}, but it was ${String(was)}`
+  }
+  return undefined
 }

@@ -1,12 +1,9 @@
 /** Assent as a program uses it: an agent with a mock model, its tools, its gate, its events, everything in memory. */
-import * as FileSystem from "@effect/platform/FileSystem"
-import * as Path from "@effect/platform/Path"
 import * as Chunk from "effect/Chunk"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -22,79 +19,14 @@ import * as PendingRequests from "../../../src/interaction/PendingRequests.js"
 import * as Model from "../../../src/model/Model.js"
 import * as PermissionFile from "../../../src/permission/PermissionFile.js"
 import * as Agent from "../../../src/runtime/Agent.js"
-import * as AgentRuntime from "../../../src/runtime/AgentRuntime.js"
 import * as Cpu from "../Cpu.js"
 import * as Kit from "../Kit.js"
 import * as Script from "../Script.js"
 import * as Workload from "../Workload.js"
 import * as Durable from "./Durable.js"
 import * as Children from "./Children.js"
-
-interface Options {
-  readonly model: Model.Service
-  readonly count: Workload.Tally
-  /** Called by the tool before it adds. */
-  readonly before?: Effect.Effect<void> | undefined
-  readonly policy?: PermissionFile.Policy | undefined
-  readonly tools?: number | undefined
-}
-
-/** Allows `add` by name and asks about everything else. */
-const byRule = PermissionFile.policy({ whitelist: { tools: ["add"] } })
-
-const runtime = ({ model, count, before, policy = byRule, tools = 1 }: Options) =>
-  AgentRuntime.make({
-    toolkit: Kit.toolkit(tools),
-    policy,
-    limits: { maxSteps: 1_000, parallelTools: 100 }
-  }).pipe(
-    Effect.orDie,
-    Effect.provide(
-      Layer.mergeAll(...Kit.handlers(tools, count, before), Model.layer(model), FileSystem.layerNoop({}), Path.layer)
-    ),
-    Effect.map((service) => Layer.succeed(AgentRuntime.AgentRuntime, service))
-  )
-
-/**
- * A model that answers asynchronously and at once, as those of the other systems do. It counts its own steps, so that the
- * mock costs the same after any history.
- */
-const mock = (script: Script.Script, count: Workload.Tally): Model.Service => {
-  const replies = script.map((reply) => Chunk.unsafeFromArray(Kit.streamed(reply)))
-  const answer = Effect.promise(async () => replies[count.modelCalls++] ?? Promise.reject(new Error("No more steps.")))
-  return Model.fromAnswer({ id: "bench/mock", answer: () => answer })
-}
-
-/** The same through a stream. */
-const streaming = (model: Model.Service): Model.Service => ({
-  id: model.id,
-  stream: (request) => model.stream(request)
-})
-
-const expected = (script: Script.Script): Partial<Workload.Tally> => {
-  const toolRuns = script.flatMap(({ calls }) => calls).length
-  return { modelCalls: script.length, toolRuns, sum: Script.sum(script), events: toolRuns }
-}
-
-/** Reads an agent's events as its owner does; yields when the agent has stopped. */
-const follow = (agent: Agent.Agent, see: (event: AgentEvent) => void) =>
-  Effect.fork(
-    Effect.gen(function* () {
-      for (;;) {
-        const batch = yield* agent.events.takeAll
-        if (Option.isNone(batch)) return
-        for (const event of batch.value) see(event)
-      }
-    })
-  )
-
-/** The owner of the agent reads everything, and the agent waits for it. */
-const owned: Agent.Plain = { events: { whenFull: "wait" } }
-
-const completes = (agent: Agent.Agent, text: string) =>
-  Effect.flatMap(Effect.orDie(agent.run(text)), (end) => Workload.expect("end", end._tag, "Completed"))
-
-const reset = (count: Workload.Tally) => Effect.sync(() => Object.assign(count, Workload.tally()))
+import { approving, completes, expected, follow, mock, nobody, owned, reset, runtime, streaming } from "./AssentKit.js"
+import * as ShortLives from "./ShortLives.js"
 
 /** Starts an agent, runs the script as one turn, stops it, and looks at what came of it. */
 const whole = (script: Script.Script, count: Workload.Tally, interactor: Interactor.Service) =>
@@ -113,22 +45,6 @@ const whole = (script: Script.Script, count: Workload.Tally, interactor: Interac
     )
   ).pipe(Effect.zipRight(Effect.suspend(() => Workload.expectTally(count, expected(script)))))
 
-/** Somebody who must not be asked. */
-const nobody = Interactor.make({
-  id: "nobody",
-  handlers: {
-    Approve: () => Effect.dieMessage("Nobody should be asked."),
-    grantStageTool: Interactor.declines,
-    approveSubagentEnvelope: Interactor.declines,
-    Clarify: Interactor.declines,
-    Ask: Interactor.declines,
-    Select: Interactor.declines,
-    Confirm: Interactor.declines,
-    "Auth.DeviceCode": Interactor.declines,
-    "Auth.Password": Interactor.declines
-  }
-})
-
 interface Run {
   readonly tools?: number
   readonly crowd?: number
@@ -140,7 +56,7 @@ const runOf = (script: Script.Script, options: Run = {}) =>
     const count = Workload.tally()
     let crowd = new Script.Crowd(options.crowd ?? 1)
     const model = mock(script, count)
-    const layer = yield* runtime({
+    const context = yield* runtime({
       model: options.streaming === true ? streaming(model) : model,
       count,
       tools: options.tools,
@@ -149,7 +65,7 @@ const runOf = (script: Script.Script, options: Run = {}) =>
     return Effect.suspend(() => {
       crowd = new Script.Crowd(options.crowd ?? 1)
       return whole(script, count, nobody)
-    }).pipe(Effect.provide(layer))
+    }).pipe(Effect.provide(context))
   })
 
 const turn = Effect.map(runOf(Script.turns(50)), (run) => Workload.timed(50, run))
@@ -160,7 +76,7 @@ const streamedTurn = Effect.map(runOf(Script.turns(50), { streaming: true }), (r
 const chat = Effect.gen(function* () {
   const count = Workload.tally()
   const script = Array.from({ length: 50 }, () => Script.turns(1)).flat()
-  const layer = yield* runtime({ model: mock(script, count), count })
+  const context = yield* runtime({ model: mock(script, count), count })
   return Workload.timed(
     50,
     Effect.zipRight(
@@ -173,7 +89,7 @@ const chat = Effect.gen(function* () {
       )
     ).pipe(
       Effect.zipRight(Effect.suspend(() => Workload.expectTally(count, { modelCalls: 100, toolRuns: 50, sum: 50 }))),
-      Effect.provide(layer)
+      Effect.provide(context)
     )
   )
 })
@@ -183,7 +99,7 @@ const history = Effect.gen(function* () {
     Effect.gen(function* () {
       const script = [...Script.turns(size), ...Script.turns(50, size)]
       const count = Workload.tally()
-      const layer = yield* runtime({ model: mock(script, count), count })
+      const context = yield* runtime({ model: mock(script, count), count })
       return Workload.timedPart(
         50,
         Effect.gen(function* () {
@@ -198,7 +114,7 @@ const history = Effect.gen(function* () {
             ),
             Effect.zipRight(Scope.close(scope, Exit.void))
           )
-        }).pipe(Effect.provide(layer))
+        }).pipe(Effect.provide(context))
       )
     })
   return Workload.growing(yield* after(10), yield* after(200))
@@ -212,78 +128,69 @@ const tools = Effect.gen(function* () {
 
 const parallel = Effect.map(runOf(Script.batch(100), { crowd: 100 }), (run) => Workload.timed(100, run))
 
-/** Shows every dialog to somebody who says yes at once. */
-const approving = (channel: QueueChannel.Service, count: Workload.Tally) =>
-  Effect.forkScoped(
-    Effect.forever(
-      Effect.flatMap(channel.take, (dialog) => {
-        if (dialog._tag === "Closed") return Effect.void
-        count.asked++
-        return Effect.orDie(channel.answer(dialog.request.requestId, { decision: "allow", scope: "once" }))
-      })
-    )
-  )
-
 const approval = Effect.gen(function* () {
   const script = Script.turns(50)
   const count = Workload.tally()
   const channel = yield* QueueChannel.make()
-  const layer = yield* runtime({ model: mock(script, count), count, policy: PermissionFile.defaults })
+  const context = yield* runtime({ model: mock(script, count), count, policy: PermissionFile.defaults })
   yield* approving(channel, count)
   return Workload.timed(
     50,
     whole(script, count, channel.interactor).pipe(
       Effect.zipRight(Effect.suspend(() => Workload.expect("asked", count.asked, 50))),
-      Effect.provide(layer)
+      Effect.provide(context)
     )
   )
 })
 
 /** Each agent is a root session of its own; all ask the same channel, which waits for ever. */
 const blocked = (size: number) =>
-  Effect.sync((): Workload.Workload => ({
-    sample: () =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const count = Workload.tally()
-          const [call, words] = Script.turns(1).map((reply) => Chunk.unsafeFromArray(Kit.streamed(reply)))
-          const model = Model.fromAnswer({
-            id: "bench/mock",
-            answer: ({ prompt: { content } }) =>
-              Effect.promise(async () => {
-                count.modelCalls++
-                return (content.at(-1)?.role === "tool" ? words : call) ?? Chunk.empty<Model.Part>()
-              })
-          })
-          const layer = yield* runtime({ model, count, policy: PermissionFile.defaults })
-          const channel = yield* QueueChannel.make({ capacity: size, dialogs: "unbounded", timeouts: {} })
-          const before = Cpu.heapInUse()
-          const start = Cpu.now()
-          const agents: Array<Agent.Agent> = []
-          for (let i = 0; i < size; i++) {
-            const agent = yield* Effect.provide(Agent.startWith([channel.interactor]), layer)
-            yield* Effect.orDie(agent.send("go"))
-            agents.push(agent)
-          }
-          const asked: Array<RequestId> = []
-          while (asked.length < size) {
-            const dialog = yield* channel.take
-            if (dialog._tag === "Opened") asked.push(dialog.request.requestId)
-          }
-          const started = Cpu.now() - start
-          const heap = Cpu.heapInUse() - before
-          const answering = Cpu.now()
-          for (const id of asked) yield* Effect.orDie(channel.answer(id, { decision: "allow", scope: "once" }))
-          for (const agent of agents) {
-            const end = yield* agent.awaitIdle
-            yield* Workload.expect("end", Option.map(end, ({ _tag }) => _tag).pipe(Option.getOrNull), "Completed")
-          }
-          const us = (started + Cpu.now() - answering) / size
-          yield* Workload.expectTally(count, { modelCalls: 2 * size, toolRuns: size, sum: size })
-          return { us, kb: heap / size / 1_024 }
+  Effect.gen(function* () {
+    const count = Workload.tally()
+    const [call, words] = Script.turns(1).map((reply) => Chunk.unsafeFromArray(Kit.streamed(reply)))
+    const model = Model.fromAnswer({
+      id: "bench/mock",
+      answer: ({ prompt: { content } }) =>
+        Effect.promise(async () => {
+          count.modelCalls++
+          return (content.at(-1)?.role === "tool" ? words : call) ?? Chunk.empty<Model.Part>()
         })
-      )
-  }))
+    })
+    const context = yield* runtime({ model, count, policy: PermissionFile.defaults })
+    return Workload.provided(context, {
+      sample: () =>
+        Effect.scoped(
+          Effect.gen(function* () {
+            yield* reset(count)
+            const channel = yield* QueueChannel.make({ capacity: size, dialogs: "unbounded", timeouts: {} })
+            const before = Cpu.heapInUse()
+            const start = Cpu.now()
+            const agents: Array<Agent.Agent> = []
+            for (let i = 0; i < size; i++) {
+              const agent = yield* Agent.startWith([channel.interactor])
+              yield* Effect.orDie(agent.send("go"))
+              agents.push(agent)
+            }
+            const asked: Array<RequestId> = []
+            while (asked.length < size) {
+              const dialog = yield* channel.take
+              if (dialog._tag === "Opened") asked.push(dialog.request.requestId)
+            }
+            const started = Cpu.now() - start
+            const heap = Cpu.heapInUse() - before
+            const answering = Cpu.now()
+            for (const id of asked) yield* Effect.orDie(channel.answer(id, { decision: "allow", scope: "once" }))
+            for (const agent of agents) {
+              const end = yield* agent.awaitIdle
+              yield* Workload.expect("end", Option.map(end, ({ _tag }) => _tag).pipe(Option.getOrNull), "Completed")
+            }
+            const us = (started + Cpu.now() - answering) / size
+            yield* Workload.expectTally(count, { modelCalls: 2 * size, toolRuns: size, sum: size })
+            return { us, kb: heap / size / 1_024 }
+          })
+        )
+    })
+  })
 
 const request = (id: string) =>
   Effect.map(InteractionRequest.make(new Confirm({ prompt: "Go on?", default: false })), (envelope) => ({
@@ -434,7 +341,7 @@ const delta = Effect.gen(function* () {
   const length = pieces.join("").length
   const count = Workload.tally()
   const source = Stream.fromChunks(...Kit.pieced(pieces).map(Chunk.of))
-  const layer = yield* runtime({ model: { id: "bench/mock", stream: () => source }, count })
+  const context = yield* runtime({ model: { id: "bench/mock", stream: () => source }, count })
   return Workload.timed(
     pieces.length,
     Effect.scoped(
@@ -449,7 +356,7 @@ const delta = Effect.gen(function* () {
         yield* Fiber.join(reader)
         yield* Workload.expect("length of the text", seen, length)
       })
-    ).pipe(Effect.provide(layer))
+    ).pipe(Effect.provide(context))
   )
 })
 
@@ -503,10 +410,10 @@ const durable = (script: Script.Script) =>
   Effect.map(
     Effect.suspend(() => {
       const count = Workload.tally()
-      return Effect.map(runtime({ model: mock(script, count), count }), (layer) => ({ count, layer }))
+      return Effect.map(runtime({ model: mock(script, count), count }), (context) => ({ count, context }))
     }),
-    ({ count, layer }): Durable.Bench => ({
-      layer,
+    ({ count, context }): Durable.Bench => ({
+      context,
       interactor: nobody,
       reset: reset(count),
       completes: (agent) =>
@@ -519,6 +426,8 @@ const durable = (script: Script.Script) =>
 
 const answer = Script.turns(0)
 
+export const first = ShortLives.first
+
 export const workloads: Workload.Workloads = {
   turn,
   "turn-streamed": streamedTurn,
@@ -527,6 +436,7 @@ export const workloads: Workload.Workloads = {
   tools,
   parallel,
   approval,
+  ...ShortLives.workloads,
   "blocked-1000": blocked(1_000),
   "blocked-10000": blocked(10_000),
   "children-1000": Children.blocked(1_000),

@@ -1,8 +1,8 @@
 /** Sessions on the disk: what it costs to write one down as it goes, and to go on with a long one. In time of the clock. */
 import * as NodeContext from "@effect/platform-node/NodeContext"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as fs from "node:fs"
 import * as os from "node:os"
@@ -20,7 +20,7 @@ import * as Workload from "../Workload.js"
 
 /** What the agents run in, and what they have to come out at. */
 export interface Bench {
-  readonly layer: Layer.Layer<AgentRuntime.AgentRuntime>
+  readonly context: Context.Context<AgentRuntime.AgentRuntime>
   readonly interactor: Interactor.Service
   /** Makes the counts new. */
   readonly reset: Effect.Effect<unknown>
@@ -89,12 +89,12 @@ const opened: Effect.Effect<SessionStore.Service, never, Scope.Scope> = Effect.g
 }).pipe(Effect.provide(NodeContext.layer), Effect.orDie)
 
 const started = <E>(
-  { interactor, layer }: Bench,
+  { context, interactor }: Bench,
   persistence: Effect.Effect<Persistence.Persistence, E, Scope.Scope>
 ) =>
   Effect.flatMap(Effect.orDie(persistence), (persistence) =>
     Effect.orDie(Agent.startWith([interactor], { persistence }))
-  ).pipe(Effect.provide(layer))
+  ).pipe(Effect.provide(context))
 
 /** Messages of a person, each answered. */
 const seeded = (store: SessionStore.Service, messages: number) =>

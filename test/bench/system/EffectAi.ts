@@ -9,6 +9,7 @@ import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
 import * as Cpu from "../Cpu.js"
 import * as Kit from "../Kit.js"
+import * as Request from "../Request.js"
 import * as Script from "../Script.js"
 import * as Workload from "../Workload.js"
 
@@ -20,47 +21,52 @@ interface Options {
 /** A loop over a script, with its model and handlers, that starts at a step with what was said so far. */
 const looped = (script: Script.Script, count: Workload.Tally, { before, tools = 1 }: Options = {}) =>
   Effect.gen(function* () {
-    const replies = script.map(Kit.whole)
     const toolkit = Kit.toolkit(tools)
-    const model = yield* LanguageModel.make({
-      generateText: ({ prompt }) => {
-        // By the history, as all agents of a workload share the model.
-        const said = prompt.content.filter(({ role }) => role === "assistant").length
-        return Effect.promise(async () => {
-          count.modelCalls++
-          return replies[said] ?? Promise.reject(new Error("The script has no more steps."))
-        })
-      },
-      streamText: () => Stream.empty
-    })
+    const model = yield* scripted(script, count)
     const context = yield* Layer.build(Layer.mergeAll(...Kit.handlers(tools, count, before)))
-    return (history: Array<Prompt.Message>) =>
+    return (history: Array<Prompt.Message>, words = "go") =>
       Effect.gen(function* () {
-        history.push(Prompt.userMessage({ content: [Prompt.textPart({ text: "go" })] }))
+        history.push(Prompt.userMessage({ content: [Prompt.textPart({ text: words })] }))
         for (;;) {
           const prompt = Prompt.fromMessages(history)
           const response = yield* model.generateText({ prompt, toolkit, concurrency: "unbounded" })
           history.push(...Prompt.fromResponseParts(response.content).content)
-          if (response.toolCalls.length === 0) return yield* Workload.expect("text", response.text, "done")
+          if (response.toolCalls.length === 0) return response.text
         }
       }).pipe(Effect.provide(context), Effect.orDie)
   })
 
-const expected = (script: Script.Script): Partial<Workload.Tally> => ({
-  modelCalls: script.length,
-  toolRuns: script.flatMap(({ calls }) => calls).length,
-  sum: Script.sum(script)
-})
+const scripted = (script: Script.Script, count: Workload.Tally) => {
+  const replies = script.map(Kit.whole)
+  return LanguageModel.make({
+    generateText: ({ prompt }) => {
+      // By the history, as all agents of a workload share the model.
+      const said = prompt.content.filter(({ role }) => role === "assistant").length
+      return Effect.promise(async () => {
+        count.modelCalls++
+        return replies[said] ?? Promise.reject(new Error("The script has no more steps."))
+      })
+    },
+    streamText: () => Stream.empty
+  })
+}
 
 const reset = (count: Workload.Tally) => Effect.sync(() => Object.assign(count, Workload.tally()))
 
 const run = (script: Script.Script, options: Options = {}) => {
   const count = Workload.tally()
   return Effect.map(looped(script, count, options), (loop) =>
-    reset(count).pipe(
-      Effect.zipRight(Effect.suspend(() => loop([]))),
-      Effect.zipRight(Effect.suspend(() => Workload.expectTally(count, expected(script))))
-    )
+    checked(script, count, saysDone(Effect.suspend(() => loop([]))))
+  )
+}
+
+const saysDone = (said: Effect.Effect<string>) => Effect.flatMap(said, (text) => Workload.expect("text", text, "done"))
+
+const checked = (script: Script.Script, count: Workload.Tally, run: Effect.Effect<void>) => {
+  const expected = Workload.ofScript(script)
+  return reset(count).pipe(
+    Effect.zipRight(run),
+    Effect.zipRight(Effect.suspend(() => Workload.expectTally(count, expected)))
   )
 }
 
@@ -79,7 +85,7 @@ const history = Effect.gen(function* () {
           yield* loop(held)
           return Effect.zipRight(
             loop(held),
-            Effect.suspend(() => Workload.expectTally(count, expected(script)))
+            Effect.suspend(() => Workload.expectTally(count, Workload.ofScript(script)))
           )
         })
       )
@@ -117,13 +123,42 @@ const asking = (questions: Queue.Queue<Deferred.Deferred<boolean>>) =>
     return yield* Deferred.await(answer)
   })
 
-const approval = Effect.gen(function* () {
-  const questions = yield* Queue.bounded<Deferred.Deferred<boolean>>(16)
-  yield* Effect.forkScoped(
-    Effect.forever(Effect.flatMap(Queue.take(questions), (answer) => Deferred.succeed(answer, true)))
+const life = (turns: number) => Effect.map(run(Script.turns(turns)), (once) => Workload.timed(1, once))
+
+/** What its agents share: a tool is declared, its handlers are built, and the model is made. */
+const make = Effect.sync(() => {
+  const count = Workload.tally()
+  const shared = Effect.suspend(() =>
+    Effect.provide(scripted([], count), Kit.declared().toLayer({ add: ({ a, b }) => Effect.succeed(a + b) }))
   )
-  return Workload.timed(50, yield* run(Script.turns(50), { before: asking(questions) }))
+  return Workload.timed(1, Effect.asVoid(shared))
 })
+
+const server = Effect.gen(function* () {
+  const count = Workload.tally()
+  const script = Script.turns(1)
+  const loop = yield* looped(script, count)
+  return Workload.timed(
+    1,
+    checked(
+      script,
+      count,
+      Request.served((prompt) => loop([], prompt))
+    )
+  )
+})
+
+const approved = (turns: number) =>
+  Effect.gen(function* () {
+    const questions = yield* Queue.bounded<Deferred.Deferred<boolean>>(16)
+    yield* Effect.forkScoped(
+      Effect.forever(Effect.flatMap(Queue.take(questions), (answer) => Deferred.succeed(answer, true)))
+    )
+    return Workload.timed(turns, yield* run(Script.turns(turns), { before: asking(questions) }))
+  })
+
+/** A model, its tools, and the first life of a process. */
+export const first: Workload.First = () => Effect.runPromise(Effect.scoped(Effect.flatten(run(Script.turns(1)))))
 
 const blocked = (size: number) =>
   Effect.gen(function* () {
@@ -137,7 +172,7 @@ const blocked = (size: number) =>
           yield* reset(count)
           const before = Cpu.heapInUse()
           const start = Cpu.now()
-          const fibers: Array<Fiber.RuntimeFiber<void>> = []
+          const fibers: Array<Fiber.RuntimeFiber<string>> = []
           for (let i = 0; i < size; i++) fibers.push(yield* Effect.fork(loop([])))
           while ((yield* Queue.size(questions)) < size) yield* Effect.yieldNow()
           const started = Cpu.now() - start
@@ -180,8 +215,14 @@ export const workloads: Workload.Workloads = {
   history,
   tools,
   parallel,
-  approval,
-  "blocked-200": blocked(200),
+  approval: approved(50),
+  "make-layers": make,
+  "life-1": life(1),
+  "life-3": life(3),
+  "life-10": life(10),
+  "life-50": life(50),
+  "approval-10": approved(10),
+  server,
   "blocked-1000": blocked(1_000),
   delta
 }

@@ -2,14 +2,20 @@
  * How cheap it can be: the bare loop over Effect's own primitives, written the plain way. No permissions, no events, no
  * schemas, no history but an array.
  */
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
 import * as Chunk from "effect/Chunk"
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as PubSub from "effect/PubSub"
 import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
 import * as Cpu from "../Cpu.js"
+import * as Kit from "../Kit.js"
+import * as Request from "../Request.js"
 import * as Script from "../Script.js"
 import * as Workload from "../Workload.js"
 
@@ -49,20 +55,16 @@ const add =
       return a + b
     })
 
-const run = (script: Script.Script, toolOf: (count: Workload.Tally) => Tool) =>
-  Effect.suspend(() => {
+const run = (script: Script.Script, toolOf: (count: Workload.Tally) => Tool) => {
+  const expected = Workload.ofScript(script)
+  return Effect.suspend(() => {
     const count = Workload.tally()
     return Effect.zipRight(
       Effect.flatMap(loop(script, count, toolOf(count), []), (text) => Workload.expect("text", text, "done")),
-      Effect.suspend(() => Workload.expectTally(count, expected(script)))
+      Effect.suspend(() => Workload.expectTally(count, expected))
     )
   })
-
-const expected = (script: Script.Script): Partial<Workload.Tally> => ({
-  modelCalls: script.length,
-  toolRuns: script.flatMap(({ calls }) => calls).length,
-  sum: Script.sum(script)
-})
+}
 
 const turn = Effect.sync(() => Workload.timed(50, run(Script.turns(50), add)))
 
@@ -78,7 +80,7 @@ const history = Effect.sync(() => {
         yield* loop(script, count, add(count), held)
         return Effect.zipRight(
           loop(script, count, add(count), held, earlier.length),
-          Effect.suspend(() => Workload.expectTally(count, expected(script)))
+          Effect.suspend(() => Workload.expectTally(count, Workload.ofScript(script)))
         )
       })
     )
@@ -107,16 +109,81 @@ const asking =
       return (yield* Deferred.await(answer)) ? yield* tool(call) : 0
     })
 
-const approval = Effect.gen(function* () {
-  const questions = yield* Queue.bounded<Deferred.Deferred<boolean>>(16)
-  yield* Effect.forkScoped(
-    Effect.forever(Effect.flatMap(Queue.take(questions), (answer) => Deferred.succeed(answer, true)))
+const life = (turns: number) => Effect.sync(() => Workload.timed(1, run(Script.turns(turns), add)))
+
+/** A tool, and as many layers as a runtime is made from, provided to nothing. */
+const layers = Effect.sync(() => {
+  const model = Context.GenericTag<string>("bench/model")
+  const made = Effect.suspend(() =>
+    Effect.provide(
+      Effect.void,
+      Layer.mergeAll(
+        Kit.declared().toLayer({ add: ({ a, b }) => Effect.succeed(a + b) }),
+        Layer.succeed(model, "mock"),
+        FileSystem.layerNoop({}),
+        Path.layer
+      )
+    )
   )
+  return Workload.timed(1, made)
+})
+
+const server = Effect.sync(() => {
+  const script = Script.turns(1)
+  const count = Workload.tally()
+  const expected = Workload.ofScript(script)
+  const request = Request.served((prompt) => loop(script, count, add(count), [prompt]))
   return Workload.timed(
-    50,
-    run(Script.turns(50), (count) => asking(questions, add(count)))
+    1,
+    Effect.suspend(() => {
+      Object.assign(count, Workload.tally())
+      return Effect.zipRight(
+        request,
+        Effect.suspend(() => Workload.expectTally(count, expected))
+      )
+    })
   )
 })
+
+const approved = (turns: number) =>
+  Effect.gen(function* () {
+    const questions = yield* Queue.bounded<Deferred.Deferred<boolean>>(16)
+    yield* Effect.forkScoped(
+      Effect.forever(Effect.flatMap(Queue.take(questions), (answer) => Deferred.succeed(answer, true)))
+    )
+    return Workload.timed(
+      turns,
+      run(Script.turns(turns), (count) => asking(questions, add(count)))
+    )
+  })
+
+/** A parent that calls so many children at once, each of which asks once. */
+const children = (size: number) =>
+  Effect.sync((): Workload.Workload => ({
+    sample: () =>
+      Effect.gen(function* () {
+        const count = Workload.tally()
+        const questions = yield* Queue.unbounded<Deferred.Deferred<boolean>>()
+        const one = Script.turns(1)
+        const work = asking(questions, add(count))
+        const child: Tool = () => Effect.as(loop(one, count, work, []), 0)
+        const before = Cpu.heapInUse()
+        const start = Cpu.now()
+        const parent = yield* Effect.fork(loop(Script.batch(size), count, child, []))
+        while ((yield* Queue.size(questions)) < size) yield* Effect.yieldNow()
+        const started = Cpu.now() - start
+        const heap = Cpu.heapInUse() - before
+        const answering = Cpu.now()
+        for (const answer of yield* Queue.takeAll(questions)) yield* Deferred.succeed(answer, true)
+        yield* Workload.expect("text", yield* Fiber.join(parent), "done")
+        const us = (started + Cpu.now() - answering) / size
+        yield* Workload.expectTally(count, { modelCalls: 2 * size + 2, toolRuns: size })
+        return { us, kb: heap / size / 1_024 }
+      })
+  }))
+
+/** The first life of a process. */
+export const first: Workload.First = () => Effect.runPromise(run(Script.turns(1), add))
 
 const blocked = (size: number) =>
   Effect.sync((): Workload.Workload => {
@@ -242,7 +309,15 @@ export const workloads: Workload.Workloads = {
   turn,
   history,
   parallel,
-  approval,
+  approval: approved(50),
+  "make-layers": layers,
+  "life-1": life(1),
+  "life-3": life(3),
+  "life-10": life(10),
+  "life-50": life(50),
+  "approval-10": approved(10),
+  server,
+  "children-1000": children(1_000),
   "blocked-1000": blocked(1_000),
   "blocked-10000": blocked(10_000),
   match,
