@@ -51,7 +51,7 @@ export interface Options {
   readonly spillDirectory?: string | undefined
   /** A shell that takes `-c`. Default: `/bin/sh`. */
   readonly shell?: string | undefined
-  /** Added to what {@link CommandEnvironment} passes on. */
+  /** Variables added to those that commands get from this process, which are an allow list without keys. */
   readonly environment?: CommandEnvironment.Environment | undefined
   /** Names of further variables that commands get, and of variables that they never get. */
   readonly passedVariables?: ReadonlyArray<string> | undefined

@@ -26,7 +26,10 @@ import * as Program from "../shell/Program.js"
 export interface Options {
   /** Refuse `; | & $ ( ) { } < >`, backquotes and line ends anywhere in a command, quoted or not. */
   readonly metacharacters: boolean
-  /** Refuse {@link dangerousPrograms} and the `blocked` ones, except the `allowed` ones. */
+  /**
+   * Refuse programs that delete, overwrite, gain rights, end processes or talk to the network, such as `rm`, `sudo` and
+   * `curl`, and the `blocked` ones, except the `allowed` ones.
+   */
   readonly dangerousCommands:
     | boolean
     | { readonly blocked?: ReadonlyArray<string> | undefined; readonly allowed?: ReadonlyArray<string> | undefined }

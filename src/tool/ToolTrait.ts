@@ -87,7 +87,7 @@ export class Resumable extends Context.Reference<Resumable>()("assent/tool/Resum
 
 /**
  * The parameter that holds a shell command: it is parsed for rules, guards and remembering. The directory it runs in, if it
- * is a parameter too, is the first of {@link AgentPaths}: rules cover a command only where it was allowed.
+ * is a parameter too, is the first of {@link Paths}: rules cover a command only where it was allowed.
  *
  * @since 0.1.0
  * @category annotations

@@ -95,7 +95,7 @@ export const isReply = (text: string): boolean => {
 /**
  * Reads a text as the answer to `request`. Only the whole text counts, apart from white space around it: one response
  * element of the request's kind and with its id. A left says why it is no answer: words before or behind it, a second
- * element, or an answer that {@link ModelAnswer} does not allow a model.
+ * element, or an answer that a model may not give to this kind.
  *
  * @since 0.1.0
  * @category conversions
