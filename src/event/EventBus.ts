@@ -163,8 +163,8 @@ class Bus implements Service {
     return ring
   }
 
-  readonly subscribe = (policy?: Policy): Effect.Effect<Subscription, never, Scope.Scope> =>
-    Effect.map(
+  subscribe(policy?: Policy): Effect.Effect<Subscription, never, Scope.Scope> {
+    return Effect.map(
       Effect.acquireRelease(
         Effect.sync(() => this.join(policy)),
         (ring) =>
@@ -176,6 +176,7 @@ class Bus implements Service {
       ),
       (ring): Subscription => ring
     )
+  }
 
   get close(): Effect.Effect<void> {
     return Effect.sync(() => {

@@ -280,7 +280,8 @@ class Count {
   private cached = 0
   private unknown = 0
   private cost = 0
-  private unpriced: Set<string> | undefined
+  // An array, because a tree uses few models and a set takes 200 bytes in each of its sessions.
+  private unpriced: Array<string> | undefined
 
   get tokens(): number {
     return this.input + this.output
@@ -331,8 +332,8 @@ class Count {
   }
 
   private named(model: string): void {
-    this.unpriced ??= new Set()
-    this.unpriced.add(model)
+    const names = (this.unpriced ??= [])
+    if (!names.includes(model)) names.push(model)
   }
 }
 

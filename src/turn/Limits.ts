@@ -100,15 +100,24 @@ export const checked = (given: Partial<Limits> | undefined): Effect.Effect<Parti
   })
 }
 
-/** These limits completed with the defaults. */
-export const withDefaults = (limits: Partial<Limits> | undefined): Limits =>
-  limits === undefined ? defaults : { ...defaults, ...limits }
+/** These limits completed with the defaults: one object for all sessions with the same limits. */
+export const withDefaults = (limits: Partial<Limits> = noLimits): Limits => {
+  const known = completed.get(limits)
+  if (known !== undefined) return known
+  const all = { ...defaults, ...limits }
+  completed.set(limits, all)
+  return all
+}
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const none: Effect.Effect<Partial<Limits>> = Effect.succeed({})
+const noLimits: Partial<Limits> = {}
+
+const none: Effect.Effect<Partial<Limits>> = Effect.succeed(noLimits)
+
+const completed = new WeakMap<Partial<Limits>, Limits>()
 
 const isTime = (name: string): boolean => Duration.isDuration(defaults[name as keyof Limits])
 
