@@ -2,8 +2,8 @@
  * Everything sent to one session, and the only way in.
  *
  * Two lanes, each in order of arrival: `steer` is read at the next step boundary of the running turn, `queue` when the
- * session is idle. Written by any fiber through a port, read by the session's one fiber; unbounded, because senders are
- * bounded on their side. A message is either delivered once or still visible here.
+ * session is idle. Written by any fiber through `Admission`, read by the session's one fiber; unbounded, because senders
+ * are bounded on their side. A message is either delivered once or still visible here.
  */
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -11,35 +11,18 @@ import * as Id from "../core/Id.js"
 import type { MessageId } from "../core/Id.js"
 import type { InteractionError } from "../interaction/InteractionError.js"
 import * as PendingReplies from "./PendingReplies.js"
-import type { Delivery, Message, Source } from "./Message.js"
+import type { Delivery, Draft, Message } from "./Message.js"
 import * as ChildRequestQueue from "./ChildRequestQueue.js"
 
-/** A sender's end of an inbox, bound to one source. */
-export interface Port {
-  readonly source: Source
-  readonly send: (text: string, options?: SendOptions) => Effect.Effect<Message>
-  /** Files synchronously, for a caller that must decide and file in one step. */
-  readonly unsafeSend: (text: string, options?: SendOptions) => Message
-}
-
-export interface SendOptions {
-  /** Default: {@link defaultDelivery} of the source. */
-  readonly delivery?: Delivery | undefined
-  readonly interjection?: Message["interjection"]
-  /** Unique in the tree. Default: a fresh one. */
-  readonly id?: MessageId | undefined
-}
-
-/** A child's end of its parent's inbox. */
+/** A child's end of its parent's inbox, for its questions. */
 export interface ChildPort {
-  /** Sends the child's completion or error. The parent reads it when idle. */
-  readonly tell: (text: string) => Message
   readonly ask: (raised: ChildRequestQueue.ChildRequest) => void
   readonly withdraw: (requestId: string, why: InteractionError) => void
 }
 
 export interface Service {
-  readonly port: (source: Source) => Port
+  /** Files words in a lane. Synchronous, for a caller that must decide and file in one step. */
+  readonly file: (draft: Draft, delivery: Delivery, interjection?: Message["interjection"]) => Message
   readonly childPort: ChildPort
   /** Questions of this session's children; read by its mediator. */
   readonly requests: ChildRequestQueue.ChildRequestQueue
@@ -51,11 +34,9 @@ export interface Service {
   readonly takeSteering: () => ReadonlyArray<Message>
   /**
    * Takes the messages that start a turn: all steering ones, else the oldest queued one. A queued `lead` that is still
-   * here comes first, with all steering messages. Steering messages in `later` stay.
+   * here comes first, with all steering messages. Messages in `later` stay.
    */
   readonly takeTurn: (lead?: MessageId, later?: ReadonlySet<MessageId>) => ReadonlyArray<Message>
-  /** Files a message of another inbox under its own id, after that inbox gave it up. */
-  readonly unsafeRefile: (message: Message, options?: SendOptions) => Message
   /** Withdraws an unread message. False when it was read, or was never here. */
   readonly withdraw: (id: MessageId) => boolean
   readonly hasSteering: () => boolean
@@ -63,9 +44,6 @@ export interface Service {
   /** All messages, steering first; none is taken. */
   readonly peek: () => ReadonlyArray<Message>
 }
-
-/** Messages of a user, a parent or the system are read at the next step; those of a child when the session is idle. */
-export const defaultDelivery = (source: Source): Delivery => (source === "child" ? "queue" : "steer")
 
 export interface Options {
   /** Called with replies that name no open question. Default: they are dropped silently. */
@@ -107,10 +85,6 @@ class SessionInbox implements Service {
     for (const message of options.messages ?? []) this[message.delivery].push(message)
   }
 
-  port(source: Source): Port {
-    return new SourcePort(source, this)
-  }
-
   get childPort(): ChildPort {
     return (this.ownChildPort ??= new InboxChildPort(this))
   }
@@ -134,31 +108,32 @@ class SessionInbox implements Service {
   }
 
   takeTurn(lead?: MessageId, later?: ReadonlySet<MessageId>): ReadonlyArray<Message> {
+    const isLater = ({ id }: Message): boolean => later?.has(id) === true
     const steering = this.takeSteering()
-    if (later !== undefined) this.steer.push(...steering.filter(({ id }) => later.has(id)))
-    const now = later === undefined ? steering : steering.filter(({ id }) => !later.has(id))
-    const at = lead === undefined ? -1 : this.queue.findIndex(({ id }) => id === lead)
-    if (at >= 0) return [...this.queue.splice(at, 1), ...now]
-    return now.length > 0 ? now : this.queue.splice(0, 1)
+    const now = later === undefined ? steering : steering.filter((message) => !isLater(message))
+    if (now.length < steering.length) this.steer.push(...steering.filter(isLater))
+    const led = lead === undefined ? -1 : this.queue.findIndex(({ id }) => id === lead)
+    if (led >= 0) return [...this.queue.splice(led, 1), ...now]
+    if (now.length > 0) return now
+    const oldest = later === undefined ? 0 : this.queue.findIndex((message) => !isLater(message))
+    return oldest < 0 ? [] : this.queue.splice(oldest, 1)
   }
 
-  /** Files a new message. */
-  say(source: Source, text: string, { delivery, id, interjection }: SendOptions = {}): Message {
-    const message: Message = {
+  file({ at, id, source = "user", text }: Draft, delivery: Delivery, interjection?: Message["interjection"]): Message {
+    const plain: Message = {
       id: id ?? Id.message(this.ids),
       source,
-      delivery: delivery ?? defaultDelivery(source),
+      delivery,
       text,
-      at: this.clock.unsafeCurrentTimeMillis()
+      at: at ?? this.clock.unsafeCurrentTimeMillis()
     }
-    return this.file(interjection === undefined ? message : { ...message, interjection })
-  }
-
-  unsafeRefile(
-    { id, source, text, at }: Message,
-    { delivery = defaultDelivery(source), interjection }: SendOptions = {}
-  ): Message {
-    return this.file({ id, source, delivery, text, at, ...(interjection === undefined ? {} : { interjection }) })
+    const message = interjection === undefined ? plain : { ...plain, interjection }
+    this[delivery].push(message)
+    this.options.filed?.(message)
+    const resume = this.reader
+    this.reader = undefined
+    resume?.(Effect.void)
+    return message
   }
 
   withdraw(id: MessageId): boolean {
@@ -184,15 +159,6 @@ class SessionInbox implements Service {
     return [...this.steer, ...this.queue]
   }
 
-  private file(message: Message): Message {
-    this[message.delivery].push(message)
-    this.options.filed?.(message)
-    const resume = this.reader
-    this.reader = undefined
-    resume?.(Effect.void)
-    return message
-  }
-
   private arrival(): Effect.Effect<void> {
     return Effect.async<void>((resume) => {
       // Other fibers may have run since the check before.
@@ -206,27 +172,8 @@ class SessionInbox implements Service {
 
 const unheard = () => undefined
 
-class SourcePort implements Port {
-  constructor(
-    readonly source: Source,
-    private readonly inbox: SessionInbox
-  ) {}
-
-  unsafeSend(text: string, options?: SendOptions): Message {
-    return this.inbox.say(this.source, text, options)
-  }
-
-  send(text: string, options?: SendOptions): Effect.Effect<Message> {
-    return Effect.sync(() => this.inbox.say(this.source, text, options))
-  }
-}
-
 class InboxChildPort implements ChildPort {
   constructor(private readonly inbox: SessionInbox) {}
-
-  tell(text: string): Message {
-    return this.inbox.say("child", text)
-  }
 
   ask(raised: ChildRequestQueue.ChildRequest): void {
     this.inbox.requests.post(ChildRequestQueue.Ask({ raised }))

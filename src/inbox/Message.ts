@@ -3,7 +3,7 @@ import * as Schema from "effect/Schema"
 import type { MessageId } from "../core/Id.js"
 
 /**
- * Who sent it. A port is bound to one source, so nobody can claim another.
+ * Who sent it. A driver's words are the user's; it cannot claim another source.
  *
  * @since 0.1.0
  * @category models
@@ -35,6 +35,17 @@ export interface Message {
    * Present on a user's message that arrived while the agent worked: the tool call that it is shown under, or `root`.
    */
   readonly interjection?: { readonly parentId: string } | undefined
+}
+
+/** Words before they are filed. A message of another inbox is one, too. */
+export interface Draft {
+  readonly text: string
+  /** Default: `user`. */
+  readonly source?: Source | undefined
+  /** Unique in the tree. Default: a fresh one. */
+  readonly id?: MessageId | undefined
+  /** Default: now. */
+  readonly at?: number | undefined
 }
 
 /** Whether a text has only blanks and invisible characters. Such a text is no message. */

@@ -117,11 +117,16 @@ export interface Agent {
   readonly takeBack: (target?: string) => Effect.Effect<ReadonlyArray<Message>, Interjection.AgentUnknown>
   /** Queues words for a turn of their own, after the running one. */
   readonly enqueue: (text: string, options?: Pick<SendOptions, "id">) => Effect.Effect<Message, NotTaken>
-  /** Sends words, waits until the agent is idle, and yields how its last turn ended. */
+  /**
+   * Runs words as a turn of their own, after those that were asked for before, and yields its end. The turn belongs to
+   * its caller: two runs never share one. An interrupt withdraws the words, or cancels the turn when that has begun. A
+   * run whose turn has not begun when the agent ends, ends as `Cancelled`. It does not wait for subagents in the
+   * background: {@link awaitIdle} does. A tool that waits for a run of its own agent waits for ever.
+   */
   readonly run: (text: string) => Effect.Effect<TurnEnd, NotTaken>
   /**
-   * Queues words for a turn of their own and waits for its end. An `authority` decides about this turn's calls before
-   * the rules: see `Stage`. An interrupt withdraws the words, or cancels the turn when that has begun.
+   * As {@link run}, with options. An `authority` decides about this turn's calls before the rules: see `Stage`. The words
+   * are not made durable first.
    */
   readonly turn: (text: string, options?: Session.TurnOptions) => Effect.Effect<TurnEnd, AgentStopped | MessageBlank>
   /** Cancels the running turn and waits for its end; none when idle. The agent stays usable. */

@@ -103,14 +103,24 @@ export class Intake {
     return Effect.suspend((): Effect.Effect<A, E | NotTaken> => {
       const refusal = this.refusal(text)
       if (refusal !== undefined) return refusal
-      if (id === undefined) return this.kept(file(undefined))
+      if (id === undefined) return this.keep(file(undefined))
       const messageId = MessageId.make(id, { disableValidation: true })
       if (this.isKnown(id)) return Effect.zipRight(this.journal.flush, new MessageAlreadyTaken({ messageId }))
       // In one step with the check: of two concurrent sends with one id, the second finds it.
       this.given = (this.given ?? new Set()).add(id)
       const forget = Effect.sync(() => this.given?.delete(id))
-      return this.kept(Effect.onError(file(messageId), () => forget))
+      return this.keep(Effect.onError(file(messageId), () => forget))
     })
+  }
+
+  /** Returns when what was filed is durable; undefined when nothing is stored. */
+  get kept(): Effect.Effect<void, AgentStopped | JournalWriter.JournalFailure> | undefined {
+    const { journal } = this
+    if (!journal.enabled) return undefined
+    // Words filed after the journal was frozen are not in it.
+    return Effect.suspend((): Effect.Effect<void, AgentStopped | JournalWriter.JournalFailure> =>
+      journal.isFrozen() ? this.stopped() : journal.flush
+    )
   }
 
   private refusal(text: string): AgentStopped | MessageBlank | undefined {
@@ -130,12 +140,8 @@ export class Intake {
     return new AgentStopped({ agent: this.agent })
   }
 
-  private kept<A, E>(file: Effect.Effect<A, E>): Effect.Effect<A, E | AgentStopped | JournalWriter.JournalFailure> {
-    const { journal } = this
-    if (!journal.enabled) return file
-    return Effect.flatMap(file, (filed): Effect.Effect<A, AgentStopped | JournalWriter.JournalFailure> =>
-      // Words filed after the journal was frozen are not in it.
-      journal.isFrozen() ? this.stopped() : Effect.as(journal.flush, filed)
-    )
+  private keep<A, E>(file: Effect.Effect<A, E>): Effect.Effect<A, E | AgentStopped | JournalWriter.JournalFailure> {
+    const { kept } = this
+    return kept === undefined ? file : Effect.flatMap(file, (filed) => Effect.as(kept, filed))
   }
 }

@@ -19,8 +19,8 @@ import type * as InteractionBroker from "../broker/InteractionBroker.js"
 import type * as Model from "../model/Model.js"
 import * as PermissionCommand from "../permission/PermissionCommand.js"
 import { OneShot } from "../internal/OneShot.js"
-import type * as Session from "../session/Session.js"
-import { Cancelled, is, neverBegun, type TurnEnd } from "../turn/Turn.js"
+import * as Session from "../session/Session.js"
+import { is, neverBegun, type TurnEnd } from "../turn/Turn.js"
 import type { AgentTree } from "../subagent/AgentTree.js"
 import * as AgentTreeControl from "../subagent/AgentTreeControl.js"
 import type { AgentStopped, Intake, NotTaken, SendOptions } from "./Intake.js"
@@ -86,21 +86,17 @@ export class RunningAgent {
 
   enqueue(text: string, { id }: Pick<SendOptions, "id"> = {}): Effect.Effect<Message, NotTaken> {
     const { intake, session } = this.parts
-    return intake.take(text, (id) => session.enqueue(text, id), id)
+    return intake.take(text, (id) => Effect.sync(() => session.submit({ text, id }, Session.OwnTurn())), id)
   }
 
   turn(text: string, options?: Session.TurnOptions): Effect.Effect<TurnEnd, AgentStopped | MessageBlank> {
     const { intake, session } = this.parts
-    return intake.admit(text, session.turn(text, options))
+    return intake.admit(text, Session.turn(session, { text }, options))
   }
 
   run(text: string): Effect.Effect<TurnEnd, NotTaken> {
     const { intake, session } = this.parts
-    const sent = intake.take(text, () => session.send(text))
-    return Effect.map(
-      Effect.flatMap(sent, () => session.awaitIdle),
-      Option.getOrElse(() => Cancelled({ reason: "shutdown", steps: 0 }))
-    )
+    return intake.admit(text, Session.turn(session, { text }, { kept: intake.kept }))
   }
 
   get receiver() {
@@ -245,6 +241,7 @@ export class RunningAgent {
       if (Option.isNone(closed)) {
         const message = AgentTreeControl.leftBehind(tree, this.origin.agent, shutdownWithin)
         yield* this.publish({ _tag: "AgentError", message })
+        session.abandon()
       }
       const last = Option.isSome(closed) ? yield* session.awaitIdle : Option.some(neverBegun)
       const taken = (yield* Clock.currentTimeMillis) - began

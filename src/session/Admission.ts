@@ -1,27 +1,38 @@
 /**
- * Admits a user's words to a session: into the running turn, into the turn that is about to begin, or as the next turn.
+ * The one door for words into a session. It decides what becomes of a draft, and files it.
  *
  * ```
- *  filed ── a turn runs, or waits to begin ──► interjection: stops the generation, is read before the next
- *        ├─ it was cancelled, or decided to end ──► the next turn
- *        └─ nothing runs ──► begins a turn
+ *              a turn works, or waits to begin      it was cancelled, or decided to end      nothing works
+ *  Interject   cuts the generation, is read next    the next turn                            begins a turn
+ *  Note        is read at the next step             the next turn                            begins a turn
+ *  OwnTurn     a turn of its own, after those that were queued before
  * ```
  *
  * Deciding and filing are one synchronous step, so words are never filed into a turn that reads no more.
  */
-import * as Option from "effect/Option"
+import * as Data from "effect/Data"
 import type { MessageId } from "../core/Id.js"
-import type * as Inbox from "../inbox/Inbox.js"
-import type { Message } from "../inbox/Message.js"
+import type { Draft, Message } from "../inbox/Message.js"
 import { emit, type TurnContext } from "../turn/TurnContext.js"
 import type { StopSignal } from "../turn/Turn.js"
+
+/** What is to become of words. */
+export type Policy = Data.TaggedEnum<{
+  /** For the turn that works. `parentId`: the tool call that they are shown under, or `root`. */
+  readonly Interject: { readonly parentId: string }
+  /** For the turn that works, which they do not cut. */
+  readonly Note: {}
+  /** For a turn that they begin alone. */
+  readonly OwnTurn: {}
+}>
+export const { Interject, Note, OwnTurn } = Data.taggedEnum<Policy>()
 
 /** The part of a session that this needs. */
 export interface Host {
   readonly session: TurnContext
   /** True from the first filed message until no work is left, or the session has ended. */
   readonly isBusy: () => boolean
-  /** Called before words are filed while no turn runs. */
+  /** Called before words are filed while no turn reads them. */
   readonly wake: () => void
   /** The signal of the running turn, else of the next. */
   readonly stopSignal: () => StopSignal
@@ -37,7 +48,20 @@ export class Admission {
 
   constructor(private readonly host: Host) {}
 
-  /** Whether words would be an interjection now. */
+  submit(draft: Draft, policy: Policy): Message {
+    switch (policy._tag) {
+      case "Interject":
+        return this.isReceiving() ? this.interject(draft, policy.parentId) : this.beginNext(draft, true)
+      case "Note":
+        if (!this.isReceiving()) return this.beginNext(draft, false)
+        this.leadTheNext()
+        return this.host.session.inbox.file(draft, "steer")
+      case "OwnTurn":
+        return this.filedNext(draft, "queue")
+    }
+  }
+
+  /** Whether a turn reads words that are filed now. */
   isReceiving(): boolean {
     const { host } = this
     const { end, reason } = host.stopSignal()
@@ -45,37 +69,7 @@ export class Admission {
     return this.isBegun() || !host.session.inbox.isEmpty()
   }
 
-  /** Files a user's words. */
-  send(text: string, parentId: string, id?: MessageId): Message {
-    return this.admit((options) => {
-      const named = id === undefined ? options : { ...options, id }
-      return this.host.session.inbox.port("user").unsafeSend(text, named)
-    }, parentId)
-  }
-
-  /** Files words of the parent that are no task: read at the next step. An earlier task begins first. */
-  note(text: string): Message {
-    const { inbox } = this.host.session
-    if (this.isReceiving()) this.leadTheNext()
-    this.host.wake()
-    return inbox.port("parent").unsafeSend(text)
-  }
-
-  /** Files words for a turn of their own. */
-  enqueue(text: string, id?: MessageId): Message {
-    this.host.wake()
-    return this.host.session.inbox.port("user").unsafeSend(text, { delivery: "queue", id })
-  }
-
-  interject(text: string, parentId: string, id?: MessageId): Option.Option<Message> {
-    return this.isReceiving() ? Option.some(this.send(text, parentId, id)) : Option.none()
-  }
-
-  /** Files a message that another session has not read. */
-  forward(message: Message): void {
-    this.admit((options) => this.host.session.inbox.unsafeRefile(message, options), "root")
-  }
-
+  /** Takes back the user's unread words, oldest first. Words for a turn of their own stay. */
   takeBack(): ReadonlyArray<Message> {
     const { inbox } = this.host.session
     return inbox
@@ -94,6 +88,38 @@ export class Admission {
     return this.host.session.inbox.takeTurn(lead, later)
   }
 
+  private interject(draft: Draft, parentId: string): Message {
+    const { session } = this.host
+    this.leadTheNext()
+    const message = session.inbox.file(draft, "steer", { parentId })
+    emit(session, {
+      _tag: "UserInterjected",
+      messageId: message.id,
+      message: session.redactor.text(message.text),
+      targetAgent: session.origin.agent,
+      parentId
+    })
+    session.state.cut?.()
+    return message
+  }
+
+  private beginNext(draft: Draft, cuts: boolean): Message {
+    const { host } = this
+    const message = this.filedNext(draft, "steer")
+    if (cuts && host.isTidying()) host.session.state.cut?.()
+    return message
+  }
+
+  /** Files a message that no running turn reads. */
+  private filedNext(draft: Draft, delivery: Message["delivery"]): Message {
+    const { host } = this
+    const isLate = host.isBusy() && host.stopSignal().reason !== undefined && !this.isBegun()
+    host.wake()
+    const message = host.session.inbox.file(draft, delivery)
+    if (isLate) (this.later ??= new Set()).add(message.id)
+    return message
+  }
+
   /** The message that waits to begin a turn stays its first one, whatever is filed before that. */
   private leadTheNext(): void {
     const { inbox } = this.host.session
@@ -102,30 +128,5 @@ export class Admission {
 
   private isBegun(): boolean {
     return this.host.session.state.correlationId !== undefined
-  }
-
-  private admit(send: (options: Inbox.SendOptions) => Message, parentId: string): Message {
-    const { host } = this
-    const { session } = host
-    const { origin, redactor, state } = session
-    if (!this.isReceiving()) {
-      const isLate = host.isBusy() && host.stopSignal().reason !== undefined && !this.isBegun()
-      host.wake()
-      const message = send({})
-      if (isLate) (this.later ??= new Set()).add(message.id)
-      if (host.isTidying()) state.cut?.()
-      return message
-    }
-    this.leadTheNext()
-    const message = send({ interjection: { parentId } })
-    emit(session, {
-      _tag: "UserInterjected",
-      messageId: message.id,
-      message: redactor.text(message.text),
-      targetAgent: origin.agent,
-      parentId
-    })
-    state.cut?.()
-    return message
   }
 }

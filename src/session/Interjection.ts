@@ -14,16 +14,15 @@
  *
  * @since 0.1.0
  */
-import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as ForeignJson from "../core/ForeignJson.js"
 import { untraced } from "../core/Untraced.js"
-import type { MessageId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
-import type { Message } from "../inbox/Message.js"
+import type { Draft, Message } from "../inbox/Message.js"
 import type { Delegations } from "../turn/Delegation.js"
+import { Interject } from "./Admission.js"
 import type { Service as Session } from "./Session.js"
 
 /**
@@ -37,12 +36,11 @@ export interface Agent {
   /** @internal */
   readonly session: Session
   /**
-   * For a child: interjects if it can by now, or gives it a turn of its own whose end the parent gets. None when it has
-   * ended. Absent for the root.
+   * For a child: gives it a turn of its own, whose end the parent gets; none when it has ended. Absent for the root.
    *
    * @internal
    */
-  readonly begin?: ((text: string, id?: MessageId) => Effect.Effect<Option.Option<Message>>) | undefined
+  readonly begin?: ((draft: Draft) => Option.Option<Message>) | undefined
 }
 
 /**
@@ -164,18 +162,14 @@ export const find = <A extends Agent>(agents: Iterable<A>, target: string): Eith
 }
 
 /**
- * Delivers words to their receiver, or upwards from there. Yields once they are filed, under the given id if there is
- * one.
+ * Delivers words to their receiver, or upwards from there, in one step.
  *
  * @internal
  */
-export const deliver = (scene: Scene, text: string, id?: MessageId): Effect.Effect<Message> =>
-  Effect.uninterruptible(
-    Effect.suspend(() => {
-      const { agent, chosen, parentId } = receiver(scene)
-      return handIn(scene, agent, { text, id }, parentId, chosen)
-    })
-  )
+export const deliver = (scene: Scene, draft: Draft): Message => {
+  const { agent, chosen, parentId } = receiver(scene)
+  return handIn(scene, agent, draft, parentId, chosen)
+}
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -199,29 +193,13 @@ const parentOf = (agents: ReadonlyArray<Agent>, { origin }: Agent): Agent | unde
 const callOver = (agents: ReadonlyArray<Agent>, agent: Agent): string =>
   parentOf(agents, agent)?.session.delegations.of(agent.origin.sessionId)?.toolCallId ?? "root"
 
-interface Words {
-  readonly text: string
-  readonly id: MessageId | undefined
-}
-
-const handIn = (
-  scene: Scene,
-  agent: Agent,
-  words: Words,
-  parentId: string,
-  mayBegin: boolean
-): Effect.Effect<Message> => {
+const handIn = (scene: Scene, agent: Agent, draft: Draft, parentId: string, mayBegin: boolean): Message => {
   const { begin, origin, session } = agent
-  const { id, text } = words
   const isRoot = origin.sessionId === scene.root.origin.sessionId
-  if (isRoot || begin === undefined) return scene.root.session.send(text, "root", id)
-  const up = Effect.suspend(() => {
+  if (isRoot || begin === undefined) return scene.root.session.submit(draft, Interject({ parentId: "root" }))
+  if (session.isReceiving()) return session.submit(draft, Interject({ parentId }))
+  return Option.getOrElse(mayBegin ? begin(draft) : Option.none(), () => {
     const parent = parentOf(scene.agents, agent) ?? scene.root
-    return handIn(scene, parent, words, callOver(scene.agents, parent), false)
-  })
-  return Option.match(session.interject(text, parentId, id), {
-    onSome: Effect.succeed,
-    onNone: () =>
-      mayBegin ? Effect.flatMap(begin(text, id), Option.match({ onNone: () => up, onSome: Effect.succeed })) : up
+    return handIn(scene, parent, draft, callOver(scene.agents, parent), false)
   })
 }

@@ -8,14 +8,15 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
+import type { AnySpan } from "effect/Tracer"
 import type { Generator, MessageId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import type * as Origin from "../core/Origin.js"
 import type { CompactionFailed } from "../conversation/CompactionStrategy.js"
 import type * as History from "../conversation/History.js"
-import { neverBegun, type TurnEnd } from "../event/TurnEnd.js"
+import type { TurnEnd } from "../event/TurnEnd.js"
 import type * as Inbox from "../inbox/Inbox.js"
-import type { Message } from "../inbox/Message.js"
+import type { Draft, Message } from "../inbox/Message.js"
 import * as ResumedRequests from "../interaction/ResumedRequests.js"
 import * as ResumedQuestions from "../journal/ResumedQuestions.js"
 import type * as Model from "../model/Model.js"
@@ -25,11 +26,13 @@ import type { Compacted } from "../turn/Compaction.js"
 import { Delegations } from "../turn/Delegation.js"
 import type { RunningCalls } from "../turn/RunningCalls.js"
 import * as TurnContext from "../turn/TurnContext.js"
+import { OwnTurn, type Policy } from "./Admission.js"
 import { TurnLoop, type Given, type Own as LoopOwn } from "./TurnLoop.js"
-import type { Order, OrderOptions, TurnOptions } from "./TurnRequest.js"
+import type { RequestedTurn, Wanted } from "./TurnRequest.js"
 
 export type { Shared } from "../turn/TurnContext.js"
-export type { Order, OrderOptions, TurnOptions } from "./TurnRequest.js"
+export { Interject, Note, OwnTurn, type Policy } from "./Admission.js"
+export type { RequestedTurn, TurnOptions, Wanted } from "./TurnRequest.js"
 
 /** Options of one session. */
 export interface Own extends LoopOwn {
@@ -57,47 +60,33 @@ export interface Service {
   /** The loop; interrupt it to end the session. */
   readonly run: Effect.Effect<never>
   /**
-   * Sends a user's words: a turn when idle; an interjection when busy, which interrupts the running generation.
-   * Deciding and filing are one step. Without an `id` the message gets a fresh one.
+   * Files words by a policy. Synchronous: deciding and filing are one step. A session that has ended files them too, for
+   * the process that resumes it.
    */
-  readonly send: (text: string, parentId?: string, id?: MessageId) => Effect.Effect<Message>
-  /**
-   * Interjects if a turn runs or is about to begin; none when no turn does, or when it has decided to end. Synchronous:
-   * deciding and filing are one step.
-   */
-  readonly interject: (text: string, parentId: string, id?: MessageId) => Option.Option<Message>
-  /** Whether {@link interject} would succeed now. */
+  readonly submit: (draft: Draft, policy: Policy) => Message
+  /** Whether a turn would read words that are filed now for the working one. */
   readonly isReceiving: () => boolean
-  /** As {@link send}, synchronously, for words that another session has not read. They keep their id. */
-  readonly forward: (message: Message) => void
+  /**
+   * Waits for the turn that this message begins: one that was submitted for a turn of its own in the same synchronous
+   * step, or that another process filed and whose turn has not ended.
+   */
+  readonly awaitTurn: (id: MessageId, wanted?: Wanted) => RequestedTurn
   /** Takes back the user's unread words, oldest first. Queued words stay. */
   readonly takeBack: () => ReadonlyArray<Message>
-  /** Files words of the parent synchronously: read at the next step of the turn that runs or is about to begin. */
-  readonly note: (text: string) => Message
-  /** Files words for the next turn. */
-  readonly enqueue: (text: string, id?: MessageId) => Effect.Effect<Message>
-  /**
-   * Files words for a turn of their own and waits for its end. An interrupt withdraws the words, or cancels the turn
-   * when that has begun. One turn runs at a time, so a tool that waits for a turn of its own session waits for ever.
-   */
-  readonly turn: (text: string, options?: TurnOptions) => Effect.Effect<TurnEnd>
-  /**
-   * As {@link turn}, synchronously, for a caller that must decide and file in one step; none once the session has
-   * ended.
-   */
-  readonly order: (text: string, options?: OrderOptions) => Option.Option<Order>
-  /**
-   * As {@link order}, for words that another process filed and whose turn has not ended. Call it before {@link run}.
-   */
-  readonly rejoin: (id: MessageId) => Pick<Order, "end" | "giveUp">
   /** The authority of the running turn: it holds also for tasks that the turn gives to children. */
   readonly bound: () => PermissionGate.Authority | undefined
+  /** The caller's span, when there are spans. */
+  readonly span: Effect.Effect<AnySpan | undefined>
   /** Cancels the running turn, or the one about to begin, and waits for its end; none when idle. */
   readonly cancel: (reason: CancelReason) => Effect.Effect<Option.Option<TurnEnd>>
   /** Ends the session if nothing runs in it, and says whether it did; interrupt {@link run} then, and wait for nothing. */
   readonly end: () => boolean
   /** Ends the running turn as halted, because nobody can answer. */
   readonly halt: (detail: string) => Effect.Effect<void>
+  /** Ends it for all who wait for it, although its loop does not end. */
+  readonly abandon: () => void
+  /** Whether it has ended, and takes no more turns. */
+  readonly isOver: () => boolean
   readonly isIdle: Effect.Effect<boolean>
   /** Waits until no turn runs and the inbox is empty, or {@link run} has ended; yields the last turn's end. */
   readonly awaitIdle: Effect.Effect<Option.Option<TurnEnd>>
@@ -120,6 +109,36 @@ export const make = (shared: TurnContext.Shared, own: Own, { clock, ids, scope }
   const reopening = own.restored === undefined ? undefined : ResumedQuestions.make(own.restored)
   return new Session(shared, own, clock, { ids, scope, reopening })
 }
+
+// -----------------------------------------------------------------------------------------------------------------
+// combinators
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Options of {@link turn}. */
+export interface Waiting<E> extends Wanted {
+  /** Must succeed before the end counts, such as keeping the words. A failure gives the turn up. */
+  readonly kept?: Effect.Effect<void, E> | undefined
+  /** Called with the requested turn in the step in which its words are filed. */
+  readonly requested?: ((turn: RequestedTurn) => void) | undefined
+}
+
+/**
+ * Gives a session words for a turn of their own, and waits for its end. An interrupt withdraws the words, or cancels the
+ * turn when that has begun. One turn runs at a time, so a tool that waits for a turn of its own session waits for ever.
+ */
+export const turn = <E = never>(
+  self: Pick<Service, "awaitTurn" | "span" | "submit">,
+  draft: Draft,
+  { kept, requested, ...wanted }: Waiting<E> = {}
+): Effect.Effect<TurnEnd, E> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(self.span, (span) => {
+      const turn = self.awaitTurn(self.submit(draft, OwnTurn()).id, { ...wanted, span })
+      requested?.(turn)
+      const end: Effect.Effect<TurnEnd, E> = kept === undefined ? turn.end : Effect.flatMap(kept, () => turn.end)
+      return Effect.onError(restore(end), () => turn.giveUp)
+    })
+  )
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -162,58 +181,28 @@ class Session implements Service {
     return this.loop.run
   }
 
-  send(text: string, parentId = "root", id?: MessageId): Effect.Effect<Message> {
-    return Effect.sync(() => this.loop.admission.send(text, parentId, id))
-  }
-
-  interject(text: string, parentId: string, id?: MessageId): Option.Option<Message> {
-    return this.loop.admission.interject(text, parentId, id)
+  submit(draft: Draft, policy: Policy): Message {
+    return this.loop.admission.submit(draft, policy)
   }
 
   isReceiving(): boolean {
     return this.loop.admission.isReceiving()
   }
 
-  forward(message: Message): void {
-    this.loop.admission.forward(message)
-  }
-
   takeBack(): ReadonlyArray<Message> {
     return this.loop.admission.takeBack()
   }
 
-  note(text: string): Message {
-    return this.loop.admission.note(text)
-  }
-
-  enqueue(text: string, id?: MessageId): Effect.Effect<Message> {
-    return Effect.sync(() => this.loop.admission.enqueue(text, id))
-  }
-
-  turn(text: string, options?: TurnOptions): Effect.Effect<TurnEnd> {
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(this.loop.session.spans.current, (span) =>
-        Option.match(this.loop.order(text, { ...options, span }), {
-          onNone: () => Effect.succeed(neverBegun),
-          onSome: ({ end, giveUp }) => {
-            if (options?.ended !== undefined) end.observe(options.ended)
-            return Effect.onInterrupt(restore(end), () => giveUp)
-          }
-        })
-      )
-    )
+  awaitTurn(id: MessageId, wanted?: Wanted): RequestedTurn {
+    return this.loop.awaitTurn(id, wanted)
   }
 
   bound() {
     return this.loop.session.state.bound
   }
 
-  order(text: string, options?: OrderOptions): Option.Option<Order> {
-    return this.loop.order(text, options)
-  }
-
-  rejoin(id: MessageId): Pick<Order, "end" | "giveUp"> {
-    return this.loop.placed({ id, authority: undefined, span: undefined }, "parent")
+  get span() {
+    return this.loop.session.spans.current
   }
 
   cancel(reason: CancelReason): Effect.Effect<Option.Option<TurnEnd>> {
@@ -226,6 +215,14 @@ class Session implements Service {
 
   halt(detail: string): Effect.Effect<void> {
     return this.loop.halt(detail)
+  }
+
+  abandon(): void {
+    this.loop.abandon()
+  }
+
+  isOver(): boolean {
+    return this.loop.isOver
   }
 
   get isIdle(): Effect.Effect<boolean> {

@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Id from "../core/Id.js"
-import type { CorrelationId } from "../core/Id.js"
+import type { CorrelationId, MessageId } from "../core/Id.js"
 import type { CancelReason, Restore } from "../core/Interruption.js"
 import * as Origin from "../core/Origin.js"
 import type { Message } from "../inbox/Message.js"
@@ -30,7 +30,13 @@ import * as SessionSpan from "../turn/SessionSpan.js"
 import * as IdleCompaction from "./IdleCompaction.js"
 import * as TokenBudget from "../turn/TokenBudget.js"
 import * as Turn from "../turn/Turn.js"
-import * as TurnRequest from "./TurnRequest.js"
+import {
+  TurnRequests,
+  type Host as RequestHost,
+  type RequestedTurn,
+  type TurnRequest,
+  type Wanted
+} from "./TurnRequest.js"
 import { Notify } from "../internal/Notify.js"
 
 /** Options of one session that its loop reads. */
@@ -49,7 +55,7 @@ export interface Given {
 }
 
 // A class with lazy fields: thousands of sessions may wait at once.
-export class TurnLoop implements Host, IdleCompaction.Loop {
+export class TurnLoop implements Host, RequestHost, IdleCompaction.Loop {
   readonly admission: Admission
   // Busy from the moment a message is filed, not from the moment its turn begins: admission must not race the loop.
   private busy: boolean
@@ -65,9 +71,9 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
   private retained = 0
   private readonly turnWaiters = new Notify<Option.Option<Turn.TurnEnd>>()
   private readonly idleWaiters = new Notify<Option.Option<Turn.TurnEnd>>()
-  private readonly orders = TurnRequest.make()
+  private readonly requests = new TurnRequests(this)
   /** The request of the running turn, when a caller waits for it. */
-  private current: TurnRequest.TurnRequest | undefined
+  private current: TurnRequest | undefined
   private readonly tidying: IdleCompaction.IdleCompaction
 
   constructor(
@@ -95,16 +101,12 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
     return Effect.uninterruptible(Effect.catchAllCause(Effect.interruptible(loop), failed))
   }
 
-  order(
-    text: string,
-    { authority, filed, id, reason = "user", source = "user", span }: TurnRequest.OrderOptions = {}
-  ): Option.Option<TurnRequest.Order> {
-    if (this.hasEnded) return Option.none()
-    this.busy = true
-    const message = this.session.inbox.port(source).unsafeSend(text, { delivery: "queue", id })
-    if (filed !== undefined) filed(message)
-    else if (authority !== undefined) this.session.journal?.given(message.id, undefined, true)
-    return Option.some({ message, ...this.placed({ id: message.id, authority, span }, reason) })
+  awaitTurn(id: MessageId, wanted: Wanted = {}): RequestedTurn {
+    const { authority, task } = wanted
+    if (task !== undefined || authority !== undefined) {
+      this.session.journal?.given(id, task?.toolCallId, authority !== undefined)
+    }
+    return this.requests.add(id, wanted)
   }
 
   halt(detail: string): Effect.Effect<void> {
@@ -128,6 +130,16 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
     return true
   }
 
+  /** What runs does not let itself be stopped: nobody waits for it any longer. */
+  abandon(): void {
+    this.hasEnded = true
+    this.lastEnd = Option.some(Turn.neverBegun)
+    this.turnWaiters.wake(this.lastEnd)
+    this.idleWaiters.wake(this.lastEnd)
+    this.requests.close()
+    this.session.compaction.close()
+  }
+
   retain(): () => void {
     this.retained++
     let released = false
@@ -147,14 +159,14 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
     })
   }
 
-  // Implements `Admission.Host` and `IdleCompaction.Loop`.
+  // Implements `Admission.Host`, `TurnRequest.Host` and `IdleCompaction.Loop`.
 
   isBusy(): boolean {
     return this.busy && !this.hasEnded
   }
 
   wake(): void {
-    this.busy = true
+    this.busy = !this.hasEnded
   }
 
   stopSignal(): Turn.StopSignal {
@@ -163,6 +175,14 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
 
   isTidying(): boolean {
     return this.tidying.isRunning()
+  }
+
+  withdraw(id: MessageId): boolean {
+    return this.session.inbox.withdraw(id)
+  }
+
+  stop(reason: CancelReason): Effect.Effect<unknown> {
+    return this.stopTurn({ cancel: reason })
   }
 
   begun(): void {
@@ -232,7 +252,7 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
       }
       const { correlationId, input, step } = restored.turn
       this.session.state.correlationId = correlationId
-      this.current = this.orders.of(input.map((id) => ({ id })))
+      this.current = this.requests.of(input.map((id) => ({ id })))
       TurnAuthority.begin(this.session, this.current, input[0], this.own)
       emit(this.session, { _tag: "TurnStarted", input: SessionSnapshot.inputOf(restored) })
       const begun = { step, batch: restored.batch, caughtUp: () => this.reopeningOver() }
@@ -254,7 +274,7 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
     this.count++
     const correlationId = Id.turn(this.given.ids)
     session.state.correlationId = correlationId
-    this.current = this.orders.of(input)
+    this.current = this.requests.of(input)
     TurnAuthority.begin(session, this.current, input[0]?.id, this.own)
     session.history.appendInput(input, { beginsTurn: true })
     session.journal?.taken(input, correlationId, 1)
@@ -336,13 +356,13 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
     if (suspended) this.tellPermissions()
     if (inbox.isEmpty() && !compaction.isRequested()) this.becomeIdle()
     this.turnWaiters.wake(this.lastEnd)
-    if (this.current !== undefined) this.orders.fulfil(this.current, end)
+    if (this.current !== undefined) this.requests.fulfil(this.current, end)
   }
 
-  /** No turn begins. */
+  /** The words that were to begin a turn are gone; others may have come. */
   private skip(): void {
     this.signal = Turn.fresh()
-    this.becomeIdle()
+    if (this.session.inbox.isEmpty()) this.becomeIdle()
     this.turnWaiters.wake(Option.none())
   }
 
@@ -377,14 +397,6 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
     if (unread !== undefined) this.admission.takeBack().forEach(unread)
   }
 
-  placed(
-    wanted: Omit<TurnRequest.TurnRequest, "end">,
-    reason: CancelReason
-  ): Pick<TurnRequest.Order, "end" | "giveUp"> {
-    const stop = Effect.suspend(() => this.stopTurn({ cancel: reason }))
-    return this.orders.handle(this.orders.place(wanted), (id) => this.session.inbox.withdraw(id), stop)
-  }
-
   stopTurn(reason: NonNullable<Turn.StopSignal["reason"]>): Effect.Effect<Option.Option<Turn.TurnEnd>> {
     return Effect.suspend(() => {
       if (!this.busy || this.hasEnded) return Effect.succeed(Option.none<Turn.TurnEnd>())
@@ -392,6 +404,10 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
       this.running?.stop()
       return this.turnWaiters.wait()
     })
+  }
+
+  get isOver(): boolean {
+    return this.hasEnded
   }
 
   /** The loop has ended: no further turn. */
@@ -403,7 +419,7 @@ export class TurnLoop implements Host, IdleCompaction.Loop {
     this.turnWaiters.wake(this.lastEnd)
     this.busy = false
     this.rest()
-    this.orders.close(Turn.neverBegun)
+    this.requests.close()
     this.session.compaction.close()
   }
 }

@@ -1,17 +1,24 @@
 /**
- * Turns that a caller waits for: each begins with a message of its own, may have an authority, and is settled with its
- * end.
+ * Turns that somebody waits for. Each begins with a message of its own, may have an authority, and is settled with its
+ * own end, once.
+ *
+ * ```
+ *  queued ──► working ──► its end
+ *     │          └─ given up ──► cancelled
+ *     ├─ given up ──► withdrawn
+ *     └─ the session ends ──► withdrawn; the end says that it never began
+ * ```
  *
  * Written and read by the session in synchronous sections only.
  */
 import * as Effect from "effect/Effect"
 import type { AnySpan } from "effect/Tracer"
-import type { MessageId } from "../core/Id.js"
+import type { MessageId, ToolCallId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
-import type { Message, Source } from "../inbox/Message.js"
-import type { Authority } from "../permission/PermissionGate.js"
+import { neverBegun, type TurnEnd } from "../event/TurnEnd.js"
+import type { Message } from "../inbox/Message.js"
 import { OneShot } from "../internal/OneShot.js"
-import type { TurnEnd } from "../turn/Turn.js"
+import type { Authority } from "../permission/PermissionGate.js"
 
 /**
  * Options of one turn.
@@ -25,101 +32,100 @@ export interface TurnOptions {
    * turn.
    */
   readonly authority?: Authority | undefined
-  /** The source of the words. Default: `user`. */
-  readonly source?: Source | undefined
-  /** Called synchronously when the words are filed. */
-  readonly filed?: ((message: Message) => void) | undefined
-  /** The cancel reason when the waiting fiber is interrupted. Default: `user`. */
+  /** The cancel reason when the turn is given up. Default: `user`. */
   readonly reason?: CancelReason | undefined
-  /** Called synchronously when the turn ends. */
-  readonly ended?: ((end: TurnEnd) => void) | undefined
 }
 
-/** As {@link TurnOptions}, for a caller that must decide and file in one step. */
-export interface OrderOptions extends TurnOptions {
-  /** The span of the request. */
+/** Under what somebody waits for a turn. */
+export interface Wanted extends TurnOptions {
+  /** The span of the request: parent of the turn's span. */
   readonly span?: AnySpan | undefined
-  /** The id of its message. Default: a fresh one. */
-  readonly id?: MessageId | undefined
+  /** Present for a task of the parent: the call that waits for its end, if one does. */
+  readonly task?: { readonly toolCallId: ToolCallId | undefined } | undefined
 }
 
-/** A requested turn. */
-export interface Order {
-  readonly message: Message
-  /** The turn's end. */
+/** A turn that somebody waits for. */
+export interface RequestedTurn {
+  /** The message that begins it. */
+  readonly id: MessageId
+  /** The turn's end; in a session that has ended, at once. */
   readonly end: OneShot<TurnEnd>
-  /** Withdraws the words, or cancels the turn when that has begun. */
+  /** Withdraws the words or, when the turn has begun, cancels it and waits for its end. */
   readonly giveUp: Effect.Effect<void>
 }
 
-export interface TurnRequest {
-  /** The message that begins the turn. */
-  readonly id: MessageId
-  /** Decides about this turn's calls before the session's own authority. */
-  readonly authority: Authority | undefined
-  /** The span of the request: parent of the turn's span. */
-  readonly span: AnySpan | undefined
-  /** Settled by the session; read by the caller. */
-  readonly end: OneShot<TurnEnd>
+/** The part of a session that this needs. */
+export interface Host {
+  /** Withdraws an unread message; false when it was read. */
+  readonly withdraw: (id: MessageId) => boolean
+  readonly stop: (reason: CancelReason) => Effect.Effect<unknown>
+}
+
+export class TurnRequest implements RequestedTurn {
+  readonly end = new OneShot<TurnEnd>()
+
+  constructor(
+    private readonly requests: TurnRequests,
+    readonly id: MessageId,
+    private readonly wanted: Wanted
+  ) {}
+
+  get authority(): Authority | undefined {
+    return this.wanted.authority
+  }
+
+  get span(): AnySpan | undefined {
+    return this.wanted.span
+  }
+
+  get giveUp(): Effect.Effect<void> {
+    return Effect.suspend(() => this.requests.giveUp(this.id, this.wanted.reason ?? "user"))
+  }
 }
 
 /** The open requests of one session. */
-export interface TurnRequests {
-  readonly place: (order: Omit<TurnRequest, "end">) => TurnRequest
-  /** The request that this input begins. Such words are queued, and each queued message begins a turn of its own. */
-  readonly of: (input: ReadonlyArray<Pick<Message, "id">>) => TurnRequest | undefined
-  /**
-   * The caller's handle. `giveUp` withdraws the words with `withdraw` or, when a turn has taken them, stops that turn
-   * with `stop`.
-   */
-  readonly handle: (
-    order: TurnRequest,
-    withdraw: (id: MessageId) => boolean,
-    stop: Effect.Effect<unknown>
-  ) => { readonly end: OneShot<TurnEnd>; readonly giveUp: Effect.Effect<void> }
-  readonly fulfil: (order: TurnRequest, end: TurnEnd) => void
-  /** Settles all open requests. */
-  readonly close: (end: TurnEnd) => void
-}
+export class TurnRequests {
+  /** Made with the first request: many sessions never have one. */
+  private open: Map<MessageId, TurnRequest> | undefined
+  private isClosed = false
 
-export const make = (): TurnRequests => new SessionOrders()
+  constructor(private readonly host: Host) {}
 
-// -----------------------------------------------------------------------------------------------------------------
-// internal
-// -----------------------------------------------------------------------------------------------------------------
-
-class SessionOrders implements TurnRequests {
-  /** Made with the first request: most sessions never have one. */
-  private orders: Map<MessageId, TurnRequest> | undefined
-
-  place({ authority, id, span }: Omit<TurnRequest, "end">): TurnRequest {
-    const order: TurnRequest = { id, authority, span, end: new OneShot() }
-    const orders = (this.orders ??= new Map())
-    orders.set(id, order)
-    return order
+  /** Waits for the turn of this message. */
+  add(id: MessageId, wanted: Wanted): RequestedTurn {
+    const request = new TurnRequest(this, id, wanted)
+    ;(this.open ??= new Map()).set(id, request)
+    if (this.isClosed) this.close()
+    return request
   }
 
+  /** The request that this input begins. Its words begin their turn, alone or with interjections behind them. */
   of([first]: ReadonlyArray<Pick<Message, "id">>): TurnRequest | undefined {
-    return first === undefined ? undefined : this.orders?.get(first.id)
+    return first === undefined ? undefined : this.open?.get(first.id)
   }
 
-  handle({ end, id }: TurnRequest, withdraw: (id: MessageId) => boolean, stop: Effect.Effect<unknown>) {
-    const giveUp = Effect.suspend(() => {
-      if (withdraw(id)) {
-        this.orders?.delete(id)
-        return Effect.void
-      }
-      return this.orders?.has(id) === true ? Effect.asVoid(stop) : Effect.void
-    })
-    return { end, giveUp }
+  fulfil(request: TurnRequest, end: TurnEnd): void {
+    this.open?.delete(request.id)
+    request.end.complete(end)
   }
 
-  fulfil(order: TurnRequest, end: TurnEnd): void {
-    this.orders?.delete(order.id)
-    order.end.complete(end)
+  /**
+   * No turn begins any more. Words whose caller is told so are withdrawn: a process that resumes the session must not
+   * begin them.
+   */
+  close(): void {
+    this.isClosed = true
+    for (const request of [...(this.open?.values() ?? [])]) {
+      this.host.withdraw(request.id)
+      this.fulfil(request, neverBegun)
+    }
   }
 
-  close(end: TurnEnd): void {
-    for (const order of [...(this.orders?.values() ?? [])]) this.fulfil(order, end)
+  giveUp(id: MessageId, reason: CancelReason): Effect.Effect<void> {
+    if (this.host.withdraw(id)) {
+      this.open?.delete(id)
+      return Effect.void
+    }
+    return this.open?.has(id) === true ? Effect.asVoid(this.host.stop(reason)) : Effect.void
   }
 }

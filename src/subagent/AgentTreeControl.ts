@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { MessageId, SessionId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
-import type { Message } from "../inbox/Message.js"
+import type { Draft, Message } from "../inbox/Message.js"
 import * as Interjection from "../session/Interjection.js"
 import { ToolCallNotRunning } from "../turn/RunningCalls.js"
 import type { TurnEnd } from "../turn/Turn.js"
@@ -84,8 +84,8 @@ class TreeSteering implements Service {
 
   send(text: string, { id, target }: SendOptions = {}): Effect.Effect<Message, Interjection.AgentUnknown> {
     return target === undefined
-      ? this.deliver(text, undefined, id)
-      : Effect.flatMap(this.find(target), (found) => this.deliver(text, found, id))
+      ? this.deliver({ text, id }, undefined)
+      : Effect.flatMap(this.find(target), (found) => this.deliver({ text, id }, found))
   }
 
   broadcast(
@@ -94,7 +94,7 @@ class TreeSteering implements Service {
   ): Effect.Effect<ReadonlyArray<Message>, Interjection.AgentUnknown> {
     return Effect.flatMap(
       Effect.forEach(targets, (target) => this.find(target)),
-      (found) => Effect.forEach(new Set(found), (target) => this.deliver(text, target))
+      (found) => Effect.forEach(new Set(found), (target) => this.deliver({ text }, target))
     )
   }
 
@@ -130,8 +130,8 @@ class TreeSteering implements Service {
     return target === undefined ? Effect.sync(() => this.tree.nodes) : Effect.map(this.find(target), (found) => [found])
   }
 
-  private deliver(text: string, target?: Node, id?: MessageId): Effect.Effect<Message> {
-    return Effect.suspend(() => Interjection.deliver(this.scene(target), text, id))
+  private deliver(draft: Draft, target: Node | undefined): Effect.Effect<Message> {
+    return Effect.sync(() => Interjection.deliver(this.scene(target), draft))
   }
 
   private scene(target?: Node): Interjection.Scene {

@@ -11,14 +11,14 @@
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { MessageId, ToolCallId } from "../core/Id.js"
+import type { ToolCallId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
-import type { Message, Source } from "../inbox/Message.js"
+import type { Draft, Message } from "../inbox/Message.js"
 import * as History from "../conversation/History.js"
 import { OneShot } from "../internal/OneShot.js"
 import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
-import type * as Session from "../session/Session.js"
+import * as Session from "../session/Session.js"
 import type { SessionRecorder } from "../journal/SessionRecorder.js"
 import { neverBegun, type TurnEnd } from "../event/TurnEnd.js"
 import type { AgentTree } from "./AgentTree.js"
@@ -54,27 +54,34 @@ export class ChildTasks {
     private readonly options: Options,
     left: ReadonlyArray<SessionSnapshot.Task> = none
   ) {
+    const { session } = options
     this.left = left.map(({ end, messageId, toolCallId }) => {
-      const order =
-        end === undefined ? options.session.rejoin(messageId) : { end: OneShot.of(end), giveUp: Effect.void }
-      const said = new Said(options.session, messageId)
-      order.end.observe(said.close)
-      return { messageId, toolCallId, said, end: order.end, giveUp: order.giveUp }
+      const turn =
+        end === undefined
+          ? session.awaitTurn(messageId, { reason: "parent" })
+          : { id: messageId, end: OneShot.of(end), giveUp: Effect.void }
+      return { turn, toolCallId, said: new Said(session, turn) }
     })
   }
 
   /** Gives it a task and waits for the end. Interrupting it cancels the task. */
   work(task: string): Effect.Effect<Done> {
-    const { journal, parent, session } = this.options
+    const { parent, session } = this.options
     return Effect.flatMap(Origin.current, ({ toolCallId }) => {
-      const said = new Said(session)
-      const authority = parent.bound()
-      const filed = ({ id }: Message) => {
-        said.id = id
-        journal?.given(id, toolCallId, authority !== undefined)
-      }
-      const end = session.turn(task, { source: "parent", reason: "parent", authority, filed, ended: said.close })
-      return this.waited(end, said)
+      let said: Said | undefined
+      const end = Session.turn(
+        session,
+        { text: task, source: "parent" },
+        {
+          reason: "parent",
+          authority: parent.bound(),
+          task: { toolCallId },
+          requested: (turn) => {
+            said = new Said(session, turn)
+          }
+        }
+      )
+      return this.waited(end, () => said?.text ?? "")
     })
   }
 
@@ -83,16 +90,17 @@ export class ChildTasks {
     return Effect.flatMap(Origin.current, ({ toolCallId }) => {
       const given = this.left.find((task) => task.toolCallId === toolCallId)
       if (given === undefined) return this.work(task)
+      const { said, turn } = given
       return this.waited(
-        Effect.onInterrupt(given.end, () => given.giveUp),
-        given.said
+        Effect.onInterrupt(turn.end, () => turn.giveUp),
+        () => said.text
       )
     })
   }
 
   /** Gives it a task and does not wait. The parent is not idle meanwhile, and gets the end as a message. */
   begin(task: string): Effect.Effect<void> {
-    return Effect.sync(() => void this.give(task, "parent"))
+    return Effect.sync(() => void this.give({ text: task, source: "parent" }))
   }
 
   /**
@@ -101,13 +109,14 @@ export class ChildTasks {
    */
   hear(words: string): Effect.Effect<"now" | "later" | "reads"> {
     const { parent, session } = this.options
+    const draft: Draft = { text: words, source: "parent" }
     return Effect.map(session.isIdle, (idle) => {
       const bound = parent.bound()
       if (!idle && (bound === undefined || bound === session.bound())) {
-        session.note(words)
+        session.submit(draft, Session.Note())
         return "reads"
       }
-      this.give(words, "parent")
+      this.give(draft)
       return idle ? "now" : "later"
     })
   }
@@ -120,21 +129,19 @@ export class ChildTasks {
   /** Resumes tasks of another process that no call waits for: the parent gets their ends as messages. */
   get goOn(): Effect.Effect<void> {
     return Effect.sync(() => {
-      for (const task of this.left) if (task.toolCallId === undefined) this.alone(task.messageId, task)
+      for (const task of this.left) if (task.toolCallId === undefined) this.alone(task.turn)
     })
   }
 
   /** As {@link begin}, synchronously, from any source; none when the child has ended. */
-  give(task: string, source: Source, id?: MessageId): Option.Option<Message> {
-    const { journal, parent, session } = this.options
+  give(draft: Draft): Option.Option<Message> {
+    const { parent, session } = this.options
+    if (session.isOver()) return Option.none()
     // A person's words are not work of the parent's turn.
-    const authority = source === "parent" ? parent.bound() : undefined
-    const filed = journal && (({ id }: Message) => journal.given(id, undefined, authority !== undefined))
-    const order = { source, reason: "parent", authority, filed, id } as const
-    return Option.map(session.order(task, order), ({ end, giveUp, message }) => {
-      this.alone(message.id, { end, giveUp })
-      return message
-    })
+    const authority = draft.source === "parent" ? parent.bound() : undefined
+    const message = session.submit(draft, Session.OwnTurn())
+    this.alone(session.awaitTurn(message.id, { reason: "parent", authority, task: { toolCallId: undefined } }))
+    return Option.some(message)
   }
 
   /** The parent closes the child; no further ends are reported to it. */
@@ -155,9 +162,9 @@ export class ChildTasks {
   }
 
   /** No call waits: the parent is not idle until it got the end. */
-  private alone(messageId: MessageId, { end, giveUp }: Pick<Session.Order, "end" | "giveUp">): void {
+  private alone({ end, giveUp, id }: Session.RequestedTurn): void {
     const { journal, parent, session } = this.options
-    const said = () => History.saidIn(session.history, messageId)
+    const said = () => History.saidIn(session.history, id)
     const open: Open = { giveUp, release: parent.retain() }
     // Mostly there is one, and a spread array would reserve room for sixteen more.
     this.open = this.open.length === 0 ? [open] : [...this.open, open]
@@ -165,18 +172,19 @@ export class ChildTasks {
       this.open = this.open.length === 1 ? none : this.open.filter((other) => other !== open)
       // In a closed child only a task that has begun reports its end, and only as an event.
       if (!this.isSilent) {
-        parent.inbox.childPort.tell(SubagentResult.announce(this.doneWith(end, said()).result, end))
-        journal?.told(messageId)
+        const text = SubagentResult.announce(this.doneWith(end, said()).result, end)
+        parent.submit({ text, source: "child" }, Session.OwnTurn())
+        journal?.told(id)
       } else if (end !== neverBegun) this.doneWith(end, said())
       open.release()
     })
   }
 
   /** A cancelled task reports its end too; a task that was taken back before it began does not. */
-  private waited(end: Effect.Effect<TurnEnd>, said: Said): Effect.Effect<Done> {
+  private waited(end: Effect.Effect<TurnEnd>, said: () => string): Effect.Effect<Done> {
     const { session } = this.options
     const before = session.turns()
-    const doneWith = (end: TurnEnd) => this.doneWith(end, said.text)
+    const doneWith = (end: TurnEnd) => this.doneWith(end, said())
     const stopped = () =>
       Effect.flatMap(session.isIdle, (idle) =>
         idle && session.turns() > before ? Effect.map(session.awaitIdle, Option.map(doneWith)) : Effect.void
@@ -213,9 +221,9 @@ interface Open {
   readonly release: () => void
 }
 
-interface Left extends Pick<Session.Order, "end" | "giveUp"> {
+interface Left {
+  readonly turn: Session.RequestedTurn
   readonly said: Said
-  readonly messageId: MessageId
   readonly toolCallId: ToolCallId | undefined
 }
 
@@ -223,12 +231,9 @@ interface Left extends Pick<Session.Order, "end" | "giveUp"> {
 class Said {
   text = ""
 
-  constructor(
-    private readonly session: Session.Service,
-    public id?: MessageId
-  ) {}
-
-  readonly close = (): void => {
-    if (this.id !== undefined) this.text = History.saidIn(this.session.history, this.id)
+  constructor(session: Session.Service, { end, id }: Session.RequestedTurn) {
+    end.observe(() => {
+      this.text = History.saidIn(session.history, id)
+    })
   }
 }

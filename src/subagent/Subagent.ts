@@ -14,7 +14,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
-import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as ParentBridgedChannel from "../bridge/ParentBridgedChannel.js"
 import * as DetachedFiber from "../internal/DetachedFiber.js"
@@ -28,7 +27,7 @@ import type * as PendingReplies from "../inbox/PendingReplies.js"
 import type * as Model from "../model/Model.js"
 import * as JournalEntry from "../journal/JournalEntry.js"
 import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
-import type * as Session from "../session/Session.js"
+import * as Session from "../session/Session.js"
 import * as SessionLimits from "../turn/Limits.js"
 import type { Limits } from "../turn/Limits.js"
 import type { SessionRecorder } from "../journal/SessionRecorder.js"
@@ -116,7 +115,7 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
       wiring: (wired) => options.family.wire(recipe, wired, envelope),
       opening: (instructions) => openedAs(options, origin, instructions),
       late: lateTo(tell),
-      unread: (message) => parent.forward(message)
+      unread: (message) => parent.submit(message, Session.Interject({ parentId: "root" }))
     }
     const { journal, session, wiring } = TreeSession.make(tree, own, { ids, clock, scope })
     const child = new Child(options, { session, journal, scope, tell })
@@ -166,8 +165,7 @@ class Child implements Subagent {
   /** Its entry in the tree. */
   get node(): Node {
     const { recipe, session, tasks } = this
-    const begin: Node["begin"] = (text, id) =>
-      Effect.sync(() => Option.orElse(session.interject(text, "root", id), () => tasks.give(text, "user", id)))
+    const begin: Node["begin"] = (draft) => tasks.give(draft)
     return { origin: session.origin, session, profile: recipe.profile?.name, begin }
   }
 

@@ -78,7 +78,7 @@ describe("a subagent", () => {
           helper: [{ text: "one" }, { text: "two" }]
         }
       })
-      const end = yield* family.agent.run("go")
+      const end = yield* Family.untilIdle(family.agent, "go")
       assert.strictEqual(Family.textOf(end), "heard")
       assert.strictEqual(allTold(family)[1], "subagent_1 has begun. Its end comes as a message.")
       assert.deepStrictEqual(yield* wrong(family), [])
@@ -102,7 +102,7 @@ describe("a subagent", () => {
         },
         person: ["y"]
       })
-      const running = yield* Effect.fork(family.agent.run("go"))
+      const running = yield* Effect.fork(Family.untilIdle(family.agent, "go"))
       yield* rest
       yield* TestClock.adjust("1 minute")
       assert.strictEqual(Family.textOf(yield* Fiber.join(running)), "heard")
@@ -140,7 +140,7 @@ describe("a subagent", () => {
           helper: [work("a"), { text: "here" }]
         }
       })
-      const running = yield* Effect.fork(family.agent.run("go"))
+      const running = yield* Effect.fork(Family.untilIdle(family.agent, "go"))
       yield* rest
       assert.deepStrictEqual(Family.shown(yield* family.person.open), ["main/helper: work a"])
       yield* TestClock.adjust("1 second")

@@ -116,16 +116,16 @@ describe("examples", () => {
     }).pipe(Effect.provide(QueueChannel.layer()), Effect.provide(NodeContext.layer))
   )
 
-  it.scopedLive("agent inside an HTTP handler: a task waits for the answer that comes by another request", () =>
+  it.scopedLive("agent inside an HTTP handler: two clients at once, and an answer that comes by a third request", () =>
     Effect.gen(function* () {
       const client = yield* HttpClient.HttpClient
       const asked = yield* Deferred.make<typeof InteractionRequest.InteractionRequest.Encoded>()
-      const task = yield* Effect.fork(
+      const run = (task: string) =>
         Effect.flatMap(
-          client.execute(HttpClientRequest.post("/task").pipe(HttpClientRequest.bodyText("publish it"))),
+          client.execute(HttpClientRequest.post("/task").pipe(HttpClientRequest.bodyText(task))),
           (response) => response.json
         )
-      )
+      const task = yield* Effect.fork(run("publish it"))
       yield* Effect.fork(
         client.get("/questions").pipe(
           Effect.flatMap((response) => response.json),
@@ -135,12 +135,14 @@ describe("examples", () => {
         )
       )
       const { requestId } = yield* Deferred.await(asked)
+      const other = yield* Effect.fork(run("where is it?"))
       const post = (answer: unknown) =>
         client.execute(HttpClientRequest.bodyUnsafeJson(HttpClientRequest.post("/answers"), { requestId, answer }))
       assert.strictEqual((yield* post({ decision: "maybe" })).status, 409)
       assert.strictEqual((yield* post({ decision: "allow", scope: "once" })).status, 204)
       assert.strictEqual((yield* post({ decision: "allow", scope: "once" })).status, 409)
       assert.deepStrictEqual(yield* Fiber.join(task), { _tag: "Completed", text: "Published.", steps: 2 })
+      assert.deepStrictEqual(yield* Fiber.join(other), { _tag: "Completed", text: "On the front page.", steps: 1 })
     }).pipe(Effect.provide(HttpAgent.server.pipe(Layer.provideMerge(NodeHttpServer.layerTest))))
   )
 })

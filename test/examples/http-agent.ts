@@ -1,4 +1,7 @@
-/** An agent inside an HTTP server: one request runs a task, another lists what it asks, a third answers. */
+/**
+ * An agent inside an HTTP server: one request runs a task, another lists what it asks, a third answers. Every client gets
+ * the end of its own task; one that goes away takes its task with it.
+ */
 import * as Tool from "@effect/ai/Tool"
 import * as Toolkit from "@effect/ai/Toolkit"
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
@@ -14,7 +17,7 @@ import * as Schema from "effect/Schema"
 const Publish = Tool.make("publish", { parameters: { title: Schema.String }, success: Schema.String })
 const toolkit = Toolkit.make(Publish)
 
-/** One agent for the server's whole life; every request of every client goes to it. */
+/** One agent for the server's whole life; it works on one client's task after the other. */
 class Editor extends Context.Tag("Editor")<Editor, Agent.Agent>() {}
 const editor = Layer.scoped(Editor, Agent.start({ whenNobody: "wait" }))
 
@@ -54,7 +57,13 @@ const routes = Layer.mergeAll(
 )
 
 const model = ScriptedModel.layer({
-  agents: { main: [{ tools: [{ name: "publish", params: { title: "Hello" } }] }, { text: "Published." }] }
+  agents: {
+    main: [
+      { tools: [{ name: "publish", params: { title: "Hello" } }] },
+      { text: "Published." },
+      { expect: { contains: "where is it?" }, text: "On the front page." }
+    ]
+  }
 })
 
 /** The server without a port: provide an `HttpServer` to open one. */

@@ -18,7 +18,7 @@ describe("Inbox", () => {
     Effect.gen(function* () {
       const inbox = yield* make
       yield* TestClock.adjust("5 seconds")
-      const message = yield* inbox.port("parent").send("hello", { interjection: { parentId: "call_1" } })
+      const message = inbox.file({ text: "hello", source: "parent" }, "steer", { parentId: "call_1" })
       assert.deepStrictEqual(message, {
         id: "msg_1" as Id.MessageId,
         source: "parent",
@@ -33,22 +33,39 @@ describe("Inbox", () => {
     })
   )
 
-  it.effect("everybody but a child is heard at the next step, unless the sender says otherwise", () =>
+  it.effect("keeps two lanes, each in order of arrival, and files a message of another inbox as it is", () =>
     Effect.gen(function* () {
       const inbox = yield* make
-      for (const source of ["user", "parent", "child", "system"] as const) yield* inbox.port(source).send(source)
-      yield* inbox.port("user").send("later", { delivery: "queue" })
-      yield* inbox.port("child").send("now", { delivery: "steer" })
-      assert.deepStrictEqual(texts(inbox.peek()), ["user", "parent", "system", "now", "child", "later"])
+      inbox.file({ text: "q1" }, "queue")
+      inbox.file({ text: "s1" }, "steer")
+      inbox.file({ text: "q2", source: "child" }, "queue")
+      const other = yield* make
+      const moved = inbox.file(
+        other.file({ text: "s2", id: "msg_9" as Id.MessageId, source: "system" }, "queue"),
+        "steer"
+      )
+      assert.deepStrictEqual(texts(inbox.peek()), ["s1", "s2", "q1", "q2"])
+      assert.deepInclude(moved, { source: "system", delivery: "steer", text: "s2" })
+      assert.strictEqual(String(moved.id), "msg_9")
+    })
+  )
+
+  it.effect("a turn begins without the messages that are for a later one, in either lane", () =>
+    Effect.gen(function* () {
+      const inbox = yield* make
+      const [s1, q1] = [inbox.file({ text: "s1" }, "steer"), inbox.file({ text: "q1" }, "queue")]
+      assert.deepStrictEqual(inbox.takeTurn(undefined, new Set([s1.id, q1.id])), [])
+      inbox.file({ text: "q2" }, "queue")
+      assert.deepStrictEqual(texts(inbox.takeTurn(undefined, new Set([s1.id, q1.id]))), ["q2"])
+      assert.deepStrictEqual(texts(inbox.takeTurn(q1.id)), ["q1", "s1"])
     })
   )
 
   it.effect("a turn begins with all that steers, else with one that was queued", () =>
     Effect.gen(function* () {
       const inbox = yield* make
-      const port = inbox.port("user")
-      for (const text of ["q1", "q2"]) yield* port.send(text, { delivery: "queue" })
-      for (const text of ["s1", "s2"]) yield* port.send(text)
+      for (const text of ["q1", "q2"]) inbox.file({ text }, "queue")
+      for (const text of ["s1", "s2"]) inbox.file({ text }, "steer")
       assert.isTrue(inbox.hasSteering())
       assert.deepStrictEqual(texts(inbox.takeTurn()), ["s1", "s2"])
       assert.isFalse(inbox.hasSteering())
@@ -65,7 +82,7 @@ describe("Inbox", () => {
       const waiting = yield* Effect.fork(inbox.awaitWork)
       yield* settle
       assert.isTrue(Option.isNone(yield* Fiber.poll(waiting)))
-      inbox.port("user").unsafeSend("a")
+      inbox.file({ text: "a" }, "steer")
       yield* Fiber.join(waiting)
       yield* inbox.awaitWork
       assert.strictEqual(inbox.peek().length, 1, "waiting takes nothing")
@@ -80,7 +97,7 @@ describe("Inbox", () => {
       yield* Fiber.interrupt(first)
       const second = yield* Effect.fork(inbox.awaitWork)
       yield* settle
-      yield* inbox.port("user").send("a")
+      inbox.file({ text: "a" }, "steer")
       yield* Fiber.join(second)
     })
   )
@@ -94,7 +111,7 @@ describe("Inbox", () => {
           const steps = Effect.all(Array.from({ length: Math.floor(random() * 30) }, () => Effect.void))
           const reader = yield* Effect.fork(Effect.zipRight(steps, inbox.awaitWork))
           yield* Effect.repeatN(Effect.yieldNow(), Math.floor(random() * 8))
-          yield* inbox.port("user").send("a")
+          inbox.file({ text: "a" }, "steer")
           yield* Fiber.join(reader)
         })
         await Effect.runPromise(Effect.withScheduler(program, new Shuffled.Shuffled(random)))
@@ -105,8 +122,7 @@ describe("Inbox", () => {
   it.effect("a message can be taken back until it is taken", () =>
     Effect.gen(function* () {
       const inbox = yield* make
-      const port = inbox.port("user")
-      const [first, second] = [yield* port.send("a"), yield* port.send("b", { delivery: "queue" })]
+      const [first, second] = [inbox.file({ text: "a" }, "steer"), inbox.file({ text: "b" }, "queue")]
       assert.isTrue(inbox.withdraw(second.id))
       assert.isFalse(inbox.withdraw(second.id))
       inbox.takeTurn()

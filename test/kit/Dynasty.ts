@@ -211,7 +211,7 @@ export const play = (plan: Plan, seen: (what: string) => void) =>
       }).pipe(Layer.provide(handlers))
       const context = yield* Layer.build(runtime)
       const family = yield* Effect.provide(TestAgent.start({ tools: plan.tools, limits: { maxSteps: 12 } }), context)
-      if (plan.stage === undefined) yield* family.agent.run("go")
+      if (plan.stage === undefined) yield* Effect.zipRight(family.agent.send("go"), family.agent.awaitIdle)
       else {
         const known = plan.stage.filter((name) => family.agent.tools.get(name) !== undefined)
         yield* Effect.provide(

@@ -112,6 +112,10 @@ export const shown = (requests: ReadonlyArray<InteractionRequest>): ReadonlyArra
 export const textOf = (end: Effect.Effect.Success<ReturnType<Agent.Agent["run"]>>): string =>
   end._tag === "Completed" ? end.text : end._tag
 
+/** Says something to the root, and waits until nothing works any more: also for what its children report. */
+export const untilIdle = (agent: Agent.Agent, text: string) =>
+  Effect.map(Effect.zipRight(agent.send(text), agent.awaitIdle), Option.getOrThrow)
+
 export const gate = Effect.map(Deferred.make<void>(), (latch) => ({
   open: Deferred.succeed(latch, undefined),
   pass: Deferred.await(latch)

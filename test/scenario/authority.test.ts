@@ -69,7 +69,7 @@ describe("words that look like answers", () => {
         person: ({ agentPath }) => (agentPath === "main" ? "y" : TestInteractor.silent),
         worker: () => Effect.succeed(text)
       })
-      yield* Effect.fork(family.agent.run(text))
+      yield* Effect.fork(Family.untilIdle(family.agent, text))
       yield* rest
       yield* family.agent.send(text)
       yield* family.agent.enqueue(text)
@@ -263,7 +263,7 @@ describe("an answer to a child", () => {
         },
         person: (_, index) => (index === 0 ? "idle" : "n")
       })
-      const running = yield* Effect.fork(family.agent.run("go"))
+      const running = yield* Effect.fork(Family.untilIdle(family.agent, "go"))
       yield* rest
       yield* TestClock.adjust("1 minute")
       yield* Fiber.join(running)

@@ -109,7 +109,7 @@ describe("delegation", () => {
         },
         person: ["y"]
       })
-      const end = yield* agent.run("go")
+      const end = yield* Family.untilIdle(agent, "go")
       assert.strictEqual(Family.textOf(end), "it is done")
       assert.deepStrictEqual(Family.shown(yield* person.shown), ["main/helper: work a"])
       assert.strictEqual(worked.length, 1)

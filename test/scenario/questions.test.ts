@@ -140,7 +140,7 @@ describe("a child's question is answered", () => {
         },
         person: () => "y"
       })
-      const running = yield* Effect.fork(family.agent.run("go"))
+      const running = yield* Effect.fork(Family.untilIdle(family.agent, "go"))
       yield* settle
       yield* settle
       assert.strictEqual(family.worked.length, 1, "before the parent has spoken its words")
@@ -164,7 +164,7 @@ describe("a child's question is answered", () => {
             interaction._tag === "Clarify" ? TestInteractor.wait(Deferred.await(later)) : "y"
         }
       })
-      const running = yield* Effect.fork(family.agent.run("go"))
+      const running = yield* Effect.fork(Family.untilIdle(family.agent, "go"))
       yield* settle
       yield* settle
       assert.deepStrictEqual((yield* family.person.open).map(summaryOf), ["Clarify"])
@@ -205,7 +205,7 @@ describe("a child's question is answered", () => {
         },
         person: () => "y"
       })
-      const running = yield* Effect.fork(family.agent.run("go"))
+      const running = yield* Effect.fork(Family.untilIdle(family.agent, "go"))
       yield* settle
       yield* settle
       assert.include(

@@ -74,7 +74,7 @@ const resumed = (
     const family = yield* Scope.extend(Family.start({ ...before, agent: { ...before.agent, persistence } }), dying)
     const { agent } = family
     const work: Effect.Effect<unknown, unknown> =
-      before.stage === undefined ? agent.run("go") : Stage.run(agent, stageOf(...before.stage))
+      before.stage === undefined ? Family.untilIdle(agent, "go") : Stage.run(agent, stageOf(...before.stage))
     const running = yield* Effect.forkDaemon(work)
     yield* settle
     yield* settle
@@ -109,7 +109,7 @@ describe("a subagent", () => {
         },
         runtime: asksAboutAll
       })
-      yield* family.agent.run("go")
+      yield* Family.untilIdle(family.agent, "go")
       assert.deepStrictEqual(family.worked, [])
       assert.notInclude((yield* toolsAt(family, "main/reader")) ?? [], "work")
       assert.deepStrictEqual(yield* toolsAt(family, "main/reader/doer"), yield* toolsAt(family, "main/reader"))
@@ -125,7 +125,7 @@ describe("a subagent", () => {
         script: { main: [calls(delegate("helper")), { text: "done" }], helper: [work("a"), { text: "ok" }] },
         agent: { tools: ["delegate"] }
       })
-      yield* family.agent.run("go")
+      yield* Family.untilIdle(family.agent, "go")
       assert.deepStrictEqual(yield* toolsAt(family, "main/helper"), ["delegate", "request_clarification"])
       assert.deepStrictEqual(family.worked, [])
     })
@@ -150,7 +150,7 @@ describe("a subagent", () => {
           subagents: { profiles: auto },
           runtime: asksAboutAll
         })
-        yield* family.agent.run("go")
+        yield* Family.untilIdle(family.agent, "go")
         const shown = yield* family.person.shown
         assert.deepStrictEqual(
           shown.map(({ agentPath, interaction }) => [agentPath, interaction._tag]),
@@ -197,7 +197,7 @@ describe("a subagent", () => {
         },
         runtime: asksAboutAll
       })
-      yield* family.agent.run("go")
+      yield* Family.untilIdle(family.agent, "go")
       assert.deepStrictEqual(Family.shown(yield* family.person.shown), [
         "main: approveSubagentEnvelope",
         "main/subagent: delegate task=go, profile=nested",
@@ -321,7 +321,7 @@ describe("a subagent in a stage", () => {
         worker: (name) => (name === "slow" ? Effect.as(latch.pass, name) : Effect.succeed(name)),
         subagents: auto
       })
-      yield* Effect.fork(family.agent.run("go"))
+      yield* Effect.fork(Family.untilIdle(family.agent, "go"))
       yield* settle
       yield* run(family, "send_to_subagent")
       const [said] = family.agent.history.messages.flatMap((message) =>

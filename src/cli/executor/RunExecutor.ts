@@ -79,15 +79,17 @@ export const haltWith = (
 
 const stopped: TurnEnd = Cancelled({ reason: "shutdown", steps: 0 })
 
-const ending = (agent: Agent.Agent, task: string | undefined): Effect.Effect<TurnEnd> =>
-  task === undefined
-    ? Effect.map(
-        agent.awaitIdle,
-        Option.getOrElse(() => stopped)
-      )
-    : Effect.catchAll(agent.run(task), (error) =>
-        Effect.succeed(error._tag === "AgentStopped" ? stopped : Failed({ error: error.message, steps: 0 }))
-      )
+/** Sends the task to the root, also when a resumed turn works, and waits until nothing works any more. */
+const ending = (agent: Agent.Agent, task: string | undefined): Effect.Effect<TurnEnd> => {
+  const idle = Effect.map(
+    agent.awaitIdle,
+    Option.getOrElse(() => stopped)
+  )
+  if (task === undefined) return idle
+  return Effect.catchAll(Effect.zipRight(agent.send(task, { target: agent.id }), idle), (error) =>
+    Effect.succeed(error._tag === "AgentStopped" ? stopped : Failed({ error: error.message, steps: 0 }))
+  )
+}
 
 /** Tool calls, notices and what subagents say; the answer itself goes to standard output once, at the end. */
 const follow = (agent: Agent.Agent, screen: Screen, interactive: boolean): Effect.Effect<void> =>
