@@ -39,7 +39,8 @@ export default defineConfig({
         extends: true,
         test: { name: "quick", include: ["test/**/*.test.ts"], exclude: [...foreign, ...slow] }
       },
-      { extends: true, test: { name: "slow", include: slow, exclude: foreign } }
+      // Random runs are many, and a machine may have other work.
+      { extends: true, test: { name: "slow", include: slow, exclude: foreign, testTimeout: 120_000 } }
     ]
   }
 })
