@@ -3,10 +3,10 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Tool from "@effect/ai/Tool"
 import * as Toolkit from "@effect/ai/Toolkit"
+import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
 import * as Delegate from "../../../src/builtin/Delegate.js"
 import * as QueueChannel from "../../../src/channel/QueueChannel.js"
 import * as Model from "../../../src/model/Model.js"
@@ -32,7 +32,11 @@ export const blocked = (size: number): Effect.Effect<Workload.Workload> =>
           yield* Effect.orDie(agent.send("go"))
           let dialog = yield* channel.take
           // One is asked at a time; the others stand in line once they have said that they begin to ask.
-          while (count.modelCalls < size + 2) yield* Effect.yieldNow()
+          const patience = Date.now() + 60_000
+          while (count.modelCalls < size + 2) {
+            if (Date.now() > patience) return yield* Effect.dieMessage(`Only ${count.modelCalls} models were called.`)
+            yield* Effect.yieldNow()
+          }
           const started = Cpu.now() - start
           const heap = Cpu.heapInUse() - before
           const answering = Cpu.now()
@@ -69,22 +73,26 @@ const model = (size: number, count: Workload.Tally): Model.Service => {
   const spawning = Array.from({ length: size }, (_, i) =>
     call(`spawn_${i}`, "spawn_subagent", { task: "work", profile: "worker" })
   )
-  return {
-    id: "bench/mock",
-    stream: ({ agent, prompt: { content } }) => {
-      count.modelCalls++
-      const answered = content.at(-1)?.role === "tool"
-      if (agent !== "main") return Stream.fromIterable(answered ? say("done") : [call("work_1", "work", {}), finish])
-      return Stream.fromIterable(content.some(({ role }) => role === "tool") ? say("seen") : [...spawning, finish])
-    }
+  const answer = ({ agent, prompt: { content } }: Model.Request): ReadonlyArray<Model.Part> => {
+    const answered = content.at(-1)?.role === "tool"
+    if (agent !== "main") return answered ? say("done") : [call("work_1", "work", {}), finish]
+    return content.some(({ role }) => role === "tool") ? say("seen") : [...spawning, finish]
   }
+  return Model.fromAnswer({
+    id: "bench/mock",
+    answer: (request) =>
+      Effect.promise(async () => {
+        count.modelCalls++
+        return Chunk.unsafeFromArray([...answer(request)])
+      })
+  })
 }
 
 const runtime = (size: number, count: Workload.Tally) =>
   AgentRuntime.make({
     toolkit,
     policy: PermissionFile.policy({ whitelist: { tools: ["spawn_subagent"] } }),
-    limits: { parallelTools: 8, maxSteps: 2 * size },
+    limits: { parallelTools: 8, callsPerStep: size, maxSteps: 2 * size },
     subagents: {
       profiles: [SubagentProfile.make({ name: "worker", description: "works", plugins: ["work"] })],
       timeouts: { permission: 0, clarification: 0 }
