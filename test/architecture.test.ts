@@ -28,8 +28,11 @@ const files = readdirSync(src, { recursive: true, encoding: "utf8" })
 const folderOf = (file: string): string => relative(src, file).split("/")[0] ?? ""
 const floorOf = (file: string): number => floors.findIndex((folders) => folders.includes(folderOf(file)))
 
+/** Examples in doc comments import what they like. */
+const codeOf = (file: string): string => readFileSync(file, "utf8").replace(/^ *\*.*$/gm, "")
+
 const importsOf = (file: string): ReadonlyArray<string> =>
-  Array.from(readFileSync(file, "utf8").matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g), (match) => match[1] ?? "")
+  Array.from(codeOf(file).matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g), (match) => match[1] ?? "")
 
 const sourcesOf = (file: string): ReadonlyArray<string> =>
   importsOf(file)

@@ -26,6 +26,7 @@ import {
 import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import { afterAll } from "vitest"
+import * as DocExamples from "./kit/DocExamples.js"
 
 interface Manifest {
   readonly bin: Record<string, string>
@@ -250,10 +251,17 @@ describe("the package", () => {
   })
 
   it(
-    "runs the programs of the README and of the examples, and they compile against its types",
+    "runs the programs of the README and of the examples, and they compile against its types, as those in doc comments do",
     { timeout: 300_000 },
     () => {
       cpSync("test/examples", join(full, "examples"), { recursive: true })
+      const documented = DocExamples.read()
+      assert.isAbove(documented.length, 15)
+      mkdirSync(join(full, "examples/documented"))
+      for (const { name, text } of documented) {
+        assert.include(text, `"assent`, `${name} imports nothing of the package, so it is no example of it`)
+        writeFileSync(join(full, "examples/documented", name), text)
+      }
       writeFileSync(
         join(full, "tsconfig.json"),
         JSON.stringify({

@@ -84,7 +84,7 @@ export const Reopened = Schema.TaggedStruct("Reopened", {
 })
 
 /**
- * One decision.
+ * One decision as it is recorded. Of the arguments it keeps the digest.
  *
  * @since 0.1.0
  * @category schemas

@@ -1,11 +1,20 @@
 /**
  * The port for recording decisions: one trail for each root session, one record for each decision, in the order of the
  * decisions.
+ *
  * An ambient value whose default keeps nothing, so a program need not provide it. `AuditFile.layer` writes trails that
  * cannot be changed unnoticed; {@link layerMemory} keeps them for tests.
  *
+ * @example
  * ```ts
- * program.pipe(Effect.provide(AuditFile.layer({ directory, headDirectory, redactor })))
+ * import { AuditTrail, Interaction, Interactor } from "assent"
+ * import { Effect } from "effect"
+ *
+ * const decisions = Effect.gen(function* () {
+ *   yield* Interactor.ask(new Interaction.Confirm({ prompt: "Deploy?", default: false }))
+ *   const memory = yield* AuditTrail.AuditMemory
+ *   return yield* memory.decisions
+ * }).pipe(Effect.provide(AuditTrail.layerMemory()))
  * ```
  *
  * @since 0.1.0
@@ -91,7 +100,7 @@ export const record = (entry: AuditRecord.AuditEntry): Effect.Effect<void, Audit
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Keeps nothing.
+ * A trail that keeps nothing.
  *
  * @since 0.1.0
  * @category constructors

@@ -4,9 +4,16 @@
  * Results are plain text where a model reads that best; failures are sentences. A call is checked before a person is
  * asked, and again when it runs.
  *
+ * @example
  * ```ts
- * const program = Effect.flatMap(Workspace.toolkit, (kit) => kit.handle("read_file", { path: "README.md" }))
- * program.pipe(Effect.provide(Workspace.layer({ root: "/home/me/project" })), Effect.provide(NodeContext.layer))
+ * import { NodeContext } from "@effect/platform-node"
+ * import { Workspace } from "assent"
+ * import { Effect } from "effect"
+ *
+ * const program = Effect.flatMap(Workspace.toolkit, (kit) => kit.handle("read_file", { path: "README.md" })).pipe(
+ *   Effect.provide(Workspace.layer({ root: "/home/me/project" })),
+ *   Effect.provide(NodeContext.layer)
+ * )
  * ```
  *
  * @since 0.1.0

@@ -4,11 +4,21 @@
  *
  * The first answer wins. A request that ends before it was taken is never shown, and has no `Closed` either.
  *
+ * @example
  * ```ts
- * const channel = yield* QueueChannel.make()
- * yield* Stream.runForEach(channel.stream, (dialog) => draw(dialog)).pipe(Effect.forkScoped)
- * // later, when somebody typed something into the dialog of `requestId`
- * yield* channel.answerText(requestId, "y")
+ * import { QueueChannel } from "assent"
+ * import { Effect, Stream } from "effect"
+ *
+ * const program = Effect.gen(function* () {
+ *   const channel = yield* QueueChannel.make()
+ *   yield* channel.stream.pipe(
+ *     Stream.runForEach((dialog) =>
+ *       dialog._tag === "Opened" ? channel.answerText(dialog.request.requestId, "y") : Effect.void
+ *     ),
+ *     Effect.forkScoped
+ *   )
+ *   return channel.interactor
+ * })
  * ```
  *
  * @since 0.1.0

@@ -107,7 +107,7 @@ export type CompactionFile = Schema.Schema.Type<typeof CompactionFile>
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * What counts where nothing is said.
+ * The settings where a program or a file gives none.
  *
  * @since 0.1.0
  * @category constants
@@ -155,7 +155,7 @@ export function fromFile(file: CompactionFile): CompactionConfig {
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Compacts after every turn above the target, whatever the threshold.
+ * Whether it compacts after every turn above the target, whatever the threshold.
  *
  * @since 0.1.0
  * @category predicates

@@ -67,7 +67,8 @@ export interface History {
 }
 
 /**
- * `cleared` is called synchronously when the history is cleared.
+ * A history that begins with these messages. The redactor masks what is added; `cleared` is called synchronously when the
+ * history is cleared.
  *
  * @since 0.1.0
  * @category constructors

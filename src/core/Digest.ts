@@ -7,7 +7,7 @@ import { createHash, createHmac } from "node:crypto"
 
 /**
  * JSON with object keys sorted at every depth and no white space, so equal values have equal text.
- * `undefined` members are left out, as in `JSON.stringify`.
+ * `undefined` members are left out, as in `JSON.stringify`. Throws for what JSON cannot write: cycles and bigints.
  *
  * @since 0.1.0
  * @category conversions

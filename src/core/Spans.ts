@@ -103,7 +103,7 @@ export interface Options {
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * No spans.
+ * Spans that are never opened: every effect is returned unchanged.
  *
  * @since 0.1.0
  * @category constructors

@@ -48,7 +48,8 @@ export const EndReason = Schema.Literal("completed", "cancelled", "turn_limit", 
 export type EndReason = typeof EndReason.Type
 
 /**
- * What an agent is doing.
+ * What an agent is doing. `thinking`: a model call has begun; `streaming`: its text arrives; `executing`: tools run;
+ * `waiting`: no turn runs, and work beside the turns goes on, such as a background child; `done`: the session has ended.
  *
  * @since 0.1.0
  * @category schemas

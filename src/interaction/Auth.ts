@@ -1,9 +1,15 @@
 /**
  * Signing in, as calls that a program makes. They are never tools, so no model asks for a password.
  *
+ * @example
  * ```ts
- * const client = Auth.password({ prompt: "Password of ada@db:", use: (secret) => connect("ada", secret) })
- * //    ^? Effect<Connection, ConnectError | InteractionError, Interactor>
+ * import { Auth } from "assent"
+ * import { Effect, Redacted } from "effect"
+ *
+ * const connected = Auth.password({
+ *   prompt: "Password of ada@db:",
+ *   use: (secret) => Effect.succeed(`connected, with ${Redacted.value(secret).length} characters`)
+ * })
  * ```
  *
  * @since 0.1.0

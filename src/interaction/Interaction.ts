@@ -342,7 +342,8 @@ export const Interaction = Schema.Union(
 export const isKind = (tag: string): tag is Kind => Object.hasOwn(kinds, tag)
 
 /**
- * Kinds that grant authority: asked one at a time in a tree, re-checked when they reach the head of the line.
+ * Whether a kind grants authority: its requests are asked one at a time in a tree, and re-checked when they reach the
+ * head of the line.
  *
  * @since 0.1.0
  * @category predicates
@@ -350,7 +351,7 @@ export const isKind = (tag: string): tag is Kind => Object.hasOwn(kinds, tag)
 export const takesPromptSlot = (kind: Kind): boolean => slotKinds.has(kind)
 
 /**
- * Kinds whose answers are secrets or stand for one: values never appear in events or audit.
+ * Whether answers of a kind are secrets or stand for one: their values never appear in events or the audit.
  *
  * @since 0.1.0
  * @category predicates

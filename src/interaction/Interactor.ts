@@ -5,8 +5,11 @@
  * The current interactor is a fiber-local value that flows down every fork, with the service tag as its default. A
  * program that may ask somebody therefore has `Interactor` among its requirements.
  *
+ * @example
  * ```ts
- * const program = Interactor.ask(new Confirm({ prompt: "Deploy?", default: false }))
+ * import { Interaction, Interactor } from "assent"
+ *
+ * const program = Interactor.ask(new Interaction.Confirm({ prompt: "Deploy?", default: false }))
  * //    ^? Effect<boolean, InteractionError, Interactor>
  * ```
  *
@@ -170,7 +173,8 @@ export type Handlers = { readonly [K in Kind]: Handler<K> | typeof declines }
 export const declines = "declines"
 
 /**
- * Makes an interactor that shows one dialog at a time, first come, first served.
+ * Makes an interactor of a handler for each kind. It shows one dialog at a time, first come, first served, unless
+ * `dialogs` is `"unbounded"`.
  *
  * @since 0.1.0
  * @category constructors

@@ -83,7 +83,7 @@ export const ClarifyAnswers = Object.assign(Schema.Record({ key: Schema.String, 
 })
 
 /**
- * The word that cancels the whole form at any of its questions.
+ * Whether the line is `cancel`, in any case: the word that cancels the whole form at any of its questions.
  *
  * @since 0.1.0
  * @category predicates

@@ -4,7 +4,7 @@
  * Making one walks the whole schema, which takes as long as a hundred uses; a short run uses few of a program's
  * schemas.
  *
- * ```ts
+ * ```
  * const decode = Lazy.make(() => Schema.decodeUnknownEither(Person))
  * ```
  */

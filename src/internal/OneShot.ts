@@ -2,7 +2,7 @@
  * A value that comes once. It is itself the effect that waits for it, for any number of fibers. Code without a fiber
  * observes it by a callback.
  *
- * ```ts
+ * ```
  * const once = new OneShot<number>()
  * once.observe((n) => seen.push(n))
  * once.complete(1) // every fiber that runs `once` gets 1, now or later

@@ -1,14 +1,24 @@
 /**
  * Turns a recorded session into a script that plays it again, so that a bug report becomes a test.
  *
- * ```ts
- * const text = RecordedScript.print(RecordedScript.make(yield* store.load(id)))   // a file for `--model script:FILE`
- * ```
- *
  * A script holds what models said. Comments beside it hold what people said and answered, where they interrupted a
  * model, and how turns ended. Remarks at the top name what cannot be replayed faithfully.
  *
  * It does not read `SessionSnapshot`, which keeps what a session goes on with, and not every reply in its order.
+ *
+ * @example
+ * ```ts
+ * import { type Id, SessionStore } from "assent"
+ * import * as RecordedScript from "assent/journal/RecordedScript"
+ * import { Effect } from "effect"
+ *
+ * // A file for `--model script:FILE`.
+ * const text = (id: Id.SessionId) =>
+ *   Effect.gen(function* () {
+ *     const store = yield* SessionStore.SessionStore
+ *     return RecordedScript.print(RecordedScript.make(yield* store.load(id)))
+ *   })
+ * ```
  *
  * @since 0.1.0
  */

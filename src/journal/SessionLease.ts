@@ -35,7 +35,7 @@ export interface Process extends Holder {
 }
 
 /**
- * The holder of a session.
+ * The process that holds a session, with the time of its last heartbeat.
  *
  * @since 0.1.0
  * @category models

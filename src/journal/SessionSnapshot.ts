@@ -140,7 +140,8 @@ export interface CallSnapshot {
 }
 
 /**
- * `started`: it may have had its effect, or not.
+ * How far a call got. `granted` and `refused`: it was decided, and has not begun. `started`: it may have had its effect,
+ * or not. `ended`: its result is known.
  *
  * @since 0.1.0
  * @category models
@@ -208,7 +209,7 @@ export const stateOf = ({ decided, started, ended }: CallSnapshot): CallState =>
 }
 
 /**
- * The result of a call for the model, or that it has none.
+ * The result of a call for the model. A call without an end is `interrupted`, and the model is told that.
  *
  * @since 0.1.0
  * @category getters

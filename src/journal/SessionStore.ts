@@ -153,7 +153,7 @@ export const makeMemory: Effect.Effect<(process: SessionLease.Process) => Servic
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Lost with the process.
+ * A store that is lost with the process.
  *
  * @since 0.1.0
  * @category layers
@@ -209,7 +209,7 @@ export const accepts = (
 }
 
 /**
- * This request is not open.
+ * The refusal of an answer to a request that is not open.
  *
  * @since 0.1.0
  * @category constructors
@@ -218,7 +218,7 @@ export const notOpen = (requestId: RequestId): StoreError.AnswerRefused =>
   new StoreError.AnswerRefused({ requestId, problem: "notOpen", reason: "nobody waits for it" })
 
 /**
- * Another answer came first.
+ * The refusal of an answer when another one came first, from `by`.
  *
  * @since 0.1.0
  * @category constructors

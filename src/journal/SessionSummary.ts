@@ -116,7 +116,7 @@ export const listed = (self: SessionSummary, holder: Holder | undefined): Listed
 })
 
 /**
- * Last used first.
+ * Compares for a list in which the tree that was used last comes first.
  *
  * @since 0.1.0
  * @category combinators

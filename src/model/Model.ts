@@ -5,11 +5,20 @@
  * can answer, provider metadata survives, tools are not run inside the stream, and errors have no field that could hold
  * a key.
  *
+ * @example
  * ```ts
- * const echo: Model.Service = {
+ * import { Model } from "assent"
+ * import { Effect } from "effect"
+ *
+ * const echo = Model.fromAnswer({
  *   id: "own/echo",
- *   stream: ({ prompt }) => Stream.fromIterable(partsFor(prompt))
- * }
+ *   answer: ({ prompt }) =>
+ *     Effect.succeed([
+ *       { type: "text-start", id: "1" },
+ *       { type: "text-delta", id: "1", delta: `There are ${prompt.content.length} messages.` },
+ *       { type: "text-end", id: "1" }
+ *     ])
+ * })
  * ```
  *
  * @since 0.1.0
@@ -49,7 +58,7 @@ export {
 } from "./ModelPort.js"
 
 /**
- * The model of a session.
+ * The model of every session whose profile names no other.
  *
  * @since 0.1.0
  * @category services

@@ -1,12 +1,20 @@
 /**
  * `provider/model` → a model.
  *
- * ```ts
- * const model = yield* ModelRegistry.resolve("anthropic/claude-sonnet-4-5")
- * ```
- *
  * The wire format of a provider is loaded with its first model. Requests are not retried here: the turn retries and
  * reports it.
+ *
+ * @example
+ * ```ts
+ * import { FetchHttpClient } from "@effect/platform"
+ * import * as ModelRegistry from "assent/model/ModelRegistry"
+ * import { Effect, Redacted } from "effect"
+ *
+ * const program = Effect.gen(function* () {
+ *   const model = yield* ModelRegistry.resolve("anthropic/claude-sonnet-4-5")
+ *   return model.id
+ * }).pipe(Effect.provide(ModelRegistry.layer({})), Effect.provide(FetchHttpClient.layer))
+ * ```
  *
  * @since 0.1.0
  */

@@ -1,7 +1,15 @@
 /**
  * A model that plays a script: for tests, demonstrations and measurements.
  *
+ * The step of an agent is the number of replies in its history, so the model keeps no state between calls and a resumed
+ * session continues where it stopped. A generation that was interrupted after some output counts as a reply; one
+ * without output is played again. Only scripted errors are counted here, per session, so that each happens once and a
+ * retry continues.
+ *
+ * @example
  * ```ts
+ * import { ScriptedModel } from "assent"
+ *
  * const model = ScriptedModel.make({
  *   agents: {
  *     main: [{ text: "Let me look.", tools: [{ name: "list_files", params: {} }] }, { text: "Two files." }],
@@ -9,11 +17,6 @@
  *   }
  * })
  * ```
- *
- * The step of an agent is the number of replies in its history, so the model keeps no state between calls and a resumed
- * session continues where it stopped. A generation that was interrupted after some output counts as a reply; one
- * without output is played again. Only scripted errors are counted here, per session, so that each happens once and a
- * retry continues.
  *
  * @since 0.1.0
  */

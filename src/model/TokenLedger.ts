@@ -1,15 +1,18 @@
 /**
  * Counts the usage of a tree of sessions (tokens, calls, retries and, with known prices, money) and holds its limits.
  *
+ * One ledger for a root session and all sessions below it. Nothing is estimated: unreported usage is counted and shown
+ * as a call with unknown usage.
+ *
+ * @example
  * ```ts
+ * import { TokenLedger } from "assent"
+ *
  * const ledger = TokenLedger.make({
  *   prices: { "anthropic/claude-sonnet-4-5": { input: 3, output: 15, cached: 0.3 } },
  *   limits: { treeTokens: 500_000 }
  * })
  * ```
- *
- * One ledger for a root session and all sessions below it. Nothing is estimated: unreported usage is counted and shown
- * as a call with unknown usage.
  *
  * @since 0.1.0
  */
@@ -47,7 +50,7 @@ export interface Limits {
 }
 
 /**
- * Prices of a million tokens by model, and their currency.
+ * Prices by model with their currency, and limits. Without prices no costs are told; without limits nothing is refused.
  *
  * @since 0.1.0
  * @category models

@@ -36,7 +36,7 @@ export type Authority = (
 ) => Effect.Effect<Option.Option<Resolution>, never, Interactor.Interactor>
 
 /**
- * Asks one authority, then the other.
+ * Asks one authority, and the other only where the first leaves the call to the rules.
  *
  * @since 0.1.0
  * @category combinators

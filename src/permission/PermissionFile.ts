@@ -249,7 +249,7 @@ export const subject = (
   PermissionRule.subject({ tool: name, params, commandField: shellCommand, pathFields: paths, workspace, takes: tool })
 
 /**
- * The policy has parts that count only for a trusted workspace.
+ * Whether the policy has parts that count only for a trusted workspace.
  *
  * @since 0.1.0
  * @category predicates

@@ -91,7 +91,8 @@ export interface Snapshot {
 }
 
 /**
- * What a session was told about permissions while it ran. Changed in place, by its own agent only.
+ * What people decided at prompts of one tree of sessions: remembered calls, suspensions, a default. It is changed in
+ * place, in synchronous steps.
  *
  * @since 0.1.0
  * @category models

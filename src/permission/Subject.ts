@@ -29,7 +29,7 @@ export interface Call {
 }
 
 /**
- * Made once per call.
+ * A call as rules see it: its tool, its arguments, the parsed command, and every string among them. Made once per call.
  *
  * @since 0.1.0
  * @category models

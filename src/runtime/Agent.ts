@@ -1,15 +1,19 @@
 /**
  * A running root session from outside: an executor (a terminal, a server, a test) drives it.
  *
+ * The type says that somebody may be asked: starting an agent needs an `Interactor`.
+ *
+ * @example
  * ```ts
+ * import { Agent } from "assent"
+ * import { Effect } from "effect"
+ *
  * const program = Effect.gen(function* () {
  *   const agent = yield* Agent.start()
  *   return yield* agent.run("clean the build")
  * })
  * //    ^? Effect<TurnEnd, NotTaken, AgentRuntime | Interactor | Scope>
  * ```
- *
- * The type says that somebody may be asked: starting an agent needs an `Interactor`.
  *
  * @since 0.1.0
  */

@@ -88,7 +88,7 @@ export interface SubagentOptions {
 }
 
 /**
- * The values that agents share.
+ * The runtime of a program: the values that its agents share.
  *
  * @since 0.1.0
  * @category services
@@ -157,7 +157,8 @@ type Needs = Model.Model | FileSystem.FileSystem | Path.Path
 type Refusal<Tools extends Record<string, Tool.Any>> = ToolRegistry.Refusal<Tools> | SessionLimits.LimitsInvalid
 
 /**
- * Fails for invalid limits, and for tools that cannot be registered.
+ * A runtime: checks the options and looks up the handlers of all tools, once for all its agents. Fails for invalid limits,
+ * and for tools that cannot be registered.
  *
  * @since 0.1.0
  * @category constructors

@@ -1,12 +1,19 @@
 /**
  * Persistence of an agent: its journal, and the state that another process has written before.
  *
- * ```ts
- * const store = yield* SessionStore.SessionStore
- * const agent = yield* Agent.start({ persistence: yield* Persistence.resume(store, id) })
- * ```
- *
  * The lease is held until the scope closes, so two processes never resume the same session.
+ *
+ * @example
+ * ```ts
+ * import { Agent, type Id, Persistence, SessionStore } from "assent"
+ * import { Effect } from "effect"
+ *
+ * const resumed = (id: Id.SessionId) =>
+ *   Effect.gen(function* () {
+ *     const store = yield* SessionStore.SessionStore
+ *     return yield* Agent.start({ persistence: yield* Persistence.resume(store, id) })
+ *   })
+ * ```
  *
  * @since 0.1.0
  */

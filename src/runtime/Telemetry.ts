@@ -1,14 +1,21 @@
 /**
  * Traces to a collector over OTLP: what `Spans` tells, in OpenTelemetry's own protocol.
  *
- * ```ts
- * const spans = yield* Telemetry.make({ url: "http://localhost:4318/v1/traces", serviceName: "my-agents" })
- * //    ^? Spans.Service, for `AgentRuntime.make({ spans })`
- * ```
- *
  * Only our own spans are sent: no spans of libraries, no logs and no metrics. Exporting runs in the background and
  * never fails the work. A collector that does not respond delays the end by two seconds at most, and is then not tried
  * for a minute. The package `@effect/opentelemetry` is loaded on demand.
+ *
+ * @example
+ * ```ts
+ * import { AgentRuntime, ScriptedModel } from "assent"
+ * import * as Telemetry from "assent/runtime/Telemetry"
+ * import { Effect } from "effect"
+ *
+ * const program = Effect.gen(function* () {
+ *   const spans = yield* Telemetry.make({ url: "http://localhost:4318/v1/traces", serviceName: "my-agents" })
+ *   return spans
+ * })
+ * ```
  *
  * @since 0.1.0
  */

@@ -35,7 +35,7 @@ export const modes = ["auto", "require", "off"] as const
 export type Mode = (typeof modes)[number]
 
 /**
- * What holds on this machine.
+ * Whether commands are confined on this machine, and how; or why they are not.
  *
  * @since 0.1.0
  * @category models
@@ -53,7 +53,7 @@ export type State =
   | { readonly _tag: "Unconfined"; readonly reason: string }
 
 /**
- * One command.
+ * One command to confine.
  *
  * @since 0.1.0
  * @category models
@@ -153,7 +153,7 @@ export const turnedOff = "The sandbox is turned off."
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Commands run as they are.
+ * No sandbox: commands run as they are.
  *
  * @since 0.1.0
  * @category layers

@@ -26,7 +26,7 @@ import { Interject } from "./Admission.js"
 import type { Service as Session } from "./Session.js"
 
 /**
- * A possible receiver of words.
+ * An agent that may receive words.
  *
  * @since 0.1.0
  * @category models
@@ -44,7 +44,7 @@ export interface Agent {
 }
 
 /**
- * The receiver of words.
+ * The agent that receives words, and why it does.
  *
  * @since 0.1.0
  * @category models

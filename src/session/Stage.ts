@@ -15,15 +15,24 @@
  * Tasks that the turn gives to subagents are under the stage as well: their calls are decided like its own. Work of
  * subagents that continues after the turn may still use only `allowedTools`, and asks for those as usual.
  *
+ * @example
  * ```ts
- * const build = Stage.make({
- *   name: "build",
- *   allowedTools: ["run_command"],
- *   act: "Make the tests pass.",
- *   assert: () => Effect.map(testsPass, (pass) => (pass ? Stage.ok("green") : Stage.retry("tests fail"))),
- *   retryPolicy: { maxAttempts: 3 }
+ * import { Agent, Stage } from "assent"
+ * import { Effect } from "effect"
+ *
+ * const build = (testsPass: Effect.Effect<boolean>) =>
+ *   Stage.make({
+ *     name: "build",
+ *     allowedTools: ["run_command"],
+ *     act: "Make the tests pass.",
+ *     assert: () => Effect.map(testsPass, (pass) => (pass ? Stage.ok("green") : Stage.retry("tests fail"))),
+ *     retryPolicy: { maxAttempts: 3 }
+ *   })
+ *
+ * const program = Effect.gen(function* () {
+ *   const agent = yield* Agent.start()
+ *   return yield* Stage.run(agent, build(Effect.succeed(true)))
  * })
- * const end = yield* Stage.run(agent, build)
  * ```
  *
  * @since 0.1.0

@@ -7,7 +7,7 @@
  * directory in which it was allowed; and when no redirection writes. Refusing is generous: a remembered program is also
  * found behind `sudo` or `bash -c`, by its full path, and in text that cannot be parsed.
  *
- * ```ts
+ * ```
  * const git = CommandLine.remembered("git status")             // { _tag: "Program", program: "git", cwd: "" }
  * CommandLine.covers(git, "git log && git diff")               // true
  * CommandLine.covers(git, "git push")                          // false

@@ -1,19 +1,25 @@
 /**
  * Finds and reads profile files, and reports everything that is wrong with them. No file is fatal.
  *
- * ```ts
- * const { profiles, problems, warnings } = yield* ProfileLoader.load({
- *   directories: [{ path: "/home/me/shop/.assent/profiles", trusted: false }, { path: "/home/me/.config/assent/profiles", trusted: true }],
- *   variables: (name) => known[name],
- *   tools: ToolRegistry
- * })
- * ```
- *
  * Among trusted directories the first with a profile of a name wins; the built-in profiles come last. In one directory
  * the first file wins too, in order of file names, and a second one is a problem.
  *
  * A profile of an untrusted directory cannot take a name in use, act without asking, choose a model or provider, or
  * read the environment.
+ *
+ * @example
+ * ```ts
+ * import { ProfileLoader, ToolRegistry } from "assent"
+ *
+ * const loaded = ProfileLoader.load({
+ *   directories: [
+ *     { path: "/home/me/shop/.assent/profiles", trusted: false },
+ *     { path: "/home/me/.config/assent/profiles", trusted: true }
+ *   ],
+ *   variables: (name) => (name === "workspaceRoot" ? "/home/me/shop" : undefined),
+ *   tools: ToolRegistry.empty
+ * })
+ * ```
  *
  * @since 0.1.0
  */

@@ -1,7 +1,7 @@
 /**
  * Expands `${NAME}` in a profile's text. An unknown variable stays as it is written.
  *
- * ```ts
+ * ```
  * ProfileVariables.expand({ root: "${workspaceRoot}/src", depth: 2 }, (name) => known[name])
  * ```
  */

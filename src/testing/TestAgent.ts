@@ -1,23 +1,34 @@
 /**
  * An agent for a test: a scripted model, a scripted person, predictable ids, and everything in memory.
  *
+ * Everything works under `TestClock`.
+ *
+ * @example
  * ```ts
+ * import { Tool, Toolkit } from "@effect/ai"
+ * import { assert, it } from "@effect/vitest"
+ * import { TestAgent } from "assent/testing"
+ * import { Effect } from "effect"
+ *
+ * const toolkit = Toolkit.make(Tool.make("deploy"))
+ *
  * it.scoped("does not deploy when the person says no", () =>
  *   Effect.gen(function* () {
- *     const { agent, person, events } = yield* TestAgent.start()
+ *     const { agent, events, person } = yield* TestAgent.start()
  *     yield* agent.run("ship it")
  *     assert.strictEqual((yield* person.shown).length, 1)
- *     assert.notInclude((yield* events).map((event) => event._tag), "ToolCallStarted")
+ *     assert.notInclude(
+ *       (yield* events).map((event) => event._tag),
+ *       "ToolCallStarted"
+ *     )
  *   }).pipe(
  *     Effect.provide(
  *       TestAgent.layer({ toolkit, script: [{ tools: [{ name: "deploy" }] }, { text: "All right." }], person: ["n"] })
  *     ),
- *     Effect.provide(handlers)
+ *     Effect.provide(toolkit.toLayer({ deploy: () => Effect.void }))
  *   )
  * )
  * ```
- *
- * Everything works under `TestClock`.
  *
  * @since 0.1.0
  */

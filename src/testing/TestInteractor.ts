@@ -2,16 +2,23 @@
  * A scripted person: it answers by a script, and records what it was shown. It reads no real clock, so it works under
  * `TestClock`.
  *
- * ```ts
- * const person = yield* TestInteractor.make({
- *   script: ["y", TestInteractor.delay("1 minute", "c: not on a Friday"), TestInteractor.silent]
- * })
- * const answer = yield* program.pipe(Interactor.withInteractor(person.interactor))
- * assert.deepStrictEqual((yield* person.shown).map(({ interaction }) => interaction._tag), ["Approve", "Confirm"])
- * ```
- *
  * Each request takes the next step of the script when its dialog opens; a string is a typed line. A request beyond the
  * script fails as unavailable and says so.
+ *
+ * @example
+ * ```ts
+ * import { Interaction, Interactor } from "assent"
+ * import { TestInteractor } from "assent/testing"
+ * import { Effect } from "effect"
+ *
+ * const program = Effect.gen(function* () {
+ *   const person = yield* TestInteractor.make({ script: ["y", TestInteractor.silent] })
+ *   const ask = Interactor.ask(new Interaction.Confirm({ prompt: "Deploy?", default: false }))
+ *   const answer = yield* ask.pipe(Interactor.withInteractor(person.interactor))
+ *   const shown = yield* person.shown
+ *   return { answer, asked: shown.map(({ interaction }) => interaction._tag) }
+ * })
+ * ```
  *
  * @since 0.1.0
  */
@@ -202,7 +209,7 @@ export const delay = (duration: Duration.DurationInput, then: Step): Reaction =>
 export const fail = (reason: string): Reaction => ({ react: (dialog) => unavailable(dialog, reason) })
 
 /**
- * Crashes.
+ * Dies with a defect, as a broken interactor would.
  *
  * @since 0.1.0
  * @category constructors

@@ -2,7 +2,12 @@
  * What Assent knows of a tool beyond its schema: annotations beside `@effect/ai`'s own `Tool.Readonly`,
  * `Tool.Destructive` and `Tool.Idempotent`.
  *
+ * @example
  * ```ts
+ * import { Tool } from "@effect/ai"
+ * import { ToolTrait } from "assent"
+ * import { Effect, Schema } from "effect"
+ *
  * const Deploy = Tool.make("deploy", { parameters: { target: Schema.String } }).pipe(
  *   ToolTrait.editable(["target"]),
  *   ToolTrait.preview(({ target }) => Effect.succeed({ summary: `deploy to ${target}` }))
@@ -161,8 +166,18 @@ export class Ungated extends Context.Reference<Ungated>()("assent/tool/Ungated",
  * Allows a tool that a provider defines and runs itself, such as a web search. Nobody is asked before it runs, and no
  * rule or guard sees its calls.
  *
+ * @example
  * ```ts
- * const toolkit = Toolkit.make(ToolTrait.ungated(AnthropicTool.WebSearch_20250305({})))
+ * import { Tool, Toolkit } from "@effect/ai"
+ * import { ToolTrait } from "assent"
+ *
+ * const WebSearch = Tool.providerDefined({
+ *   id: "anthropic.web_search_20250305",
+ *   toolkitName: "AnthropicWebSearch",
+ *   providerName: "web_search",
+ *   args: {}
+ * })
+ * const toolkit = Toolkit.make(ToolTrait.ungated(WebSearch({})))
  * ```
  *
  * @since 0.1.0
