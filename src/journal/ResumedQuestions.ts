@@ -1,4 +1,5 @@
 /** Open questions of another process, reused with their ids until the resumed turn has caught up with that process. */
+import * as Digest from "../core/Digest.js"
 import type { ToolCallId } from "../core/Id.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
@@ -21,7 +22,8 @@ export const make = (session: Pick<SessionSnapshot.SessionSnapshot, "answered" |
   const left = [...SessionSnapshot.requestsOf(session)]
   return {
     take: (interaction, toolCallId) => {
-      const asked = JSON.stringify(interaction)
+      // Keys come back from a store in another order than they were made in.
+      const asked = Digest.canonicalJson(interaction)
       const at = left.findIndex((request) => isAsked(request, interaction, asked, toolCallId))
       const [request] = at < 0 ? [] : left.splice(at, 1)
       return request
@@ -45,5 +47,5 @@ const isAsked = (
 ): boolean => {
   const { interaction } = before
   if (interaction._tag === "Approve") return now._tag === "Approve" && interaction.toolCallId === toolCallId
-  return InteractionRequest.callOf(before) === toolCallId && JSON.stringify(interaction) === asked
+  return InteractionRequest.callOf(before) === toolCallId && Digest.canonicalJson(interaction) === asked
 }

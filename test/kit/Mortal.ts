@@ -15,6 +15,7 @@ import type * as Agent from "../../src/runtime/Agent.js"
 import type * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
 import * as Persistence from "../../src/runtime/Persistence.js"
 import type { AgentUnknown } from "../../src/session/Interjection.js"
+import type { Process } from "../../src/journal/SessionLease.js"
 import * as SessionStore from "../../src/journal/SessionStore.js"
 import * as TestAgent from "../../src/testing/TestAgent.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
@@ -28,16 +29,35 @@ export interface Death {
 /** The state that outlives the processes. */
 export interface World {
   /** The store as a process of this number sees it; those before it are dead. */
-  readonly open: (pid: number) => SessionStore.Service
+  readonly open: (pid: number) => Effect.Effect<SessionStore.Service>
   processes: number
   id: SessionId | undefined
 }
 
 export const world: Effect.Effect<World> = Effect.map(SessionStore.makeMemory, (open) => ({
-  open: (pid) => open({ pid, host: "here", isAlive: () => false }),
+  open: (pid) => Effect.succeed(open({ pid, host: "here", isAlive: () => false })),
   processes: 0,
   id: undefined
 }))
+
+/** A world with this store, which each process opens for itself; the scope closes what the dead left open. */
+export const worldOf = (
+  make: (process: Process) => Effect.Effect<SessionStore.Service, unknown, Scope.Scope>
+): Effect.Effect<World, never, Scope.Scope> =>
+  Effect.map(Effect.scope, (scope) => {
+    const opened = new Map<number, SessionStore.Service>()
+    return {
+      open: (pid) => {
+        const known = opened.get(pid)
+        if (known !== undefined) return Effect.succeed(known)
+        return Effect.orDie(Scope.extend(make({ pid, host: "here", isAlive: () => false }), scope)).pipe(
+          Effect.tap((store) => opened.set(pid, store))
+        )
+      },
+      processes: 0,
+      id: undefined
+    }
+  })
 
 export interface Options {
   /** What its agent runs in, with ids of its own. */
@@ -71,7 +91,7 @@ export const live = (
     const scope = yield* Scope.make()
     const over = Deferred.unsafeMake<boolean>(FiberId.none)
     let writes = 0
-    const whole = world.open(pid)
+    const whole = yield* world.open(pid)
     const store: SessionStore.Service = {
       ...whole,
       lock: (id) =>
