@@ -27,6 +27,8 @@ const slow = [
 // The examples run from the packed package, in a project of their own: `test/package.test.ts`. What the bench compares with
 // brings tests of its own.
 const foreign = ["test/examples/**", "test/bench/node_modules/**"]
+/** They need a server, which `npm run test:postgres` installs. Where there is none they are skipped, and a line says so. */
+const postgres = "test/postgres/*.test.ts"
 
 export default defineConfig({
   test: {
@@ -37,10 +39,24 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: "quick", include: ["test/**/*.test.ts"], exclude: [...foreign, ...slow] }
+        test: {
+          name: "quick",
+          include: ["test/**/*.test.ts"],
+          exclude: [...foreign, "test/postgres/**", ...slow]
+        }
       },
       // Random runs are many, and a machine may have other work.
-      { extends: true, test: { name: "slow", include: slow, exclude: foreign, testTimeout: 120_000 } }
+      { extends: true, test: { name: "slow", include: slow, exclude: foreign, testTimeout: 120_000 } },
+      {
+        extends: true,
+        test: {
+          name: "postgres",
+          include: [postgres],
+          exclude: foreign,
+          globalSetup: "test/postgres/setup.ts",
+          testTimeout: 120_000
+        }
+      }
     ]
   }
 })

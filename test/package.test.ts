@@ -82,7 +82,7 @@ const project = (directory: string, tarball: string, others: ReadonlyArray<strin
 }
 
 /** Doors that stand for several modules. */
-const doors = [".", "./testing", "./sql", "./node", "./package.json"]
+const doors = [".", "./testing", "./sql", "./postgres", "./node", "./package.json"]
 
 /** Where modules were before their rooms moved. JSON has no comments: these stay until 1.0, and then they go. */
 const former = [
@@ -187,7 +187,10 @@ describe("the package", () => {
       optional.find((name) => message.includes(`'${name}'`)) ?? message
     ])
     // Sessions in a database, which says so in its own words.
-    assert.deepStrictEqual(missing, [["assent/sql", "@effect/sql"]])
+    assert.deepStrictEqual(missing, [
+      ["assent/sql", "@effect/sql"],
+      ["assent/postgres", "@effect/sql"]
+    ])
   })
 
   it("is imported at every path where the optional peers are", { timeout: 120_000 }, () => {

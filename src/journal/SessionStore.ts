@@ -105,7 +105,8 @@ export interface Service {
   >
   /**
    * Stores an encoded answer to an open request of a session that no process runs; it counts when the session is
-   * resumed. The first answer wins. Answers to `Auth.*` are secrets and never stored.
+   * resumed. A lease whose holder is gone ends with it, so that a holder that comes back does not go on without the
+   * answer. The first answer wins. Answers to `Auth.*` are secrets and never stored.
    */
   readonly answer: (
     requestId: RequestId,
@@ -359,6 +360,8 @@ const memoryOf = (trees: Map<SessionId, Tree>, locker: SessionLease.Process, new
           yield* unlocked(tree.summary.rootSessionId, tree, now)
           const first = tree.answers.get(requestId)
           if (first !== undefined) return yield* Either.left(answeredAlready(requestId, first.by))
+          // A holder that stood still must not go on without the answer.
+          tree.lock = undefined
           tree.answers.set(requestId, { requestId, answer, by, at: now })
         })
       )

@@ -33,25 +33,33 @@ export class StoreUnusable extends Schema.TaggedError<StoreUnusable>("assent/jou
   store: Schema.String,
   problem: Schema.Literal("newer", "foreign", "unreadable", "unavailable"),
   /** The reason, without a full stop. */
-  reason: Schema.String
+  reason: Schema.String,
+  /** A sentence that says what to do, where the store knows better than this error. */
+  remedy: Schema.optional(Schema.String)
 }) {
   override get message(): string {
-    return `The session store ${this.store} cannot be used, and was left as it is: ${this.reason}. ${remedies[this.problem]}`
+    return `The session store ${this.store} cannot be used, and was left as it is: ${this.reason}. ${this.remedy ?? remedies[this.problem]}`
   }
 }
 
 /**
- * Nothing was written: a full disk, a directory that is not writable, a store that is closed.
+ * Nothing was written: a full disk, a directory that is not writable, a server that is gone, a store that is closed.
  *
  * @since 0.1.0
  * @category errors
  */
 export class StoreUnwritable extends Schema.TaggedError<StoreUnwritable>("assent/journal/StoreUnwritable")(
   "StoreUnwritable",
-  { store: Schema.String, reason: Schema.String }
+  {
+    store: Schema.String,
+    /** The reason, without a full stop. */
+    reason: Schema.String,
+    /** A sentence that says what to do, where the store knows better than this error. */
+    remedy: Schema.optional(Schema.String)
+  }
 ) {
   override get message(): string {
-    return `The session store ${this.store} cannot be written to, and nothing half-written is left in it: ${this.reason}. Free space, or make it writable, or choose another store.`
+    return `The session store ${this.store} cannot be written to, and nothing half-written is left in it: ${this.reason}. ${this.remedy ?? "Free space, or make it writable, or choose another store."}`
   }
 }
 

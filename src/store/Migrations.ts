@@ -1,5 +1,5 @@
 /**
- * The tables of a session store, and how a database of an older version gets them. SQLite's dialect.
+ * The tables of a session store, and how a database of an older version gets them: SQLite's and PostgreSQL's dialect.
  *
  * @since 0.1.0
  */
@@ -8,6 +8,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import * as Record from "effect/Record"
+import * as Dialect from "./Dialect.js"
 
 /**
  * The last migration: the version of the tables.
@@ -32,8 +33,18 @@ export const table = "assent_migration"
  * @since 0.1.0
  * @category operations
  */
-export const run: Effect.Effect<void, Migrator.MigrationError | SqlError, SqlClient.SqlClient> = Effect.suspend(() =>
-  Effect.asVoid(Migrator.make({})({ loader: Migrator.fromRecord(migrations), table }))
+export const run: Effect.Effect<void, Migrator.MigrationError | SqlError, SqlClient.SqlClient> = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) =>
+    Dialect.of(sql) === "pg"
+      ? // PostgreSQL takes tables back with their transaction, so a process that dies here leaves none of them. The lock
+        // makes the others wait: two that make the same table at once fail, even with IF NOT EXISTS.
+        sql.withTransaction(
+          Effect.flatMap(Effect.zipRight(Dialect.hold(sql, table), version), (found) =>
+            Effect.when(Effect.zipRight(ofMigratorInPostgres(found), migrate), () => found < latest)
+          )
+        )
+      : migrate
 )
 
 /**
@@ -44,7 +55,9 @@ export const run: Effect.Effect<void, Migrator.MigrationError | SqlError, SqlCli
  */
 export const version: Effect.Effect<number, SqlError, SqlClient.SqlClient> = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const tables = yield* sql`SELECT name FROM sqlite_master WHERE type = 'table' AND name = ${table}`
+  const tables = yield* Dialect.of(sql) === "pg"
+    ? sql`SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = ${table}`
+    : sql`SELECT name FROM sqlite_master WHERE type = 'table' AND name = ${table}`
   if (tables.length === 0) return 0
   const [row] = yield* sql<{ readonly latest: number | null }>`SELECT max(migration_id) AS latest FROM ${sql(table)}`
   return Number(row?.latest ?? 0)
@@ -79,14 +92,81 @@ export const foreign = (objects: ReadonlyArray<SchemaObject>): SchemaObject | un
   })
 }
 
+/**
+ * A table, view or the like in PostgreSQL that has the name of one of these tables.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Relation = {
+  readonly name: string
+  /** `r` is a table. */
+  readonly kind: string
+  /** With types, in order. */
+  readonly columns: string | null
+  /** Columns of each index that allows a value once. */
+  readonly keys: string | null
+  /** Triggers, rules, checks and what else acts when it is read or written. */
+  readonly acts: boolean
+}
+
+/**
+ * What PostgreSQL has under the names of these tables, in the schema in which they would be made.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const relations: Effect.Effect<ReadonlyArray<Relation>, SqlError, SqlClient.SqlClient> = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql<Relation>`
+    SELECT c.relname::text AS name, c.relkind::text AS kind,
+      (SELECT string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
+          || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END
+          || CASE WHEN a.attgenerated <> '' THEN ' GENERATED' ELSE '' END, ', ' ORDER BY a.attnum)
+        FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns,
+      (SELECT string_agg(CASE WHEN i.indpred IS NULL THEN '' ELSE 'some ' END
+          || coalesce((SELECT string_agg(a.attname, ' ' ORDER BY k.place)
+            FROM unnest(i.indkey) WITH ORDINALITY AS k(number, place)
+            JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number), 'computed'), ', ')
+        FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique) AS keys,
+      (c.relrowsecurity OR c.relhasrules
+        OR EXISTS (SELECT 1 FROM pg_inherits h WHERE h.inhrelid = c.oid OR h.inhparent = c.oid)
+        OR EXISTS (SELECT 1 FROM pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal)
+        OR EXISTS (SELECT 1 FROM pg_constraint r WHERE r.conrelid = c.oid AND r.contype IN ('c', 'f', 't', 'x')))
+        AS acts
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = current_schema() AND c.relkind NOT IN ('i', 'I', 'S', 't') AND ${sql.in("relname", Object.keys(inPostgres))}`
+)
+
+/**
+ * A sentence about the first relation that is not as this module makes it, without a full stop.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const strange = (found: ReadonlyArray<Relation>, version: number): string | undefined => {
+  const stranger = found.find(({ acts, columns, keys, kind, name }) => {
+    const [knownColumns, knownKeys] = inPostgres[name] ?? []
+    const isOurs = version < latest || (columns === knownColumns && keys === knownKeys)
+    return version === 0 || kind !== "r" || acts || !isOurs
+  })
+  if (stranger !== undefined) return `it holds ${JSON.stringify(stranger.name)}, which this program did not make so`
+  const missing = Object.keys(inPostgres).find((name) => !found.some((relation) => relation.name === name))
+  return version === latest && missing !== undefined ? `its table ${JSON.stringify(missing)} is missing` : undefined
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
 const all = (statements: ReadonlyArray<string>) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
-    Effect.forEach(statements, (statement) => sql.unsafe(statement), { discard: true })
+    Effect.forEach(statements, (statement) => sql.unsafe(inDialect(statement, Dialect.of(sql))), { discard: true })
   )
+
+/** SQLite's INTEGER has 64 bits, PostgreSQL's 32: too few for milliseconds since the epoch. */
+const inDialect = (statement: string, dialect: Dialect.Dialect | undefined): string =>
+  dialect === "pg" ? statement.replaceAll(" INTEGER", " BIGINT") : statement
 
 // A migration is never edited: a change is a new migration. Every column name is one word, so that no client's name
 // transformation changes it.
@@ -123,6 +203,46 @@ const statements = {
 }
 
 const migrations = Record.map(statements, all)
+
+const migrate = Effect.suspend(() =>
+  Effect.asVoid(Migrator.make({})({ loader: Migrator.fromRecord(migrations), table }))
+)
+
+/**
+ * The migrator asks for its table with a statement that fails when there is none, and no other statement is taken in a
+ * transaction after that.
+ */
+const ofMigratorInPostgres = (found: number) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    found > 0
+      ? Effect.void
+      : sql.unsafe(`CREATE TABLE IF NOT EXISTS ${table} (
+          migration_id INTEGER PRIMARY KEY,
+          created_at TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
+          name TEXT NOT NULL
+        )`)
+  )
+
+/** Columns and keys of the tables of {@link latest}, as PostgreSQL describes them. */
+const inPostgres: { readonly [name: string]: readonly [columns: string, keys: string] } = {
+  [table]: [
+    "migration_id integer NOT NULL, created_at timestamp with time zone NOT NULL, name text NOT NULL",
+    "migration_id"
+  ],
+  assent_entry: [
+    "root text NOT NULL, seq bigint NOT NULL, session text NOT NULL, at bigint NOT NULL, tag text NOT NULL, request text, body text NOT NULL",
+    "root seq"
+  ],
+  assent_session: ["root text NOT NULL, summary text NOT NULL", "root"],
+  assent_lock: [
+    "root text NOT NULL, token text NOT NULL, pid bigint NOT NULL, host text NOT NULL, heartbeat bigint NOT NULL",
+    "root"
+  ],
+  assent_answer: [
+    "request text NOT NULL, root text NOT NULL, answer text NOT NULL, author text NOT NULL, at bigint NOT NULL",
+    "request"
+  ]
+}
 
 /** The migrator's own table, as it makes it. */
 const ofMigrator = `CREATE TABLE ${table} (

@@ -20,14 +20,16 @@ export interface SqlFailure {
   ) => Effect.Effect<A, StoreUnwritable, R>
   readonly damaged: (reason: string) => StoreUnusable
   readonly newer: (version: number, known: number) => StoreUnusable
+  readonly foreign: (reason: string, remedy?: string) => StoreUnusable
+  readonly unknownDatabase: StoreUnusable
 }
 
 export const make = (store: string): SqlFailure => ({
   reading: (effect) => catchSql(effect, (error) => unusable(store, error)),
-  writing: (effect) => catchSql(effect, (error) => new StoreUnwritable({ store, reason: reasonOf(error) })),
+  writing: (effect) => catchSql(effect, (error) => new StoreUnwritable({ store, ...causeOf(error) })),
   migrating: (effect) =>
-    catchSql(effect, (error) => new StoreUnwritable({ store, reason: reasonOf(error) })).pipe(
-      Effect.catchTag("MigrationError", (error) => new StoreUnwritable({ store, reason: reasonOf(error) }))
+    catchSql(effect, (error) => new StoreUnwritable({ store, ...causeOf(error) })).pipe(
+      Effect.catchTag("MigrationError", (error) => new StoreUnwritable({ store, ...causeOf(error) }))
     ),
   damaged: (reason) => new StoreUnusable({ store, problem: "unreadable", reason }),
   newer: (version, known) =>
@@ -35,36 +37,101 @@ export const make = (store: string): SqlFailure => ({
       store,
       problem: "newer",
       reason: `its tables have version ${version}, this program knows ${known}`
-    })
+    }),
+  foreign: (reason, remedy) =>
+    new StoreUnusable({ store, problem: "foreign", reason, ...(remedy === undefined ? {} : { remedy }) }),
+  unknownDatabase: new StoreUnusable({
+    store,
+    problem: "foreign",
+    reason: "it is neither SQLite nor PostgreSQL",
+    remedy: "Use a client for one of these."
+  })
 })
 
 /** Why a store cannot be opened or read. */
 export const unusable = (store: string, error: unknown): StoreUnusable => {
   const { code } = rootOf(error)
-  const damaged = code.startsWith("SQLITE_CORRUPT") || code.startsWith("SQLITE_NOTADB")
-  return new StoreUnusable({ store, problem: damaged ? "unreadable" : "unavailable", reason: reasonOf(error) })
+  const damaged = ["SQLITE_CORRUPT", "SQLITE_NOTADB", "XX001", "XX002"].some((known) => code.startsWith(known))
+  return new StoreUnusable({ store, problem: damaged ? "unreadable" : "unavailable", ...causeOf(error) })
 }
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const sentences: { readonly [code: string]: string } = {
-  SQLITE_FULL: "the disk is full",
-  SQLITE_READONLY: "it is read-only",
-  SQLITE_CANTOPEN: "the file cannot be opened",
-  SQLITE_BUSY: "another process has been writing to it for too long",
-  SQLITE_CORRUPT: "the file is damaged",
-  SQLITE_NOTADB: "the file is not a database",
-  SQLITE_IOERR: "the disk reports an error",
-  SQLITE_PERM: "access is not permitted"
+/** Why, and what to do about it where that is not what one does about a file. */
+interface Explanation {
+  readonly reason: string
+  readonly remedy?: string
 }
 
-/** The reason, without a full stop. */
-const reasonOf = (error: unknown): string => {
+const reach = "Check that the server runs, its address, and the network between."
+const permit = "Ask whoever keeps the database for these rights, or use another user."
+const retry = "Try again."
+const roomThere = "Free space on the server, or choose another store."
+const named = "Check the address of the database, or have it made."
+
+const lost: Explanation = { reason: "the connection to the server was lost", remedy: reach }
+const late: Explanation = { reason: "the server did not answer in time", remedy: reach }
+
+/** By the beginning of the code: SQLite's, PostgreSQL's (five characters), the operating system's. */
+const explanations: { readonly [code: string]: Explanation } = {
+  SQLITE_FULL: { reason: "the disk is full" },
+  SQLITE_READONLY: { reason: "it is read-only" },
+  SQLITE_CANTOPEN: { reason: "the file cannot be opened" },
+  SQLITE_BUSY: { reason: "another process has been writing to it for too long" },
+  SQLITE_CORRUPT: { reason: "the file is damaged" },
+  SQLITE_NOTADB: { reason: "the file is not a database" },
+  SQLITE_IOERR: { reason: "the disk reports an error" },
+  SQLITE_PERM: { reason: "access is not permitted" },
+  "08": lost,
+  "22021": { reason: "a text in it has a character that PostgreSQL cannot store", remedy: "Leave that character out." },
+  "23": { reason: "what was to be written contradicts what is there", remedy: "Open the session again." },
+  "25006": { reason: "it is read-only", remedy: "Connect to the primary server, or make the database writable." },
+  "28": { reason: "the server does not accept this user and password", remedy: "Check user and password." },
+  "3D000": { reason: "the server has no such database", remedy: named },
+  "3F000": { reason: "the database has no such schema", remedy: named },
+  "40": { reason: "another process was writing the same at the same moment", remedy: retry },
+  "42501": { reason: "this user has no right to that", remedy: permit },
+  "42": {
+    reason: "its tables are not as this program made them",
+    remedy: "Restore them from a copy, or choose another schema or database."
+  },
+  "53100": { reason: "the server's disk is full", remedy: roomThere },
+  "53200": { reason: "the server has no memory left", remedy: retry },
+  "53300": { reason: "the server takes no more connections", remedy: "Close some, or allow more on the server." },
+  "55P03": { reason: "another process has held a lock on it for too long", remedy: retry },
+  "57014": { reason: "the server ended the statement because it took too long", remedy: retry },
+  "57P": { reason: "the server is starting, stopping or gone", remedy: reach },
+  "58030": { reason: "the server's disk reports an error", remedy: "Check the disk of the server." },
+  XX001: { reason: "the server found its data damaged", remedy: "Restore the database from a copy." },
+  XX002: { reason: "the server found an index damaged", remedy: "Have the index made again on the server: REINDEX." },
+  ECONNREFUSED: { reason: "no server answers at that address", remedy: reach },
+  ENOENT: { reason: "no server answers at that address", remedy: reach },
+  ENOTFOUND: { reason: "the name of the server is not known", remedy: reach },
+  EAI_AGAIN: { reason: "the name of the server cannot be looked up now", remedy: reach },
+  EHOSTUNREACH: { reason: "the server cannot be reached", remedy: reach },
+  ENETUNREACH: { reason: "the server cannot be reached", remedy: reach },
+  ETIMEDOUT: late,
+  ECONNRESET: lost,
+  EPIPE: lost
+}
+
+/** The PostgreSQL client gives these no code. */
+const uncoded: ReadonlyArray<readonly [RegExp, Explanation]> = [
+  [/connection timeout|timeout exceeded|timed out/i, late],
+  [/connection terminated|connection ended|connection error|not queryable/i, lost]
+]
+
+/** The reason is without a full stop. */
+const causeOf = (error: unknown): Explanation => {
   const { code, message } = rootOf(error)
-  const known = Object.keys(sentences).find((name) => code.startsWith(name))
-  return (known === undefined ? undefined : sentences[known]) ?? message.replace(/\.$/, "")
+  // The longest beginning first: 42501 is not what 42 is.
+  const known = Object.keys(explanations)
+    .filter((name) => code.startsWith(name))
+    .sort((a, b) => b.length - a.length)[0]
+  const found = known === undefined ? undefined : explanations[known]
+  return found ?? uncoded.find(([pattern]) => pattern.test(message))?.[1] ?? { reason: message.replace(/\.$/, "") }
 }
 
 const catchSql = <A, E, R, F>(

@@ -1,12 +1,14 @@
 /**
- * Sessions in a SQLite database: every entry a row, in the order in which it was written.
+ * Sessions in a SQL database, SQLite or PostgreSQL: every entry a row, in the order in which it was written.
  *
  * ```
  *  append ─► WriteQueue ─► one transaction: the lock still ours? + entries + summary ─► append returns
  * ```
  *
  * A process has one writer, and each write checks the lease's token in its own transaction. So two processes never
- * write to one tree.
+ * write to one tree. Whatever looks at the lock first and writes then (taking the lease, an answer, a deletion) holds
+ * the session meanwhile ({@link Dialect.hold}): otherwise an answer could be acknowledged beside a process that has
+ * just loaded the session without it.
  *
  * @since 0.1.0
  */
@@ -25,6 +27,7 @@ import * as SessionLease from "../journal/SessionLease.js"
 import * as SessionStore from "../journal/SessionStore.js"
 import * as SessionSummary from "../journal/SessionSummary.js"
 import * as StoreError from "../journal/StoreError.js"
+import * as Dialect from "./Dialect.js"
 import * as EntryRow from "./EntryRow.js"
 import * as Migrations from "./Migrations.js"
 import * as SqlFailure from "./SqlFailure.js"
@@ -50,8 +53,8 @@ export interface Options {
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Makes the tables if they are missing. Durability depends on the client; `LibsqlStore` has it. Fails when a newer
- * version made the tables.
+ * Makes the tables if they are missing. Durability depends on the client; `LibsqlStore` and `PostgresStore` have it.
+ * Fails when a newer version made the tables, and when the client's database is neither SQLite nor PostgreSQL.
  *
  * @since 0.1.0
  * @category constructors
@@ -69,6 +72,7 @@ export const make = (
     const { process: locker, name = "the database", isThere = Effect.succeed(true) } = options
     const failure = SqlFailure.make(name)
 
+    if (Dialect.of(sql) === undefined) return yield* failure.unknownDatabase
     const version = yield* failure.reading(Migrations.version)
     if (version > Migrations.latest) return yield* failure.newer(version, Migrations.latest)
     if (version < Migrations.latest) yield* failure.migrating(Migrations.run)
@@ -81,7 +85,7 @@ export const make = (
     const lockOf = (root: SessionId) =>
       Effect.map(
         sql<SessionLease.Row>`SELECT token, pid, host, heartbeat FROM assent_lock WHERE root = ${root}`,
-        ([row]) => row && { ...row, pid: Number(row.pid), heartbeat: Number(row.heartbeat) }
+        ([row]) => row && numbers(row)
       )
 
     const requireUnlocked = (root: SessionId, now: number) =>
@@ -96,6 +100,28 @@ export const make = (
       Effect.flatMap(sql<SummaryRow>`SELECT root, summary FROM assent_session WHERE root = ${root}`, ([row]) =>
         row === undefined ? Effect.succeed(undefined) : decodeSummary(failure, row)
       )
+
+    /**
+     * Takes the lock of a holder that is gone away from it: whoever comes back after all must not go on as if nothing
+     * had happened. Fails when it came back meanwhile.
+     */
+    const requireGone = (root: SessionId, now: number) =>
+      Effect.flatMap(requireUnlocked(root, now), (row) =>
+        row === undefined
+          ? Effect.void
+          : Effect.filterOrElse(
+              sql`DELETE FROM assent_lock WHERE root = ${root} AND token = ${row.token}
+                AND heartbeat = ${row.heartbeat} RETURNING root`,
+              (rows) => rows.length > 0,
+              () => lockedBy(root, row)
+            )
+      )
+
+    const lockedBy = (root: SessionId, otherwise: SessionLease.Row) =>
+      Effect.flatMap(lockOf(root), (found) => {
+        const { heartbeat, host, pid } = found ?? otherwise
+        return new StoreError.SessionLocked({ rootSessionId: root, holder: { pid, host }, heartbeat })
+      })
 
     const takenOver = (root: SessionId) =>
       Effect.map(lockOf(root), (row) => {
@@ -116,6 +142,11 @@ export const make = (
     const writeHeld = (held: Held, jobs: ReadonlyArray<Job>, now: number) =>
       Effect.gen(function* () {
         if (!(yield* beat(held, now))) return Either.left(yield* takenOver(held.root))
+        // A commit that failed may have reached the database all the same, when only its acknowledgement was lost. It
+        // was reported as failed, and whoever heard that writes the same again.
+        if (held.isDoubtful) {
+          yield* sql`DELETE FROM assent_entry WHERE root = ${held.root} AND seq > ${held.summary.entries}`
+        }
         const rows = EntryRow.number(
           jobs.flatMap(({ rows }) => rows),
           held.root,
@@ -156,6 +187,7 @@ export const make = (
             Effect.map((written) => new Map(written)),
             Effect.either
           )
+        for (const held of leases) held.isDoubtful = Either.isLeft(outcome)
         if (Either.isLeft(outcome)) return jobs.map(() => Exit.fail(outcome.left))
         if (!(yield* isThere)) return jobs.map(() => Exit.fail(gone))
         // After the commit: only now may the next batch build on it.
@@ -174,22 +206,43 @@ export const make = (
 
     const acquire = (root: SessionId, token: string) =>
       Effect.gen(function* () {
+        yield* Dialect.hold(sql, root)
         const now = yield* Clock.currentTimeMillis
         const before = yield* requireUnlocked(root, now)
         const row = { root, token, pid: locker.pid, host: locker.host, heartbeat: now }
-        // Of two processes that saw no lock, one loses here, whatever isolation the client has.
+        // Of two processes that saw no lock, one loses here, whatever isolation the client has. So does the one that
+        // saw a silent holder, which has sent a heartbeat meanwhile.
         const taken = yield* sql`INSERT INTO assent_lock ${sql.insert(row)} ON CONFLICT (root) DO UPDATE SET
           token = excluded.token, pid = excluded.pid, host = excluded.host, heartbeat = excluded.heartbeat
-          WHERE assent_lock.token = ${before?.token ?? ""} RETURNING token`
-        if (taken.length === 0) {
-          const winner = (yield* lockOf(root)) ?? row
-          const holder = { pid: winner.pid, host: winner.host }
-          return yield* new StoreError.SessionLocked({ rootSessionId: root, holder, heartbeat: winner.heartbeat })
-        }
+          WHERE assent_lock.token = ${before?.token ?? ""} AND assent_lock.heartbeat = ${before?.heartbeat ?? 0}
+          RETURNING token`
+        if (taken.length === 0) return yield* lockedBy(root, row)
         const summary = (yield* summaryOf(root)) ?? SessionSummary.empty(root, now)
-        const held: Held = { root, token, summary }
+        const held: Held = { root, token, summary, isDoubtful: false }
         return held
       }).pipe(sql.withTransaction, failure.writing)
+
+    const keep = (root: SessionId, requestId: RequestId, answer: unknown, by: string) =>
+      Effect.gen(function* () {
+        yield* Dialect.hold(sql, root)
+        // Read now, not before: the session may have run meanwhile, and settled it.
+        const rows = yield* sql<EntryRow.Stored>`
+          SELECT seq, session, at, body FROM assent_entry WHERE request = ${requestId} ORDER BY seq`
+        const about = (yield* EntryRow.decodeRows(root, rows)).map(({ entry }) => entry)
+        const raised = about.find((entry) => entry._tag === "InteractionRaised")
+        if (raised === undefined || about.some((entry) => entry._tag === "InteractionSettled")) {
+          return yield* SessionStore.notOpen(requestId)
+        }
+        yield* SessionStore.accepts(raised.request, answer)
+        const at = yield* Clock.currentTimeMillis
+        yield* requireGone(root, at)
+        const row = { request: requestId, root, answer: JSON.stringify(answer), author: by, at }
+        const kept =
+          yield* sql`INSERT INTO assent_answer ${sql.insert(row)} ON CONFLICT (request) DO NOTHING RETURNING request`
+        if (kept.length > 0) return
+        const [first] = yield* sql<AnswerRow>`SELECT author FROM assent_answer WHERE request = ${requestId}`
+        return yield* SessionStore.answeredAlready(requestId, first?.author ?? "somebody else")
+      })
 
     const leaseOf = (held: Held): SessionStore.Lease => ({
       rootSessionId: held.root,
@@ -245,7 +298,7 @@ export const make = (
             SessionLease.Row & { readonly root: SessionId }
           >`SELECT root, token, pid, host, heartbeat FROM assent_lock`
         )
-        const holders = new Map(locks.map((lock) => [lock.root, SessionLease.holderOf(lock, locker, now)]))
+        const holders = new Map(locks.map((lock) => [lock.root, SessionLease.holderOf(numbers(lock), locker, now)]))
         const summaries = yield* Effect.forEach(rows, (row) => decodeSummary(failure, row))
         return summaries
           .map((summary) => SessionSummary.listed(summary, holders.get(summary.rootSessionId)))
@@ -253,34 +306,23 @@ export const make = (
       }),
       delete: (root) =>
         Effect.gen(function* () {
+          yield* Dialect.hold(sql, root)
           if ((yield* summaryOf(root)) === undefined)
             return yield* new StoreError.SessionUnknown({ rootSessionId: root })
-          yield* requireUnlocked(root, yield* Clock.currentTimeMillis)
-          for (const table of ["assent_entry", "assent_answer", "assent_lock", "assent_session"]) {
+          // The lock goes first: a holder that comes back waits for it, and then has none to write with.
+          yield* requireGone(root, yield* Clock.currentTimeMillis)
+          for (const table of ["assent_entry", "assent_answer", "assent_session"]) {
             yield* sql`DELETE FROM ${sql(table)} WHERE root = ${root}`
           }
         }).pipe(sql.withTransaction, failure.writing),
       answer: (requestId, answer, by) =>
         Effect.gen(function* () {
-          const rows = yield* sql<EntryRow.Stored & { readonly root: SessionId }>`
-            SELECT root, seq, session, at, body FROM assent_entry WHERE request = ${requestId} ORDER BY seq`
-          const root = rows[0]?.root
-          if (root === undefined) return yield* SessionStore.notOpen(requestId)
-          const about = (yield* EntryRow.decodeRows(root, rows)).map(({ entry }) => entry)
-          const raised = about.find((entry) => entry._tag === "InteractionRaised")
-          if (raised === undefined || about.some((entry) => entry._tag === "InteractionSettled")) {
-            return yield* SessionStore.notOpen(requestId)
-          }
-          yield* SessionStore.accepts(raised.request, answer)
-          const at = yield* Clock.currentTimeMillis
-          yield* requireUnlocked(root, at)
-          const row = { request: requestId, root, answer: JSON.stringify(answer), author: by, at }
-          const kept =
-            yield* sql`INSERT INTO assent_answer ${sql.insert(row)} ON CONFLICT (request) DO NOTHING RETURNING request`
-          if (kept.length > 0) return
-          const [first] = yield* sql<AnswerRow>`SELECT author FROM assent_answer WHERE request = ${requestId}`
-          return yield* SessionStore.answeredAlready(requestId, first?.author ?? "somebody else")
-        }).pipe(sql.withTransaction, failure.writing)
+          const [found] = yield* failure.reading(
+            sql<{ readonly root: SessionId }>`SELECT root FROM assent_entry WHERE request = ${requestId}`
+          )
+          if (found === undefined) return yield* SessionStore.notOpen(requestId)
+          yield* failure.writing(sql.withTransaction(keep(found.root, requestId, answer, by)))
+        })
     } satisfies SessionStore.Service
   })
 
@@ -309,6 +351,8 @@ interface Held {
   readonly token: string
   /** The committed summary; only the committing fiber writes it. */
   summary: SessionSummary.SessionSummary
+  /** The last commit failed, so that nobody knows what the database has of it. */
+  isDoubtful: boolean
 }
 
 /** One append. */
@@ -329,6 +373,13 @@ interface AnswerRow {
   readonly author: string
   readonly at: number
 }
+
+/** PostgreSQL gives numbers of 64 bits as text. */
+const numbers = <Row extends SessionLease.Row>(row: Row): Row => ({
+  ...row,
+  pid: Number(row.pid),
+  heartbeat: Number(row.heartbeat)
+})
 
 const decodeSummaryText = Lazy.make(() => Schema.decodeUnknownEither(Schema.parseJson(SessionSummary.SessionSummary)))
 

@@ -1,0 +1,51 @@
+/**
+ * Where PostgreSQL differs from SQLite for a session store.
+ *
+ * SQLite has one writer at a time, so a transaction that looks and then writes is one step. In PostgreSQL another
+ * transaction can come in between: whoever looks and then writes takes a lock on the session first.
+ */
+import type * as SqlClient from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
+import * as Effect from "effect/Effect"
+import * as Digest from "../core/Digest.js"
+
+/** The databases in which sessions are kept. */
+export type Dialect = "sqlite" | "pg"
+
+// -----------------------------------------------------------------------------------------------------------------
+// combinators
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Undefined for a database in which sessions cannot be kept. */
+export const of = (sql: SqlClient.SqlClient): Dialect | undefined =>
+  sql.onDialectOrElse({
+    sqlite: (): Dialect | undefined => "sqlite",
+    pg: (): Dialect | undefined => "pg",
+    orElse: () => undefined
+  })
+
+/**
+ * Holds what `name` stands for until the transaction ends, which this must be the first statement of. Others that hold
+ * the same wait. Does nothing in SQLite.
+ *
+ * It also sets the isolation. A stricter one shows the transaction what was there before it waited, which is what it
+ * waits in order not to see.
+ */
+export const hold = (sql: SqlClient.SqlClient, name: string): Effect.Effect<void, SqlError> =>
+  of(sql) === "pg"
+    ? Effect.asVoid(
+        sql.unsafe(
+          `SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(${space}, ${keyOf(name)})`
+        )
+      )
+    : Effect.void
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Keeps our locks apart from those of other programs in the same database. */
+const space = 0x61736e74
+
+/** 32 bits with a sign. Two names with one key only wait for each other. */
+const keyOf = (name: string): number => Number.parseInt(Digest.sha256(name).slice(0, 8), 16) | 0

@@ -1,0 +1,138 @@
+/** Two processes want the same at the same moment, again and again: one gets it, and nothing acknowledged is lost. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type * as Scope from "effect/Scope"
+import type { RequestId, SessionId } from "../../src/core/Id.js"
+import * as SessionLease from "../../src/journal/SessionLease.js"
+import type * as SessionStore from "../../src/journal/SessionStore.js"
+import * as PostgresConnection from "../../src/store/PostgresConnection.js"
+import * as PostgresStore from "../../src/store/PostgresStore.js"
+import * as JournalSample from "../kit/JournalSample.js"
+import * as Postgres from "../kit/Postgres.js"
+
+const { draft, opened, raised, received } = JournalSample
+const rounds = Array.from({ length: 150 }, (_, round) => round)
+
+/** Two processes of two hosts, and a look past both of them. */
+const two = Effect.gen(function* () {
+  const url = Postgres.url(yield* Postgres.schema)
+  const open = (host: string) => PostgresStore.make({ url, process: { pid: 1, host, isAlive: () => true } })
+  const sql = yield* PostgresConnection.open({ url, maxConnections: 1 })
+  return { one: yield* open("here"), other: yield* open("there"), sql }
+})
+
+const race = (
+  name: string,
+  body: (
+    given: Effect.Effect.Success<typeof two>,
+    root: SessionId,
+    requestId: RequestId
+  ) => Effect.Effect<void, unknown, Scope.Scope>
+) =>
+  it.scopedLive(
+    name,
+    () =>
+      Effect.flatMap(two, (given) =>
+        Effect.forEach(
+          rounds,
+          (round) => {
+            const root = `ses_${round}` as SessionId
+            const requestId = `req_${round}` as RequestId
+            const begin = Effect.flatMap(given.one.lock(root), (lease) =>
+              lease.append([draft(opened(root), root), draft(raised(requestId), root)])
+            )
+            return Effect.zipRight(Effect.scoped(begin), Effect.scoped(body(given, root, requestId)))
+          },
+          { discard: true }
+        )
+      ),
+    120_000
+  )
+
+/** Locks first and then loads, as whoever resumes does. */
+const resume = (store: SessionStore.Service, root: SessionId) =>
+  Effect.either(Effect.zip(store.lock(root), store.load(root)))
+
+const tag = <A, E extends { readonly _tag: string }>(outcome: Either.Either<A, E>) =>
+  Either.isRight(outcome) ? "done" : outcome.left._tag
+
+const together = { concurrency: "unbounded" } as const
+
+describe.runIf(Postgres.isThere)("in PostgreSQL, when two processes race", () => {
+  race("an answer that was acknowledged is seen by whoever resumes", ({ one, other }, root, requestId) =>
+    Effect.gen(function* () {
+      const answering = Effect.either(other.answer(requestId, 1, "web"))
+      const [answered, resumed] = yield* Effect.all([answering, resume(one, root)], together)
+      if (Either.isLeft(resumed)) return assert.fail(resumed.left.message)
+      const [, { answers }] = resumed.right
+      assert.lengthOf(answers, tag(answered) === "done" ? 1 : 0)
+      assert.include(["done", "SessionLocked"], tag(answered))
+    })
+  )
+
+  race("one answer counts", ({ one, other }, root, requestId) =>
+    Effect.gen(function* () {
+      const outcomes = yield* Effect.all(
+        [one, other, one, other].map((store, index) => Effect.either(store.answer(requestId, index % 2, `${index}`))),
+        together
+      )
+      assert.deepStrictEqual(outcomes.map(tag).sort(), ["AnswerRefused", "AnswerRefused", "AnswerRefused", "done"])
+      const winner = outcomes.findIndex(Either.isRight)
+      assert.deepStrictEqual(
+        (yield* one.load(root)).answers.map(({ answer, by }) => ({ answer, by })),
+        [{ answer: winner % 2, by: `${winner}` }]
+      )
+    })
+  )
+
+  race("one has the lease", ({ one, other }, root) =>
+    Effect.gen(function* () {
+      const outcomes = yield* Effect.all([resume(one, root), resume(other, root)], together)
+      assert.deepStrictEqual(outcomes.map(tag).sort(), ["SessionLocked", "done"])
+    })
+  )
+
+  race(
+    "a session is deleted, or it goes on, and nothing of a deleted one stays",
+    ({ one, other, sql }, root, requestId) =>
+      Effect.gen(function* () {
+        const goOn = Effect.gen(function* () {
+          const lease = yield* one.lock(root)
+          yield* lease.append([draft(received("msg_1", "go on"), root)])
+        })
+        const [deleted, , goneOn] = yield* Effect.all(
+          [Effect.either(other.delete(root)), Effect.either(other.answer(requestId, 1, "web")), Effect.either(goOn)],
+          together
+        )
+        assert.strictEqual(tag(goneOn), "done")
+        assert.include(["done", "SessionLocked"], tag(deleted))
+        const { answers, entries } = yield* one.load(root)
+        // Deleted first: then a new session of that name began.
+        assert.lengthOf(entries, tag(deleted) === "done" ? 1 : 3)
+        if (tag(deleted) === "done") assert.lengthOf(answers, 0)
+        const [left] = yield* sql<{ readonly count: string }>`
+        SELECT count(*) AS count FROM assent_entry WHERE root = ${root} AND seq > ${entries.length}`
+        assert.strictEqual(Number(left?.count), 0)
+      })
+  )
+
+  race(
+    "a holder that was silent goes on, or has lost the session before it is acknowledged",
+    ({ one, other, sql }, root) =>
+      Effect.gen(function* () {
+        const lease = yield* one.lock(root)
+        // As if it had stood still.
+        yield* sql`UPDATE assent_lock SET heartbeat = heartbeat - ${SessionLease.silentAfter} WHERE root = ${root}`
+        const [written, resumed] = yield* Effect.all(
+          [Effect.either(lease.append([draft(received("msg_1", "late"), root)])), resume(other, root)],
+          together
+        )
+        const loaded = yield* one.load(root)
+        assert.lengthOf(loaded.entries, tag(written) === "done" ? 3 : 2)
+        // Whoever took it over has read what was acknowledged before.
+        if (Either.isRight(resumed)) assert.lengthOf(resumed.right[1].entries, loaded.entries.length)
+        else assert.strictEqual(tag(written), "done")
+      })
+  )
+})
