@@ -223,6 +223,22 @@ describe("the package", () => {
     )
   })
 
+  it("is imported in this repository by its doors alone, so that a closed module does not compile here either", () => {
+    const { compilerOptions } = JSON.parse(readFileSync("tsconfig.json", "utf8")) as {
+      readonly compilerOptions: { readonly paths: Record<string, ReadonlyArray<string>> }
+    }
+    const opened = doors.filter((key) => key !== "./package.json")
+    assert.deepStrictEqual(
+      compilerOptions.paths,
+      Object.fromEntries(
+        opened.map((key) => [
+          key.replace(".", "assent"),
+          [(manifest.exports[key] ?? "").replace("dist/lib", "src").replace(/js$/, "ts")]
+        ])
+      )
+    )
+  })
+
   it("closes every other module", { timeout: 120_000 }, () => {
     const open = new Set(Object.values(manifest.exports))
     const closed = readdirSync(join(full, "node_modules/assent/dist/lib"), { recursive: true, encoding: "utf8" })
