@@ -100,6 +100,8 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
       print: (text) => write(() => text),
       printLine: writeLine,
       status: () => Effect.void,
+      live: () => Effect.void,
+      page: ({ rows, title }) => Effect.forEach([title, ...rows(Infinity)], writeLine, { discard: true }),
       next: inbox.take("next"),
       draft: Effect.succeed(""),
       setDraft: () => Effect.void,

@@ -32,9 +32,11 @@ import type * as Scope from "effect/Scope"
 import * as FairLock from "../internal/FairLock.js"
 import * as ScreenLayout from "../terminal/ScreenLayout.js"
 import * as ScreenState from "../terminal/ScreenState.js"
-import type { Question, Status } from "../terminal/ScreenLayout.js"
+import type { Live, Question, Status } from "../terminal/ScreenLayout.js"
+import type { Text } from "../terminal/Pager.js"
 
-export type { Question, Status } from "../terminal/ScreenLayout.js"
+export type { Live, Question, Status } from "../terminal/ScreenLayout.js"
+export type { Text } from "../terminal/Pager.js"
 
 /**
  * What a person sends from the prompt.
@@ -47,6 +49,8 @@ export type Submitted = Data.TaggedEnum<{
   readonly Line: { readonly text: string }
   /** Ctrl-C. */
   readonly Interrupt: {}
+  /** Ctrl with `o` or `t`: to open, or to fold, what was shown in brief. */
+  readonly Shortcut: { readonly key: string }
   /** Ctrl-D on an empty line, or the end of input. */
   readonly EndOfInput: {}
 }>
@@ -56,7 +60,7 @@ export type Submitted = Data.TaggedEnum<{
  * @since 0.1.0
  * @category constructors
  */
-export const { Line, Interrupt, EndOfInput, $is: is, $match: match } = Data.taggedEnum<Submitted>()
+export const { Line, Interrupt, Shortcut, EndOfInput, $is: is, $match: match } = Data.taggedEnum<Submitted>()
 
 /**
  * Asks one question and waits for a line.
@@ -84,6 +88,10 @@ export interface Service {
   readonly source: "person" | "pipe"
   /** Shows what is going on; `undefined` ends that. */
   readonly status: (status: Status | undefined) => Effect.Effect<void>
+  /** Shows, above the status, what changes all the time; `undefined` ends that. It is drawn 60 times a second at most. */
+  readonly live: (live: Live | undefined) => Effect.Effect<void>
+  /** Opens a long text over the whole terminal, until a key closes it. Where there is no such terminal it is printed. */
+  readonly page: (text: Text) => Effect.Effect<void>
   /** The next line or event. Nothing is lost when it is interrupted. After the end, always `EndOfInput`. */
   readonly next: Effect.Effect<Submitted>
   /** The text that is typed and not yet submitted. */
@@ -165,6 +173,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
       rows: yield* rows,
       onLine: (text) => submitted.unsafeOffer(Line({ text })),
       onInterrupt: () => submitted.unsafeOffer(Interrupt()),
+      onShortcut: (key) => submitted.unsafeOffer(Shortcut({ key })),
       onEndOfInput: () => submitted.unsafeOffer(EndOfInput())
     })
     const queue = FairLock.make()
@@ -239,6 +248,8 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
           change((now) => state.setStatus(status, now)),
           status === undefined ? FiberHandle.clear(frames) : FiberHandle.run(frames, turning, { onlyIfMissing: true })
         ),
+      live: (live) => change((now) => state.setLive(live, now)),
+      page: (text) => change(() => state.page(text, false)),
       next: Effect.catchAll(submitted.take, () => Effect.succeed(EndOfInput())),
       draft: Effect.sync(state.draft),
       setDraft: (text) => change((now) => state.setDraft(text, now)),

@@ -22,6 +22,14 @@ export interface Status {
 }
 
 /**
+ * What is drawn above the status, again and again, in at most so many columns and rows: what somebody is just saying.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Live = (columns: number, rows: number) => ReadonlyArray<string>
+
+/**
  * One question of a dialog. Lines may hold styles; quote foreign text through `Display.reveal`.
  *
  * @since 0.1.0

@@ -12,7 +12,8 @@ import * as Display from "./Display.js"
 import * as LineEditor from "./LineEditor.js"
 import * as LiveRegion from "./LiveRegion.js"
 import * as ScreenLayout from "./ScreenLayout.js"
-import { Closed, Typed, type Open, type Reply, type Status } from "./ScreenLayout.js"
+import { Closed, Typed, type Live, type Open, type Reply, type Status } from "./ScreenLayout.js"
+import * as Pager from "./Pager.js"
 
 export interface Options {
   readonly color: boolean
@@ -22,10 +23,15 @@ export interface Options {
   readonly rows: number
   readonly onLine: (text: string) => void
   readonly onInterrupt: () => void
+  /** One of {@link shortcuts}. */
+  readonly onShortcut: (key: string) => void
   readonly onEndOfInput: () => void
 }
 
 export interface ScreenState extends ReturnType<typeof make> {}
+
+/** Keys that mean the same everywhere, with Ctrl: they open and fold what was shown in brief. */
+export const shortcuts: ReadonlySet<string> = new Set(["o", "t"])
 
 /** Milliseconds after which a key counts for the dialog on the screen. */
 export const guard = 200
@@ -44,6 +50,12 @@ export const make = (options: Options) => {
   let draft = LineEditor.make("", options.history)
   let dialog: Open | undefined
   let status: Status | undefined
+  let live: Live | undefined
+  /** Takes the whole terminal; what is printed meanwhile waits. */
+  let pager: Pager.Pager | undefined
+  let waiting = ""
+  /** To be written as it is, before anything that is printed. */
+  let direct = ""
   let frame = 0
   let complete: (line: string) => ReadonlyArray<string> = () => []
   /** The target of the current paste; dialogs that open or close meanwhile do not change it. */
@@ -62,6 +74,15 @@ export const make = (options: Options) => {
   // ---- drawing
 
   const view = (now: number): LiveRegion.View => {
+    const below = bottom(now)
+    const room = size.rows - 1 - below.rows.length
+    const above = live === undefined || room < 1 ? [] : live(size.columns, room).slice(-room)
+    return above.length === 0
+      ? below
+      : { rows: [...above, ...below.rows], row: above.length + below.row, column: below.column }
+  }
+  /** The status, and the draft or a dialog. */
+  const bottom = (now: number): LiveRegion.View => {
     const { columns } = size
     const rows: Array<string> = status === undefined ? [] : [ScreenLayout.statusRow(style, status, frame, now, columns)]
     if (dialog === undefined) return ScreenLayout.withEditor(rows, draft, { prompt: style.bold(prompt), columns })
@@ -75,12 +96,29 @@ export const make = (options: Options) => {
     if (long) rows.push(...Display.wrap(label.trimEnd(), columns).map(style.bold))
     return ScreenLayout.withEditor(rows, dialog.editor, { prompt: style.bold(long ? usual : label), columns, hidden })
   }
-  const paint = (now: number): string => (closed ? "" : region.paint(view(now)))
+  const paint = (now: number): string => (closed ? "" : pager === undefined ? region.paint(view(now)) : "")
+  const drawPager = (): string =>
+    pager?.draw(
+      dialog === undefined ? undefined : `${dialog.title ?? "A question"} waits for you · q goes back to it`
+    ) ?? ""
   const print = (text: string, now: number): string => {
+    if (pager !== undefined) {
+      waiting += text
+      return ""
+    }
     if (text === "") return paint(now)
     return closed ? Display.keepStyles(text).replaceAll("\n", "\r\n") : region.print(text, view(now))
   }
-  const lines = (text: string): string => (region.unfinished() ? `\n${text}\n` : `${text}\n`)
+  const isOpen = (): boolean => (waiting === "" ? region.unfinished() : !waiting.endsWith("\n"))
+  const lines = (text: string): string => (isOpen() ? `\n${text}\n` : `${text}\n`)
+  const closePager = (now: number): string => {
+    const [text, left] = [waiting, pager?.close() ?? ""]
+    pager = undefined
+    waiting = ""
+    // It could not be seen before, and a key that was meant for the pager must not answer it.
+    if (dialog !== undefined && Number.isFinite(dialog.seenAt)) dialog.seenAt = now
+    return left + region.resize(size.columns, size.rows, view(now)) + print(text, now)
+  }
 
   // ---- dialogs
 
@@ -162,6 +200,14 @@ export const make = (options: Options) => {
     // This key comes from the terminal, not from the person.
     if (name === "resize" || second) return ""
     lastKey = { name, at: now }
+    if (pager !== undefined) {
+      if (!pager.press(input)) direct += closePager(now)
+      return ""
+    }
+    if (ctrl && shortcuts.has(name) && pasting === undefined) {
+      options.onShortcut(name)
+      return ""
+    }
     if (ctrl && name === "c") {
       putPasted()
       pasting = undefined
@@ -236,12 +282,28 @@ export const make = (options: Options) => {
     resize: (columns: number, rows: number, now: number): string => {
       if (columns === size.columns && rows === size.rows) return ""
       size = { columns, rows }
-      return closed ? "" : region.resize(columns, rows, view(now))
+      pager?.resize(columns, rows)
+      return closed ? "" : pager === undefined ? region.resize(columns, rows, view(now)) : drawPager()
     },
     press: (typed: Iterable<UserInput>, now: number): string => {
       const keys = [...typed]
-      const redraw = keys.some(({ key }) => key.ctrl && key.name === "l") && pasting === undefined
-      return (redraw ? region.redraw(view(now)) : "") + print(pressAll(keys, now), now)
+      const isPaging = pager !== undefined
+      const redraw = keys.some(({ key }) => key.ctrl && key.name === "l") && pasting === undefined && !isPaging
+      const printed = pressAll(keys, now)
+      const out = direct + (isPaging ? drawPager() : "") + (redraw ? region.redraw(view(now)) : "")
+      direct = ""
+      return out + print(printed, now)
+    },
+    /** Sets what is drawn above the status, by its size; or draws it again. */
+    setLive: (next: Live | undefined, now: number) => {
+      live = next
+      return paint(now)
+    },
+    /** Opens a text over everything else, until a key closes it. */
+    page: (text: Pager.Text, atEnd: boolean): string => {
+      if (closed || ended || pager !== undefined) return ""
+      pager = Pager.make(text, size, { color: options.color, atEnd })
+      return drawPager()
     },
     /** Puts a question on the screen. It ends at once when the input has ended. */
     show: (next: Open, now: number): string => {
@@ -255,8 +317,11 @@ export const make = (options: Options) => {
       between = true
       const rows = ScreenLayout.dialogRows(style, next, { columns: size.columns, rows: Infinity })
       next.printed = rows.length > size.rows - ScreenLayout.reserved
+      if (pager !== undefined) direct += drawPager()
       const whole = next.printed ? lines(ScreenLayout.content(style, next, size.columns).join("\n")) : ""
-      return print(whole + release(now), now)
+      const noted = direct
+      direct = ""
+      return noted + print(whole + release(now), now)
     },
     /** The question is visible from now on. */
     shown: (next: Open, now: number): void => {
@@ -285,8 +350,9 @@ export const make = (options: Options) => {
       dialog = undefined
     },
     close: (): string => {
+      const left = pager === undefined ? "" : closePager(0)
       closed = true
-      return region.close()
+      return left + region.close()
     }
   }
 }

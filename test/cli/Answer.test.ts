@@ -257,6 +257,8 @@ const makeScreen = Effect.gen(function* () {
     print: (text) => Effect.sync(() => printed.push(text)),
     printLine: (text) => Effect.sync(() => printed.push(text)),
     status: () => Effect.void,
+    live: () => Effect.void,
+    page: () => Effect.void,
     next: Deferred.await(interrupted),
     draft: Effect.succeed(""),
     setDraft: () => Effect.void,

@@ -31,6 +31,8 @@ export interface Options {
 }
 
 export interface Place {
+  /** The environment of programs that are started here. */
+  readonly environment: Readonly<Record<string, string>>
   /** A path in the place: `workspace`, `config`, `state`, `home`, `tmp`, or anything else. */
   readonly path: (...parts: ReadonlyArray<string>) => string
   /** Writes a file and the directories above it; what is no text is written as JSON. Yields its path. */
@@ -113,6 +115,7 @@ export const place: Effect.Effect<Place, never, Scope.Scope> = Effect.gen(functi
       (program) => program.stop
     )
   return {
+    environment,
     path: at,
     write,
     read: (file) => Effect.sync(() => fs.readFileSync(at(file), "utf8")),

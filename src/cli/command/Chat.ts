@@ -26,7 +26,8 @@ export const run = (invocation: Arguments.Invocation) =>
     const { flags } = invocation
     const loaded = yield* Settings.load(flags)
     const plans = yield* Channels.plan(flags, loaded, [{ _tag: "Console" }])
-    const interactive = Screen.isInteractive("stdout")
+    const attended = Screen.isInteractive("stdout")
+    const interactive = Screen.canDraw("stdout")
     const { files, persistence, sessions, settings } = yield* SessionSelection.open(flags, loaded)
     // The model is resolved before the terminal is taken over, so that a mistake is told on a plain line.
     yield* Launch.resolveModel(settings, settings.model)
@@ -35,14 +36,14 @@ export const run = (invocation: Arguments.Invocation) =>
       const screen = yield* ConsoleScreen
       const console = yield* ConsoleChannel.make()
       const wantsTrust = settings.wantsTrust || known.wantTrust
-      const trusted = wantsTrust && interactive ? yield* askForTrust(settings, screen, console) : false
+      const trusted = wantsTrust && attended ? yield* askForTrust(settings, screen, console) : false
       const current = trusted ? SessionSelection.asBefore(flags, settings, yield* Settings.load(flags)) : settings
       const profiles = trusted ? yield* Launch.profiles(current) : known
       const old = yield* StoreLocation.oldNotice(flags, current)
       for (const warning of [...current.warnings, ...profiles.remarks, ...(old === undefined ? [] : [old])]) {
         yield* screen.printLine(warning)
       }
-      if (current.wantsTrust && !interactive) {
+      if (current.wantsTrust && !attended) {
         const TrustQuestion = yield* loadTrustQuestion
         for (const line of yield* TrustQuestion.notice(current)) yield* screen.printLine(line)
       }
@@ -56,6 +57,7 @@ export const run = (invocation: Arguments.Invocation) =>
       return yield* ChatExecutor.run({
         agent,
         interactive,
+        drawn: interactive,
         sessions,
         commands: Effect.flatMap(
           Effect.promise(() => import("../config/SandboxSettings.js")),

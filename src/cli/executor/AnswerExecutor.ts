@@ -86,6 +86,7 @@ export const attend = (options: {
     const left = Effect.gen(function* () {
       for (;;) {
         const submitted = yield* screen.next
+        if (submitted._tag === "Shortcut") continue
         if (submitted._tag !== "Line") return
         yield* screen.printLine("Nothing is being asked; that line went nowhere.")
       }

@@ -18,6 +18,7 @@ import * as ChatCommand from "./ChatCommand.js"
 import type { ConfigurationInvalid } from "../config/ConfigurationInvalid.js"
 import * as ExitCode from "../ExitCode.js"
 import type * as AgentOutline from "../view/AgentOutline.js"
+import type * as Speech from "../view/Speech.js"
 import * as Transcript from "../view/Transcript.js"
 
 export interface Options {
@@ -26,6 +27,8 @@ export interface Options {
   readonly resolveModel: (ref: string) => Effect.Effect<Model.Service, ConfigurationInvalid>
   /** False for piped input: one line at a time, each after the turn before it. */
   readonly interactive: boolean
+  /** Whether words are drawn as Markdown, on a terminal that can draw. Default: false. */
+  readonly drawn?: boolean | undefined
   /** The sessions that are kept, last used first. Default: none are. */
   readonly sessions?: ChatCommand.Options["sessions"]
   /** How commands run here, in few words, and one more sentence if needed. Default: not shown. */
@@ -40,6 +43,11 @@ export const run = (options: Options): Effect.Effect<number, never, ConsoleScree
     const { agent, interactive } = options
     const screen = yield* ConsoleScreen
     let sign: string | undefined
+    let spoken: Speech.Speech | undefined
+    const speech = Effect.map(
+      Effect.promise(() => import("../view/Speech.js")),
+      ({ make }) => (spoken = make({ color: screen.color }))
+    )
     const transcript = Transcript.make({ color: screen.color, sign: () => sign })
     const { outline } = transcript
     const commands = { ...options, screen, outline }
@@ -50,6 +58,7 @@ export const run = (options: Options): Effect.Effect<number, never, ConsoleScree
     const shown = yield* Effect.forkScoped(
       Transcript.follow(agent.events, screen, transcript, {
         interactive,
+        speech: options.drawn === true ? speech : undefined,
         afterTurn: Queue.offer(turnShown, undefined),
         afterAll: prompt
       })
@@ -91,6 +100,11 @@ export const run = (options: Options): Effect.Effect<number, never, ConsoleScree
             // Forked: a turn that does not stop must not block the second Ctrl-C.
             yield* Effect.forkScoped(cancel(agent, screen))
           }
+          break
+        }
+        case "Shortcut": {
+          if (submitted.key === "t" && spoken !== undefined)
+            yield* screen.printLine(spoken.unfold(yield* screen.columns).join("\n"))
           break
         }
         case "Line": {

@@ -9,6 +9,7 @@ import type * as Agent from "../../runtime/Agent.js"
 import { Cancelled, Failed, type TurnEnd } from "../../turn/Turn.js"
 import * as ExitCode from "../ExitCode.js"
 import * as Output from "../terminal/Output.js"
+import { isDrawable } from "../terminal/Tty.js"
 
 export interface Options {
   readonly agent: Agent.Agent
@@ -118,21 +119,31 @@ const listen = (screen: Screen, agent: Agent.Agent): Effect.Effect<void> =>
     for (;;) {
       const submitted = yield* screen.next
       if (submitted._tag === "EndOfInput") return
+      if (submitted._tag === "Shortcut") continue
       // Unread words would begin another turn.
       if (submitted._tag === "Interrupt") yield* Effect.zipRight(Effect.ignore(agent.takeBack()), agent.cancel("user"))
       else yield* Effect.ignore(agent.send(submitted.text))
     }
   })
 
+/** As it came, or drawn where a person reads it. */
+const answer = (text: string): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const isDrawn = isDrawable("stdout") && text !== ""
+    const rows = isDrawn ? yield* Effect.flatMap(loadMarkdown, (draw) => draw(text)) : [text]
+    yield* Output.write("stdout", text === "" ? "" : `${rows.join("\n")}\n`)
+  })
+const loadMarkdown = Effect.promise(async () => (await import("../view/Speech.js")).answer)
+
 const report = (end: TurnEnd, halted: Option.Option<Halted>): Effect.Effect<number> =>
   Effect.gen(function* () {
     const code = ExitCode.ofTurn(end)
     switch (end._tag) {
       case "Completed":
-        yield* Output.write("stdout", end.text === "" ? "" : `${end.text}\n`)
+        yield* answer(end.text)
         break
       case "TurnLimit":
-        yield* Output.write("stdout", end.text === "" ? "" : `${end.text}\n`)
+        yield* answer(end.text)
         yield* Output.write("stderr", `assent: the limit of ${end.steps} model calls was reached.\n`)
         break
       case "Cancelled":

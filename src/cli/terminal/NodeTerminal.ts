@@ -55,6 +55,8 @@ export interface Options {
   readonly input?: Input | undefined
   /** Default: the process's standard output. */
   readonly output?: Output | undefined
+  /** False leaves it to the terminal to show what is typed, and to make a signal of Ctrl-C. Default: true. */
+  readonly raw?: boolean | undefined
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -72,7 +74,7 @@ export interface Options {
 export const make = (options: Options = {}): Terminal.Terminal => {
   const input: Input = options.input ?? process.stdin
   const output: Output = options.output ?? OwnOutput.screen("stdout")
-  const interactive = (): boolean => input.isTTY === true && output.isTTY === true
+  const interactive = (): boolean => options.raw !== false && input.isTTY === true && output.isTTY === true
 
   const readInput = Effect.gen(function* () {
     // Written by the stream's events, read by the caller of `readInput`. Unbounded: keys are small, and a pipe must not

@@ -11,11 +11,11 @@ import * as ConsoleChannel from "../../channel/ConsoleChannel.js"
 import * as ConsolePlain from "../../channel/ConsolePlain.js"
 import * as ConsoleScreen from "../../channel/ConsoleScreen.js"
 import type * as Interactor from "../../interaction/Interactor.js"
-import { isInteractive } from "./Tty.js"
+import { canDraw, isInteractive } from "./Tty.js"
 import * as NodeTerminal from "./NodeTerminal.js"
 import * as Output from "./Output.js"
 
-export { isInteractive }
+export { canDraw, isInteractive }
 
 /**
  * How the screen looks.
@@ -50,11 +50,11 @@ export const wantsColor = (output: Options["output"]): Effect.Effect<boolean> =>
 export const layer = ({ output, history }: Options): Layer.Layer<ConsoleScreen.ConsoleScreen> =>
   Layer.unwrapEffect(
     Effect.map(wantsColor(output), (color) =>
-      isInteractive(output)
+      canDraw(output)
         ? ConsoleScreen.layer({ color, history })
         : ConsolePlain.layer({ color, echoes: process.stdin.isTTY === true })
     )
-  ).pipe(Layer.provide(NodeTerminal.layer({ output: Output.screen(output) })))
+  ).pipe(Layer.provide(NodeTerminal.layer({ output: Output.screen(output), raw: canDraw(output) })))
 
 /**
  * Takes the terminal over for as long as `use` runs, with the interactor that asks a person there.

@@ -10,3 +10,15 @@ import { isatty } from "node:tty"
 export const isInteractive = (output: "stdout" | "stderr"): boolean =>
   // Checks the descriptors: naming `process.stdin` would already open a stream.
   isatty(0) && isatty(output === "stdout" ? 1 : 2)
+
+/**
+ * Whether a screen can be drawn at this output, and again over itself.
+ *
+ * @since 0.1.0
+ * @category predicates
+ */
+export const canDraw = (output: "stdout" | "stderr"): boolean => isInteractive(output) && isDrawable(output)
+
+/** Whether a person reads this output on a terminal that knows more than lines. */
+export const isDrawable = (output: "stdout" | "stderr"): boolean =>
+  isatty(output === "stdout" ? 1 : 2) && process.env["TERM"] !== "dumb"

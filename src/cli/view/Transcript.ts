@@ -10,10 +10,13 @@
  *                                                                        ▲
  *                            rows of others wait here while the main agent is in the middle of a line
  * ```
+ *
+ * On a terminal that draws, all words go through {@link Speech} instead, and come as rows of finished blocks; the main
+ * agent's open block is drawn live.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Service as Screen } from "../../channel/ConsoleScreen.js"
+import type { Live, Service as Screen } from "../../channel/ConsoleScreen.js"
 import * as Display from "../../terminal/Display.js"
 import type { SessionId, ToolCallId } from "../../core/Id.js"
 import * as Redaction from "../../core/Redaction.js"
@@ -21,6 +24,7 @@ import type { AgentEvent, EventOf } from "../../event/AgentEvent.js"
 import type * as EventBus from "../../event/EventBus.js"
 import * as Activity from "./Activity.js"
 import * as Gutter from "./Gutter.js"
+import type * as Speech from "./Speech.js"
 import * as AgentOutline from "./AgentOutline.js"
 
 /** Something to print: whole lines, or text that may end in the middle of one. */
@@ -48,12 +52,20 @@ export interface Transcript {
   /** What the tree does, in one row of this many columns. */
   readonly status: (columns: number) => Activity.Activity | undefined
   readonly outline: AgentOutline.AgentOutline
+  /** From now on words are drawn. */
+  readonly draw: (speech: Speech.Speech) => void
+  /** The next helping of words that are finished, when words are drawn. */
+  readonly settle: (columns: number) => { readonly pieces: ReadonlyArray<Piece>; readonly more: boolean }
+  /** What changes all the time: the words that are just said. */
+  readonly live: Live
 }
 
 /** Options of {@link follow}. */
 export interface Following {
   /** Whether the screen has a width. */
   readonly interactive: boolean
+  /** Loaded when the first turn begins, where words are drawn. Default: they are printed as they come. */
+  readonly speech?: Effect.Effect<Speech.Speech> | undefined
   /** Run whenever the main agent's turn has been shown to its end. */
   readonly afterTurn?: Effect.Effect<unknown> | undefined
   /** Run whenever all that has happened was shown. */
@@ -76,6 +88,7 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
   let lastCall: ToolCallId | undefined
   let columns: number | undefined
   let pieces: Array<Piece> = []
+  let speech: Speech.Speech | undefined
 
   const put = (words: Words): void => {
     const { node } = words
@@ -102,7 +115,19 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
     midLine = false
     release()
   }
+  /** Prints whole rows of an agent, which are as wide as its text may be. */
+  const putRows = ({ continues, node, rows }: Speech.Rows): void => {
+    if (node.depth > 0)
+      return rows.forEach((text, index) =>
+        put({ node, mark: Gutter.marks.says, text, continues: continues || index > 0 })
+      )
+    pieces.push({ whole: true, text: (continues ? rows : ["", ...rows]).join("\n") })
+    last = node
+    lastCall = undefined
+  }
   const flush = (node: AgentOutline.Node): void => {
+    const words = speech?.end(node, Gutter.room(node, columns))
+    if (words !== undefined) putRows(words)
     const strand = strands.get(node.sessionId)
     if (strand === undefined) return
     strands.delete(node.sessionId)
@@ -130,6 +155,7 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
     strand.text = rows.at(-1) ?? ""
   }
   const say = (node: AgentOutline.Node, text: string): void => {
+    if (speech !== undefined) return speech.say(node, text)
     for (const [index, part] of text.split("\n").entries()) {
       if (index > 0) endLine(node)
       if (part === "") continue
@@ -148,6 +174,11 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
     else if (strands.has(node.sessionId)) flush(node)
     // An empty line is printed only between lines of one agent.
     else if (last === node && !midLine) put({ node, mark: Gutter.marks.says, text: "", continues: true })
+  }
+
+  const thought = (at: number): void => {
+    const rows = speech?.thought(at, columns ?? Infinity) ?? []
+    if (rows.length > 0) pieces.push({ whole: true, text: rows.join("\n") })
   }
 
   const toolEnded = (
@@ -197,8 +228,11 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
     switch (event._tag) {
       case "TextDelta":
         return isMain && quiet ? undefined : say(node, Display.sanitize(event.text))
+      case "ThinkingDelta":
+        return isMain && !quiet ? speech?.think(Display.sanitize(event.text), event.at) : undefined
       case "BlockEnded":
         if (isMain && midLine) breakLine()
+        if (isMain) thought(event.at)
         return flush(node)
       case "TurnStarted": {
         if (isMain) return retold ? quote(node, event.input) : undefined
@@ -220,6 +254,7 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
       case "ToolCallEnded":
         return toolEnded(node, before, event)
       case "ModelCallEnded":
+        if (event.finishReason === "content-filter") note(node, refused)
         return event.remark === undefined ? undefined : note(node, clip(event.remark, 400))
       case "ModelRetried": {
         const when = `Trying again in ${Activity.duration(event.delay)} (attempt ${event.attempt}).`
@@ -290,6 +325,18 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
 
   return {
     outline,
+    draw: (next) => {
+      speech = next
+    },
+    settle: (width) => {
+      columns = width
+      const taken = speech?.take((node) => Gutter.room(node, width))
+      for (const rows of taken?.rows ?? []) putRows(rows)
+      const shown = pieces
+      pieces = []
+      return { pieces: shown, more: taken?.more === true }
+    },
+    live: (columns, rows) => speech?.live(columns, rows) ?? [],
     status: (columns) => Activity.withSign(outline, columns, sign?.()),
     show: (event, width) => {
       columns = width
@@ -306,10 +353,11 @@ export const follow = (
   events: EventBus.Subscription,
   screen: Screen,
   transcript: Transcript,
-  { afterAll = Effect.void, afterTurn = Effect.void, interactive }: Following
+  { afterAll = Effect.void, afterTurn = Effect.void, interactive, speech }: Following
 ): Effect.Effect<void> =>
   Effect.gen(function* () {
     let status: Activity.Activity | undefined
+    let isDrawn = false
     for (;;) {
       const batch = yield* events.takeAll
       if (Option.isNone(batch)) return
@@ -322,16 +370,41 @@ export const follow = (
           discard: true
         })
       })
+      /** Words come in helpings, with a moment for keys after each. */
+      const settle = Effect.gen(function* () {
+        for (let more = isDrawn && columns !== undefined; more;) {
+          const taken = transcript.settle(columns ?? Infinity)
+          pieces.push(...taken.pieces)
+          more = taken.more
+          if (more) yield* Effect.zipRight(print, Effect.sleep(0))
+        }
+      })
+      let said = 0
+      let isStreaming = isDrawn
       for (const event of batch.value) {
+        if (event._tag === "TurnStarted" && speech !== undefined && columns !== undefined && !isDrawn) {
+          transcript.draw(yield* speech)
+          isDrawn = true
+        }
+        if (isStreamed(event)) said += event.text.length
+        else isStreaming = false
+        if (said > helping || (said > 0 && !isStreamed(event))) {
+          yield* settle
+          said = 0
+        }
         pieces.push(...transcript.show(event, columns))
         const isEnd = event._tag === "TurnEnded" && Option.exists(transcript.outline.of(event.sessionId), isMain)
         if (isEnd) yield* Effect.zipRight(print, afterTurn)
       }
+      yield* settle
       yield* print
+      if (isDrawn) yield* screen.live(transcript.live)
       const next = columns === undefined ? undefined : transcript.status(columns)
       if (next?.text !== status?.text || next?.since !== status?.since) yield* screen.status(next)
       status = next
       yield* afterAll
+      // More would be drawn than anybody can see.
+      if (isStreaming) yield* Effect.sleep(frame)
     }
   })
 
@@ -347,6 +420,17 @@ interface Strand {
 }
 
 type Words = Omit<Gutter.Line, "changes">
+
+const refused = "The model refused to say more, or its provider stopped the answer."
+
+/** The shortest time between two pictures of words that stream, in milliseconds. */
+const frame = 16
+
+/** Characters that are taken in before what is finished of them is drawn. */
+const helping = 16_384
+
+const isStreamed = (event: AgentEvent): event is EventOf<"TextDelta" | "ThinkingDelta"> =>
+  event._tag === "TextDelta" || event._tag === "ThinkingDelta"
 
 /** The most lines of others that wait until the main agent ends its line. */
 const patience = 200

@@ -109,7 +109,7 @@ describe("whatever is printed", () => {
       FastCheck.property(text, (wild) => {
         const out = TerminalText.printed(wild, true)
         const found = out.match(/\u001b\[[0-9]*m/g) ?? []
-        for (const one of found) assert.match(one, /^\u001b\[(?:|[0-2]|3[1-6])m$/)
+        for (const one of found) assert.match(one, /^\u001b\[(?:|[0-4]|9|3[1-6])m$/)
         assert.deepStrictEqual(dangerous(out.replace(/\u001b\[[0-9]*m/g, "")), [])
         if (found.length > 0) assert.match(found.at(-1) ?? "", /^\u001b\[0m$/)
       }),
@@ -120,7 +120,7 @@ describe("whatever is printed", () => {
   it("on a screen, moves within it and does nothing else to the terminal", () => {
     FastCheck.assert(
       FastCheck.property(text, (wild) => {
-        const moves = /\u001b\[(?:(?:[0-2]|3[1-6])?m|\?25[hl]|\?2004[hl]|2?J|2K|H|\d{1,4}[ABG])|\r/g
+        const moves = /\u001b\[(?:(?:[0-4]|9|3[1-6])?m|\?25[hl]|\?2004[hl]|\?1049[hl]|2?J|2K|H|\d{1,4}[ABG])|\r/g
         assert.deepStrictEqual(dangerous(TerminalText.drawn(wild).replace(moves, "")), [])
       }),
       { numRuns: 2_000 }

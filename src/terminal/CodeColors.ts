@@ -1,0 +1,123 @@
+/**
+ * Colours for code, by a highlighter that knows the common languages. It is loaded when there is code to show: it takes
+ * longer to load than all the rest of a terminal.
+ */
+import { common, createLowlight } from "lowlight"
+import { colors, over, weights, type Run } from "./StyledText.js"
+
+/** Coloured code. */
+export interface Colored {
+  readonly lines: ReadonlyArray<ReadonlyArray<Run>>
+  /** The last line at whose beginning nothing was open, no comment and no text: what follows can be coloured without what is above. */
+  readonly restart: number
+}
+
+/** Colours one piece of code; the language as a code fence names it. Undefined when it is not known. */
+export type Colors = (code: string, language: string) => Colored | undefined
+
+/** A piece of code that is longer, in characters, stays uncoloured. */
+export const longest = 50_000
+
+export const make = (): Colors => {
+  const lowlight = createLowlight(common)
+  return (code, language) => {
+    const name = languageOf(language)
+    if (name === "" || code.length > longest || !lowlight.registered(name)) return undefined
+    const lines: Array<Array<Run>> = [[]]
+    let restart = 0
+    const visit = (nodes: ReadonlyArray<Node>, style: number, depth: number): void => {
+      for (const node of nodes) {
+        if (node.type === "element") visit(node.children, over(style, styleOf(node.properties.className)), depth + 1)
+        else if (node.type === "text") {
+          for (const [index, text] of node.value.split("\n").entries()) {
+            if (index > 0) {
+              lines.push([])
+              if (depth === 0) restart = lines.length - 1
+            }
+            if (text !== "") lines.at(-1)?.push({ text, style })
+          }
+        }
+      }
+    }
+    visit(lowlight.highlight(name, code).children, 0, 0)
+    return { lines, restart }
+  }
+}
+
+/** The names by which code fences and file names call a language, when they differ from the highlighter's. */
+export const languageOf = (name: string): string => {
+  const word = /^[\w#+.-]*/.exec(name.trim())?.[0].toLowerCase() ?? ""
+  return others.get(word) ?? word
+}
+
+/** The language of a file, by its name; empty when the name does not tell. */
+export const languageOfFile = (path: string): string => {
+  const name = path.slice(path.lastIndexOf("/") + 1).toLowerCase()
+  if (name === "makefile" || name === "dockerfile") return name
+  const dot = name.lastIndexOf(".")
+  return dot < 0 ? "" : languageOf(name.slice(dot + 1))
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+type Node = ReturnType<ReturnType<typeof createLowlight>["highlight"]>["children"][number]
+
+const others = new Map([
+  ["console", "shell"],
+  ["mts", "typescript"],
+  ["cts", "typescript"],
+  ["jsonc", "json"],
+  ["jsonl", "json"],
+  ["ndjson", "json"],
+  ["pyi", "python"],
+  ["hh", "cpp"],
+  ["htm", "xml"],
+  ["text", ""],
+  ["txt", ""],
+  ["plaintext", ""]
+])
+
+const styleOf = (names: unknown): number => {
+  if (!Array.isArray(names)) return 0
+  for (const name of names) {
+    const style = styles.get(String(name))
+    if (style !== undefined) return style
+  }
+  return 0
+}
+
+const styles = new Map<string, number>([
+  ["hljs-comment", weights.dim],
+  ["hljs-quote", weights.dim],
+  ["hljs-doctag", weights.dim],
+  ["hljs-keyword", colors.magenta],
+  ["hljs-selector-tag", colors.magenta],
+  ["hljs-selector-class", colors.blue],
+  ["hljs-selector-id", colors.blue],
+  ["hljs-literal", colors.cyan],
+  ["hljs-number", colors.cyan],
+  ["hljs-symbol", colors.cyan],
+  ["hljs-string", colors.green],
+  ["hljs-regexp", colors.green],
+  ["hljs-char", colors.green],
+  ["hljs-addition", colors.green],
+  ["hljs-deletion", colors.red],
+  ["hljs-title", colors.blue],
+  ["hljs-section", weights.bold],
+  ["hljs-name", colors.blue],
+  ["hljs-attr", colors.blue],
+  ["hljs-attribute", colors.blue],
+  ["hljs-property", colors.blue],
+  ["hljs-built_in", colors.cyan],
+  ["hljs-type", colors.yellow],
+  ["hljs-variable", colors.yellow],
+  ["hljs-template-variable", colors.yellow],
+  ["hljs-meta", weights.dim],
+  ["hljs-bullet", colors.cyan],
+  ["hljs-link", weights.underline],
+  ["hljs-strong", weights.bold],
+  ["hljs-emphasis", weights.italic],
+  ["hljs-subst", 0]
+])

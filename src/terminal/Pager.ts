@@ -1,0 +1,97 @@
+/**
+ * A long text on the whole terminal, a screenful at a time, on the second buffer that terminals have for it: what stood
+ * there comes back when it closes.
+ *
+ * | keys | do |
+ * |---|---|
+ * | arrows, j, k, enter | a line down or up |
+ * | space, page keys, f, b | a screenful |
+ * | home, end, g, G | to the beginning or the end |
+ * | q, escape, ctrl-c, ctrl-o | close |
+ */
+import type { UserInput } from "@effect/platform/Terminal"
+import * as Option from "effect/Option"
+import * as Display from "./Display.js"
+
+/**
+ * What is read: a title of one line, and the rows of the text for so many columns.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Text {
+  readonly title: string
+  readonly rows: (columns: number) => ReadonlyArray<string>
+}
+
+export interface Pager {
+  /** What to write; with a note in the last row, such as that a question waits. */
+  readonly draw: (note?: string) => string
+  /** The effect of a key: false closes the pager. */
+  readonly press: (input: UserInput) => boolean
+  readonly resize: (columns: number, rows: number) => void
+  /** What to write at the end. */
+  readonly close: () => string
+}
+
+/** A pager at the beginning of a text, or at its end. */
+export const make = (
+  text: Text,
+  size: { readonly columns: number; readonly rows: number },
+  options: { readonly color: boolean; readonly atEnd: boolean }
+): Pager => {
+  const style = Display.style(options.color)
+  let { columns, rows: height } = size
+  let rows = text.rows(columns)
+  let opened = false
+  const room = () => Math.max(1, height - 1)
+  const last = () => Math.max(0, rows.length - room())
+  let top = options.atEnd ? last() : 0
+  const move = (by: number): void => {
+    top = Math.max(0, Math.min(last(), top + by))
+  }
+  return {
+    draw: (note) => {
+      const shown = rows.slice(top, top + room())
+      const until = Math.min(rows.length, top + room())
+      const place = `${rows.length === 0 ? 0 : top + 1}-${until} of ${rows.length}`
+      const foot = note ?? `${text.title} · ${place} · q closes`
+      const fill = Array.from({ length: Math.max(0, room() - shown.length) }, () => "~")
+      const all = [...shown, ...fill.map(style.dim), style.bold(Display.truncate(foot, columns - 1))]
+      const out = `${opened ? "" : open}${home}${all.join("\r\n")}`
+      opened = true
+      return out
+    },
+    press: ({ input, key: { ctrl, name } }) => {
+      const typed = Option.getOrElse(input, () => "")
+      if (ctrl) {
+        if (name === "f") move(room())
+        else if (name === "b") move(-room())
+        return name !== "c" && name !== "o" && name !== "d"
+      }
+      if (name === "q" || name === "escape") return false
+      if (typed === "G" || name === "end") move(Infinity)
+      else if (typed === "g" || name === "home") move(-Infinity)
+      else if (name === "down" || name === "j" || name === "return" || name === "enter") move(1)
+      else if (name === "up" || name === "k") move(-1)
+      else if (name === "pagedown" || name === "space" || name === "f" || typed === " ") move(room())
+      else if (name === "pageup" || name === "b") move(-room())
+      return true
+    },
+    resize: (newColumns, newRows) => {
+      columns = newColumns
+      height = newRows
+      rows = text.rows(columns)
+      move(0)
+    },
+    close: () => close
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const open = "\x1b[?1049h\x1b[?25l"
+const home = "\x1b[H\x1b[2J"
+const close = "\x1b[?1049l\x1b[?25h"
