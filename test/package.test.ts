@@ -115,7 +115,8 @@ const alone = [
   "./model/Gemini",
   "./model/ModelRegistry",
   "./model/OpenAiResponses",
-  "./runtime/Telemetry"
+  "./runtime/Telemetry",
+  "./store/KeyValueSessionStore"
 ]
 
 /** Every path under which the package can be imported. */

@@ -1,0 +1,135 @@
+import * as KeyValueStore from "@effect/platform/KeyValueStore"
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as NodeContext from "@effect/platform-node/NodeContext"
+import { assert, describe, it } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { Process } from "../../src/journal/SessionLease.js"
+import * as KeyValueSessionStore from "../../src/store/KeyValueSessionStore.js"
+import * as JournalSample from "../kit/JournalSample.js"
+import * as Mortal from "../kit/Mortal.js"
+import { crashSuite } from "../suite/crashSuite.js"
+import { sessionStoreSuite } from "../suite/sessionStoreSuite.js"
+
+const { draft, opened, received, root, said } = JournalSample
+
+const openIn = (values: KeyValueStore.KeyValueStore) => (process: Process) =>
+  Effect.provideService(KeyValueSessionStore.make({ process }), KeyValueStore.KeyValueStore, values)
+
+const valuesOf = <E>(layer: Layer.Layer<KeyValueStore.KeyValueStore, E>) =>
+  Effect.map(Layer.build(layer), (context) => Context.get(context, KeyValueStore.KeyValueStore))
+
+const inDirectory = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const directory = yield* fs.makeTempDirectoryScoped({ prefix: "assent-values-" })
+  const values = yield* valuesOf(
+    Layer.provide(
+      KeyValueStore.layerFileSystem(directory),
+      Layer.succeedContext(yield* Effect.context<NodeContext.NodeContext>())
+    )
+  )
+  return { directory, fs, values }
+}).pipe(Effect.provide(NodeContext.layer), Effect.orDie)
+
+sessionStoreSuite("keys and values in memory", {
+  make: Effect.map(valuesOf(KeyValueStore.layerMemory), openIn),
+  runs: 100
+})
+
+sessionStoreSuite("keys and values in a directory", {
+  make: Effect.map(inDirectory, ({ values }) => openIn(values)),
+  runs: 10
+})
+
+crashSuite("keys and values", {
+  world: Effect.flatMap(valuesOf(KeyValueStore.layerMemory), (values) => Mortal.worldOf(openIn(values))),
+  every: 4,
+  runs: 5
+})
+
+const me: Process = { pid: 1, host: "here", isAlive: () => true }
+
+/** Dies in its nth write or removal, which is made in part, or not at all. */
+const dying = (whole: KeyValueStore.KeyValueStore, at: number, half: boolean): KeyValueStore.KeyValueStore => {
+  let writes = 0
+  const change = (made: Effect.Effect<void, unknown>, inPart: Effect.Effect<void, unknown>) =>
+    Effect.suspend(() => {
+      if (++writes < at) return Effect.orDie(made)
+      return Effect.zipRight(writes === at && half ? Effect.orDie(inPart) : Effect.void, Effect.die("dead"))
+    })
+  return {
+    ...whole,
+    set: (key, value) => {
+      const part = typeof value === "string" ? value.slice(0, value.length / 2) : value.slice(0, value.length / 2)
+      return change(whole.set(key, value), whole.set(key, part))
+    },
+    remove: (key) => change(whole.remove(key), whole.remove(key))
+  }
+}
+
+describe("a store of keys and values", () => {
+  for (const half of [true, false]) {
+    it.scoped(
+      `has what was acknowledged and nothing in part, whichever write its process dies in (in part: ${half})`,
+      () =>
+        Effect.gen(function* () {
+          for (let at = 1; at < 40; at++) {
+            const { values } = yield* inDirectory
+            let acknowledged = 0
+            let deleted = false
+            const exit = yield* Effect.gen(function* () {
+              const store = yield* openIn(dying(values, at, half))(me)
+              const lease = yield* store.lock(root)
+              yield* lease.append([draft(opened()), draft(received("msg_1", "Fix it"))])
+              for (acknowledged = 1; acknowledged < 4; acknowledged++) {
+                yield* lease.append([draft(said("a")), draft(said("b"))])
+              }
+            }).pipe(
+              Effect.scoped,
+              Effect.zipRight(
+                Effect.flatMap(openIn(dying(values, Math.max(at - 12, 1), half))(me), (store) =>
+                  Effect.tap(store.delete(root), () => Effect.sync(() => (deleted = true)))
+                )
+              ),
+              Effect.exit
+            )
+            const store = yield* openIn(values)({ pid: 2, host: "here", isAlive: () => false })
+            const loaded = yield* Effect.either(store.load(root))
+            const listed = yield* store.list
+            if (loaded._tag === "Left") {
+              assert.strictEqual(loaded.left._tag, "SessionUnknown", `${at}`)
+              assert.isTrue(deleted || acknowledged === 0 || acknowledged === 4, `${at}: ${acknowledged}`)
+              assert.deepStrictEqual(listed, [])
+            } else {
+              assert.isFalse(deleted)
+              assert.include([2 * acknowledged, 2 * acknowledged + 2], loaded.right.entries.length, `${at}`)
+              assert.strictEqual(listed[0]?.entries, loaded.right.entries.length)
+            }
+            // And whatever it died in, it goes on.
+            yield* Effect.scoped(Effect.flatMap(store.lock(root), (lease) => lease.append([draft(said("on"))])))
+            const { entries } = yield* store.load(root)
+            assert.strictEqual(entries.length, (loaded._tag === "Right" ? loaded.right.entries.length : 0) + 1)
+            if (exit._tag === "Success") assert.isTrue(deleted)
+          }
+        })
+    )
+  }
+
+  it.scoped("says in words that it cannot be written or read", () =>
+    Effect.gen(function* () {
+      const { directory, fs, values } = yield* inDirectory
+      const store = yield* openIn(values)(me)
+      yield* Effect.scoped(Effect.flatMap(store.lock(root), (lease) => lease.append([draft(opened())])))
+      for (const name of yield* fs.readDirectory(directory)) yield* fs.writeFileString(`${directory}/${name}`, "{")
+      const unreadable = yield* Effect.flip(store.load(root))
+      assert.strictEqual(unreadable._tag, "StoreUnusable")
+      assert.include(unreadable.message, "is damaged")
+      yield* fs.remove(directory, { recursive: true })
+      const unwritable = yield* Effect.flip(Effect.scoped(store.lock(root)))
+      assert.strictEqual(unwritable._tag, "StoreUnwritable")
+      assert.include(unwritable.message, "ENOENT")
+      yield* fs.makeDirectory(directory)
+    })
+  )
+})
