@@ -12,14 +12,19 @@
  * that cannot be undone, and before reporting that something is safe.
  */
 import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Defect from "../core/Defect.js"
 import type { SessionId } from "../core/Id.js"
 import * as Redaction from "../core/Redaction.js"
+import * as GracePeriod from "../internal/GracePeriod.js"
 import type { Draft, JournalEntry } from "./JournalEntry.js"
-import type { Lease } from "./SessionStore.js"
+import { silentAfter } from "./SessionLease.js"
+import { isPrompt, type Lease } from "./SessionStore.js"
 import { StoreUnwritable, type SessionTakenOver } from "./StoreError.js"
 
 /**
@@ -30,6 +35,9 @@ import { StoreUnwritable, type SessionTakenOver } from "./StoreError.js"
  */
 export type JournalFailure = StoreUnwritable | SessionTakenOver
 
+/** Milliseconds that a store may take for an append. A holder that is silent for as long has lost its lease. */
+export const patience = silentAfter
+
 export interface Service {
   /** False: nothing is stored, so entries need not be made. */
   readonly enabled: boolean
@@ -37,7 +45,8 @@ export interface Service {
   readonly note: (entry: JournalEntry) => void
   /**
    * Returns when all entries of the tree until now are durable. Entries that cannot be written keep their place, and
-   * the next flush retries them.
+   * the next flush retries them. A store that does not answer for {@link patience} counts as one that cannot be written
+   * to, and so it stays until it answers.
    */
   readonly flush: Effect.Effect<void, JournalFailure>
   /** Notes and flushes. */
@@ -76,28 +85,53 @@ export const make = (lease: Lease): Effect.Effect<Service, never, Scope.Scope> =
     let noted: Array<Draft> = []
     let writing = false
     let frozen = false
+    // An append that the store has not answered in time. Until it does nobody knows whether its entries are written, so
+    // nothing is written behind them.
+    let late: { readonly fiber: Appending; readonly drafts: ReadonlyArray<Draft> } | undefined
+    const putBack = (drafts: ReadonlyArray<Draft>) => {
+      noted = [...drafts, ...noted]
+    }
+    /** False while it is not answered. */
+    const lateIsOver = (): boolean => {
+      if (late === undefined) return true
+      const exit = late.fiber.unsafePoll()
+      if (exit === null) return false
+      if (Exit.isFailure(exit)) putBack(late.drafts)
+      late = undefined
+      return true
+    }
+    const bounded = (drafts: ReadonlyArray<Draft>): Effect.Effect<void, JournalFailure> =>
+      Effect.flatMap(Effect.forkDaemon(appended(lease, drafts)), (fiber) =>
+        Effect.flatMap(
+          GracePeriod.wait((done) => fiber.addObserver(done), patience),
+          () => {
+            late = { fiber, drafts }
+            return lateIsOver() ? (fiber.unsafePoll() ?? Exit.void) : unanswered
+          }
+        )
+      )
 
     const append = Effect.suspend(() => {
+      if (!lateIsOver()) return unanswered
       const drafts = noted
       noted = []
       if (drafts.length === 0) return Effect.void
       writing = true
-      return appended(lease, drafts).pipe(
-        Effect.onError(() =>
-          Effect.sync(() => {
-            noted = [...drafts, ...noted]
-          })
-        ),
-        Effect.ensuring(
-          Effect.sync(() => {
-            writing = false
-          })
-        )
+      const written = isPrompt(lease)
+        ? Effect.onError(appended(lease, drafts), () => Effect.sync(() => putBack(drafts)))
+        : bounded(drafts)
+      return Effect.ensuring(
+        written,
+        Effect.sync(() => {
+          writing = false
+        })
       )
     })
     // Only the wait for the lock is interruptible: an append that has reached the store completes.
     const flush = Effect.suspend(() =>
-      noted.length === 0 && !writing ? Effect.void : line.withPermits(1)(Effect.uninterruptible(append))
+      noted.length === 0 && !writing && late === undefined
+        ? Effect.void
+        : line.withPermits(1)(Effect.uninterruptible(append))
     )
 
     const of = (sessionId: SessionId): Service => ({
@@ -125,6 +159,13 @@ export const make = (lease: Lease): Effect.Effect<Service, never, Scope.Scope> =
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+type Appending = Fiber.RuntimeFiber<void, JournalFailure>
+
+const unanswered = new StoreUnwritable({
+  store: "of this program",
+  reason: `it has not answered for ${Duration.format(patience)}`
+})
 
 /** A store is foreign code: a defect or an interrupt of its own counts as nothing written. */
 const appended = (lease: Lease, drafts: ReadonlyArray<Draft>): Effect.Effect<void, JournalFailure> =>

@@ -63,8 +63,8 @@ export interface Lease {
    * Writes all entries or none, after all earlier appends. Durable once it returns. Concurrent appends share the cost
    * of reaching the disk. After an interrupt the entries are written or not, never in part.
    *
-   * It must return or fail, because cancel and shutdown wait for it too. A store that waits for others, such as a
-   * network, must have its own timeout and fail.
+   * Cancel and shutdown wait for it too, so a store that waits for others, such as a network, should have a timeout of
+   * its own. After 15 seconds without an answer the turn fails, and nothing more is written until the answer comes.
    */
   readonly append: (
     drafts: ReadonlyArray<JournalEntry.Draft>
@@ -227,9 +227,19 @@ export const notOpen = (requestId: RequestId): StoreError.AnswerRefused =>
 export const answeredAlready = (requestId: RequestId, by: string): StoreError.AnswerRefused =>
   new StoreError.AnswerRefused({ requestId, problem: "answered", reason: `${by} has answered it` })
 
+/**
+ * Whether an append of this lease never waits, so that nobody has to watch how long it takes.
+ *
+ * @internal
+ */
+export const isPrompt = ({ append }: Lease): boolean => prompt.has(append)
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Appends that never wait. */
+const prompt = new WeakSet<Lease["append"]>()
 
 interface Tree {
   entries: Array<JournalEntry.Written>
@@ -274,9 +284,8 @@ const memoryOf = (trees: Map<SessionId, Tree>, locker: SessionLease.Process, new
       })
     })
 
-  const leaseOf = (rootSessionId: SessionId, tree: Tree, token: string): Lease => ({
-    rootSessionId,
-    append: (drafts) =>
+  const leaseOf = (rootSessionId: SessionId, tree: Tree, token: string): Lease => {
+    const append: Lease["append"] = (drafts) =>
       at((now) => {
         const { lock } = tree
         if (lock?.token !== token) {
@@ -295,7 +304,9 @@ const memoryOf = (trees: Map<SessionId, Tree>, locker: SessionLease.Process, new
         for (const entry of written) tree.entries.push(entry)
         return Either.void
       })
-  })
+    prompt.add(append)
+    return { rootSessionId, append }
+  }
 
   return {
     name: ":memory:",

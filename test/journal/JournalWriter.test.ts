@@ -1,9 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
+import * as TestClock from "effect/TestClock"
 import type { SessionId } from "../../src/core/Id.js"
 import * as JournalWriter from "../../src/journal/JournalWriter.js"
 import type { Draft } from "../../src/journal/JournalEntry.js"
@@ -133,6 +136,49 @@ describe("a journal", () => {
       yield* Fiber.await(first)
       yield* journal.flush
       assert.deepStrictEqual(appended, [["root: a"], ["root: b"]])
+    })
+  )
+
+  it.scoped("of a store that does not answer fails in words, and goes on in order when the answer comes", () =>
+    Effect.gen(function* () {
+      const { appended, lease, state } = recorded()
+      const journal = yield* JournalWriter.make(lease)
+      for (const { fails, kept } of [
+        { fails: false, kept: [["root: a"], ["root: b", "root: c"]] },
+        { fails: true, kept: [["root: a", "root: b", "root: c"]] }
+      ]) {
+        const gate = yield* Deferred.make<void>()
+        state.gate = Deferred.await(gate)
+        state.failing = fails
+        const first = yield* Effect.fork(Effect.either(journal.write([said("a")])))
+        yield* TestClock.adjust(JournalWriter.patience - 1)
+        assert.isNull(first.unsafePoll())
+        yield* TestClock.adjust(1)
+        const error = Option.getOrThrow(Either.getLeft(yield* Fiber.join(first)))
+        assert.include(error.message, "it has not answered for 15s")
+        // From now on nobody waits, and nothing overtakes what may still be written.
+        for (const entries of [[said("b")], []]) {
+          assert.strictEqual((yield* Effect.flip(journal.write(entries))).message, error.message)
+        }
+        yield* Deferred.succeed(gate, undefined)
+        state.failing = false
+        yield* Effect.repeatN(Effect.yieldNow(), 20)
+        yield* journal.write([said("c")])
+        assert.deepStrictEqual(appended.splice(0), kept)
+      }
+    })
+  )
+
+  it.effect("does not hold the end of its scope when its store does not answer", () =>
+    Effect.gen(function* () {
+      const { lease, state } = recorded()
+      const scope = yield* Scope.make()
+      const journal = yield* Scope.extend(JournalWriter.make(lease), scope)
+      state.gate = Effect.never
+      journal.note(said("a"))
+      const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
+      yield* TestClock.adjust(JournalWriter.patience)
+      yield* Fiber.join(closing)
     })
   )
 
