@@ -200,7 +200,7 @@ export class ToolBatch implements ToolRun.Host {
   crashed(index: number, call: ToolCall, cause: Cause.Cause<unknown>): void {
     if (Cause.isInterruptedOnly(cause)) return
     this.cleanup.crashed(call, cause)
-    this.end(index, call, "failed", Defect.sentence(call.name))
+    this.end(index, call, "failed", Defect.sentence(call.name), this.startedAt[index])
   }
 
   /** The FiberRefs of a call: its identity and the tool's own context. */

@@ -210,6 +210,40 @@ describe("limits", () => {
     })
   )
 
+  it.scoped("but a turn that is stopped during the last of these calls ends as stopped", () =>
+    Effect.gen(function* () {
+      const [begun, gate] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      let times = 0
+      // It cannot be interrupted, and its error is known when the turn has been stopped.
+      const worker: Kit.Worker = () =>
+        Effect.suspend(() =>
+          ++times === 1
+            ? Effect.die(new Error("once"))
+            : Effect.uninterruptible(
+                Deferred.succeed(begun, undefined).pipe(
+                  Effect.zipRight(Deferred.await(gate)),
+                  Effect.zipRight(Effect.die(new Error("twice")))
+                )
+              )
+        )
+      const again = { tools: [work("a")] }
+      const kit = yield* Kit.start({
+        model: [again, again, { text: "never said" }],
+        worker,
+        agent: { limits: { identicalErrors: 2 } }
+      })
+      const running = yield* Effect.fork(kit.agent.run("go"))
+      yield* Deferred.await(begun)
+      const cancelling = yield* Effect.fork(kit.agent.cancel("timeout"))
+      yield* settle
+      yield* Deferred.succeed(gate, undefined)
+      const end = { _tag: "Cancelled", reason: "timeout", steps: 2 } as TurnEnd
+      assert.deepStrictEqual(yield* Fiber.join(cancelling), Option.some(end))
+      assert.deepStrictEqual(yield* Fiber.join(running), end)
+      assert.deepStrictEqual(yield* kit.wrong, [])
+    })
+  )
+
   it.scoped("also within one batch, and with another number from the limits", () =>
     Effect.gen(function* () {
       const kit = yield* Kit.start({
