@@ -11,9 +11,9 @@
  *  fiber 3:                                                                        └─ cancelled, …
  * ```
  *
- * A leg is the part of the turn that one fiber runs. It is uninterruptible except in marked regions; there, stopping
- * the turn ends it. The state is written by the running leg, by the waiter of the turn, and by interrupting or stopping
- * fibers, in synchronous sections only.
+ * Each of these fibers is uninterruptible except in marked regions; there, stopping the turn ends it. The state is
+ * written by the running fiber, by the waiter of the turn, and by interrupting or stopping fibers, in synchronous
+ * sections only.
  */
 import type * as Cause from "effect/Cause"
 import type * as Duration from "effect/Duration"
@@ -33,20 +33,20 @@ export type Work = Effect.Effect<void, never, Interactor>
 export type Steps<A = void> = Generator<YieldWrap<Effect.Effect<unknown, never, Interactor>>, A, never>
 
 export interface Options {
-  /** Starts a leg in an unsupervised fiber: an abandoned one must block nothing. */
+  /** Starts an unsupervised fiber: an abandoned one must block nothing. */
   readonly fork: (work: Work) => Effect.Effect<Fiber.RuntimeFiber<void>, never, Interactor>
   /** How long an interrupted section may take before the turn continues without it. */
   readonly patience: Duration.DurationInput
-  /** Called with the cause of a leg that failed. */
+  /** Called with the cause of a fiber that failed. */
   readonly failed: (cause: Cause.Cause<never>) => void
 }
 
 export class TurnFiber {
-  private leg: Leg | undefined
-  /** Whether another leg follows an ended one. */
+  private running: Running | undefined
+  /** Whether another fiber follows the ended one. */
   private goesOn = false
   private stopped = false
-  /** Resumes the waiter: called when the leg has ended, or must stop. */
+  /** Resumes the waiter: called when the fiber has ended, or must stop. */
   private notify: (() => void) | undefined
 
   constructor(private readonly options: Options) {}
@@ -63,21 +63,21 @@ export class TurnFiber {
 
   /** Runs a turn to its end. Only the waiting is interruptible; interrupted there, it stops the turn first. */
   run(steps: Steps, restore: Restore): Work {
-    const leg: Leg = { fiber: undefined, section: undefined, isOver: false }
-    this.leg = leg
+    const running: Running = { fiber: undefined, section: undefined, isOver: false }
+    this.running = running
     return Effect.flatMap(this.options.fork(Effect.gen(() => steps)), (fiber) => {
-      leg.fiber = fiber
+      running.fiber = fiber
       fiber.addObserver((exit) => {
-        if (Exit.isFailure(exit) && !leg.isOver && !this.goesOn) this.options.failed(exit.cause)
-        this.over(leg)
+        if (Exit.isFailure(exit) && !running.isOver && !this.goesOn) this.options.failed(exit.cause)
+        this.over(running)
       })
       if (this.stopped) fiber.unsafeInterruptAsFork(FiberId.none)
-      return Effect.matchCauseEffect(restore(this.told(leg)), {
+      return Effect.matchCauseEffect(restore(this.told(running)), {
         onFailure: (cause) => {
           this.stop()
-          return Effect.zipRight(this.ended(leg, steps, restore), Effect.failCause(cause))
+          return Effect.zipRight(this.ended(running, steps, restore), Effect.failCause(cause))
         },
-        onSuccess: () => this.ended(leg, steps, restore)
+        onSuccess: () => this.ended(running, steps, restore)
       })
     })
   }
@@ -87,7 +87,7 @@ export class TurnFiber {
    * With `abandoned`, a section that does not stop in time is abandoned, and `abandoned` is called.
    */
   section<A, E>(run: Effect.Effect<A, E, Interactor>, abandoned?: () => void): Section<A, E> {
-    const { leg } = this
+    const { running } = this
     const section: Section<A, E> = new Section(
       Effect.matchCauseEffect(Effect.interruptible(run), {
         onFailure: (cause) => over(Exit.failCause(cause)),
@@ -95,11 +95,11 @@ export class TurnFiber {
       }),
       abandoned
     )
-    if (leg !== undefined) leg.section = section
+    if (running !== undefined) running.section = section
     const over = (exit: Exit.Exit<A, E>): Effect.Effect<void> => {
       // The section was abandoned, and the turn has continued in another fiber.
-      if (leg === undefined || leg.section !== section) return left
-      leg.section = undefined
+      if (running === undefined || running.section !== section) return left
+      running.section = undefined
       section.exit = exit
       if (!section.isCut || this.stopped) return Effect.void
       this.goesOn = true
@@ -110,35 +110,35 @@ export class TurnFiber {
 
   /** Interrupts the running section, if there is one. */
   interruptSection(): void {
-    const section = this.leg?.section
+    const section = this.running?.section
     if (section === undefined || section.isCut) return
     section.isCut = true
-    this.leg?.fiber?.unsafeInterruptAsFork(FiberId.none)
+    this.running?.fiber?.unsafeInterruptAsFork(FiberId.none)
   }
 
   /** Continues without a section that was interrupted and does not stop. */
   abandon(): void {
-    const { leg } = this
-    const section = leg?.section
-    if (leg === undefined || section?.abandoned === undefined) return
-    leg.section = undefined
+    const { running } = this
+    const section = running?.section
+    if (running === undefined || section?.abandoned === undefined) return
+    running.section = undefined
     section.exit = Exit.interrupt(FiberId.none)
     this.goesOn = true
     section.abandoned()
-    this.over(leg)
+    this.over(running)
   }
 
-  /** Stops the turn: each of its legs is interrupted where it is interruptible. */
+  /** Stops the turn: each of its fibers is interrupted where it is interruptible. */
   stop(): void {
     if (this.stopped) return
     this.stopped = true
-    this.leg?.fiber?.unsafeInterruptAsFork(FiberId.none)
+    this.running?.fiber?.unsafeInterruptAsFork(FiberId.none)
     this.wake()
   }
 
-  private over(leg: Leg): void {
-    if (leg.isOver) return
-    leg.isOver = true
+  private over(running: Running): void {
+    if (running.isOver) return
+    running.isOver = true
     this.wake()
   }
 
@@ -148,27 +148,27 @@ export class TurnFiber {
     notify?.()
   }
 
-  /** Waits until the leg has ended, or must stop. */
-  private told(leg: Leg): Effect.Effect<void> {
+  /** Waits until the fiber has ended, or must stop. */
+  private told(running: Running): Effect.Effect<void> {
     return Effect.async((resume) => {
-      if (leg.isOver || this.stopped) resume(Effect.void)
+      if (running.isOver || this.stopped) resume(Effect.void)
       else this.notify = () => resume(Effect.void)
     })
   }
 
-  /** After an ended leg the next one starts, if there is one; a leg that must stop is waited for. */
-  private ended(leg: Leg, steps: Steps, restore: Restore): Work {
+  /** After an ended fiber the next one starts, if there is one; a fiber that must stop is waited for. */
+  private ended(running: Running, steps: Steps, restore: Restore): Work {
     return Effect.suspend(() => {
-      if (!leg.isOver) return Effect.flatMap(this.stopping(leg), () => this.ended(leg, steps, restore))
+      if (!running.isOver) return Effect.flatMap(this.stopping(running), () => this.ended(running, steps, restore))
       if (!this.goesOn) return Effect.void
       this.goesOn = false
       return this.run(steps, restore)
     })
   }
 
-  private stopping(leg: Leg): Effect.Effect<void> {
+  private stopping(running: Running): Effect.Effect<void> {
     const over = (done: () => void) => {
-      if (leg.isOver) done()
+      if (running.isOver) done()
       else this.notify = done
     }
     return Effect.flatMap(GracePeriod.wait(over, this.options.patience), (isOver) => {
@@ -183,7 +183,8 @@ export class TurnFiber {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-interface Leg {
+/** One of the fibers. */
+interface Running {
   fiber: Fiber.RuntimeFiber<void> | undefined
   /** The section that can be interrupted now. */
   section: Section<unknown, unknown> | undefined
