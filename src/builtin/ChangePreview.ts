@@ -44,9 +44,10 @@ export const ofCommand = (command: string, directory: string): ToolDisplay => {
 const shownWhole = { head: 80_000, tail: 20_000 }
 
 /**
- * Limits of the search for a diff, for both versions together: it runs synchronously and would delay all other fibers.
+ * Limits of the search for a diff, for both versions together: it runs synchronously and would delay all other fibers. They
+ * bound the work, to some 25 ms, and not the time: what a person is shown must not depend on what else the machine does.
  */
-const maxCompared = { characters: 400_000, lines: 6_000, edits: 500, millis: 20 }
+const maxCompared = { characters: 400_000, lines: 6_000, edits: 500 }
 
 /** Lines around a change. */
 const context = 3
@@ -59,8 +60,7 @@ const patchOf = (oldName: string, newName: string, before: string, after: string
   if (countLines(removed) + countLines(added) > maxCompared.lines) return undefined
   const patch = structuredPatch(oldName, newName, removed, added, undefined, undefined, {
     context,
-    maxEditLength: maxCompared.edits,
-    timeout: maxCompared.millis
+    maxEditLength: maxCompared.edits
   })
   if (patch === undefined) return undefined
   const above = countLines(before.slice(0, start))

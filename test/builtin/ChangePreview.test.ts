@@ -19,11 +19,15 @@ const text = fc
   .tuple(fc.array(line, { maxLength: 30 }), fc.boolean())
   .map(([lines, ends]) => lines.join("\n") + (ends ? "\n" : ""))
 
-/** The longest time in which nothing else got to run, in milliseconds. */
+/** The least processor time of three tries, in milliseconds: what else the machine does is not counted. */
 const held = (work: () => unknown): number => {
-  const from = performance.now()
-  work()
-  return performance.now() - from
+  const tries = [1, 2, 3].map(() => {
+    const from = process.cpuUsage()
+    work()
+    const { system, user } = process.cpuUsage(from)
+    return (user + system) / 1000
+  })
+  return Math.min(...tries)
 }
 
 describe("the preview of a change", () => {
@@ -81,8 +85,8 @@ describe("the preview of a change", () => {
       const millis = held(() => {
         display = shown(before, after)
       })
-      // Generous: other tests run beside it.
-      assert.isBelow(millis, 500)
+      // Generous: other tests may run in the same process.
+      assert.isBelow(millis, 300)
       const { details = "", truncated } = display ?? {}
       assert.isAtMost(details.length, 101_000)
       if (after.length > 100_000) {
