@@ -5,9 +5,11 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as fc from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as History from "../../src/conversation/History.js"
+import * as Id from "../../src/core/Id.js"
 import type { AgentEvent } from "../../src/event/AgentEvent.js"
 import * as TurnEnd from "../../src/event/TurnEnd.js"
 import type * as Model from "../../src/model/Model.js"
@@ -42,6 +44,8 @@ interface Told {
   readonly runs: ReadonlyArray<Run & { readonly exit: Exit.Exit<TurnEnd.TurnEnd, Agent.NotTaken> }>
   readonly events: ReadonlyArray<AgentEvent>
   readonly history: ReadonlyArray<string>
+  /** Numbers of the messages that began turns of their own, in the order of the history. */
+  readonly filed: ReadonlyArray<number>
   readonly cancelled: boolean
   readonly stopped: boolean
   readonly wrong: ReadonlyArray<string>
@@ -78,6 +82,20 @@ const drive = (plan: ReadonlyArray<Move>, seed: number) => {
       const others: Array<Fiber.RuntimeFiber<unknown, unknown>> = []
       let cancelled = false
       let stopped = false
+      // Some callers go away in the moment in which their turn ends, when the next one begins.
+      const snatch = Effect.map(agent.events.takeAll, (batch) => {
+        for (const event of Option.getOrElse(batch, () => [])) {
+          if (event._tag === "TurnStarted") working = event.input.split("\n")[0]
+          if (event._tag !== "TurnEnded" || below(2) === 0) continue
+          for (const run of runs.filter(({ text }) => text === working)) {
+            run.given = true
+            run.fiber.unsafeInterruptAsFork(FiberId.none)
+          }
+        }
+        return Option.isSome(batch)
+      })
+      let working: string | undefined
+      yield* Effect.fork(Effect.repeat(snatch, { while: (more) => more }))
       for (const [index, move] of plan.entries()) {
         const open = runs.filter(isOpen)
         switch (move) {
@@ -127,7 +145,8 @@ const drive = (plan: ReadonlyArray<Move>, seed: number) => {
       // A run that hangs is what this bound finds.
       for (let seconds = 0; seconds < 300 && waited.unsafePoll() === null; seconds++) yield* time.advance(1_000)
       const hanging = runs.filter(isOpen).map(({ text }) => `${text} hangs`)
-      if (hanging.length > 0) return { wrong: hanging, runs: [], events: [], history: [], cancelled, stopped }
+      if (hanging.length > 0)
+        return { wrong: hanging, runs: [], events: [], history: [], filed: [], cancelled, stopped }
       const ended: Array<Told["runs"][number]> = []
       for (const run of runs) ended.push({ ...run, exit: yield* Fiber.await(run.fiber) })
       if (!stopped) {
@@ -136,9 +155,18 @@ const drive = (plan: ReadonlyArray<Move>, seed: number) => {
       }
       yield* agent.shutdown
       const history = agent.history.messages.map(History.textOf)
-      return { runs: ended, events: yield* kit.events, history, cancelled, stopped, wrong: yield* kit.wrong }
+      const filed = agent.history.messages.flatMap((message) =>
+        /^(run|later) /.test(History.textOf(message)) && message.role === "user"
+          ? [Number(History.metadata(message).messageId?.replace("msg_", ""))]
+          : []
+      )
+      return { runs: ended, events: yield* kit.events, history, filed, cancelled, stopped, wrong: yield* kit.wrong }
     })
-  ).pipe(Effect.withScheduler(new Shuffled.Shuffled(random)), Effect.withClock(time.clock))
+  ).pipe(
+    Effect.provideService(Id.IdGenerator, Id.sequence()),
+    Effect.withScheduler(new Shuffled.Shuffled(random)),
+    Effect.withClock(time.clock)
+  )
 }
 
 interface Turn {
@@ -158,7 +186,7 @@ const turnsOf = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<Turn> => {
   return turns
 }
 
-const violations = ({ cancelled, events, history, runs, stopped, wrong }: Told): ReadonlyArray<string> => {
+const violations = ({ cancelled, events, filed, history, runs, stopped, wrong }: Told): ReadonlyArray<string> => {
   const found = [...wrong]
   const turns = turnsOf(events)
   for (const { exit, given, text } of runs) {
@@ -196,9 +224,8 @@ const violations = ({ cancelled, events, history, runs, stopped, wrong }: Told):
       if (end.reason === "user") found.push(`${text} was cancelled by another's interrupt`)
     }
   }
-  // The words are filed in the order in which the runs ask, which the ids of messages tell.
-  const order = turns.map(({ input }) => /^(?:run|later) (\d+)/.exec(input)?.[1]).flatMap((at) => at ?? [])
-  if (new Set(order).size !== order.length) found.push("words began a turn twice")
+  // The number of a message is its place among all that were filed.
+  if (filed.some((number, at) => !(number > (filed[at - 1] ?? 0)))) found.push(`not in order: ${filed.join(" ")}`)
   return found
 }
 
