@@ -399,7 +399,7 @@ const made = (
     events,
     scope,
     trail,
-    steering: AgentTreeControl.make(tree, node),
+    control: AgentTreeControl.make(tree, node),
     intake: new Intake(origin.agent, journal, persistence?.taken),
     shutdownWithin: options.shutdownWithin ?? "10 seconds",
     goOn: persistence?.restored && goingOn(persistence.restored, bus, member)

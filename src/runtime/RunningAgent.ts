@@ -35,7 +35,7 @@ export interface Parts {
   readonly loop: Fiber.RuntimeFiber<never>
   readonly scope: Scope.CloseableScope
   readonly trail: AuditTrail.Service
-  readonly steering: AgentTreeControl.Service
+  readonly control: AgentTreeControl.Service
   readonly intake: Intake
   readonly shutdownWithin: Duration.DurationInput
 }
@@ -75,13 +75,13 @@ export class RunningAgent {
   }
 
   send(text: string, { id, target }: SendOptions = {}) {
-    const { intake, steering } = this.parts
-    return intake.take(text, (id) => steering.send(text, { id, target }), id)
+    const { intake, control } = this.parts
+    return intake.take(text, (id) => control.send({ text, id }, target), id)
   }
 
   broadcast(text: string, targets: ReadonlyArray<string>) {
-    const { intake, steering } = this.parts
-    return intake.take(text, () => steering.broadcast(text, targets))
+    const { intake, control } = this.parts
+    return intake.take(text, () => control.broadcast(text, targets))
   }
 
   enqueue(text: string, { id }: Pick<SendOptions, "id"> = {}): Effect.Effect<Message, NotTaken> {
@@ -100,23 +100,23 @@ export class RunningAgent {
   }
 
   get receiver() {
-    return this.parts.steering.receiver
+    return this.parts.control.receiver
   }
 
   get selected() {
-    return this.parts.steering.selected
+    return this.parts.control.selected
   }
 
   select(target: string | undefined) {
-    return this.parts.steering.select(target)
+    return this.parts.control.select(target)
   }
 
   interrupt(options?: AgentTreeControl.InterruptOptions) {
-    return this.parts.steering.interrupt(options)
+    return this.parts.control.interrupt(options)
   }
 
   takeBack(target?: string) {
-    return this.parts.steering.takeBack(target)
+    return this.parts.control.takeBack(target)
   }
 
   cancel(reason: CancelReason = "user") {

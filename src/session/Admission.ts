@@ -37,7 +37,7 @@ export interface Host {
   /** The signal of the running turn, else of the next. */
   readonly stopSignal: () => StopSignal
   /** Whether a compaction runs between two turns. */
-  readonly isTidying: () => boolean
+  readonly isCompacting: () => boolean
 }
 
 export class Admission {
@@ -106,7 +106,7 @@ export class Admission {
   private beginNext(draft: Draft, cuts: boolean): Message {
     const { host } = this
     const message = this.filedNext(draft, "steer")
-    if (cuts && host.isTidying()) host.session.state.cut?.()
+    if (cuts && host.isCompacting()) host.session.state.cut?.()
     return message
   }
 

@@ -30,13 +30,14 @@ export interface Loop {
   readonly ended: () => void
 }
 
-export const make = (compaction: Compaction.Service, loop: Loop): IdleCompaction => new SessionTidying(compaction, loop)
+export const make = (compaction: Compaction.Service, loop: Loop): IdleCompaction =>
+  new SessionIdleCompaction(compaction, loop)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-class SessionTidying implements IdleCompaction {
+class SessionIdleCompaction implements IdleCompaction {
   /** Made and completed by the compacting fiber, awaited by the next turn. */
   private running: Deferred.Deferred<void> | undefined
 

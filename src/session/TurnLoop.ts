@@ -74,7 +74,7 @@ export class TurnLoop implements Host, RequestHost, IdleCompaction.Loop {
   private readonly requests = new TurnRequests(this)
   /** The request of the running turn, when a caller waits for it. */
   private current: TurnRequest | undefined
-  private readonly tidying: IdleCompaction.IdleCompaction
+  private readonly idleCompaction: IdleCompaction.IdleCompaction
 
   constructor(
     private readonly shared: Pick<Shared, "permissions" | "policy">,
@@ -87,7 +87,7 @@ export class TurnLoop implements Host, RequestHost, IdleCompaction.Loop {
     this.count = restored?.turns ?? 0
     this.lastEnd = Option.fromNullable(restored?.lastEnd)
     this.admission = new Admission(this)
-    this.tidying = IdleCompaction.make(session.compaction, this)
+    this.idleCompaction = IdleCompaction.make(session.compaction, this)
   }
 
   get run(): Effect.Effect<never> {
@@ -125,7 +125,7 @@ export class TurnLoop implements Host, RequestHost, IdleCompaction.Loop {
   }
 
   end(): boolean {
-    if (!this.rests() || this.tidying.isRunning()) return false
+    if (!this.rests() || this.idleCompaction.isRunning()) return false
     this.over()
     return true
   }
@@ -155,7 +155,7 @@ export class TurnLoop implements Host, RequestHost, IdleCompaction.Loop {
     return Effect.suspend(() => {
       const compacted = this.session.compaction.request()
       if (this.busy || this.hasEnded) return compacted
-      return Effect.zipRight(Effect.forkIn(this.tidying.begin(), this.given.scope), compacted)
+      return Effect.zipRight(Effect.forkIn(this.idleCompaction.begin(), this.given.scope), compacted)
     })
   }
 
@@ -173,8 +173,8 @@ export class TurnLoop implements Host, RequestHost, IdleCompaction.Loop {
     return this.signal
   }
 
-  isTidying(): boolean {
-    return this.tidying.isRunning()
+  isCompacting(): boolean {
+    return this.idleCompaction.isRunning()
   }
 
   withdraw(id: MessageId): boolean {
@@ -219,10 +219,12 @@ export class TurnLoop implements Host, RequestHost, IdleCompaction.Loop {
   /** Takes the next turn, after a compaction that was requested in the last turn and not done there. */
   private get next(): Work {
     return Effect.suspend(() => {
-      if (this.session.compaction.isRequested() && !this.tidying.isRunning()) {
-        return Effect.flatMap(this.tidying.begin(), () => this.taken)
+      if (this.session.compaction.isRequested() && !this.idleCompaction.isRunning()) {
+        return Effect.flatMap(this.idleCompaction.begin(), () => this.taken)
       }
-      return Effect.flatMap(this.session.inbox.awaitWork, () => Effect.flatMap(this.tidying.settled, () => this.taken))
+      return Effect.flatMap(this.session.inbox.awaitWork, () =>
+        Effect.flatMap(this.idleCompaction.settled, () => this.taken)
+      )
     })
   }
 
@@ -231,7 +233,7 @@ export class TurnLoop implements Host, RequestHost, IdleCompaction.Loop {
     return Effect.uninterruptibleMask((restore) => {
       // The words that woke the session may have been withdrawn.
       if (this.session.inbox.isEmpty()) {
-        if (!this.tidying.isRunning()) this.skip()
+        if (!this.idleCompaction.isRunning()) this.skip()
         return Effect.void
       }
       const input = this.admission.takeTurn()

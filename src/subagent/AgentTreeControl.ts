@@ -9,7 +9,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { MessageId, SessionId } from "../core/Id.js"
+import type { SessionId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import type { Draft, Message } from "../inbox/Message.js"
 import * as Interjection from "../session/Interjection.js"
@@ -32,16 +32,10 @@ export interface InterruptOptions {
   readonly reason?: CancelReason | undefined
 }
 
-export interface SendOptions {
-  /** Default: the agent that hears words without a target. */
-  readonly target?: string | undefined
-  /** Id of the message. Default: a fresh one. */
-  readonly id?: MessageId | undefined
-}
-
 /** An agent is named by its path, its session's id or its subagent id. */
 export interface Service {
-  readonly send: (text: string, options?: SendOptions) => Effect.Effect<Message, Interjection.AgentUnknown>
+  /** Without a target to the agent that hears such words. */
+  readonly send: (draft: Draft, target: string | undefined) => Effect.Effect<Message, Interjection.AgentUnknown>
   /** Sends to each target once; to none of them when one is unknown. */
   readonly broadcast: (
     text: string,
@@ -57,7 +51,7 @@ export interface Service {
   readonly takeBack: (target?: string) => Effect.Effect<ReadonlyArray<Message>, Interjection.AgentUnknown>
 }
 
-export const make = (tree: AgentTree, root: Node): Service => new TreeSteering(tree, root)
+export const make = (tree: AgentTree, root: Node): Service => new TreeControl(tree, root)
 
 /** Sentence about a tree that did not end in time. */
 export const leftBehind = ({ nodes }: AgentTree, agent: string, within: Duration.DurationInput): string => {
@@ -73,7 +67,7 @@ export const leftBehind = ({ nodes }: AgentTree, agent: string, within: Duration
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-class TreeSteering implements Service {
+class TreeControl implements Service {
   /** Checked when words are sent: an agent that has ended is no longer selected. */
   private chosen: SessionId | undefined
 
@@ -82,10 +76,10 @@ class TreeSteering implements Service {
     private readonly root: Node
   ) {}
 
-  send(text: string, { id, target }: SendOptions = {}): Effect.Effect<Message, Interjection.AgentUnknown> {
+  send(draft: Draft, target: string | undefined): Effect.Effect<Message, Interjection.AgentUnknown> {
     return target === undefined
-      ? this.deliver({ text, id }, undefined)
-      : Effect.flatMap(this.find(target), (found) => this.deliver({ text, id }, found))
+      ? this.deliver(draft, undefined)
+      : Effect.flatMap(this.find(target), (found) => this.deliver(draft, found))
   }
 
   broadcast(
