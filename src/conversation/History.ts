@@ -129,7 +129,7 @@ export const beginsTurn = (message: Prompt.Message): boolean => metadata(message
 export const textOf = (message: Prompt.Message | undefined): string => {
   if (message === undefined) return ""
   if (typeof message.content === "string") return message.content
-  return message.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("")
+  return PromptMessage.textIn(message.content)
 }
 
 /**

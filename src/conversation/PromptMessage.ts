@@ -14,6 +14,13 @@ export const text = (text: string, options: Prompt.ProviderOptions = none): Prom
   [Prompt.PartTypeId]: Prompt.PartTypeId
 })
 
+/** The text of all parts that are text. */
+export const textIn = (parts: Iterable<Prompt.Part>): string => {
+  let all = ""
+  for (const part of parts) if (part.type === "text") all += part.text
+  return all
+}
+
 export const reasoning = (text: string, options: Prompt.ProviderOptions = none): Prompt.ReasoningPart => ({
   type: "reasoning",
   text,

@@ -77,6 +77,7 @@ export interface Protocol {
    */
   readonly request: (request: Model.Request) => Either.Either<Request, string>
   readonly keyHeader: (key: string) => readonly [name: string, value: string]
+  readonly outputSchemas?: Model.Service["outputSchemas"]
   readonly read: (answer: Answer, tools: ReadonlyArray<Tool.Any>) => Reader
 }
 
@@ -108,6 +109,7 @@ export const make = (
     return {
       id: options.id,
       contextWindow: options.contextWindow,
+      outputSchemas: protocol.outputSchemas,
       stream: (request) =>
         Stream.unwrapScoped(
           Effect.gen(function* () {

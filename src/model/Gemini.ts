@@ -35,6 +35,8 @@ export const make = (
 ): Effect.Effect<Model.Service, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>
   Connection.make(options, {
     keyHeader: (key) => ["x-goog-api-key", key],
+    // The API refuses a schema beside tools for most of its models.
+    outputSchemas: "withoutTools",
     read: GeminiReply.make,
     request: (request) =>
       Either.gen(function* () {

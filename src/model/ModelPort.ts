@@ -133,6 +133,10 @@ export interface Service {
   readonly id: string
   /** The model's context window in tokens; unknown when absent. */
   readonly contextWindow?: number | undefined
+  /**
+   * When a request may have an {@link Request.outputSchema}. Default: never; a typed result is then asked for by a tool.
+   */
+  readonly outputSchemas?: "always" | "withoutTools" | undefined
   /** One generation. The stream ends after a `finish` part. Interrupting it closes the connection. */
   readonly stream: (request: Request) => Stream.Stream<Part, ModelError>
 }

@@ -33,6 +33,7 @@ export const make = (
 ): Effect.Effect<Model.Service, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>
   Connection.make(options, {
     keyHeader: Connection.bearer,
+    outputSchemas: "always",
     read: OpenAiReply.make,
     request: (request) =>
       Either.gen(function* () {

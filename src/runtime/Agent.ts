@@ -49,6 +49,7 @@ import type { Compacted } from "../turn/Compaction.js"
 import * as Limits from "../turn/Limits.js"
 import type { ToolCallNotRunning } from "../turn/RunningCalls.js"
 import type { TurnEnd } from "../turn/Turn.js"
+import type { TypedEnd } from "../turn/TypedOutput.js"
 import type * as Interjection from "../session/Interjection.js"
 import type * as Session from "../session/Session.js"
 import { AgentTree, type Node } from "../subagent/AgentTree.js"
@@ -59,14 +60,15 @@ import * as Subagents from "../subagent/Subagents.js"
 import * as TreeSession from "../subagent/TreeSession.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import { AgentRuntime, type Service as Runtime } from "./AgentRuntime.js"
-import { Intake, type AgentStopped, type NotTaken, type SendOptions } from "./Intake.js"
+import { Intake, type AgentStopped, type NotTaken, type RunOptions, type SendOptions } from "./Intake.js"
 import * as Persistence from "./Persistence.js"
 import { RunningAgent, type Parts } from "./RunningAgent.js"
 
 export { PersistenceInUse } from "./Persistence.js"
 export { AgentStopped, MessageAlreadyTaken } from "./Intake.js"
 export { MessageBlank } from "../inbox/Message.js"
-export type { NotTaken, SendOptions } from "./Intake.js"
+export type { NotTaken, RunOptions, SendOptions } from "./Intake.js"
+export { OutputInvalid, type TypedEnd } from "../turn/TypedOutput.js"
 export { LimitsInvalid } from "../turn/Limits.js"
 export { CompactionFailed } from "../conversation/CompactionStrategy.js"
 export type { JournalFailure } from "../journal/JournalWriter.js"
@@ -127,7 +129,15 @@ export interface Agent {
    * run whose turn has not begun when the agent ends, ends as `Cancelled`. It does not wait for subagents in the
    * background: {@link awaitIdle} does. A tool that waits for a run of its own agent waits for ever.
    */
-  readonly run: (text: string) => Effect.Effect<TurnEnd, NotTaken>
+  readonly run: {
+    /**
+     * With a typed result: the schema is given to the model, and what it answers is decoded. A model whose answer does
+     * not fit is told so `Limits.outputRetries` times; then the turn has failed, and `invalid` says why. The schema must
+     * have a JSON form; one that has none is a defect.
+     */
+    <A, I>(text: string, options: RunOptions<A, I>): Effect.Effect<TypedEnd<A>, NotTaken>
+    (text: string): Effect.Effect<TurnEnd, NotTaken>
+  }
   /**
    * As {@link run}, with options. An `authority` decides about this turn's calls before the rules: see `Stage`. The words
    * are not made durable first.

@@ -68,6 +68,16 @@ export interface SendOptions {
   readonly id?: string | undefined
 }
 
+/**
+ * The typed result of a run. The schema must have a JSON form, and need no services.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface RunOptions<A, I> {
+  readonly output: Schema.Schema<A, I>
+}
+
 export class Intake {
   /** Ids that senders gave; unbounded. */
   private given: Set<string> | undefined

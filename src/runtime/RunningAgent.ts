@@ -21,9 +21,10 @@ import * as PermissionCommand from "../permission/PermissionCommand.js"
 import { OneShot } from "../internal/OneShot.js"
 import * as Session from "../session/Session.js"
 import { is, neverBegun, type TurnEnd } from "../turn/Turn.js"
+import * as TypedOutput from "../turn/TypedOutput.js"
 import type { AgentTree } from "../subagent/AgentTree.js"
 import * as AgentTreeControl from "../subagent/AgentTreeControl.js"
-import type { AgentStopped, Intake, NotTaken, SendOptions } from "./Intake.js"
+import type { AgentStopped, Intake, NotTaken, RunOptions, SendOptions } from "./Intake.js"
 import * as ToolsAtWork from "./ToolsAtWork.js"
 
 /** The parts of a running agent. */
@@ -94,9 +95,17 @@ export class RunningAgent {
     return intake.admit(text, Session.turn(session, { text }, options))
   }
 
-  run(text: string): Effect.Effect<TurnEnd, NotTaken> {
+  run<A, I>(text: string, options: RunOptions<A, I>): Effect.Effect<TypedOutput.TypedEnd<A>, NotTaken>
+  run(text: string): Effect.Effect<TurnEnd, NotTaken>
+  run<A, I>(text: string, options?: RunOptions<A, I>): Effect.Effect<TurnEnd | TypedOutput.TypedEnd<A>, NotTaken> {
     const { intake, session } = this.parts
-    return intake.admit(text, Session.turn(session, { text }, { kept: intake.kept }))
+    const ended = (output?: TypedOutput.TypedOutput) =>
+      intake.admit(text, Session.turn(session, { text }, { kept: intake.kept, output }))
+    if (options === undefined) return ended()
+    return Effect.suspend(() => {
+      const output = TypedOutput.make(options.output)
+      return Effect.map(ended(output), (end) => output.endOf(end))
+    })
   }
 
   get receiver() {

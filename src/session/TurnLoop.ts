@@ -299,6 +299,7 @@ export class TurnLoop implements Host, RequestHost, IdleCompaction.Loop {
       stop: signal,
       newCallId: () => this.given.ids.unsafeNext("call"),
       begun,
+      output: this.current?.output,
       fork: forkAs(origin)
     })
     this.begins(turn)

@@ -19,6 +19,7 @@ import { neverBegun, type TurnEnd } from "../event/TurnEnd.js"
 import type { Message } from "../inbox/Message.js"
 import { OneShot } from "../internal/OneShot.js"
 import type { Authority } from "../permission/PermissionGate.js"
+import type { TypedOutput } from "../turn/TypedOutput.js"
 
 /**
  * Options of one turn.
@@ -40,6 +41,8 @@ export interface TurnOptions {
 export interface Wanted extends TurnOptions {
   /** The span of the request: parent of the turn's span. */
   readonly span?: AnySpan | undefined
+  /** The typed result that the turn is to have. */
+  readonly output?: TypedOutput | undefined
   /** Present for a task of the parent: the call that waits for its end, if one does. */
   readonly task?: { readonly toolCallId: ToolCallId | undefined } | undefined
 }
@@ -72,6 +75,10 @@ export class TurnRequest implements RequestedTurn {
 
   get authority(): Authority | undefined {
     return this.wanted.authority
+  }
+
+  get output(): TypedOutput | undefined {
+    return this.wanted.output
   }
 
   get span(): AnySpan | undefined {

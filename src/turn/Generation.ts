@@ -25,6 +25,7 @@ import * as SilenceWatch from "./SilenceWatch.js"
 import { ReplyCollector, type Generated } from "./ReplyCollector.js"
 import { emit, setStatus, type TurnContext } from "./TurnContext.js"
 import * as TokenBudget from "./TokenBudget.js"
+import type { Asked, TypedOutput } from "./TypedOutput.js"
 
 /** A model call: one attempt after the other until one succeeds. */
 export class Generation implements SilenceWatch.Host {
@@ -32,14 +33,18 @@ export class Generation implements SilenceWatch.Host {
   private number = 1
   private silence: SilenceWatch.SilenceWatch | undefined
   private wentSilent = false
+  /** How a typed result is asked for. */
+  private readonly asked: Asked | undefined
 
   constructor(
     private readonly session: TurnContext,
     readonly model: Model.Service,
     private readonly newCallId: () => string,
-    private readonly turnFiber: Pick<TurnFiber, "interruptSection" | "abandon">
+    private readonly turnFiber: Pick<TurnFiber, "interruptSection" | "abandon">,
+    output: TypedOutput | undefined
   ) {
-    this.collector = new ReplyCollector(session, model.id, newCallId)
+    this.asked = output?.asked(model, session.tools.tools)
+    this.collector = this.newCollector()
   }
 
   get run(): Effect.Effect<Generated, Model.ModelError> {
@@ -85,6 +90,10 @@ export class Generation implements SilenceWatch.Host {
     return this.collector.partial(finishReason)
   }
 
+  private newCollector(): ReplyCollector {
+    return new ReplyCollector(this.session, this.model.id, this.newCallId, this.asked?.tool)
+  }
+
   private attempt(number: number): Effect.Effect<Generated, Model.ModelError> {
     return Effect.catchAll(
       Effect.withFiberRuntime<Generated, Model.ModelError>((fiber) => this.generated(number, fiber)),
@@ -96,15 +105,18 @@ export class Generation implements SilenceWatch.Host {
     number: number,
     fiber: Fiber.RuntimeFiber<unknown, unknown>
   ): Effect.Effect<Generated, Model.ModelError> {
-    const { model, newCallId, session } = this
-    if (number > 1) this.collector = new ReplyCollector(session, model.id, newCallId)
+    const { asked, model, session } = this
+    if (number > 1) this.collector = this.newCollector()
     this.number = number
     const { collector } = this
     setStatus(session, "thinking")
     const { agent, sessionId } = session.origin
     const { prompt } = session.history
     const { tools } = session.tools
-    const request: Model.Request = { prompt, tools, agent, sessionId }
+    const request: Model.Request =
+      asked === undefined
+        ? { prompt, tools, agent, sessionId }
+        : { prompt, tools: asked.tools, agent, sessionId, outputSchema: asked.outputSchema }
     const whole = WholeAnswer.of(model.stream)?.(request)
     const taken =
       whole === undefined

@@ -9,7 +9,7 @@ import * as Schema from "effect/Schema"
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Counts are whole numbers from 1 up, or infinite.
+ * Counts are whole numbers, or infinite; from 1 up unless they say otherwise.
  *
  * @since 0.1.0
  * @category models
@@ -27,6 +27,8 @@ export interface Limits {
   readonly maxGeneration: number
   /** Characters of one tool result as the model sees it. Default: 200,000. */
   readonly maxResult: number
+  /** How often a model is told that its answer does not fit the schema of a typed result; 0 is never. Default: 2. */
+  readonly outputRetries: number
   /** Attempts at one model call, the first included. Default: 6. */
   readonly modelAttempts: number
   /** How long a model may be silent before the attempt fails and is retried; zero is for ever. Default: 5 minutes. */
@@ -49,6 +51,7 @@ export const defaults: Limits = {
   identicalErrors: 5,
   maxGeneration: 2_000_000,
   maxResult: 200_000,
+  outputRetries: 2,
   modelAttempts: 6,
   modelSilence: Duration.minutes(5),
   retryDelay: Duration.seconds(1),
@@ -127,8 +130,9 @@ const read = (name: string, value: unknown): unknown =>
 const problemOf = (name: string, value: unknown): string | undefined => {
   if (!Object.hasOwn(defaults, name)) return `there is no limit ${name}`
   if (isTime(name)) return isDuration(value) ? undefined : `${name} must be a time from zero up, not ${shown(value)}`
-  if (typeof value === "number" && value >= 1 && (Number.isInteger(value) || value === Infinity)) return undefined
-  return `${name} must be a whole number from 1 up, not ${shown(value)}`
+  const least = name === "outputRetries" ? 0 : 1
+  if (typeof value === "number" && value >= least && (Number.isInteger(value) || value === Infinity)) return undefined
+  return `${name} must be a whole number from ${least} up, not ${shown(value)}`
 }
 
 // `Duration` turns negative numbers and NaN into zero, so they are refused before.

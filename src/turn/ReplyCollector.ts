@@ -21,6 +21,8 @@ export interface Generated {
   readonly content: ReadonlyArray<Prompt.AssistantMessagePart>
   /** In proposal order. Arguments as the model wrote them. */
   readonly calls: ReadonlyArray<ToolCall>
+  /** The typed result as the model wrote it, JSON, when it gave it through our tool. */
+  readonly result: string | undefined
   readonly finishReason: string
   readonly usage: AgentEvent.Usage
   /** A sentence for people when parts of the answer were left out, or it was cut off at its limit. */
@@ -47,13 +49,18 @@ export class ReplyCollector {
   private remark: string | undefined
   private room = true
   private muted = false
+  private result: string | undefined
+  /** The call of our own tool, whose arguments are not shown. */
+  private resultCall: string | undefined
   /** Notified of every sign of life. */
   silence: SilenceWatch | undefined
 
   constructor(
     private readonly session: TurnContext,
     private readonly model: string,
-    private readonly newCallId: () => string
+    private readonly newCallId: () => string,
+    /** The name of our tool for a typed result, when it is offered. */
+    private readonly resultTool: string | undefined
   ) {}
 
   /** Ignores all further parts. */
@@ -99,15 +106,15 @@ export class ReplyCollector {
     if (this.finishReason === "error") {
       return Effect.fail(new Model.BadOutput({ model, message: "The provider ended the answer with an error." }))
     }
-    const { finishReason, remark, usage } = this
+    const { finishReason, remark, result, usage } = this
     // Copied, because a grown array reserves room for more than most answers need, and these may be kept for long.
-    return Effect.succeed({ content: [...this.content], calls: [...this.calls], finishReason, usage, remark })
+    return Effect.succeed({ content: [...this.content], calls: [...this.calls], result, finishReason, usage, remark })
   }
 
   partial(finishReason: "interrupted" | "error"): Generated {
     this.closeBlock()
     const content = this.content.filter((part) => part.type === "text")
-    return { content, calls: [], finishReason, usage: this.usage, remark: undefined }
+    return { content, calls: [], result: undefined, finishReason, usage: this.usage, remark: undefined }
   }
 
   /** Ends the open block of text or thinking and keeps its content. */
@@ -139,12 +146,16 @@ export class ReplyCollector {
         this.keep(part.metadata)
         this.closeBlock()
         return undefined
+      case "tool-params-start":
+        if (part.name === this.resultTool) this.resultCall = part.id
+        return undefined
       case "tool-params-delta":
-        this.tellArguments(part.id, this.argumentsOf(part.id).push(part.delta))
+        if (part.id !== this.resultCall) this.tellArguments(part.id, this.argumentsOf(part.id).push(part.delta))
         return this.grow(part.delta.length)
       case "tool-params-end":
         return this.endArguments(part.id)
       case "tool-call": {
+        if (part.name === this.resultTool) return this.takeResult(part.params)
         this.closeBlock()
         this.endArguments(part.id)
         const providerExecuted = part.providerExecuted ?? false
@@ -181,6 +192,14 @@ export class ReplyCollector {
       default:
         return undefined
     }
+  }
+
+  /** The result becomes a text of the answer, as if the model had written it. */
+  private takeResult(params: unknown): undefined {
+    this.closeBlock()
+    this.resultCall = undefined
+    this.result = typeof params === "string" ? params : canonicalJson(bounded(params))
+    this.content.push(PromptMessage.text(this.result))
   }
 
   private remarkOf({ metadata, reason }: Extract<Model.Part, { readonly type: "finish" }>): string | undefined {

@@ -28,11 +28,13 @@ import * as Compaction from "./Compaction.js"
 import type { Generated } from "./ReplyCollector.js"
 import { Generation } from "./Generation.js"
 import * as History from "../conversation/History.js"
+import * as PromptMessage from "../conversation/PromptMessage.js"
 import { TurnFiber, type Options as FiberOptions, type Steps, type Work } from "./TurnFiber.js"
 import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import { emit, setStatus, type TurnContext } from "./TurnContext.js"
 import * as SessionSpan from "./SessionSpan.js"
 import * as TokenBudget from "./TokenBudget.js"
+import type { TypedOutput } from "./TypedOutput.js"
 import * as ToolBatch from "./ToolBatch.js"
 import { RepetitionLimit } from "./RepetitionLimit.js"
 import { Cancelled, Completed, Failed, Halted, TurnLimit, type TurnEnd } from "../event/TurnEnd.js"
@@ -60,6 +62,8 @@ export interface Options extends Pick<FiberOptions, "fork"> {
   readonly newCallId: () => string
   /** Present for a turn that another process began. */
   readonly begun: Begun | undefined
+  /** Present when a typed result is wanted. */
+  readonly output: TypedOutput | undefined
 }
 
 /** A turn that another process began. */
@@ -250,7 +254,7 @@ export class Turn {
   }
 
   private generation(): Generation {
-    const { begun, newCallId, session } = this.options
+    const { begun, newCallId, output, session } = this.options
     const { state } = session
     begun?.caughtUp()
     this.count++
@@ -261,7 +265,7 @@ export class Turn {
     setStatus(session, "thinking")
     emit(session, { _tag: "ModelCallStarted", model: model.id, step: this.count })
     state.cut = () => this.fiber.interruptSection()
-    return new Generation(session, model, newCallId, this.fiber)
+    return new Generation(session, model, newCallId, this.fiber, output)
   }
 
   /** Whether the model was silent for too long, and neither a stop nor an interjection is pending. */
@@ -291,15 +295,29 @@ export class Turn {
   }
 
   /** The model called nothing. Yields how the turn ends, unless the model is to be asked again. */
-  private answered({ content, finishReason, remark }: Generated): TurnEnd | undefined {
-    const { history, inbox, journal } = this.options.session
+  private answered({ content, finishReason, remark, result }: Generated): TurnEnd | undefined {
+    const { output, session } = this.options
+    const { history, inbox, journal } = session
     history.appendAssistant(content, { partial: finishReason === interrupted })
     journal?.answered(content, finishReason === interrupted)
     // A provider that pauses expects another call.
     if (inbox.hasSteering() || finishReason === "pause") return undefined
+    if (output !== undefined) return this.typed(output, session.redactor.text(result ?? PromptMessage.textIn(content)))
     if (content.length > 0) return this.completed()
     const why = remark === undefined ? "" : ` ${remark}`
     return Failed({ error: `The model's answer was empty.${why} Ask again.`, steps: this.count })
+  }
+
+  /** Takes the answer as the typed result. A model that answered something else is told so, a few times. */
+  private typed(output: TypedOutput, text: string): TurnEnd | undefined {
+    const { inbox, limits } = this.options.session
+    const invalid = output.read(text)
+    if (invalid === undefined) return Completed({ text, steps: this.count })
+    if (output.failures > limits.outputRetries) return Failed({ error: invalid.message, steps: this.count })
+    // Filed and read in one step: words that a stopped turn had not read would begin the next one.
+    inbox.file({ text: `${invalid.message} Give the result again, complete.`, source: "system" }, "steer")
+    this.readSteering()
+    return undefined
   }
 
   private isToBeShortened(cause: Cause.Cause<ModelError>): boolean {

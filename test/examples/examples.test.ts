@@ -16,6 +16,7 @@ import * as Family from "./family.js"
 import * as HttpAgent from "./http-agent.js"
 import * as OwnToolkit from "./own-toolkit.js"
 import * as StageExample from "./stage.js"
+import * as TypedResult from "./typed-result.js"
 import * as PermissionsFromCode from "./permissions-from-code.js"
 
 describe("examples", () => {
@@ -31,6 +32,13 @@ describe("examples", () => {
       assert(end._tag === "Completed")
       assert.strictEqual(end.text, "Deployed.")
     }).pipe(Effect.provide(OwnToolkit.live), Effect.provide(QueueChannel.layer()))
+  )
+
+  it.effect("typed result: is decoded, after the model was told what did not fit", () =>
+    Effect.gen(function* () {
+      const invoice = yield* TypedResult.read("Invoice A-17, 12.50, due on the first of December.")
+      assert.deepStrictEqual(invoice, { number: "A-17", due: new Date("2026-12-01"), cents: 1250 })
+    }).pipe(Effect.provide(TypedResult.live))
   )
 
   it.effect("custom interactor: a reviewer decides, and one who is away does not", () =>
