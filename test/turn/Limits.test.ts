@@ -28,7 +28,7 @@ const times = ["modelSilence", "retryDelay", "maxRetryDelay", "stopWithin"]
 
 describe("limits", () => {
   it("are all known here", () => {
-    assert.deepStrictEqual([...counts, ...times].sort(), Object.keys(Limits.defaults).sort())
+    assert.deepStrictEqual([...counts, "outputRetries", ...times].sort(), Object.keys(Limits.defaults).sort())
     assert.deepStrictEqual(problemsOf(Limits.defaults), [])
   })
 
@@ -40,6 +40,13 @@ describe("limits", () => {
       }
     })
   }
+
+  it("outputRetries is a whole number from 0 up", () => {
+    for (const good of [0, 1, Infinity]) assert.deepStrictEqual(problemsOf({ outputRetries: good }), [])
+    for (const bad of [-1, 0.5, NaN, "0"]) {
+      assert.deepStrictEqual(problemsOf({ outputRetries: bad }).length, 1, String(bad))
+    }
+  })
 
   for (const name of times) {
     it(`${name} is a time from zero up`, () => {
