@@ -13,6 +13,8 @@ import * as Either from "effect/Either"
 export interface LinePattern {
   /** Whether the pattern occurs anywhere in the line. Takes at most (length of line × size of pattern) steps. */
   readonly test: (line: string) => boolean
+  /** A text that every line with a match holds; it may be empty. */
+  readonly needle: string
 }
 
 /** Makes a pattern; a left is a sentence that says why it is invalid. */
@@ -28,7 +30,7 @@ export const make = (
     const parsed = parse(source, ignoreCase)
     if (typeof parsed === "string") return Either.left(parsed)
     if (sizeOf(parsed) > maxProgram) return Either.left("The pattern repeats too much to be searched for.")
-    return Either.right({ test: automaton(compile(parsed)) })
+    return Either.right({ test: automaton(compile(parsed)), needle: needleOf(parsed) })
   })
 }
 
@@ -55,7 +57,7 @@ const needsUnicode = (source: string): boolean => /\\[pP]\{|\\u\{/.test(source)
 type Test = (char: string) => boolean
 type Assertion = "start" | "end" | "boundary" | "inside"
 type Node =
-  | { readonly _tag: "Atom"; readonly test: Test }
+  | { readonly _tag: "Atom"; readonly test: Test; readonly char?: string }
   | { readonly _tag: "Assert"; readonly assertion: Assertion }
   | { readonly _tag: "Sequence"; readonly nodes: ReadonlyArray<Node> }
   | { readonly _tag: "Either"; readonly nodes: ReadonlyArray<Node> }
@@ -130,7 +132,9 @@ const parse = (source: string, ignoreCase: boolean): Node | string => {
     if (char === "^") return { _tag: "Assert", assertion: "start" }
     if (char === "$") return { _tag: "Assert", assertion: "end" }
     if (char === ".") return { _tag: "Atom", test: () => true }
-    return ignoreCase ? atom(/[\]{}/]/.test(char) ? `\\${char}` : char) : { _tag: "Atom", test: (c) => c === char }
+    return ignoreCase
+      ? atom(/[\]{}/]/.test(char) ? `\\${char}` : char)
+      : { _tag: "Atom", test: (c) => c === char, char }
   }
 
   const atom = (text: string): Node => {
@@ -145,6 +149,20 @@ const parse = (source: string, ignoreCase: boolean): Node | string => {
 
   const node = alternatives()
   return unsupported === undefined ? node : `The pattern uses ${unsupported}, which this search does not support.`
+}
+
+/** The longest row of plain characters that is in every match. */
+const needleOf = (node: Node): string => {
+  if (node._tag !== "Sequence") return ""
+  let longest = ""
+  let row = ""
+  for (const part of node.nodes) {
+    // Half a character, and the character for what is no UTF-8, stand for other bytes in a file.
+    row =
+      part._tag === "Atom" && part.char !== undefined && !/[\ud800-\udfff\ufffd]/.test(part.char) ? row + part.char : ""
+    if (row.length > longest.length) longest = row
+  }
+  return longest
 }
 
 const sizeOf = (node: Node): number => {
@@ -216,6 +234,8 @@ interface State {
   readonly before: Side
   /** The next state by code point; `true` means that the pattern has matched. */
   readonly next: Map<number, State | true>
+  /** The same for ASCII, which is nearly all there is. */
+  readonly plain: Array<State | true | undefined>
 }
 
 const maxStates = 2_000
@@ -261,7 +281,7 @@ const automaton = ({ instructions, start }: Program): ((line: string) => boolean
     if (known !== undefined) return known
     // The states are a cache: clearing it bounds the memory and changes no result.
     if (states.size >= maxStates) states.clear()
-    const state: State = { at, before, next: new Map() }
+    const state: State = { at, before, next: new Map(), plain: new Array<undefined>(128).fill(undefined) }
     states.set(key, state)
     return state
   }
@@ -284,10 +304,11 @@ const automaton = ({ instructions, start }: Program): ((line: string) => boolean
     for (let i = 0; i < line.length; i++) {
       const code = line.codePointAt(i) ?? 0
       if (code > 0xffff) i++
-      let next = state.next.get(code)
+      let next = code < 128 ? state.plain[code] : state.next.get(code)
       if (next === undefined) {
         next = step(state, code)
-        if (state.next.size < maxSteps) state.next.set(code, next)
+        if (code < 128) state.plain[code] = next
+        else if (state.next.size < maxSteps) state.next.set(code, next)
       }
       if (next === true) return true
       state = next

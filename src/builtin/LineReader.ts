@@ -52,6 +52,15 @@ export const forEachLine = (
     })
   )
 
+/** As {@link forEachLine}, for a text that is there. */
+export const forEachLineOf = (
+  text: string,
+  options: { readonly maxLength: number; readonly onLine: (line: Line) => boolean }
+): void => {
+  const lines = splitter(options.maxLength, options.onLine)
+  if (lines.push(text) === undefined) lines.end()
+}
+
 /** The first `max` characters, never half a character. */
 export const clip = (text: string, max: number): string => {
   if (text.length <= max) return text

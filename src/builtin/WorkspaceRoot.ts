@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as RealPath from "../permission/RealPath.js"
+import * as DirectFiles from "./DirectFiles.js"
 
 /**
  * The directory, what in it is protected, and how much output a tool may return, in characters.
@@ -64,6 +65,12 @@ export interface Service {
   readonly maxOutput: number
   readonly fileSystem: FileSystem.FileSystem
   readonly path: Path.Path
+  /**
+   * Where the system offers it.
+   *
+   * @internal
+   */
+  readonly direct?: DirectFiles.Service | undefined
   /** Checks a path, absolute or relative to the workspace. A failure is a sentence that says why it cannot be used. */
   readonly locate: (path: string) => Effect.Effect<Target, string>
   /** As {@link locate}, for a regular file that exists. Files that the runtime saved for the model are allowed too. */
@@ -98,6 +105,7 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
   Effect.gen(function* () {
     const fileSystem = yield* FileSystem.FileSystem
     const path = yield* Path.Path
+    const direct = Option.getOrUndefined(yield* Effect.serviceOption(DirectFiles.DirectFiles))
     // A workspace that does not exist yet stays as it was given; every use of it then says so.
     const given = path.resolve(options.root)
     const realOf = (directory: string) => Effect.orElseSucceed(fileSystem.realPath(directory), () => directory)
@@ -141,7 +149,11 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
       Effect.map(Effect.forEach(new Set(names), RealPath.make(fileSystem, path).real), (found) => {
         // Compared without case: on some file systems `.ASSENT` is `.assent`.
         const all = [...new Set([...names, ...found])].map((name) => name.toLowerCase())
-        return (absolute: string) => all.some((name) => within(path, name, absolute.toLowerCase()))
+        return (absolute: string) => {
+          const wanted = absolute.toLowerCase()
+          // Nearly every path is told apart by its beginning.
+          return all.some((name) => wanted.startsWith(name) && within(path, name, wanted))
+        }
       })
     )
 
@@ -196,6 +208,7 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
       maxOutput: Math.max(minOutput, options.maxOutput ?? 30_000),
       fileSystem,
       path,
+      direct,
       locate,
       locateFile,
       locateDirectory,

@@ -173,7 +173,8 @@ describe("search_files", () => {
         let now = 0
         // Every look at the clock takes three seconds.
         const slow: Clock.Clock = Object.assign(Object.create(Clock.make()), {
-          currentTimeMillis: Effect.sync(() => (now += 3_000))
+          currentTimeMillis: Effect.sync(() => (now += 3_000)),
+          unsafeCurrentTimeMillis: () => (now += 3_000)
         })
         const found = yield* Effect.withClock(call("search_files", { pattern: "x" }), slow)
         assert.strictEqual(found, "a:1: x\n[Incomplete: the time was up. Narrow path, glob or pattern.]")

@@ -7,6 +7,7 @@ import * as Delegate from "../../builtin/Delegate.js"
 import * as SubagentControl from "../../builtin/SubagentControl.js"
 import * as Workspace from "../../builtin/Workspace.js"
 import * as AgentRuntime from "../../runtime/AgentRuntime.js"
+import * as NodeFiles from "../NodeFiles.js"
 
 export const toolkit = Toolkit.merge(
   Workspace.toolkit,
@@ -17,7 +18,12 @@ export const toolkit = Toolkit.merge(
 
 /** Their handlers. */
 export const layer = (workspace: Workspace.Options) =>
-  Layer.mergeAll(Workspace.layer(workspace), Clarification.layer, Delegate.layer, SubagentControl.layer)
+  Layer.mergeAll(
+    Layer.provide(Workspace.layer(workspace), NodeFiles.layer),
+    Clarification.layer,
+    Delegate.layer,
+    SubagentControl.layer
+  )
 
 /** Names and groups of the tools, without their handlers. */
 export const registry = (workspace: string) =>
