@@ -110,8 +110,8 @@ const open = <I extends Interaction>(
   request: InteractionRequest<I>,
   use: (ask: ConsoleScreen.Asker, prompt: ConsolePrompt.Prompt) => Effect.Effect<Answer<I>, Ended>
 ): Effect.Effect<Answer<I>, InteractionCancelled | InteractorUnavailable> =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) => {
-    const prompt = ConsolePrompt.render(request, { color: screen.color, now })
+  Effect.flatMap(Effect.all([Clock.currentTimeMillis, diffLook(screen, request)]), ([now, diff]) => {
+    const prompt = ConsolePrompt.render(request, { color: screen.color, now, diff })
     const style = Display.style(screen.color)
     const { requestId } = request
     const cancelled = new InteractionCancelled({ requestId, by: id })
@@ -131,6 +131,14 @@ const open = <I extends Interaction>(
         })
       )
   })
+
+/** How diffs look at this screen. Colours of code are loaded for the first of them. */
+const diffLook = (screen: ConsoleScreen.Service, { interaction }: InteractionRequest) =>
+  screen.source === "pipe" || interaction._tag !== "Approve" || interaction.display?.format !== "diff"
+    ? Effect.succeed(undefined)
+    : screen.color
+      ? Effect.promise(async () => ({ colors: (await import("../terminal/CodeColors.js")).make() }))
+      : Effect.succeed({})
 
 const isTooMuch = (screen: ConsoleScreen.Service, nonsense: number): boolean =>
   screen.source === "pipe" && nonsense >= patience

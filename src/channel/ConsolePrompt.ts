@@ -17,6 +17,8 @@ import type { Question } from "../interaction/Question.js"
 import * as TypedAnswer from "../interaction/TypedAnswer.js"
 import * as Shortened from "../core/Shortened.js"
 import type { ToolDisplay } from "../tool/ToolCall.js"
+import type { Colors } from "../terminal/CodeColors.js"
+import * as DiffLines from "../terminal/DiffLines.js"
 import * as Display from "../terminal/Display.js"
 
 /** A dialog that is ready to be drawn. */
@@ -65,6 +67,8 @@ export interface Options {
   readonly now: number
   /** Shows the whole text at once, where nobody can ask for it. Default: false. */
   readonly whole?: boolean | undefined
+  /** Shows diffs as a person at a screen reads them, with the colours of code where there are any. Default: as they are. */
+  readonly diff?: { readonly colors?: Colors | undefined } | undefined
 }
 
 /** The parameters of a call that may be edited. */
@@ -87,9 +91,11 @@ export const render = (request: InteractionRequest, options: Options): Prompt =>
   })
   switch (interaction._tag) {
     case "Approve": {
-      const isShort = options.whole !== true && isShortened(interaction)
+      const diff = diffOf(interaction, options, mostDiff)
+      const isShort = options.whole !== true && (diff === undefined ? isShortened(interaction) : isCut(interaction))
       const words = [...interaction.options, ...(isShort ? [viewOption] : [])]
-      const [body, kept] = [call(style, interaction, !isShort), remembered(style, interaction, !isShort)]
+      const body = call(style, interaction, !isShort, diff)
+      const kept = remembered(style, interaction, !isShort)
       return {
         ...prompt(
           `Allow ${Display.oneLine(interaction.tool)}?`,
@@ -97,7 +103,14 @@ export const render = (request: InteractionRequest, options: Options): Prompt =>
           "answer> ",
           words.map((option) => `${optionWord(option).padEnd(10)} ${option.description}`)
         ),
-        ...(isShort ? { whole: [...call(style, interaction, true), ...remembered(style, interaction, true)] } : {})
+        ...(isShort
+          ? {
+              whole: [
+                ...call(style, interaction, true, diffOf(interaction, options, Infinity)),
+                ...remembered(style, interaction, true)
+              ]
+            }
+          : {})
       }
     }
     case "grantStageTool":
@@ -229,6 +242,19 @@ const viewOption: ApproveOption = { short: "v", full: "view", description: "show
 const shownAtOnce = { head: 4_000, tail: 2_000, headLines: 60, tailLines: 20 }
 const longestKey = 200
 
+/** Lines of a diff beyond which only those are shown that change. */
+const mostDiff = 60
+
+/** The diff of a call that changes a file, as a person reads it. */
+const diffOf = ({ display }: Approve, { color, diff }: Options, most: number): ReadonlyArray<string> | undefined =>
+  diff === undefined || display?.format !== "diff" || display.details === undefined
+    ? undefined
+    : DiffLines.make(display.details, { color, colors: diff.colors, most })
+
+/** Whether lines of a diff are left out that are the same in both versions, or a part of what is remembered. */
+const isCut = ({ approvalKey, display }: Approve): boolean =>
+  (display?.details ?? "").split("\n").length > mostDiff || approvalKey.length > longestKey
+
 const isShortened = ({ approvalKey, display }: Approve): boolean =>
   Shortened.make(display?.details ?? "", shownAtOnce) !== undefined || approvalKey.length > longestKey
 
@@ -245,7 +271,7 @@ const parseApprove = (interaction: Approve, line: string): Parsed<ApproveAnswer>
     onceOnly: interaction.onceOnly
   })
   const word = line.trim().split(":")[0]?.trim().toLowerCase()
-  if (/^(?:v|view)$/i.test(line.trim()) && isShortened(interaction)) return NeedsView()
+  if (/^(?:v|view)$/i.test(line.trim()) && (isShortened(interaction) || isCut(interaction))) return NeedsView()
   // A word that this request does not offer counts as not understood.
   const offered = interaction.options.some((option) => option.full === word || option.short === word)
   if (Option.isNone(typed) || !offered) {
@@ -275,11 +301,16 @@ const numbered = (style: Display.Style, choices: ReadonlyArray<string>, preset?:
     return index + 1 === preset ? `${line} ${style.dim("(default)")}` : line
   })
 
-const call = (style: Display.Style, { display, argumentsSummary }: Approve, whole: boolean): ReadonlyArray<string> => [
+const call = (
+  style: Display.Style,
+  { display, argumentsSummary }: Approve,
+  whole: boolean,
+  diff?: ReadonlyArray<string>
+): ReadonlyArray<string> => [
   ...(display?.summary === undefined ? [] : [Display.oneLine(display.summary)]),
   ...(display?.details === undefined
     ? [Display.oneLine(argumentsSummary)]
-    : details(style, display, display.details, whole)),
+    : (diff ?? details(style, display, display.details, whole))),
   ...(display?.truncated === true ? [style.dim("(something is left out here)")] : []),
   ...(display?.warnings ?? []).map((warning) => style.yellow(`! ${Display.oneLine(warning)}`))
 ]

@@ -164,7 +164,10 @@ const all = () =>
       outcome: ToolOutcome,
       /** Milliseconds from start to end; absent when it never started. */
       duration: Schema.optional(Schema.Number),
-      summary: Schema.String
+      /** The result as a person would say it, such as `12 lines`. */
+      summary: Schema.String,
+      /** What went wrong in a call that ran to its end, such as `exit 1`. */
+      fault: Schema.optional(Schema.String)
     }),
     // interaction
     event("InteractionRequested", { requestId: RequestId, kind: Schema.String, summary: Schema.String }),

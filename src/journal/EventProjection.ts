@@ -8,6 +8,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type { CorrelationId, MessageId, RequestId, ToolCallId } from "../core/Id.js"
 import * as Redaction from "../core/Redaction.js"
+import * as ToolSummary from "../tool/ToolSummary.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
 import * as AgentEvent from "../event/AgentEvent.js"
 import * as Interaction from "../interaction/Interaction.js"
@@ -218,12 +219,14 @@ export class EventProjection {
     const call = this.calls.get(toolCallId)
     if (call === undefined || call.ended) return
     call.ended = true
+    const fault = outcome === "succeeded" ? ToolSummary.fault(result) : undefined
     this.tell({
       _tag: "ToolCallEnded",
       toolCallId,
       tool: call.tool,
       outcome,
-      summary: Redaction.summarize(result, redactor),
+      summary: ToolSummary.of(result, redactor),
+      ...(fault === undefined ? {} : { fault }),
       ...(call.startedAt === undefined ? {} : { duration: Math.max(0, this.at - call.startedAt) })
     })
   }

@@ -12,7 +12,7 @@ export interface Colored {
   readonly restart: number
 }
 
-/** Colours one piece of code; the language as a code fence names it. Undefined when it is not known. */
+/** Colours one piece of code; the language as a code fence or a file's name tells it. Undefined when it is not known. */
 export type Colors = (code: string, language: string) => Colored | undefined
 
 /** A piece of code that is longer, in characters, stays uncoloured. */
@@ -21,7 +21,8 @@ export const longest = 50_000
 export const make = (): Colors => {
   const lowlight = createLowlight(common)
   return (code, language) => {
-    const name = languageOf(language)
+    const called = languageOf(language)
+    const name = lowlight.registered(called) ? called : languageOfFile(language)
     if (name === "" || code.length > longest || !lowlight.registered(name)) return undefined
     const lines: Array<Array<Run>> = [[]]
     let restart = 0

@@ -5,8 +5,8 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import { canonicalJson } from "../core/Digest.js"
 import * as Defect from "../core/Defect.js"
-import * as Redaction from "../core/Redaction.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
+import * as ToolSummary from "../tool/ToolSummary.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { ToolResult } from "../tool/ToolCall.js"
 import { emit, type TurnContext } from "./TurnContext.js"
@@ -69,7 +69,12 @@ export const tellEnd = (
   { id, name, outcome, result }: ToolResult,
   startedAt?: number
 ): boolean => {
-  const summary = Redaction.summarize(result, session.redactor)
+  const summary = ToolSummary.of(result, session.redactor)
+  const fault = outcome === "succeeded" ? ToolSummary.fault(result) : undefined
+  if (fault !== undefined) {
+    const duration = startedAt === undefined ? {} : { duration: session.now() - startedAt }
+    return emit(session, { _tag: "ToolCallEnded", toolCallId: id, tool: name, outcome, summary, fault, ...duration })
+  }
   // Fields are written one by one: after a spread every event would have a hidden class of its own, which survives many
   // collections.
   return startedAt === undefined

@@ -18,7 +18,6 @@ import * as ChatCommand from "./ChatCommand.js"
 import type { ConfigurationInvalid } from "../config/ConfigurationInvalid.js"
 import * as ExitCode from "../ExitCode.js"
 import type * as AgentOutline from "../view/AgentOutline.js"
-import type * as Speech from "../view/Speech.js"
 import * as Transcript from "../view/Transcript.js"
 
 export interface Options {
@@ -43,10 +42,10 @@ export const run = (options: Options): Effect.Effect<number, never, ConsoleScree
     const { agent, interactive } = options
     const screen = yield* ConsoleScreen
     let sign: string | undefined
-    let spoken: Speech.Speech | undefined
-    const speech = Effect.map(
-      Effect.promise(() => import("../view/Speech.js")),
-      ({ make }) => (spoken = make({ color: screen.color }))
+    let drawing: Transcript.Drawing | undefined
+    const loaded = Effect.map(
+      Effect.promise(() => Promise.all([import("../view/Speech.js"), import("../view/Printed.js")])),
+      ([Speech, Printed]) => (drawing = { speech: Speech.make(screen), printed: Printed.make(screen) })
     )
     const transcript = Transcript.make({ color: screen.color, sign: () => sign })
     const { outline } = transcript
@@ -58,7 +57,7 @@ export const run = (options: Options): Effect.Effect<number, never, ConsoleScree
     const shown = yield* Effect.forkScoped(
       Transcript.follow(agent.events, screen, transcript, {
         interactive,
-        speech: options.drawn === true ? speech : undefined,
+        drawing: options.drawn === true ? loaded : undefined,
         afterTurn: Queue.offer(turnShown, undefined),
         afterAll: prompt
       })
@@ -103,8 +102,7 @@ export const run = (options: Options): Effect.Effect<number, never, ConsoleScree
           break
         }
         case "Shortcut": {
-          if (submitted.key === "t" && spoken !== undefined)
-            yield* screen.printLine(spoken.unfold(yield* screen.columns).join("\n"))
+          yield* open(submitted.key, screen, drawing)
           break
         }
         case "Line": {
@@ -148,6 +146,16 @@ const greet = (screen: Screen, agent: Agent.Agent) =>
       )
     }
   })
+
+/** What was shown in brief: thoughts with `t`, what the last command printed with `o`. */
+const open = (key: string, screen: Screen, drawing: Transcript.Drawing | undefined): Effect.Effect<void> => {
+  if (key === "t")
+    return drawing === undefined
+      ? Effect.void
+      : Effect.flatMap(screen.columns, (columns) => screen.printLine(drawing.speech.unfold(columns).join("\n")))
+  const whole = drawing?.printed.whole()
+  return whole === undefined ? screen.printLine("No command has printed anything yet.") : screen.page(whole)
+}
 
 /** `@explore WORDS` is for that agent alone. Yields whether anybody got the words. */
 const send = (

@@ -24,6 +24,7 @@ import type { AgentEvent, EventOf } from "../../event/AgentEvent.js"
 import type * as EventBus from "../../event/EventBus.js"
 import * as Activity from "./Activity.js"
 import * as Gutter from "./Gutter.js"
+import type * as Printed from "./Printed.js"
 import type * as Speech from "./Speech.js"
 import * as AgentOutline from "./AgentOutline.js"
 
@@ -53,11 +54,17 @@ export interface Transcript {
   readonly status: (columns: number) => Activity.Activity | undefined
   readonly outline: AgentOutline.AgentOutline
   /** From now on words are drawn. */
-  readonly draw: (speech: Speech.Speech) => void
+  readonly draw: (drawing: Drawing) => void
   /** The next helping of words that are finished, when words are drawn. */
   readonly settle: (columns: number) => { readonly pieces: ReadonlyArray<Piece>; readonly more: boolean }
   /** What changes all the time: the words that are just said. */
   readonly live: Live
+}
+
+/** What draws on a terminal: words, and what commands print. */
+export interface Drawing {
+  readonly speech: Speech.Speech
+  readonly printed: Printed.Printed
 }
 
 /** Options of {@link follow}. */
@@ -65,7 +72,7 @@ export interface Following {
   /** Whether the screen has a width. */
   readonly interactive: boolean
   /** Loaded when the first turn begins, where words are drawn. Default: they are printed as they come. */
-  readonly speech?: Effect.Effect<Speech.Speech> | undefined
+  readonly drawing?: Effect.Effect<Drawing> | undefined
   /** Run whenever the main agent's turn has been shown to its end. */
   readonly afterTurn?: Effect.Effect<unknown> | undefined
   /** Run whenever all that has happened was shown. */
@@ -89,6 +96,7 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
   let columns: number | undefined
   let pieces: Array<Piece> = []
   let speech: Speech.Speech | undefined
+  let printed: Printed.Printed | undefined
 
   const put = (words: Words): void => {
     const { node } = words
@@ -188,7 +196,12 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
   ): void => {
     const child = call === undefined ? undefined : outline.workedFor(node, call)
     const time = event.duration === undefined ? "" : Activity.duration(event.duration)
-    const succeeded = event.outcome === "succeeded" && child?.completed?.success !== false
+    const succeeded = event.outcome === "succeeded" && event.fault === undefined && child?.completed?.success !== false
+    const rows = printed?.end(event.toolCallId, columns ?? Infinity, !succeeded) ?? []
+    if (rows.length > 0) {
+      flush(node)
+      pieces.push({ whole: true, text: rows.join("\n") })
+    }
     // A call that waits for its agent ends after it.
     const isBegun = event.outcome === "succeeded" && child !== undefined && child.completed === undefined
     // Its name, unless the beginning of the call stands right above.
@@ -196,7 +209,7 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
       lastCall === event.toolCallId ? "" : `${event.tool} ${call === undefined ? "" : clip(call.summary, 60)}`
     const what = !succeeded && named === "" ? event.tool : named.trimEnd()
     const mark = succeeded ? Gutter.marks.succeeded : Gutter.marks.failed
-    const outcome = event.outcome === "succeeded" ? "" : event.outcome
+    const outcome = event.outcome === "succeeded" ? (event.fault ?? "") : event.outcome
     const who =
       child === undefined
         ? succeeded
@@ -242,7 +255,10 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
         const isTold = lastCall !== undefined && lastCall === node.toolCallId
         return line(node, icon, style.dim(isTold ? `started${other}` : clip(event.input)))
       }
+      case "ToolOutput":
+        return printed?.take(event.toolCallId, event.text)
       case "ToolCallStarted":
+        printed?.begin(event.toolCallId, `${event.tool} ${event.summary}`, isMain)
         line(
           node,
           Gutter.marks.call,
@@ -326,7 +342,8 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
   return {
     outline,
     draw: (next) => {
-      speech = next
+      speech = next.speech
+      printed = next.printed
     },
     settle: (width) => {
       columns = width
@@ -336,7 +353,10 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
       pieces = []
       return { pieces: shown, more: taken?.more === true }
     },
-    live: (columns, rows) => speech?.live(columns, rows) ?? [],
+    live: (columns, rows) => {
+      const said = speech?.live(columns, rows) ?? []
+      return [...said, ...(printed?.live(columns, rows - said.length) ?? [])]
+    },
     status: (columns) => Activity.withSign(outline, columns, sign?.()),
     show: (event, width) => {
       columns = width
@@ -353,7 +373,7 @@ export const follow = (
   events: EventBus.Subscription,
   screen: Screen,
   transcript: Transcript,
-  { afterAll = Effect.void, afterTurn = Effect.void, interactive, speech }: Following
+  { afterAll = Effect.void, afterTurn = Effect.void, drawing, interactive }: Following
 ): Effect.Effect<void> =>
   Effect.gen(function* () {
     let status: Activity.Activity | undefined
@@ -382,8 +402,8 @@ export const follow = (
       let said = 0
       let isStreaming = isDrawn
       for (const event of batch.value) {
-        if (event._tag === "TurnStarted" && speech !== undefined && columns !== undefined && !isDrawn) {
-          transcript.draw(yield* speech)
+        if (event._tag === "TurnStarted" && drawing !== undefined && columns !== undefined && !isDrawn) {
+          transcript.draw(yield* drawing)
           isDrawn = true
         }
         if (isStreamed(event)) said += event.text.length

@@ -1,0 +1,191 @@
+/**
+ * A unified diff as a person reads it: counts, line numbers, the words that changed, the colours of the code. All pure.
+ *
+ * ```
+ *  src/a.ts · 1 line added, 1 removed
+ *   1   const a = 1
+ *   2 - const b = 2
+ *   2 + const b = 22
+ *     ⋮ 12 lines
+ * ```
+ *
+ * A long diff loses lines that are the same in both versions, never one that changed.
+ */
+import { diffWordsWithSpace, parsePatch } from "diff"
+import type { Colors } from "./CodeColors.js"
+import * as Display from "./Display.js"
+import * as StyledText from "./StyledText.js"
+import { colors as ink, over, weights, type Run } from "./StyledText.js"
+
+export interface Look {
+  readonly color: boolean
+  /** Absent: code is not coloured. */
+  readonly colors?: Colors | undefined
+  /** More lines than these, and lines without a change are left out. */
+  readonly most: number
+}
+
+/** Lines, which may be longer than a row. Undefined when it is no diff of one file that can be read. */
+export const make = (patch: string, look: Look): ReadonlyArray<string> | undefined => {
+  const parsed = parsedOf(patch)
+  if (parsed === undefined) return undefined
+  const rows = parsed.hunks.map(rowsOf)
+  const all = rows.flat()
+  const added = all.filter(({ sign }) => sign === "+").length
+  const removed = all.filter(({ sign }) => sign === "-").length
+  const isLong = all.length > look.most
+  const width = String(all.reduce((most, { number }) => Math.max(most, number), 0)).length
+  const language = parsed.name.slice(parsed.name.lastIndexOf("/") + 1)
+  const lines = rows.flatMap((hunk, index) => {
+    const before = index === 0 ? [] : [skip(width, look)]
+    return [...before, ...drawn(hunk, isLong, { width, look, language })]
+  })
+  const counts = [
+    ...(added > 0 ? [`${added} ${added === 1 ? "line" : "lines"} added`] : []),
+    ...(removed > 0 ? [`${removed} removed`] : [])
+  ]
+  const head = [`${parsed.name} · ${counts.join(", ")}`]
+  return [...head.map((text) => StyledText.line([{ text, style: look.color ? weights.bold : 0 }])), ...lines]
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+interface Row {
+  readonly sign: " " | "+" | "-" | "\\"
+  /** In the version that has the line. */
+  readonly number: number
+  readonly text: string
+}
+
+const parsedOf = (patch: string) => {
+  try {
+    const [file, ...others] = parsePatch(patch)
+    if (file === undefined || others.length > 0 || file.hunks.length === 0) return undefined
+    const name = file.newFileName ?? file.oldFileName ?? ""
+    return { hunks: file.hunks, name: Display.oneLine(name.replace(/^[ab]\//, "")) }
+  } catch {
+    return undefined
+  }
+}
+
+const rowsOf = (hunk: {
+  readonly oldStart: number
+  readonly newStart: number
+  readonly lines: ReadonlyArray<string>
+}): ReadonlyArray<Row> => {
+  let { newStart, oldStart } = hunk
+  return hunk.lines.map((line): Row => {
+    const sign = line.charAt(0)
+    const text = Display.reveal(line.slice(1))
+    if (sign === "-") return { sign, number: oldStart++, text }
+    if (sign === "\\") return { sign, number: 0, text }
+    oldStart += sign === "+" ? 0 : 1
+    return { sign: sign === "+" ? "+" : " ", number: newStart++, text }
+  })
+}
+
+interface Drawing {
+  readonly width: number
+  readonly look: Look
+  readonly language: string
+}
+
+const skip = (width: number, { color }: Look, count?: number): string => {
+  const what = count === undefined ? "⋮" : `⋮ ${count} ${count === 1 ? "line" : "lines"} the same`
+  return StyledText.line([{ text: `${" ".repeat(width + 1)}${what}`, style: color ? weights.dim : 0 }])
+}
+
+const drawn = (hunk: ReadonlyArray<Row>, isLong: boolean, drawing: Drawing): ReadonlyArray<string> => {
+  const { look, width } = drawing
+  const out: Array<string> = []
+  let same = 0
+  const flush = () => {
+    if (same > 0) out.push(skip(width, look, same))
+    same = 0
+  }
+  for (let at = 0; at < hunk.length;) {
+    const row = hunk[at]
+    if (row === undefined) break
+    if (row.sign === " " && isLong) {
+      same++
+      at++
+      continue
+    }
+    flush()
+    const removed = run(hunk, at, "-")
+    const added = run(hunk, at + removed.length, "+")
+    if (removed.length + added.length === 0) {
+      out.push(lineOf(row, [{ text: row.text, style: 0 }], drawing))
+      at++
+      continue
+    }
+    const pairs = Math.min(removed.length, added.length)
+    const words = Array.from({ length: pairs }, (_, index) =>
+      changed(removed[index]?.text ?? "", added[index]?.text ?? "")
+    )
+    removed.forEach((row, index) => out.push(lineOf(row, words[index]?.before ?? whole(row.text), drawing)))
+    added.forEach((row, index) => out.push(lineOf(row, words[index]?.after ?? whole(row.text), drawing)))
+    at += removed.length + added.length
+  }
+  flush()
+  return out
+}
+
+const run = (hunk: ReadonlyArray<Row>, from: number, sign: Row["sign"]): ReadonlyArray<Row> => {
+  let end = from
+  while (hunk[end]?.sign === sign) end++
+  return hunk.slice(from, end)
+}
+
+const whole = (text: string): ReadonlyArray<Run> => [{ text, style: 0 }]
+
+const longestCompared = 1_000
+
+/** Two versions of a line; what differs is bold. Lines with little in common are not compared word by word. */
+const changed = (before: string, after: string) => {
+  if (before.length + after.length > longestCompared) return { before: whole(before), after: whole(after) }
+  const parts = diffWordsWithSpace(before, after)
+  const same = parts.reduce((sum, part) => sum + (part.added || part.removed ? 0 : part.value.trim().length), 0)
+  if (same * 3 < Math.max(before.trim().length, after.trim().length))
+    return { before: whole(before), after: whole(after) }
+  const mark = (isOther: "added" | "removed", isOwn: "added" | "removed") =>
+    parts
+      .filter((part) => !part[isOther])
+      .map(({ value, ...part }) => ({ text: value, style: part[isOwn] ? weights.bold | weights.underline : 0 }))
+  return { before: mark("added", "removed"), after: mark("removed", "added") }
+}
+
+/** A line with its number and sign; the code in its colours, and on top of these what has changed. */
+const lineOf = ({ number, sign, text }: Row, marks: ReadonlyArray<Run>, { language, look, width }: Drawing): string => {
+  const tint = sign === "+" ? ink.green : sign === "-" ? ink.red : 0
+  const place = `${sign === "\\" ? "" : number}`.padStart(width)
+  if (!look.color) return `${place} ${sign} ${text}`
+  const code = look.colors?.(text, language)?.lines[0]
+  const runs =
+    code === undefined ? marks.map((mark) => ({ ...mark, style: over(tint, mark.style) })) : laid(code, marks, tint)
+  return StyledText.line([{ text: `${place} `, style: weights.dim }, { text: `${sign} `, style: tint }, ...runs])
+}
+
+/** Coloured code with marks on it: the marks' style, and the tint where something is marked. */
+const laid = (code: ReadonlyArray<Run>, marks: ReadonlyArray<Run>, tint: number): ReadonlyArray<Run> => {
+  const out: Array<Run> = []
+  let index = 0
+  let used = 0
+  for (const { style, text } of code) {
+    for (let at = 0; at < text.length;) {
+      const mark = marks[index]
+      const length = Math.min(text.length - at, mark === undefined ? Infinity : mark.text.length - used)
+      const isMarked = mark !== undefined && mark.style !== 0
+      out.push({ text: text.slice(at, at + length), style: isMarked ? over(style, mark.style | tint) : style })
+      at += length
+      used += length
+      if (mark !== undefined && used >= mark.text.length) {
+        index++
+        used = 0
+      }
+    }
+  }
+  return out
+}

@@ -1,0 +1,92 @@
+import { assert, describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Program from "../kit/Program.js"
+import * as Pseudo from "../kit/Pseudo.js"
+
+const command = (line: string) => ({ tools: [{ name: "run_command", params: { command: line } }] })
+
+const chat = (steps: ReadonlyArray<unknown>, options: Pseudo.Options = {}, ...flags: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const place = yield* Program.place
+    yield* place.write("workspace/script.json", { version: 1, agents: { main: steps } })
+    yield* place.write("workspace/a.ts", "const a = 1\nconst b = 2\nconst c = 3\nexport { a }\n")
+    const screen = yield* Pseudo.start(place, ["chat", "--model", "script:script.json", ...flags], options)
+    yield* screen.sees((text) => text.endsWith("Commands open.\n>"))
+    return screen
+  })
+
+/** Without times, which differ. */
+const steady = (text: string) => `${text.replace(/\d+(?:\.\d)? m?s/g, "N s")}\n`
+
+describe("what commands do, at a terminal", () => {
+  it.live("is seen while it happens, and what is seen is kept when it is stopped", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const screen = yield* chat([command("seq 1 30; sleep 60"), { text: "x" }], {}, "--yolo")
+        yield* screen.type("go\r")
+        const live = yield* screen.sees((text) => text.includes("    30\n"))
+        assert.include(live, "    26\n")
+        assert.notInclude(live, "    25\n")
+        yield* screen.type("\x03")
+        const kept = yield* screen.sees((text) => text.includes("— cancelled (user) —"))
+        assert.match(kept, /… 18 lines above · Ctrl-O shows all\n +19\n[^]* {4}30\n {2}✗ run_command cancelled/)
+      })
+    )
+  )
+
+  it.live("is told with its exit code in red, and the rest is behind a key", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const screen = yield* chat([command("seq 1 100; exit 3"), { text: "Done." }], {}, "--yolo")
+        yield* screen.type("go\r")
+        const end = yield* screen.sees((text) => text.endsWith("Done.\n>"))
+        assert.match(end, /✗ run_command exit 3 · \d+ ms · 100 lines/)
+        assert.deepStrictEqual(screen.styleOf("run_command exit 3"), ["1"])
+        yield* screen.type("\x0f")
+        const first = yield* screen.sees((text) => text.includes("1-23 of 100"))
+        assert.isTrue(first.startsWith("1\n2\n3\n"))
+        assert.isTrue(screen.isPaging())
+        yield* screen.type("G")
+        yield* screen.sees((text) => text.includes("\n100\n") && text.includes("78-100 of 100"))
+        yield* screen.resize(60, 12)
+        yield* screen.sees((text) => text.includes("of 100 · q closes") && text.split("\n").length === 12)
+        yield* screen.type("q")
+        yield* screen.sees((text) => text.endsWith("Done.\n>"))
+        assert.isFalse(screen.isPaging())
+        yield* screen.type("hello")
+        yield* screen.sees((text) => text.endsWith("> hello"))
+      })
+    )
+  )
+
+  for (const columns of [120, 80, 40])
+    it.live(`is said in a person's words, in ${columns} columns`, () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const edit = { path: "a.ts", old_text: "const b = 2\nconst c = 3", new_text: "const b = 22\nconst d = 4" }
+          const screen = yield* chat(
+            [
+              { tools: [{ name: "read_file", params: { path: "a.ts" } }] },
+              { tools: [{ name: "search_files", params: { pattern: "const" } }] },
+              command("printf 'one\\n'"),
+              command("printf '1\\n2\\n3\\n'"),
+              { tools: [{ name: "edit_file", params: edit }] },
+              { text: "Done." }
+            ],
+            { columns, rows: 50 }
+          )
+          yield* screen.type("/permissions allow printf*\r")
+          yield* screen.sees((text) => /Allowed for this session[^>]*>$/.test(text))
+          yield* screen.type("go\r")
+          yield* screen.sees((text) => text.includes("Allow edit_file?"))
+          assert.deepStrictEqual(screen.styleOf("22"), ["bold", "underline", "2"])
+          yield* Effect.sleep("300 millis")
+          yield* screen.type("y\r")
+          yield* screen.sees((text) => text.endsWith("Done.\n>"))
+          const told = steady(screen.everything())
+          assert.notMatch(told, /exitCode|output=/)
+          yield* Effect.promise(() => expect(told).toMatchFileSnapshot(`screens/printed-${columns}.txt`))
+        })
+      )
+    )
+})

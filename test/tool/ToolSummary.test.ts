@@ -1,0 +1,37 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Redaction from "../../src/core/Redaction.js"
+import * as ToolSummary from "../../src/tool/ToolSummary.js"
+
+const said = (result: unknown) => [ToolSummary.of(result, Redaction.shapesOnly), ToolSummary.fault(result)]
+
+describe("what came of a call, in few words", () => {
+  it("is what a person would say", () => {
+    const results: ReadonlyArray<readonly [unknown, string, string?]> = [
+      [{ exitCode: 0, output: "", durationMs: 3 }, "no output"],
+      [{ exitCode: 0, output: "v20.1\n", durationMs: 3 }, "v20.1"],
+      [{ exitCode: 2, output: "a\nb\n", durationMs: 3 }, "2 lines", "exit 2"],
+      [{ exitCode: null, signal: "SIGTERM", output: "", durationMs: 3 }, "no output", "ended by SIGTERM"],
+      [{ exitCode: null, output: "x", durationMs: 3 }, "x", "ended by a signal"],
+      [{ notice: "The user edited", result: { exitCode: 1, output: "a\nb" } }, "2 lines", "exit 1"],
+      ["     1\tone\n     2\ttwo\n[2 more lines; go on with offset 3]", "2 lines"],
+      ["     1\tone\n", "1 line"],
+      ["src/a.ts:3: x\nsrc/a.ts:9: y\nsrc/b.ts:1: z\n", "3 matches in 2 files"],
+      ["src/a.ts:3: x", "1 match in 1 file"],
+      ["a\nb\n", "2 lines"],
+      ["Edited a.ts.", "Edited a.ts."],
+      ["", ""],
+      [null, "null"],
+      [{ value: 3 }, "3"],
+      [["a", "b"], '["a","b"]'],
+      [{ exitCode: "no", output: 3 }, "exitCode=no, output=3"]
+    ]
+    for (const [result, ...expected] of results)
+      assert.deepStrictEqual(said(result), expected.length === 1 ? [...expected, undefined] : expected)
+  })
+
+  it("holds no secret", () => {
+    const token = `ghp_${"a".repeat(30)}`
+    assert.notInclude(said({ exitCode: 0, output: token })[0], token)
+    assert.notInclude(said(token)[0], token)
+  })
+})
