@@ -314,20 +314,23 @@ const startedWith = (
       return Effect.flatMap(Scope.make(outer.strategy), (scope) =>
         Effect.clockWith((clock) => {
           const ids = Context.get(context, Id.IdGenerator)
-          const { goOn, ...parts } = made(context, interactors, options, { ids, clock, scope })
-          const begun = Effect.flatMap(DetachedFiber.fork(parts.session.run), (loop) => {
-            const agent = new RunningAgent({ ...parts, loop })
-            return Effect.as(
-              Scope.addFinalizerExit(outer, () => agent.end),
-              agent
-            )
-          })
+          const { goOn, parts } = made(context, interactors, options, { ids, clock, scope })
+          const begun = Effect.flatMap(DetachedFiber.fork(parts.session.run), (loop) =>
+            endedWith(outer, new RunningAgent(parts, loop))
+          )
           if (goOn === undefined) return begun
           const undone = () => Effect.zipRight(Scope.close(scope, Exit.void), parts.broker.close)
           return Effect.zipRight(Effect.onError(restore(goOn), undone), begun)
         })
       )
     })
+  )
+
+// Outside of `startedWith`: a closure there would retain everything that the agent is made of.
+const endedWith = (outer: Scope.Scope, agent: RunningAgent): Effect.Effect<Agent> =>
+  Effect.as(
+    Scope.addFinalizerExit(outer, () => agent.end),
+    agent
   )
 
 const treeOf = (
@@ -365,7 +368,7 @@ const made = (
   interactors: ReadonlyArray<Interactor.Service>,
   options: Options,
   surroundings: Session.Surroundings & { readonly scope: Scope.CloseableScope }
-): Omit<Parts, "loop"> & { readonly goOn: Effect.Effect<void> | undefined } => {
+): { readonly parts: Parts; readonly goOn: Effect.Effect<void> | undefined } => {
   const runtime = Context.get(context, AgentRuntime)
   const trail = Context.get(context, AuditTrail.AuditTrail)
   const { clock, ids, scope } = surroundings
@@ -402,7 +405,7 @@ const made = (
   if (member.journal !== undefined) keep(shared.permissions, member.journal)
   const node = { origin, session, profile }
   tree.add(node)
-  return {
+  const parts: Parts = {
     tree,
     session,
     broker,
@@ -411,9 +414,9 @@ const made = (
     trail,
     control: AgentTreeControl.make(tree, node),
     intake: new Intake(origin.agent, journal, persistence?.taken),
-    shutdownWithin: options.shutdownWithin ?? "10 seconds",
-    goOn: persistence?.restored && goingOn(persistence.restored, bus, member)
+    shutdownWithin: options.shutdownWithin ?? "10 seconds"
   }
+  return { parts, goOn: persistence?.restored && goingOn(persistence.restored, bus, member) }
 }
 
 const brokerOf = (

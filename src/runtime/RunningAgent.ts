@@ -33,7 +33,6 @@ export interface Parts {
   readonly session: Session.Service
   readonly broker: InteractionBroker.Owned
   readonly events: EventBus.Subscription
-  readonly loop: Fiber.RuntimeFiber<never>
   readonly scope: Scope.CloseableScope
   readonly trail: AuditTrail.Service
   readonly control: AgentTreeControl.Service
@@ -45,7 +44,10 @@ export class RunningAgent {
   /** Settled at its end; see `Agent.done`. */
   private readonly over = new OneShot<Option.Option<TurnEnd>>()
 
-  constructor(private readonly parts: Parts) {}
+  constructor(
+    private readonly parts: Parts,
+    private readonly loop: Fiber.RuntimeFiber<never>
+  ) {}
 
   get id() {
     return this.origin.sessionId
@@ -138,7 +140,8 @@ export class RunningAgent {
 
   // A stored session is resumed in this state, with its question open and its queued words.
   halt(detail: string): Effect.Effect<void> {
-    const { loop, session, tree } = this.parts
+    const { loop } = this
+    const { session, tree } = this.parts
     if (!tree.journal.enabled) return session.halt(detail)
     const halted = Effect.suspend(() => {
       // The loop ends before the turn is halted, or it might take the next one.
@@ -232,7 +235,8 @@ export class RunningAgent {
 
   /** Nothing runs, so nothing can take long: no fiber and no timer, which were 40 of the 104 µs of a life without a turn. */
   private get stopAtRest(): Effect.Effect<void> {
-    const { loop, session } = this.parts
+    const { loop } = this
+    const { session } = this.parts
     loop.unsafeInterruptAsFork(FiberId.none)
     return Effect.flatMap(this.released, () =>
       Effect.flatMap(session.awaitIdle, (last) => this.ended(last, this.parts.shutdownWithin))
@@ -286,7 +290,8 @@ export class RunningAgent {
   }
 
   private get close(): Effect.Effect<void> {
-    const { loop, session } = this.parts
+    const { loop } = this
+    const { session } = this.parts
     const cancelled = Effect.suspend(() => {
       // The loop ends before the turn is cancelled, or it might take the next one.
       loop.unsafeInterruptAsFork(FiberId.none)
