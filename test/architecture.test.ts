@@ -221,7 +221,7 @@ describe("the house", () => {
       "sandbox/OwnFiles.ts",
       "audit/AuditArchive.ts",
       "cli/config/HiddenVariables.ts",
-      "cli/config/StoreLocation.ts",
+      "cli/NodeProcess.ts",
       "cli/start.ts"
     ])
     /** It makes only what lies in a directory that was made before. */

@@ -1,7 +1,8 @@
 /**
- * `assent/node`: asks a person at the terminal of a Node program.
+ * `assent/node`: asks a person at the terminal of a Node program, and names its process for stores.
  *
  * @since 0.1.0
  */
+export * as NodeProcess from "./NodeProcess.js"
 export * as NodeTerminal from "./terminal/NodeTerminal.js"
 export * as Screen from "./terminal/Screen.js"

@@ -39,6 +39,25 @@ export interface StoredAnswer {
 }
 
 /**
+ * A request that a session waits for: who asks is in its `agentPath`, since when in its `issuedAt`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface WaitingRequest {
+  readonly rootSessionId: SessionId
+  /** The first words of the session. */
+  readonly title: string
+  /** The session's workspace, if it has one. */
+  readonly workspace?: string | undefined
+  readonly request: InteractionRequest
+  /** What was stored for it; it counts when the session is resumed. */
+  readonly answer?: StoredAnswer | undefined
+  /** The process that runs the session: there it is answered. */
+  readonly holder?: StoreError.Holder | undefined
+}
+
+/**
  * The stored data of a tree.
  *
  * @since 0.1.0
@@ -96,6 +115,13 @@ export interface Service {
   ) => Effect.Effect<Loaded, StoreError.SessionUnknown | StoreError.JournalUnreadable | StoreError.StoreUnusable>
   /** Last used first. */
   readonly list: Effect.Effect<ReadonlyArray<SessionSummary.Listed>, StoreError.StoreUnusable>
+  /**
+   * What the sessions of this store wait for, or one of them; asked first comes first. Those of a session that ended by
+   * itself are left out. One that cannot be read fails the whole: ask for the sessions one by one then.
+   */
+  readonly openRequests: (
+    rootSessionId?: SessionId
+  ) => Effect.Effect<ReadonlyArray<WaitingRequest>, StoreError.JournalUnreadable | StoreError.StoreUnusable>
   /** Deletes a tree that no process runs. */
   readonly delete: (
     rootSessionId: SessionId
@@ -208,6 +234,49 @@ export const accepts = (
     ? Either.void
     : Either.left(new StoreError.AnswerRefused({ requestId, problem: "misfit", reason: decoded.left }))
 }
+
+/**
+ * The requests that a session waits for, made of its entries about them; for stores.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
+export const waitingIn = (
+  { closed, holder, open, rootSessionId, title, workspace }: SessionSummary.Listed,
+  about: ReadonlyArray<JournalEntry.Written>,
+  answers: ReadonlyArray<StoredAnswer>
+): ReadonlyArray<WaitingRequest> => {
+  if (closed || open.length === 0) return []
+  const raised = new Map<RequestId, InteractionRequest>()
+  for (const { entry } of about) {
+    if (entry._tag === "InteractionRaised") raised.set(entry.request.requestId, entry.request)
+  }
+  return open.flatMap(({ requestId }) => {
+    const request = raised.get(requestId)
+    const answer = answers.find((answer) => answer.requestId === requestId)
+    return request === undefined
+      ? []
+      : [
+          {
+            rootSessionId,
+            title,
+            request,
+            ...(workspace === undefined ? {} : { workspace }),
+            ...(answer === undefined ? {} : { answer }),
+            ...(holder === undefined ? {} : { holder })
+          }
+        ]
+  })
+}
+
+/**
+ * Asked first comes first; for stores.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const byAge = (a: WaitingRequest, b: WaitingRequest): number =>
+  a.request.issuedAt - b.request.issuedAt || (a.request.requestId < b.request.requestId ? -1 : 1)
 
 /**
  * The refusal of an answer to a request that is not open.
@@ -346,6 +415,21 @@ const memoryOf = (trees: Map<SessionId, Tree>, locker: SessionLease.Process, new
           .sort(SessionSummary.byActivity)
       )
     ),
+    openRequests: (rootSessionId) =>
+      at((now) =>
+        Either.right(
+          [...trees]
+            .filter(([id]) => rootSessionId === undefined || id === rootSessionId)
+            .flatMap(([, { answers, entries, lock, summary }]) =>
+              waitingIn(
+                SessionSummary.listed(summary, SessionLease.holderOf(lock, locker, now)),
+                summary.open.length === 0 ? [] : entries,
+                [...answers.values()]
+              )
+            )
+            .sort(byAge)
+        )
+      ),
     delete: (rootSessionId) =>
       at((now) =>
         Either.gen(function* () {

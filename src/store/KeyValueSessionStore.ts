@@ -213,6 +213,21 @@ export const make = (options: Options): Effect.Effect<SessionStore.Service, neve
           .map(({ lock, summary }) => SessionSummary.listed(summary, SessionLease.holderOf(lock, locker, now)))
           .sort(SessionSummary.byActivity)
       }).pipe(inTurn, reading),
+      openRequests: (root) =>
+        Effect.gen(function* () {
+          const now = yield* Clock.currentTimeMillis
+          const found = (yield* listed).filter(
+            ({ summary }) => summary.open.length > 0 && (root === undefined || summary.rootSessionId === root)
+          )
+          const waiting = yield* Effect.forEach(found, (session) => {
+            const { answers, lock, summary } = session
+            const one = SessionSummary.listed(summary, SessionLease.holderOf(lock, locker, now))
+            return Effect.map(entriesOf(summary.rootSessionId, session), (entries) =>
+              SessionStore.waitingIn(one, entries, answers)
+            )
+          })
+          return waiting.flat().sort(SessionStore.byAge)
+        }).pipe(inTurn, reading),
       delete: (root) =>
         Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis

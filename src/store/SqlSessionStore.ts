@@ -13,6 +13,7 @@
  * @since 0.1.0
  */
 import * as SqlClient from "@effect/sql/SqlClient"
+import type * as Statement from "@effect/sql/Statement"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -244,6 +245,28 @@ export const make = (
         return yield* SessionStore.answeredAlready(requestId, first?.author ?? "somebody else")
       })
 
+    const summaries = (wanted: Statement.Fragment) =>
+      Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        const rows = yield* failure.reading(sql<SummaryRow>`SELECT root, summary FROM assent_session WHERE ${wanted}`)
+        const locks = yield* failure.reading(
+          sql<
+            SessionLease.Row & { readonly root: SessionId }
+          >`SELECT root, token, pid, host, heartbeat FROM assent_lock`
+        )
+        const holders = new Map(locks.map((lock) => [lock.root, SessionLease.holderOf(numbers(lock), locker, now)]))
+        const found = yield* Effect.forEach(rows, (row) => decodeSummary(failure, row))
+        return found.map((summary) => SessionSummary.listed(summary, holders.get(summary.rootSessionId)))
+      })
+
+    const answersOf = (root: SessionId) =>
+      Effect.flatMap(
+        failure.reading(
+          sql<AnswerRow>`SELECT request, answer, author, at FROM assent_answer WHERE root = ${root} ORDER BY at, request`
+        ),
+        Effect.forEach((row) => storedAnswer(failure, row))
+      )
+
     const leaseOf = (held: Held): SessionStore.Lease => ({
       rootSessionId: held.root,
       append: Effect.fn("SessionStore.append")(function* (drafts) {
@@ -281,28 +304,28 @@ export const make = (
         )
         if (rows.length === 0) return yield* new StoreError.SessionUnknown({ rootSessionId: root })
         const entries = yield* EntryRow.decodeAll(root, rows)
-        const answers = yield* failure.reading(
-          sql<AnswerRow>`SELECT request, answer, author, at FROM assent_answer WHERE root = ${root} ORDER BY at, request`
-        )
         return {
           rootSessionId: root,
           entries,
-          answers: yield* Effect.forEach(answers, (row) => storedAnswer(failure, row))
+          answers: yield* answersOf(root)
         }
       }),
-      list: Effect.gen(function* () {
-        const now = yield* Clock.currentTimeMillis
-        const rows = yield* failure.reading(sql<SummaryRow>`SELECT root, summary FROM assent_session`)
-        const locks = yield* failure.reading(
-          sql<
-            SessionLease.Row & { readonly root: SessionId }
-          >`SELECT root, token, pid, host, heartbeat FROM assent_lock`
-        )
-        const holders = new Map(locks.map((lock) => [lock.root, SessionLease.holderOf(numbers(lock), locker, now)]))
-        const summaries = yield* Effect.forEach(rows, (row) => decodeSummary(failure, row))
-        return summaries
-          .map((summary) => SessionSummary.listed(summary, holders.get(summary.rootSessionId)))
-          .sort(SessionSummary.byActivity)
+      list: Effect.map(summaries(sql`1 = 1`), (found) => found.sort(SessionSummary.byActivity)),
+      openRequests: Effect.fn("SessionStore.openRequests")(function* (root) {
+        // As `JSON.stringify` writes it; a title has its quotes escaped.
+        const wanted = root === undefined ? sql`summary NOT LIKE ${'%"open":[]%'}` : sql`root = ${root}`
+        const found = (yield* summaries(wanted)).filter(({ open }) => open.length > 0)
+        const waiting: Array<SessionStore.WaitingRequest> = []
+        for (const one of found) {
+          const ids = one.open.map(({ requestId }) => requestId)
+          const about = yield* failure.reading(
+            sql<EntryRow.Stored>`SELECT seq, session, at, body FROM assent_entry
+              WHERE root = ${one.rootSessionId} AND tag = 'InteractionRaised' AND ${sql.in("request", ids)} ORDER BY seq`
+          )
+          const entries = yield* EntryRow.decodeRows(one.rootSessionId, about)
+          waiting.push(...SessionStore.waitingIn(one, entries, yield* answersOf(one.rootSessionId)))
+        }
+        return waiting.sort(SessionStore.byAge)
       }),
       delete: (root) =>
         Effect.gen(function* () {

@@ -110,6 +110,50 @@ describe.concurrent("a session that nobody runs", () => {
     })
   )
 
+  it.scopedLive("is listed with what it waits for, and answered, wherever one is", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const none = yield* at.run(["sessions", "waiting"])
+      assert.deepStrictEqual([none.code, none.stdout], [0, ""])
+      assert.include(none.stderr, "nobody waits for an answer")
+      const model = yield* at.script(
+        { tools: [run("one", "touch made"), ask("it\u001b[2J")] },
+        { text: "Done.", expect: { contains: "the left one" } }
+      )
+      yield* at.run(["run", "--model", model, "do it"])
+      const id = yield* sessionOf(at)
+      yield* at.makeDirectory("other")
+      const there = { cwd: at.path("other") }
+      const { code, stdout } = yield* at.run(["sessions", "waiting"], there)
+      assert.strictEqual(code, 0)
+      assert.match(
+        stdout,
+        new RegExp(
+          `^${at.path("workspace")}\n {2}(req_\\S+) {2}since \\d{4}-[^\n]*\\(\\d+[^\n]*\\) {2}main {2}Approve: run_command[^\n]*\n {4}in ${id} {2}do it\n {4}assent sessions --workspace ${at.path("workspace")} answer ${id} \\1 ANSWER\n`
+        )
+      )
+      const json = yield* at.run(["sessions", "waiting", "--json"], there)
+      const lines = Program.linesOf(json.stdout).map((line) => JSON.parse(line))
+      const { request, rootSessionId, workspace } = lines[0] ?? {}
+      assert.deepStrictEqual([rootSessionId, workspace], [id, at.path("workspace")])
+      assert.strictEqual(request.interaction.tool, "run_command")
+      const kept = yield* at.run(["sessions", "answer", id, request.requestId, "y"], there)
+      assert.strictEqual(kept.code, 0, kept.stderr)
+      assert.include(kept.stderr, `assent run --workspace ${at.path("workspace")} --resume ${id}`)
+      assert.include((yield* at.run(["sessions", "waiting"], there)).stdout, `answered by ${user}; counts when`)
+      assert.strictEqual((yield* at.run(["run", "--resume", id])).code, 3)
+      assert.isTrue(yield* at.exists("workspace/made"))
+      const next = yield* at.run(["sessions", "waiting"], there)
+      assert.include(next.stdout, "What of it")
+      assert.notInclude(next.stdout, "\u001b")
+      const [[, last = ""] = []] = yield* open(at, id)
+      yield* answer(at, id, last, "the left one")
+      assert.deepStrictEqual((yield* at.run(["run", "--resume", id])).stdout, "Done.\n")
+      assert.strictEqual((yield* at.run(["sessions", "waiting"], there)).stdout, "")
+      assert.strictEqual((yield* at.run(["sessions", "waiting", id])).code, 2)
+    })
+  )
+
   it.scopedLive("is refused what is no answer, with exit code 2 and one sentence", () =>
     Effect.gen(function* () {
       const at = yield* Program.place

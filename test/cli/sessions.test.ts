@@ -310,7 +310,7 @@ describe("assent sessions", () => {
       const told = (...words: ReadonlyArray<string>) => Effect.map(sessions(at, words), ({ code }) => String(code))
       assert.include(
         yield* told("erase"),
-        "list [--all] [--json]; show SESSION; answer SESSION [REQUEST [ANSWER]] [--json]; "
+        "list [--all] [--json]; waiting [--json]; show SESSION; answer SESSION [REQUEST [ANSWER]] [--json]; "
       )
       assert.include(yield* told("erase"), "export SESSION; delete SESSION")
       assert.include(yield* told("show", "ses_a", "more"), "assent sessions takes")

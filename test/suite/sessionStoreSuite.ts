@@ -7,6 +7,7 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as FastCheck from "fast-check"
+import * as Digest from "../../src/core/Digest.js"
 import type { RequestId, SessionId } from "../../src/core/Id.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
 import * as JournalEntry from "../../src/journal/JournalEntry.js"
@@ -447,6 +448,46 @@ export const sessionStoreSuite = (name: string, options: Options): void => {
           yield* Effect.scoped(Effect.flatMap(store.lock(root), (lease) => lease.append([draft(settled("req_1"))])))
           assert.include((yield* Effect.flip(store.answer(requestId, 1, "web"))).message, "nobody waits for it")
           assert.deepStrictEqual((yield* store.load(root)).answers, [])
+        })
+      )
+    )
+
+    it.scoped("are asked for in one list, with who waits, since when, and what was answered", () =>
+      withStore((store, { open, process }) =>
+        Effect.gen(function* () {
+          const ids = ["ses_a", "ses_b", "ses_c", "ses_d"].map((id) => id as SessionId)
+          const other = yield* open(process(2))
+          for (const [index, id] of ids.entries()) {
+            const { end, lease } = yield* lockAndStall(index === 2 ? other : store, id)
+            const asked = { ...JournalSample.request(`req_${index}`, undefined, id), issuedAt: 50 - index }
+            const old = `old_${index}` as RequestId
+            yield* lease.append([
+              draft(opened(id, { workspace: `/work/${index}` }), id),
+              draft(received("msg_1", `Words "open":[] of ${index}`), id),
+              draft({ _tag: "InteractionRaised", request: asked }, id),
+              draft({ _tag: "InteractionRaised", request: { ...asked, requestId: old } }, id),
+              draft(settled(old), id),
+              ...(index === 3 ? [draft({ _tag: "SessionClosed" }, id)] : [])
+            ])
+            if (index !== 2) yield* end
+          }
+          yield* TestClock.adjust("1 second")
+          yield* store.answer("req_0" as RequestId, 1, "web")
+          const waiting = yield* store.openRequests()
+          const of = (index: number) => ({
+            rootSessionId: ids[index],
+            title: `Words "open":[] of ${index}`,
+            workspace: `/work/${index}`,
+            request: { ...JournalSample.request(`req_${index}`, undefined, ids[index]), issuedAt: 50 - index }
+          })
+          const expected = [
+            { ...of(2), holder: { pid: 2, host: "here" } },
+            of(1),
+            { ...of(0), answer: { requestId: "req_0", answer: 1, by: "web", at: 1_000 } }
+          ]
+          assert.deepStrictEqual(JSON.parse(Digest.canonicalJson(waiting)), JSON.parse(Digest.canonicalJson(expected)))
+          assert.deepStrictEqual(yield* store.openRequests(ids[1]), waiting.slice(1, 2))
+          assert.deepStrictEqual(yield* store.openRequests("ses_none" as SessionId), [])
         })
       )
     )

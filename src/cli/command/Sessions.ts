@@ -1,4 +1,5 @@
 /** `assent sessions`: the sessions of this workspace, and which of them can be resumed. */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
@@ -8,6 +9,7 @@ import * as RecordedScript from "../../journal/RecordedScript.js"
 import * as Replay from "../../journal/Replay.js"
 import * as SessionStore from "../../journal/SessionStore.js"
 import type { Listed } from "../../journal/SessionSummary.js"
+import * as StoreError from "../../journal/StoreError.js"
 import * as Arguments from "../config/Arguments.js"
 import * as ConfigurationInvalid from "../config/ConfigurationInvalid.js"
 import * as ExitCode from "../ExitCode.js"
@@ -25,7 +27,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
   Effect.gen(function* () {
     const [verb = "list", id, ...rest] = words
     const [requestId, ...typed] = verb === "answer" ? rest : []
-    const tooMany = verb === "list" ? id !== undefined : verb !== "answer" && rest.length > 0
+    const tooMany = isOfMany(verb) ? id !== undefined : verb !== "answer" && rest.length > 0
     const misplaced = flags.all === true && verb !== "list"
     if (!Object.hasOwn(verbs, verb) || tooMany || misplaced) {
       return yield* new Arguments.UsageError({ message: `assent sessions takes: ${Object.values(verbs).join("; ")}.` })
@@ -33,6 +35,9 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     const pace = yield* paceOf(flags)
     const settings = yield* Settings.load(flags)
     if (verb === "list" && flags.all === true) return yield* listAll(settings, flags.json === true)
+    if (verb === "waiting" && flags.store === undefined) {
+      return yield* waiting(yield* SessionTransfer.waiting(settings), flags)
+    }
     if (verb === "adopt") {
       yield* Output.write("stderr", `assent: ${yield* SessionTransfer.adopt(flags, settings, id)}\n`)
       return ExitCode.completed
@@ -40,9 +45,20 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     if (verb === "import") return yield* takeOver(flags, settings, id)
     const place = yield* StoreLocation.of(flags, settings)
     const store = yield* StoreLocation.openExisting(place)
+    if (verb === "waiting") {
+      const { remarks, requests } =
+        store === undefined ? { remarks: [], requests: [] } : yield* SessionTransfer.waitingIn(store)
+      const found = requests.length === 0 ? [] : [{ workspace: undefined, requests }]
+      return yield* waiting({ found, remarks }, flags)
+    }
     const sessions = store === undefined ? [] : yield* store.list
     if (verb === "list") return yield* list(sessions, place, flags.json === true)
     const session = sessions.find(({ rootSessionId }) => rootSessionId === id)
+    if (verb === "answer" && session === undefined && id !== undefined && flags.store === undefined) {
+      // Whoever has the id of a session answers it from anywhere.
+      const elsewhere = yield* SessionTransfer.workspaceOf(settings, id)
+      if (elsewhere !== undefined) return yield* answerIn(elsewhere, id, flags, requestId, typed)
+    }
     if (store === undefined || session === undefined) {
       const wrong =
         id === undefined
@@ -52,16 +68,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     }
     const { rootSessionId } = session
     if (verb === "answer") {
-      yield* SessionAnswer.run({
-        store,
-        session,
-        requestId,
-        answer: typed.length === 0 ? undefined : typed.join(" "),
-        by: yield* Person.name,
-        json: flags.json === true,
-        goOn: StoreLocation.command(flags, "run", `--resume ${rootSessionId}`),
-        howTo: StoreLocation.command(flags, "sessions", `answer ${rootSessionId} REQUEST ANSWER`)
-      })
+      yield* answer({ store, session, requestId, typed, flags, place: flags })
     } else if (verb === "delete") yield* forget(store, rootSessionId)
     else if (verb === "show") yield* show(store, session)
     else if (verb === "replay") yield* replay(yield* store.load(rootSessionId), pace, flags.json === true)
@@ -76,6 +83,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
 
 const verbs = {
   list: "list [--all] [--json]",
+  waiting: "waiting [--json]",
   show: "show SESSION",
   answer: "answer SESSION [REQUEST [ANSWER]] [--json]",
   export: "export SESSION",
@@ -85,6 +93,90 @@ const verbs = {
   adopt: "adopt WORKSPACE|SESSION",
   import: "import FILE"
 }
+
+/** An answer to one of `sessions`, for a command that is run at `place`. */
+const answer = ({
+  flags,
+  place,
+  requestId,
+  session,
+  store,
+  typed
+}: {
+  readonly store: SessionStore.Service
+  readonly session: Listed
+  readonly requestId: string | undefined
+  readonly typed: ReadonlyArray<string>
+  readonly flags: Arguments.Flags
+  readonly place: Pick<Arguments.Flags, "store" | "workspace">
+}) =>
+  Effect.flatMap(Person.name, (by) =>
+    SessionAnswer.run({
+      store,
+      session,
+      requestId,
+      answer: typed.length === 0 ? undefined : typed.join(" "),
+      by,
+      json: flags.json === true,
+      goOn: StoreLocation.command(place, "run", `--resume ${session.rootSessionId}`),
+      howTo: StoreLocation.command(place, "sessions", `answer ${session.rootSessionId} REQUEST ANSWER`)
+    })
+  )
+
+const answerIn = (
+  elsewhere: SessionTransfer.OfWorkspace,
+  id: string,
+  flags: Arguments.Flags,
+  requestId: string | undefined,
+  typed: ReadonlyArray<string>
+) =>
+  Effect.gen(function* () {
+    const store = yield* StoreLocation.open(StoreLocation.inFolder(elsewhere))
+    const session = (yield* store.list).find(({ rootSessionId }) => rootSessionId === id)
+    if (session === undefined) return yield* new StoreError.SessionUnknown({ rootSessionId: id })
+    yield* answer({ store, session, requestId, typed, flags, place: within(elsewhere) })
+    return ExitCode.completed
+  })
+
+const isOfMany = (verb: string): boolean => verb === "list" || verb === "waiting"
+
+const within = ({ workspace }: { readonly workspace: string }) => ({ workspace, store: undefined })
+
+/**
+ * A line for the workspace, then what is open there and how to answer it; with `json` a line for each request, whole,
+ * with its session.
+ */
+const waiting = (
+  {
+    found,
+    remarks
+  }: {
+    readonly found: ReadonlyArray<{
+      readonly workspace: string | undefined
+      readonly requests: ReadonlyArray<SessionStore.WaitingRequest>
+    }>
+    readonly remarks: ReadonlyArray<string>
+  },
+  flags: Arguments.Flags
+) =>
+  Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    for (const { requests, workspace } of found) {
+      if (flags.json === true) {
+        for (const one of requests) yield* Output.writeJson("stdout", SessionReport.waitingJson(one, workspace))
+        continue
+      }
+      const place = workspace === undefined ? flags : within({ workspace })
+      const lines = requests.flatMap((one) =>
+        SessionReport.waiting(one, now, StoreLocation.command(place, "sessions", "answer"))
+      )
+      yield* say(workspace === undefined ? lines : [visible(workspace), ...lines.map((line) => `  ${line}`)])
+    }
+    for (const remark of remarks) yield* Output.write("stderr", `assent: ${remark}\n`)
+    if (found.length === 0 && remarks.length === 0)
+      yield* Output.write("stderr", "assent: nobody waits for an answer.\n")
+    return ExitCode.completed
+  })
 
 /** A line for the workspace, then its sessions; with `json` a line for each session, which names the workspace. */
 const listAll = (settings: Settings.Settings, json: boolean) =>

@@ -190,7 +190,7 @@ export const help = `assent: agents that ask first.
   assent run [TASK]              one task, from the words or from standard input; the answer on standard output
   assent permissions [COMMAND]   what the policy says: show, check TOOL [ARGUMENTS]
   assent profiles [COMMAND]      the recipes of subagents: list, show NAME, check [FILE…]
-  assent sessions [COMMAND]      what was said and done here: list, show, answer, replay, script, export, delete,
+  assent sessions [COMMAND]      what was said and done here: list, waiting, show, answer, replay, script, export, delete,
                                  adopt [WORKSPACE], import FILE
   assent audit [COMMAND]         what was decided here: list, show SESSION, verify [SESSION]
   assent answer DIR              answer by hand what a file channel asks

@@ -8,6 +8,7 @@ import * as path from "node:path"
 import type { SessionId } from "../../core/Id.js"
 import * as AuditArchive from "../../audit/AuditArchive.js"
 import { visible } from "../../audit/AuditReport.js"
+import * as SessionStore from "../../journal/SessionStore.js"
 import type { Listed } from "../../journal/SessionSummary.js"
 import * as Adoption from "./Adoption.js"
 import * as Arguments from "./Arguments.js"
@@ -40,6 +41,53 @@ export const all = ({ stateDirectory }: Pick<Settings.Settings, "stateDirectory"
     }
     return { found, remarks }
   })
+
+/** What is open in the sessions of one workspace. */
+export interface WaitingOfWorkspace extends UserLocation.Folder {
+  readonly requests: ReadonlyArray<SessionStore.WaitingRequest>
+}
+
+/** What is open in one store. A session that cannot be read is a remark, and hides no other. */
+export const waitingIn = (store: SessionStore.Service) =>
+  Effect.gen(function* () {
+    const remarks: Array<string> = []
+    const requests: Array<SessionStore.WaitingRequest> = []
+    for (const { open, rootSessionId } of yield* store.list) {
+      if (open.length === 0) continue
+      const found = yield* Effect.either(store.openRequests(rootSessionId))
+      if (found._tag === "Left") remarks.push(found.left.message)
+      else requests.push(...found.right)
+    }
+    return { remarks, requests: requests.sort(SessionStore.byAge) }
+  })
+
+/** What is open in all workspaces. A store that cannot be read is a remark. */
+export const waiting = ({ stateDirectory }: Pick<Settings.Settings, "stateDirectory">) =>
+  Effect.gen(function* () {
+    const remarks: Array<string> = []
+    const found: Array<WaitingOfWorkspace> = []
+    for (const folder of yield* UserLocation.folders(stateDirectory)) {
+      const waiting = yield* Effect.either(
+        Effect.scoped(
+          Effect.flatMap(StoreLocation.openExisting(StoreLocation.inFolder(folder)), (store) =>
+            store === undefined ? Effect.succeed({ remarks: [], requests: [] }) : waitingIn(store)
+          )
+        )
+      )
+      if (waiting._tag === "Left") remarks.push(waiting.left.message)
+      else {
+        remarks.push(...waiting.right.remarks)
+        if (waiting.right.requests.length > 0) found.push({ ...folder, requests: waiting.right.requests })
+      }
+    }
+    return { found, remarks }
+  })
+
+/** The workspace whose sessions this one is among. */
+export const workspaceOf = (settings: Pick<Settings.Settings, "stateDirectory">, id: string) =>
+  Effect.map(all(settings), ({ found }) =>
+    found.find(({ sessions }) => sessions.some(({ rootSessionId }) => rootSessionId === id))
+  )
 
 /** Takes over the sessions of a workspace that was moved here, or one of them. Yields a sentence. */
 export const adopt = (flags: Arguments.Flags, settings: Settings.Settings, word: string | undefined) =>

@@ -3,15 +3,13 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { readFileSync } from "node:fs"
-import { hostname } from "node:os"
 import * as path from "node:path"
 import { visible } from "../../audit/AuditReport.js"
-import type { Process } from "../../journal/SessionLease.js"
 import * as RealPath from "../../permission/RealPath.js"
 import * as SessionStore from "../../journal/SessionStore.js"
 import type * as Arguments from "./Arguments.js"
 import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
+import * as NodeProcess from "../NodeProcess.js"
 import * as OwnFile from "./OwnFile.js"
 import * as UserLocation from "./UserLocation.js"
 
@@ -94,9 +92,9 @@ export const open = (
   FileSystem.FileSystem | Path.Path | Scope.Scope
 > =>
   Effect.gen(function* () {
-    if (store === memory) return (yield* SessionStore.makeMemory)(self)
+    if (store === memory) return (yield* SessionStore.makeMemory)(NodeProcess.self)
     const LibsqlStore = yield* load
-    return yield* LibsqlStore.make({ file: store, process: self })
+    return yield* LibsqlStore.make({ file: store, process: NodeProcess.self })
   }).pipe(
     Effect.catchTags({
       StoreUnusable: (error) => ConfigurationInvalid.make(error.message),
@@ -140,32 +138,6 @@ export const refusals = {
   StoreUnusable: refuse,
   StoreUnwritable: refuse,
   JournalUnreadable: refuse
-}
-
-/** This process, as locks name it. */
-export const self: Process = {
-  pid: process.pid,
-  host: hostname(),
-  isAlive: (pid) => {
-    try {
-      return process.kill(pid, 0)
-    } catch (error) {
-      // The process exists and belongs to another user.
-      return error instanceof Error && "code" in error && error.code === "EPERM"
-    }
-  },
-  markOf: (pid) => {
-    try {
-      const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
-      // The name before may hold anything; the 20th field after it is when the process began, in ticks since the start.
-      const began = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]
-      return began === undefined
-        ? undefined
-        : `${began}.${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()}`
-    } catch {
-      return undefined
-    }
-  }
 }
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -1,10 +1,12 @@
 /** Sessions in words: one line for a session in a list, and what was said and done in one. */
+import * as Duration from "effect/Duration"
 import * as Redaction from "../../core/Redaction.js"
 import { visible } from "../../audit/AuditReport.js"
-import type * as Interaction from "../../interaction/Interaction.js"
+import * as Interaction from "../../interaction/Interaction.js"
+import * as InteractionRequest from "../../interaction/InteractionRequest.js"
 import type { JournalEntry, Written } from "../../journal/JournalEntry.js"
 import * as SessionSnapshot from "../../journal/SessionSnapshot.js"
-import type { Loaded } from "../../journal/SessionStore.js"
+import type { Loaded, WaitingRequest } from "../../journal/SessionStore.js"
 import type { Listed } from "../../journal/SessionSummary.js"
 
 /** One line: the id first, then when it was last used, how it stands, and its first words. */
@@ -22,6 +24,45 @@ export const line = ({ holder, lastActivity, model, open, rootSessionId, state, 
       .filter((part) => part !== "")
       .join("  ")
   )
+
+/**
+ * What a session waits for: who asks since when and what, and how to answer; `answering` is the command without session
+ * and request.
+ */
+export const waiting = (
+  { answer, holder, request, rootSessionId, title }: WaitingRequest,
+  now: number,
+  answering: string
+): ReadonlyArray<string> => {
+  const { agentPath, interaction, issuedAt, requestId } = request
+  const how =
+    holder !== undefined
+      ? `is run by process ${holder.pid} on ${holder.host}: answer it there`
+      : answer !== undefined
+        ? `answered by ${answer.by}; counts when the session goes on`
+        : Interaction.isSecret(interaction._tag)
+          ? "wants a secret, which is not kept: resume the session and answer there"
+          : `${answering} ${rootSessionId} ${requestId} ANSWER`
+  return [
+    [requestId, `since ${time(issuedAt)} (${age(now - issuedAt)})`, agentPath, asked(interaction)].join("  "),
+    `  in ${[rootSessionId, title].join("  ").trimEnd()}`,
+    `  ${how}`
+  ].map((text) => visible(text.replaceAll("\t", "    ")))
+}
+
+/** The same as data, with the whole request. */
+export const waitingJson = (
+  { answer, holder, request, rootSessionId, title, workspace }: WaitingRequest,
+  folder: string | undefined
+) => ({
+  _tag: "InteractionRequest",
+  rootSessionId,
+  title,
+  workspace: workspace ?? folder,
+  request: InteractionRequest.encode(request),
+  answeredBy: answer?.by,
+  holder
+})
 
 /** The short form, for a chat: id, time, first words. */
 export const short = ({ lastActivity, rootSessionId, title }: Listed, isThis: boolean): string =>
@@ -121,6 +162,13 @@ const brief = (value: unknown): string => oneLine(Redaction.summarize(value))
 const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim()
 
 const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? "" : "s"}`
+
+/** Two units at most: `3d 4h`, `2m 5s`. */
+const age = (millis: number): string =>
+  Duration.format(Duration.seconds(Math.max(0, Math.floor(millis / 1_000))))
+    .split(" ")
+    .slice(0, 2)
+    .join(" ")
 
 /** UTC, to the second. */
 const time = (millis: number): string => {
