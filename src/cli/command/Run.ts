@@ -2,7 +2,6 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import { setFlagsFromString } from "node:v8"
 import type { Service as Screen } from "../../channel/ConsoleScreen.js"
 import type * as Interactor from "../../interaction/Interactor.js"
 import * as Arguments from "../config/Arguments.js"
@@ -20,7 +19,6 @@ export const run = (invocation: Arguments.Invocation) =>
     const { flags, words } = invocation
     const loaded = yield* Settings.load(flags)
     const jsonl = flags.jsonl === true
-    if (jsonl) staySmall()
     const json = jsonl || flags.json === true
     const attended = !json && isInteractive("stderr")
     const fallback: ReadonlyArray<Channels.Plan> = attended ? [{ _tag: "Console" }] : jsonl ? [] : [{ _tag: "Halt" }]
@@ -91,16 +89,6 @@ export const run = (invocation: Arguments.Invocation) =>
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
-
-/**
- * A peer may flood us with lines. Nothing is kept of them, but V8 makes its young generation larger when enough has
- * outlived a collection, and collects what has only when the heap is four times as large as it was. From here on the young
- * generation keeps its size, and the heap is collected when it has doubled: half the memory, at the same speed.
- */
-const staySmall = (): void => {
-  setFlagsFromString("--semi-space-growth-factor=1")
-  setFlagsFromString("--heap-growing-percent=100")
-}
 
 // Loaded on demand: most runs have no screen, and the table of character widths takes long to load.
 const loadScreen = Effect.promise(() => import("../terminal/Screen.js"))
