@@ -5,7 +5,13 @@
  * has the name of one of ours must be as this program made it: a trigger, a view or a rule could answer in its place.
  *
  * ```ts
- * PostgresStore.layer({ url: Redacted.make("postgres://assent@db.example/assent"), process })
+ * import { PostgresStore } from "assent/postgres"
+ * import * as Redacted from "effect/Redacted"
+ *
+ * const store = PostgresStore.layer({
+ *   url: Redacted.make("postgres://assent@db.example/assent"),
+ *   process: { host: "worker-1", pid: 17, isAlive: () => true }
+ * })
  * ```
  *
  * @since 0.1.0
