@@ -23,7 +23,10 @@ export const main = (argv: ReadonlyArray<string>): Effect.Effect<number> =>
     const parsed = Arguments.parse(argv)
     if (Either.isLeft(parsed)) return yield* reportFailure(parsed.left)
     const invocation = parsed.right
-    if (invocation.flags.help === true) return yield* say(Arguments.help)
+    if (invocation.flags.help === true) {
+      const Help = yield* loadHelp
+      return yield* say(invocation.isNamed === true ? Help.of(invocation.command) : Help.all())
+    }
     if (invocation.flags.version === true) return yield* say(Version.version)
     const level = yield* Effect.either(Settings.logLevelOf(invocation.flags["log-level"]))
     if (Either.isLeft(level)) return yield* reportFailure(level.left)
@@ -53,6 +56,8 @@ const brief = Logger.make<unknown, string>((options) => {
 
 /** Not `NodeContext`: it would also load a terminal and workers. */
 const platform = Layer.provideMerge(NodeCommandExecutor.layer, Layer.merge(NodeFileSystem.layer, NodePath.layer))
+
+const loadHelp = Effect.promise(() => import("./config/Help.js"))
 
 /** Commands are loaded when they are called: the start of one must not wait for the others. */
 const dispatch = (invocation: Arguments.Invocation) =>
@@ -85,6 +90,27 @@ const dispatch = (invocation: Arguments.Invocation) =>
       case "permissions": {
         const Permissions = yield* Effect.promise(() => import("./command/Permissions.js"))
         return yield* Permissions.run(invocation)
+      }
+      case "doctor": {
+        const Doctor = yield* Effect.promise(() => import("./command/Doctor.js"))
+        return yield* Doctor.run(invocation)
+      }
+      case "completion": {
+        const Completion = yield* Effect.promise(() => import("./config/Completion.js"))
+        const shell = Completion.shells.find((name) => name === invocation.words[0])
+        if (shell !== undefined)
+          return yield* Output.write("stdout", Completion.script(shell)).pipe(Effect.as(ExitCode.completed))
+        return yield* new Arguments.UsageError({ message: `assent completion takes ${Completion.shells.join(", ")}.` })
+      }
+      case "help": {
+        const Help = yield* loadHelp
+        const [word] = invocation.words
+        if (word === undefined) return yield* say(Help.all())
+        const found = Help.find(word)
+        const command = Arguments.commands.find((name) => name === found)
+        return command === undefined
+          ? yield* new Arguments.UsageError({ message: found })
+          : yield* say(Help.of(command))
       }
     }
   })

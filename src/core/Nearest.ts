@@ -1,6 +1,6 @@
 /** The known name that was probably meant. */
 
-/** The known name with the fewest letters changed, added or left out, when those are few; else nothing. */
+/** The known name with the fewest letters changed, swapped, added or left out, when those are few; else nothing. */
 export const of = (name: string, known: ReadonlyArray<string>): string | undefined => {
   const text = name.toLowerCase()
   let best: string | undefined
@@ -24,13 +24,17 @@ export const of = (name: string, known: ReadonlyArray<string>): string | undefin
 const longest = 64
 
 const distance = (a: string, b: string): number => {
+  let above: ReadonlyArray<number> = []
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (let i = 1; i <= a.length; i++) {
     const next = [i]
     for (let j = 1; j <= b.length; j++) {
       const changed = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next.push(Math.min(changed, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
+      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      const swapped = isSwapped ? (above[j - 2] ?? 0) + 1 : Infinity
+      next.push(Math.min(changed, swapped, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
     }
+    above = row
     row = next
   }
   return row[b.length] ?? 0

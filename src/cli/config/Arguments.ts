@@ -2,6 +2,7 @@
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { parseArgs } from "node:util"
+import * as Nearest from "../../core/Nearest.js"
 
 /** The command line cannot be understood; the message says what can be given instead. */
 export class UsageError extends Schema.TaggedError<UsageError>("assent/cli/UsageError")("UsageError", {
@@ -35,11 +36,24 @@ export interface Flags {
   readonly version?: boolean | undefined
 }
 
-export const commands = ["chat", "run", "permissions", "profiles", "sessions", "audit", "answer"] as const
+export const commands = [
+  "chat",
+  "run",
+  "permissions",
+  "profiles",
+  "sessions",
+  "audit",
+  "answer",
+  "doctor",
+  "completion",
+  "help"
+] as const
 export type CommandName = (typeof commands)[number]
 
 export interface Invocation {
   readonly command: CommandName
+  /** Whether it was named, and is not merely the default. Default: false. */
+  readonly isNamed?: boolean
   readonly flags: Flags
   /** All arguments that are neither flag nor command, in order. */
   readonly words: ReadonlyArray<string>
@@ -49,7 +63,7 @@ export interface Invocation {
 export const parse = (argv: ReadonlyArray<string>): Either.Either<Invocation, UsageError> =>
   Either.try({
     try: () => parseArgs({ args: [...argv], options: parserOptions, allowPositionals: true, strict: true }),
-    catch: (error) => new UsageError({ message: `${explain(error)}\n\n${flagHelp}` })
+    catch: (error) => new UsageError({ message: `${explain(error)}\n\n${flagHelp()}` })
   }).pipe(
     Either.flatMap(({ values, positionals }) => {
       const [first = "chat", ...words] = positionals
@@ -57,11 +71,11 @@ export const parse = (argv: ReadonlyArray<string>): Either.Either<Invocation, Us
       return command === undefined
         ? Either.left(
             new UsageError({
-              message: `There is no command ${JSON.stringify(first)}. Commands: ${commands.join(", ")}. To run a task: assent run ${JSON.stringify(first)}`
+              message: `There is no command ${JSON.stringify(first)}.${meant(first, commands)} Commands: ${commands.join(", ")}. To run a task: assent run ${JSON.stringify(first)}`
             })
           )
         : // The option table below and `Flags` name the same flags.
-          Either.right({ command, flags: values as Flags, words })
+          Either.right({ command, isNamed: positionals.length > 0, flags: values as Flags, words })
     })
   )
 
@@ -95,7 +109,7 @@ export const parseSpeed = (text: string): Either.Either<number, UsageError> => {
 const unitOf = (unit: string | undefined): number =>
   unit === "ms" ? 1 : unit === "m" ? 60_000 : unit === "h" ? 3_600_000 : 1_000
 
-interface FlagRow {
+export interface FlagRow {
   readonly type: "string" | "boolean"
   readonly multiple?: boolean
   readonly short?: string
@@ -103,7 +117,7 @@ interface FlagRow {
   readonly help: string
 }
 
-const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
+export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
   model: {
     type: "string",
     short: "m",
@@ -176,31 +190,27 @@ const parserOptions = Object.fromEntries(
   ])
 )
 
-const flagHelp = [
-  "Flags, before or after the command:",
-  ...Object.entries(table).map(([name, { short, value, help }]) => {
-    const flag = `${short === undefined ? "    " : `-${short}, `}--${name}${value === undefined ? "" : ` ${value}`}`
-    return `  ${flag.padEnd(26)} ${help}`
-  })
-].join("\n")
+/** Flags with what they mean, one a line. Default: all. */
+export const flagLines = (names?: ReadonlyArray<keyof Flags>): ReadonlyArray<string> =>
+  Object.entries(table)
+    .filter(([name]) => names === undefined || names.some((wanted) => wanted === name))
+    .map(([name, { short, value, help }]) => {
+      const flag = `${short === undefined ? "    " : `-${short}, `}--${name}${value === undefined ? "" : ` ${value}`}`
+      return `  ${flag.padEnd(26)} ${help}`
+    })
 
-export const help = `assent: agents that ask first.
+const flagHelp = (): string => ["Flags, before or after the command:", ...flagLines()].join("\n")
 
-  assent [chat]                  a person at a terminal
-  assent run [TASK]              one task, from the words or from standard input; the answer on standard output
-  assent permissions [COMMAND]   what the policy says: show, check TOOL [ARGUMENTS]
-  assent profiles [COMMAND]      the recipes of subagents: list, show NAME, check [FILE…]
-  assent sessions [COMMAND]      what was said and done here: list, waiting, show, answer, replay, script, export, delete,
-                                 adopt [WORKSPACE], import FILE
-  assent audit [COMMAND]         what was decided here: list, show SESSION, verify [SESSION]
-  assent answer DIR              answer by hand what a file channel asks
-
-${flagHelp}
-
-Exit: 0 completed, 1 failed, 2 usage or configuration, 3 halted for an answer, 130 cancelled.`
+/** A question whether another name was meant, where one is near. */
+const meant = (name: string, known: ReadonlyArray<string>, prefix = ""): string => {
+  const nearest = Nearest.of(name, known)
+  return nearest === undefined ? "" : ` Did you mean ${prefix}${nearest}?`
+}
 
 /** The first sentence of Node's own message names the flag; the rest advises on positionals. */
 const explain = (error: unknown): string => {
   const message = error instanceof Error ? error.message : String(error)
-  return `${message.split(". ")[0] ?? message}.`
+  const sentence = `${message.split(". ")[0] ?? message}.`
+  const [, name] = /^Unknown option '--([^'=]+)/.exec(message) ?? []
+  return name === undefined ? sentence : sentence + meant(name, Object.keys(table), "--")
 }

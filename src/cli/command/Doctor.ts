@@ -1,0 +1,133 @@
+/** `assent doctor`: what works here, and what to do about what does not. It leaves nothing behind and shows no key. */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Redacted from "effect/Redacted"
+import { existsSync, mkdtempSync, rmdirSync } from "node:fs"
+import { dirname, join } from "node:path"
+import * as Display from "../../terminal/Display.js"
+import { providers } from "../../model/ProviderName.js"
+import type * as Arguments from "../config/Arguments.js"
+import * as Settings from "../config/Settings.js"
+import * as StoreLocation from "../config/StoreLocation.js"
+import * as ExitCode from "../ExitCode.js"
+import * as Launch from "../Launch.js"
+import * as Output from "../terminal/Output.js"
+import * as Screen from "../terminal/Screen.js"
+import * as Version from "../Version.js"
+
+/** One thing that was looked at. */
+interface Finding {
+  /** `off`: it is not there, and need not be. */
+  readonly state: "works" | "off" | "broken"
+  readonly what: string
+  readonly detail: string
+}
+
+/** Exit code 1 when something is broken. */
+export const run = ({ flags }: Arguments.Invocation) =>
+  Effect.gen(function* () {
+    const loaded = yield* Effect.either(Settings.load(flags))
+    const findings = [
+      works("program", `assent ${Version.version}, Node ${process.version}, ${process.platform} ${process.arch}`),
+      yield* terminal,
+      ...(Either.isLeft(loaded)
+        ? [broken("settings", loaded.left.message)]
+        : [works("settings", placesOf(loaded.right)), ...(yield* ofSettings(flags, loaded.right))])
+    ]
+    const style = Display.style(yield* Screen.wantsColor("stdout"))
+    const marks = { works: style.green("✓"), off: style.dim("–"), broken: style.red("✗") }
+    const width = Math.max(...findings.map(({ what }) => what.length))
+    const lines = findings.map(
+      ({ detail, state, what }) =>
+        `${marks[state]} ${what.padEnd(width)}  ${Display.reveal(detail).replaceAll("\n", " ")}`
+    )
+    yield* Output.write("stdout", `${lines.join("\n")}\n`)
+    return findings.some(({ state }) => state === "broken") ? ExitCode.failed : ExitCode.completed
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const works = (what: string, detail: string): Finding => ({ state: "works", what, detail })
+const off = (what: string, detail: string): Finding => ({ state: "off", what, detail })
+const broken = (what: string, detail: string): Finding => ({ state: "broken", what, detail })
+
+const terminal = Effect.map(Screen.wantsColor("stdout"), (color): Finding => {
+  const kind = process.env["TERM"] ?? "unknown"
+  if (!Screen.isInteractive("stdout")) return off("terminal", "input or output is none: lines, without a screen")
+  if (!Screen.canDraw("stdout")) return works("terminal", `${kind}: lines, without a screen`)
+  return works("terminal", `${kind}, ${Output.columns("stdout") ?? "?"} columns, ${color ? "with" : "without"} colours`)
+})
+
+const placesOf = ({ configDirectory, stateDirectory, workspace }: Settings.Settings): string =>
+  `workspace ${workspace}, configuration ${configDirectory}, state ${stateDirectory}`
+
+const ofSettings = (flags: Arguments.Flags, settings: Settings.Settings) =>
+  Effect.gen(function* () {
+    const model = yield* Effect.either(Launch.resolveModel(settings, settings.model))
+    const policy = yield* Effect.either(Launch.unknownTools(settings))
+    const profiles = yield* Effect.either(Launch.profiles(settings))
+    const { describe } = yield* Effect.promise(() => import("../config/SandboxSettings.js"))
+    const sandbox = yield* describe(settings.workspace, settings.sandbox)
+    return [
+      Either.match(model, {
+        onLeft: ({ message }) => broken("model", message),
+        onRight: ({ id }) =>
+          id.startsWith("offline")
+            ? off("model", `${id}, which is no language model; name one with --model PROVIDER/MODEL`)
+            : works("model", id)
+      }),
+      keysOf(settings),
+      sandbox.includes(", by ")
+        ? works("sandbox", sandbox.replace(/^sandbox: /, ""))
+        : settings.sandbox.mode === "require"
+          ? broken("sandbox", sandbox.replace(/^sandbox: /, ""))
+          : off("sandbox", sandbox.replace(/^sandbox: /, "")),
+      yield* storeOf(flags, settings),
+      Either.match(policy, {
+        onLeft: ({ message }) => broken("permissions", message),
+        onRight: (remarks) => works("permissions", [`default ${settings.policy.defaultPolicy}`, ...remarks].join("; "))
+      }),
+      Either.match(profiles, {
+        onLeft: ({ message }) => broken("profiles", message),
+        onRight: ({ all, remarks }) => works("profiles", [[...all.keys()].join(", "), ...remarks].join("; "))
+      })
+    ]
+  })
+
+/** Which providers have a key; never what it is. */
+const keysOf = ({ keys }: Settings.Settings): Finding => {
+  const found = providers.filter((name) => {
+    const key = keys[name]
+    return key !== undefined && Redacted.value(key) !== ""
+  })
+  return found.length > 0
+    ? works("keys", `there is one for ${found.join(", ")}`)
+    : off("keys", `none; ${Settings.secretNames().slice(0, 5).join(", ")} hold them. Ollama needs none`)
+}
+
+const storeOf = (flags: Arguments.Flags, settings: Settings.Settings) =>
+  Effect.gen(function* () {
+    const place = yield* StoreLocation.of(flags, settings)
+    if (place === StoreLocation.memory) return off("store", "in memory: nothing is kept")
+    const store = yield* StoreLocation.openExisting(place)
+    if (store !== undefined) return works("store", `${place}, ${(yield* store.list).length} sessions`)
+    return isWritable(dirname(place))
+      ? works("store", `${place}, which the first session makes`)
+      : broken("store", `${place} cannot be made: no right to write there. ASSENT_STATE_DIR names another place.`)
+  }).pipe(
+    Effect.scoped,
+    Effect.catchAll((error) => Effect.succeed(broken("store", error.message)))
+  )
+
+/** Of a directory that is not there yet, the one above counts. Only trying tells: rights are not all there is. */
+const isWritable = (directory: string): boolean => {
+  if (!existsSync(directory)) return directory !== dirname(directory) && isWritable(dirname(directory))
+  try {
+    rmdirSync(mkdtempSync(join(directory, ".assent-doctor-")))
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,114 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { execFileSync } from "node:child_process"
+import * as Program from "../kit/Program.js"
+
+const commands = "chat run permissions profiles sessions audit answer doctor completion help".split(" ")
+
+describe("help", () => {
+  it.live("is there for everything and for each command, on request and on --help", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        const all = yield* place.run(["help"])
+        assert.deepStrictEqual(all, yield* place.run(["--help"]))
+        assert.strictEqual(all.code, 0)
+        for (const command of commands) assert.match(all.stdout, new RegExp(`^  assent \\[?${command}`, "m"))
+        for (const command of ["run", "sessions", "completion"]) {
+          const one = yield* place.run(["help", command])
+          assert.deepStrictEqual(one, yield* place.run([command, "--help"]))
+          assert.isTrue(one.stdout.startsWith(`assent ${command}`))
+          assert.include(one.stdout, "For example:")
+        }
+        assert.notInclude((yield* place.run(["help", "run"])).stdout, "--speed")
+      })
+    )
+  )
+
+  it.live("names what was probably meant", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        const slips: ReadonlyArray<readonly [ReadonlyArray<string>, string]> = [
+          [["sesions"], "Did you mean sessions?"],
+          [["help", "docter"], "Did you mean doctor?"],
+          [["--modle", "x"], "Did you mean --model?"],
+          [["run", "--contniue"], "Did you mean --continue?"]
+        ]
+        for (const [args, hint] of slips) {
+          const { code, stderr } = yield* place.run(args)
+          assert.strictEqual(code, 2)
+          assert.include(stderr, hint)
+        }
+        const { stderr } = yield* place.run(["frobnicate"])
+        assert.notInclude(stderr, "Did you mean")
+      })
+    )
+  )
+})
+
+describe("completion", () => {
+  it.live("of bash knows commands, their words, flags and what flags take", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        const script = yield* place.write("complete.bash", (yield* place.run(["completion", "bash"])).stdout)
+        const ask = `source ${script}; COMP_WORDS=(assent "$@"); COMP_CWORD=$#; _assent; printf '%s\\n' "\${COMPREPLY[@]}"`
+        const completed = (...words: ReadonlyArray<string>) =>
+          execFileSync("bash", ["--norc", "-c", ask, "bash", ...words], { encoding: "utf8" })
+            .trim()
+            .split("\n")
+        assert.deepStrictEqual(completed(""), commands)
+        assert.deepStrictEqual(completed("se"), ["sessions"])
+        assert.deepStrictEqual(completed("sessions", "re"), ["replay"])
+        assert.deepStrictEqual(completed("--store", "x", "audit", "v"), ["verify"])
+        assert.deepStrictEqual(completed("run", "--mo"), ["--model"])
+        assert.deepStrictEqual(completed("--sandbox", ""), ["auto", "require", "off"])
+        assert.deepStrictEqual(completed("--model", "off"), ["offline"])
+        assert.deepStrictEqual(completed("help", "do"), ["doctor"])
+      })
+    )
+  )
+
+  it.live("of the others names every command and flag, and there are no others", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        for (const shell of ["zsh", "fish"]) {
+          const { stdout } = yield* place.run(["completion", shell])
+          for (const command of commands) assert.include(stdout, command)
+          assert.match(stdout, /(?:--|-l )workspace/)
+        }
+        const { code, stderr } = yield* place.run(["completion", "tcsh"])
+        assert.deepStrictEqual([code, stderr], [2, "assent: assent completion takes bash, zsh, fish.\n"])
+      })
+    )
+  )
+})
+
+describe("doctor", () => {
+  it.live("says what works, shows no key, and fails where something is broken", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        const secret = "sk-1234567890abcdefghij"
+        const well = yield* place.run(["doctor"], { env: { OPENAI_API_KEY: secret } })
+        assert.strictEqual(well.code, 0, well.stdout)
+        assert.match(well.stdout, /✓ keys +there is one for openai/)
+        assert.match(well.stdout, /✓ store +.*which the first session makes/)
+        assert.notInclude(well.stdout, secret)
+        assert.isFalse(yield* place.exists("state"))
+        const ill = yield* place.run(["doctor", "--model", "openai/gpt-5"], {
+          env: { ASSENT_STATE_DIR: "/proc/nowhere" }
+        })
+        assert.strictEqual(ill.code, 1)
+        assert.match(ill.stdout, /✗ model +.*OPENAI_API_KEY/)
+        assert.match(ill.stdout, /✗ store /)
+        yield* place.write("config/permissions.json", "{")
+        const wrong = yield* place.run(["doctor"])
+        assert.strictEqual(wrong.code, 1)
+        assert.match(wrong.stdout, /✗ settings +.*permissions\.json/)
+      })
+    )
+  )
+})
