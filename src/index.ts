@@ -44,9 +44,10 @@ export * as QueueChannel from "./channel/QueueChannel.js"
 export * as Grant from "./permission/Grant.js"
 export * as Guard from "./permission/Guard.js"
 export * as PermissionCommand from "./permission/PermissionCommand.js"
-export * as PermissionFile from "./permission/PermissionFile.js"
 export * as PermissionGate from "./permission/PermissionGate.js"
 export * as PermissionState from "./permission/PermissionState.js"
+export * as Policy from "./permission/Policy.js"
+export * as PolicyFile from "./permission/PolicyFile.js"
 export * as Mediator from "./bridge/Mediator.js"
 export * as MediatorAgent from "./bridge/MediatorAgent.js"
 export * as ParentBridgedChannel from "./bridge/ParentBridgedChannel.js"
@@ -75,9 +76,12 @@ export * as Agent from "./runtime/Agent.js"
 export * as AgentHandle from "./runtime/AgentHandle.js"
 export * as AgentRuntime from "./runtime/AgentRuntime.js"
 export * as Persistence from "./runtime/Persistence.js"
+export * as Toolset from "./runtime/Toolset.js"
 
 /* What was renamed keeps its old name until 1.0. */
 
+/** @deprecated Policies made in code are in `Policy`, those in files in `PolicyFile`. */
+export * as PermissionFile from "./permission/PermissionFile.js"
 /** @deprecated It is called `SessionSnapshot`. */
 export * as Restored from "./journal/SessionSnapshot.js"
 /** @deprecated It is called `SessionLease`. */

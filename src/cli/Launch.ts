@@ -2,6 +2,7 @@
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import type * as CommandExecutor from "@effect/platform/CommandExecutor"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
@@ -12,11 +13,13 @@ import * as Redaction from "../core/Redaction.js"
 import * as AuditFile from "../audit/AuditFile.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as Model from "../model/Model.js"
-import * as PermissionFile from "../permission/PermissionFile.js"
+import type * as CompiledPolicy from "../permission/CompiledPolicy.js"
+import * as PolicyFile from "../permission/PolicyFile.js"
 import * as Agent from "../runtime/Agent.js"
 import * as AgentRuntime from "../runtime/AgentRuntime.js"
 import type * as ProfileLoader from "../subagent/ProfileLoader.js"
 import * as SubagentProfile from "../subagent/SubagentProfile.js"
+import * as ToolRegistry from "../tool/ToolRegistry.js"
 import type * as Channels from "./config/Channels.js"
 import * as AuditLocation from "./config/AuditLocation.js"
 import * as ConfigurationInvalid from "./config/ConfigurationInvalid.js"
@@ -62,7 +65,7 @@ export interface Profiles {
 export const unknownTools = (
   settings: Settings.Settings
 ): Effect.Effect<ReadonlyArray<string>, ConfigurationInvalid.ConfigurationInvalid> =>
-  Either.match(PermissionFile.checkTools(settings.policy, Object.keys(Tools.toolkit.tools)), {
+  Either.match(PolicyFile.checkTools(settings.policy, Object.keys(Tools.toolkit.tools)), {
     onLeft: ({ message }) => Effect.fail(ConfigurationInvalid.make(message)),
     onRight: remarks
   })
@@ -180,7 +183,8 @@ export const startAgent = (
     const context = yield* Effect.mapError(Layer.build(Layer.merge(runtime, audit)), (error) =>
       ConfigurationInvalid.make(error.message)
     )
-    const started = Agent.startWith(interactors, { ...ofProfile(chosen), ...options })
+    const { tools } = Context.get(context, AgentRuntime.AgentRuntime)
+    const started = Agent.startWith(interactors, { ...ofProfile(chosen, tools), ...options })
     return yield* Effect.mapError(Effect.provide(started, context), ({ message }) => ConfigurationInvalid.make(message))
   })
 
@@ -206,7 +210,7 @@ const within = (path: Path.Path, directory: string, file: string): boolean =>
   !/^\.\.(?:[/\\]|$)/.test(path.relative(directory, file)) && !path.isAbsolute(path.relative(directory, file))
 
 /** Lets tools reach what the runtime itself saved for them, and the directories that the person added. */
-const readable = (policy: PermissionFile.Policy, roots: ReadonlyArray<string>): PermissionFile.Policy => {
+const readable = (policy: CompiledPolicy.Policy, roots: ReadonlyArray<string>): CompiledPolicy.Policy => {
   const { pathScope } = policy.sanitize
   if (pathScope === false) return policy
   const scope = pathScope === true ? { roots: [] } : pathScope
@@ -256,13 +260,16 @@ const baseInstructions = (settings: Settings.Settings): string =>
     .filter((part) => part !== "")
     .join("\n\n")
 
-/** Options of a root agent that has a profile. The profile's own approvals are for subagents only. */
-const ofProfile = (profile: SubagentProfile.SubagentProfile | undefined): Agent.Options =>
+/**
+ * Options of a root agent that has a profile. The profile's own approvals are for subagents only. Plugins that are not
+ * there were told when it was read.
+ */
+const ofProfile = (profile: SubagentProfile.SubagentProfile | undefined, tools: ToolRegistry.Service): Agent.Options =>
   profile === undefined
     ? {}
     : {
         profile: profile.name,
-        tools: profile.plugins ?? undefined,
+        tools: profile.plugins?.filter((name) => ToolRegistry.namesIn(tools).has(name)),
         limits: { maxSteps: profile.maxTurns },
         compaction: profile.gc,
         settings: profile.pluginConfigs

@@ -10,12 +10,12 @@ import type { Redactor } from "../core/Redaction.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ApprovalForm from "./ApprovalForm.js"
 import * as Guard from "./Guard.js"
-import * as PermissionFile from "./PermissionFile.js"
+import * as CompiledPolicy from "./CompiledPolicy.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { PermissionState } from "./PermissionState.js"
 
 export interface Options {
-  readonly policy: PermissionFile.Policy
+  readonly policy: CompiledPolicy.Policy
   readonly state: PermissionState
   readonly guards: ReadonlyArray<Guard.Guard>
   readonly sessionId: SessionId
@@ -23,7 +23,12 @@ export interface Options {
   readonly redactor?: Redactor | undefined
 }
 
-/** `method` is the one the gate would record; `invalid` for arguments that the gate would never see. */
+/**
+ * What would become of a call. `method` is the one that would be recorded; `invalid` for arguments that do not decode.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Foreseen {
   readonly decision: "allow" | "deny" | "ask"
   readonly method: string
@@ -52,7 +57,7 @@ export const foresee = (
       const valid = yield* Effect.either(ApprovalForm.within(entry.validate(decoded.right), entry.context))
       if (Either.isLeft(valid)) return denied("pre_validation", valid.left)
     }
-    const subject = PermissionFile.subject(policy, entry, params)
+    const subject = CompiledPolicy.subject(policy, entry, params)
     const found = yield* Guard.objection(policy.deny, guards, { tool: entry.name, params, subject, entry }, redactor)
     if (typeof found === "string") return denied("guard", found)
     const decision = state.evaluate(policy, subject, entry, sessionId)

@@ -8,6 +8,11 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import * as ParseResult from "effect/ParseResult"
+import type * as Schema from "effect/Schema"
+import type * as Tool from "@effect/ai/Tool"
+import * as ForeignJson from "../core/ForeignJson.js"
+import * as Lazy from "../internal/Lazy.js"
 import * as Defect from "../core/Defect.js"
 import * as Origin from "../core/Origin.js"
 import type { Redactor } from "../core/Redaction.js"
@@ -75,6 +80,41 @@ export const ask = (question: { readonly reason: string; readonly coveredBy?: "a
   new Ask([question.reason], question.coveredBy)
 
 /**
+ * A guard for the calls of one tool, with decoded arguments. Arguments that do not decode by the tool's own schema are
+ * refused.
+ *
+ * @example
+ * ```ts
+ * import { Tool } from "@effect/ai"
+ * import { Guard } from "assent"
+ * import { Effect, Schema } from "effect"
+ *
+ * const Pay = Tool.make("pay", { parameters: { amount: Schema.NumberFromString } })
+ *
+ * export const limit = Guard.forTool(Pay, ({ amount }) =>
+ *   amount > 100 ? Effect.fail("no agent pays more than 100") : Effect.void
+ * )
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const forTool = <T extends Tool.Any>(
+  tool: T,
+  check: (params: Tool.Parameters<T>, call: Guarded) => Effect.Effect<void | Ask, string>
+): Guard => {
+  // The type of a tool that is not known yet does not say what its schema decodes to; the tool's own type does.
+  const decode = Lazy.make(() => ParseResult.decodeUnknownEither(tool.parametersSchema as Schema.Schema<unknown>))
+  return (call) => {
+    if (call.tool !== tool.name) return Effect.void
+    const params = decode(call.params ?? {})
+    return Either.isLeft(params)
+      ? Effect.fail(`a guard of ${tool.name} cannot read the arguments: ${told(params.left)}`)
+      : check(params.right as Tool.Parameters<T>, call)
+  }
+}
+
+/**
  * A guard's objection to a call: the reason to refuse it, or the question to ask.
  *
  * @internal
@@ -128,6 +168,9 @@ export const objection = (
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const told = (issue: ParseResult.ParseIssue): string =>
+  ForeignJson.echo(ParseResult.TreeFormatter.formatIssueSync(issue).replace(/\s+/g, " "))
 
 const nonsense = Effect.dieMessage("it yields neither nothing nor a question")
 

@@ -14,9 +14,13 @@ import * as CommandPattern from "../shell/CommandPattern.js"
 import * as Foresight from "./Foresight.js"
 import * as Glob from "../core/Glob.js"
 import type * as Guard from "./Guard.js"
-import * as PermissionFile from "./PermissionFile.js"
+import * as CompiledPolicy from "./CompiledPolicy.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { PermissionState } from "./PermissionState.js"
+import * as SessionRule from "./SessionRule.js"
+
+export type { Foreseen } from "./Foresight.js"
+export { PatternRefused } from "./SessionRule.js"
 
 /**
  * What a command reads and changes.
@@ -26,7 +30,7 @@ import type { PermissionState } from "./PermissionState.js"
  */
 export interface Target {
   readonly state: PermissionState
-  readonly policy: PermissionFile.Policy
+  readonly policy: CompiledPolicy.Policy
   readonly tools: ToolRegistry.Service
   readonly sessionId: SessionId
 }
@@ -100,8 +104,10 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
       return check(target, rest[0], CommandLine.trim(argument.slice(rest[0]?.length ?? 0)))
     case "allow":
     case "deny":
-      if (argument === "") return Either.left(`permissions ${verb} needs a tool name, a pattern or a command.`)
-      return remember(verb, /["'\\]/.test(argument) ? argument : argument.replace(/[ \t]+/g, " "), target)
+      return Either.mapBoth(SessionRule.of(verb, argument), {
+        onLeft: ({ message }) => message,
+        onRight: (entry) => remember(verb, entry, target)
+      })
     case "default":
       if (argument !== "allow" && argument !== "deny" && argument !== "ask") {
         return Either.left("permissions default takes allow, deny or ask.")
@@ -136,20 +142,12 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
 const said = (lines: ReadonlyArray<string>): Either.Either<Outcome, string> => Either.right({ lines, changed: false })
 const changed = (lines: ReadonlyArray<string>): Either.Either<Outcome, string> => Either.right({ lines, changed: true })
 
-/** Runs of blanks become one blank, as in the texts that the entry is compared with. */
-const remember = (verb: "allow" | "deny", entry: string, { state, tools }: Target): Either.Either<Outcome, string> => {
-  if (verb === "allow" && CommandPattern.isStars(entry)) {
-    return Either.left(
-      "That would allow everything; say permissions default allow, or permissions suspend, if that is meant."
-    )
-  }
+const remember = (verb: "allow" | "deny", entry: string, { state, tools }: Target): Outcome => {
   state[verb](entry)
   const isTool = tools.entries.some(({ name }) => Glob.test(entry, name))
   const remark = verb === "deny" || isTool ? undefined : CommandPattern.remark(entry)
-  return changed([
-    `${verb === "allow" ? "Allowed" : "Denied"} for this session: ${entry}`,
-    ...(remark === undefined ? [] : [remark])
-  ])
+  const said = `${verb === "allow" ? "Allowed" : "Denied"} for this session: ${entry}`
+  return { lines: remark === undefined ? [said] : [said, remark], changed: true }
 }
 
 const status = ({ state, policy, sessionId }: Target): ReadonlyArray<string> => {
@@ -188,7 +186,7 @@ const check = (
   if (Either.isLeft(params)) return Either.left(params.left)
   const tooLong = PermissionRule.tooLong(entry.shellCommand, params.right)
   if (tooLong !== undefined) return said([`deny (pre_validation): ${tooLong}`])
-  const subject = PermissionFile.subject(policy, entry, params.right)
+  const subject = CompiledPolicy.subject(policy, entry, params.right)
   const guard = PermissionRule.denies(policy.deny, subject)
   if (guard !== undefined) return said([`deny (guard): ${guard}`])
   const { decision, method, rule } = state.evaluate(policy, subject, entry, sessionId)

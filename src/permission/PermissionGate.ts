@@ -38,7 +38,7 @@ import type { Authority, Proposal } from "./Authority.js"
 import { askAgain, decides, noWarnings, ownQuestion, allowedOf, verdictOf, type Case } from "./Case.js"
 import * as PermissionCheck from "./PermissionCheck.js"
 import * as Guard from "./Guard.js"
-import * as PermissionFile from "./PermissionFile.js"
+import * as CompiledPolicy from "./CompiledPolicy.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { Decision, PermissionState } from "./PermissionState.js"
 import { answered, denied, spanOf, unanswered, type Allowed, type Resolution, type Verdict } from "./Verdict.js"
@@ -56,7 +56,7 @@ export type { Options as CheckOptions } from "./PermissionCheck.js"
  * @category models
  */
 export interface Options extends PermissionCheck.Options {
-  readonly policy: PermissionFile.Policy
+  readonly policy: CompiledPolicy.Policy
   /** One state for the whole tree. */
   readonly state: PermissionState
   /** In order; the first that fails decides. */
@@ -184,7 +184,7 @@ class Gate implements Service {
   }
 
   guard(entry: ToolRegistry.Entry, encoded: unknown, answered?: Guard.Ask): Effect.Effect<string | undefined> {
-    const objection = this.objection(entry, encoded, PermissionFile.subject(this.options.policy, entry, encoded))
+    const objection = this.objection(entry, encoded, CompiledPolicy.subject(this.options.policy, entry, encoded))
     if (objection === Guard.none) return Guard.none
     return Effect.map(objection, (found) => {
       if (found === undefined || typeof found === "string") return found
@@ -242,7 +242,7 @@ class Gate implements Service {
   }
 
   private guarded(now: Case): Deciding {
-    const subject = PermissionFile.subject(this.options.policy, now.entry, now.call.params)
+    const subject = CompiledPolicy.subject(this.options.policy, now.entry, now.call.params)
     return now.check.after(this.objection(now.entry, now.call.params, subject), (found) => {
       if (typeof found === "string") return this.deny(now, { granted: false, method: "guard", reason: found })
       return this.authorized(found === now.own ? now : { ...now, own: found }, subject)

@@ -78,6 +78,25 @@ export const empty: Compiled = {
   commands: []
 }
 
+/** The rules of both. */
+export const union = (a: Compiled, b: Compiled): Compiled => {
+  if (a === empty) return b
+  if (b === empty) return a
+  return {
+    rules: {
+      tools: [...a.rules.tools, ...b.rules.tools],
+      patterns: [...a.rules.patterns, ...b.rules.patterns],
+      arguments: [...a.rules.arguments, ...b.rules.arguments]
+    },
+    tools: new Set([...a.tools, ...b.tools]),
+    servers: [...a.servers, ...b.servers],
+    patterns: [...a.patterns, ...b.patterns],
+    arguments: [...a.arguments, ...b.arguments],
+    namesOnly: a.namesOnly && b.namesOnly,
+    commands: [...a.commands, ...b.commands]
+  }
+}
+
 /** `mcp__SERVER__*`: all tools of one server. */
 export const isServer = (name: string): boolean => /^mcp__(?:(?!__).)+__\*$/s.test(name)
 

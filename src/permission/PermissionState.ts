@@ -8,7 +8,7 @@
  */
 import type { SessionId } from "../core/Id.js"
 import type { ApproveAnswer } from "../interaction/Interaction.js"
-import type * as PermissionFile from "./PermissionFile.js"
+import type * as CompiledPolicy from "./CompiledPolicy.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { PermissionMethod } from "../event/AgentEvent.js"
 
@@ -112,7 +112,7 @@ export class PermissionState {
    * that decides wins. Guards, grants and envelopes come before; the gate checks them.
    */
   evaluate(
-    policy: PermissionFile.Policy,
+    policy: CompiledPolicy.Policy,
     subject: PermissionRule.Subject,
     traits: Traits,
     sessionId: SessionId
@@ -127,7 +127,7 @@ export class PermissionState {
   }
 
   /** Why it cannot be told whether a rule that denies commands means this one; nothing where it can be told. */
-  doubt(policy: PermissionFile.Policy, subject: PermissionRule.Subject): string | undefined {
+  doubt(policy: CompiledPolicy.Policy, subject: PermissionRule.Subject): string | undefined {
     if (subject.command === undefined) return undefined
     const { dangerousCommands, metacharacters } = policy.sanitize
     return (
@@ -139,7 +139,7 @@ export class PermissionState {
   }
 
   private decide(
-    policy: PermissionFile.Policy,
+    policy: CompiledPolicy.Policy,
     subject: PermissionRule.Subject,
     traits: Traits,
     sessionId: SessionId
@@ -232,7 +232,7 @@ export class PermissionState {
     return this.ended(this.idle, sessionId)
   }
 
-  status(policy: PermissionFile.Policy, sessionId: SessionId): Status {
+  status(policy: CompiledPolicy.Policy, sessionId: SessionId): Status {
     return {
       default: this.sessionDefault ?? policy.defaultPolicy,
       suspension: this.turn.has(sessionId) ? "turn" : this.idle.has(sessionId) ? "idle" : this.all ? "all" : undefined,

@@ -220,6 +220,17 @@ export const allowances = ({ channel, defaultPolicy, guards, whitelist }: Policy
   ]
 }
 
+/** The names themselves, as in {@link unknownTools}. */
+export const unknownNames = (
+  { blacklist, guards, whitelist }: PolicySource,
+  known: ReadonlyArray<string>
+): { readonly allowing: ReadonlyArray<string>; readonly denying: ReadonlyArray<string> } => {
+  const names = new Set(known)
+  const unknown = (lists: ReturnType<typeof toolLists>) =>
+    lists.flatMap((list) => list.names.filter((name) => !names.has(name) && !name.startsWith("mcp__")))
+  return { allowing: unknown(toolLists({ whitelist })), denying: unknown(toolLists({ blacklist, guards })) }
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------

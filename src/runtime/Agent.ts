@@ -20,7 +20,6 @@
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import type * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
@@ -36,7 +35,8 @@ import type * as Model from "../model/Model.js"
 import * as TokenLedger from "../model/TokenLedger.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as InteractionBroker from "../broker/InteractionBroker.js"
-import type * as PermissionCommand from "../permission/PermissionCommand.js"
+import type { Policy } from "../permission/CompiledPolicy.js"
+import type * as Guard from "../permission/Guard.js"
 import { PermissionState } from "../permission/PermissionState.js"
 import type { Message, MessageBlank } from "../inbox/Message.js"
 import type { CompactionConfig } from "../conversation/CompactionConfig.js"
@@ -58,18 +58,22 @@ import * as AgentTreeControl from "../subagent/AgentTreeControl.js"
 import type { SubagentProfile } from "../subagent/SubagentProfile.js"
 import * as Subagents from "../subagent/Subagents.js"
 import * as TreeSession from "../subagent/TreeSession.js"
-import * as ToolRegistry from "../tool/ToolRegistry.js"
+import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import type { Permissions } from "./AgentPermissions.js"
 import { AgentRuntime, type Service as Runtime } from "./AgentRuntime.js"
 import { Intake, type AgentStopped, type NotTaken, type RunOptions, type SendOptions } from "./Intake.js"
+import * as OwnRules from "./OwnRules.js"
 import * as Persistence from "./Persistence.js"
 import { RunningAgent, type Parts } from "./RunningAgent.js"
 
 export { PersistenceInUse } from "./Persistence.js"
+export type { Permissions } from "./AgentPermissions.js"
 export { AgentStopped, MessageAlreadyTaken } from "./Intake.js"
 export { MessageBlank } from "../inbox/Message.js"
 export type { NotTaken, RunOptions, SendOptions } from "./Intake.js"
 export { OutputInvalid, type TypedEnd } from "../turn/TypedOutput.js"
 export { LimitsInvalid } from "../turn/Limits.js"
+export { ToolsUnknown } from "../tool/ToolRegistry.js"
 export { CompactionFailed } from "../conversation/CompactionStrategy.js"
 export type { JournalFailure } from "../journal/JournalWriter.js"
 export type { Delivery, Message, Source } from "../inbox/Message.js"
@@ -163,8 +167,8 @@ export interface Agent {
   readonly subscribe: (policy?: EventBus.Policy) => Effect.Effect<EventBus.Subscription, never, Scope.Scope>
   /** The broker: attach further interactors, answer or withdraw open requests. */
   readonly broker: InteractionBroker.Service
-  /** Runs a `permissions` command line, such as `allow git *`. Its change is durable once this returns. */
-  readonly permissions: (line: string) => Effect.Effect<Either.Either<PermissionCommand.Outcome, string>>
+  /** What it may do unasked: asked about, and changed while it runs. */
+  readonly permissions: Permissions
   /** Publishes that something went wrong around the agent. It waits for a slow executor as the agent does. */
   readonly report: (message: string) => Effect.Effect<void>
   readonly history: History.History
@@ -195,8 +199,20 @@ export interface Agent {
 export interface Options {
   /** Instead of the runtime's instructions. */
   readonly instructions?: string | undefined
-  /** Names of tools or groups; all of the runtime's tools when absent. Essential tools are always there. */
+  /**
+   * Names of tools or groups; all of the runtime's tools when absent. Essential tools are always there. One that the
+   * runtime has not got fails as `ToolsUnknown`; with `Toolset` it does not compile.
+   */
   readonly tools?: ReadonlyArray<string> | undefined
+  /**
+   * Instead of the runtime's policy, for the agent and its subagents. What no agent may do stays: hard rules
+   * (`guards.deny`) and sanitizers of both hold, and a sanitizer that this policy does not mention is the runtime's. The
+   * runtime's lists and default are replaced, its blacklist too. A resumed agent has the policy that it is started with
+   * then. Names that the runtime has not got fail as `ToolsUnknown`.
+   */
+  readonly policy?: Policy | undefined
+  /** Further guards for the agent and its subagents, after the runtime's: guards are only ever added. */
+  readonly guards?: ReadonlyArray<Guard.Guard> | undefined
   /** Override the runtime's limits. Invalid ones fail as `LimitsInvalid`. */
   readonly limits?: Partial<Limits.Limits> | undefined
   /**
@@ -229,12 +245,17 @@ export interface Options {
 }
 
 /**
- * Options with which starting cannot fail: no persistence, and the runtime's limits.
+ * Options with which starting cannot fail: no persistence, and the runtime's limits, tools and policy.
  *
  * @since 0.1.0
  * @category models
  */
-export type Plain = Options & { readonly persistence?: undefined; readonly limits?: undefined }
+export type Plain = Options & {
+  readonly persistence?: undefined
+  readonly limits?: undefined
+  readonly tools?: undefined
+  readonly policy?: undefined
+}
 
 /**
  * Why an agent was not started.
@@ -242,7 +263,7 @@ export type Plain = Options & { readonly persistence?: undefined; readonly limit
  * @since 0.1.0
  * @category errors
  */
-export type NotStarted = Persistence.PersistenceInUse | Limits.LimitsInvalid
+export type NotStarted = Persistence.PersistenceInUse | Limits.LimitsInvalid | ToolRegistry.ToolsUnknown
 
 /**
  * The type of functions that start an agent.
@@ -266,7 +287,7 @@ export interface Start<A, R, More = unknown> {
  * @category constructors
  */
 export const start: Start<Agent, AgentRuntime | Interactor.Interactor | Scope.Scope> = (options: Options = {}) =>
-  // Without persistence and limits it cannot fail; the shared implementation's type cannot express that.
+  // Plain options cannot fail; the shared implementation's type cannot express that.
   Effect.flatMap(Interactor.current, (interactor) => startWith([interactor], options as Plain))
 
 /**
@@ -286,7 +307,7 @@ export const startWith: {
     options: Options | undefined
   ): Effect.Effect<Agent, NotStarted, AgentRuntime | Scope.Scope>
 } = (interactors: ReadonlyArray<Interactor.Service>, options: Options = {}) => {
-  const { limits, persistence } = options
+  const { limits, persistence, policy, tools } = options
   const started = (options: Options) =>
     persistence === undefined
       ? startedWith(interactors, options)
@@ -295,8 +316,15 @@ export const startWith: {
     limits === undefined
       ? started(options)
       : Effect.flatMap(Limits.checked(limits), (limits) => started({ ...options, limits }))
+  const known =
+    tools === undefined && policy === undefined
+      ? checked
+      : Effect.zipRight(
+          Effect.flatMap(AgentRuntime, (runtime) => OwnRules.unknownIn(runtime, options) ?? Effect.void),
+          checked
+        )
   // As above.
-  return checked as Effect.Effect<Agent, never, AgentRuntime | Scope.Scope>
+  return known as Effect.Effect<Agent, never, AgentRuntime | Scope.Scope>
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -333,19 +361,15 @@ const endedWith = (outer: Scope.Scope, agent: RunningAgent): Effect.Effect<Agent
     agent
   )
 
-const treeOf = (
-  runtime: Runtime,
-  { limits, persistence }: Options,
-  bus: EventBus.Service,
-  trail: AuditTrail.Service
-): AgentTree => {
+const treeOf = (runtime: Runtime, options: Options, bus: EventBus.Service, trail: AuditTrail.Service): AgentTree => {
+  const { limits, persistence } = options
   const permissions = new PermissionState()
   const ledger = TokenLedger.make(runtime.tokens)
   if (persistence !== undefined) Persistence.restore(persistence, permissions, ledger)
   const shared: Session.Shared = {
-    policy: runtime.policy,
+    policy: OwnRules.policyOf(runtime, options),
     permissions,
-    guards: runtime.guards,
+    guards: OwnRules.guardsOf(runtime, options),
     // Without an audit trail no records are made.
     audit: trail === AuditTrail.noop ? undefined : trail,
     bus,
@@ -390,7 +414,7 @@ const made = (
   const own: TreeSession.Own = {
     origin,
     model,
-    tools: options.tools === undefined ? runtime.tools : ToolRegistry.subset(runtime.tools, options.tools).tools,
+    tools: OwnRules.toolsOf(runtime, options),
     instructions: [runtime.baseInstructions, options.instructions ?? runtime.instructions],
     limits: undefined,
     compaction: options.compaction,

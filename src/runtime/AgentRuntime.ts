@@ -20,7 +20,7 @@ import * as Spans from "../core/Spans.js"
 import type * as Interactors from "../interaction/Interactor.js"
 import * as Model from "../model/Model.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
-import * as PermissionFile from "../permission/PermissionFile.js"
+import * as CompiledPolicy from "../permission/CompiledPolicy.js"
 import * as GitGuard from "../permission/GitGuard.js"
 import type * as Guard from "../permission/Guard.js"
 import * as SandboxGuard from "../permission/SandboxGuard.js"
@@ -47,9 +47,15 @@ export type { Mediation, Settings as SubagentSettings } from "../subagent/AgentT
 export interface Service {
   readonly model: Model.Service
   readonly tools: ToolRegistry.Service
-  readonly policy: PermissionFile.Policy
+  readonly policy: CompiledPolicy.Policy
   /** The sanitizer first, then the program's own. */
   readonly guards: ReadonlyArray<Guard.Guard>
+  /**
+   * The sanitizer with other options.
+   *
+   * @internal
+   */
+  readonly sanitizer: (options: Sanitizer.Options) => Guard.Guard
   readonly redactor: Redaction.Redactor
   /** For root sessions only. */
   readonly instructions: string
@@ -104,8 +110,11 @@ export class AgentRuntime extends Context.Tag("assent/runtime/AgentRuntime")<Age
 export interface Options<Tools extends Record<string, Tool.Any>> {
   /** Merge several toolkits with `Toolkit.merge`. */
   readonly toolkit: Toolkit.Toolkit<Tools>
-  /** Default: ask about every call of a tool that is not known to be harmless. */
-  readonly policy?: PermissionFile.Policy | undefined
+  /**
+   * Default: ask about every call of a tool that is not known to be harmless. One made in code may name the toolkit's tools
+   * only.
+   */
+  readonly policy?: CompiledPolicy.Of<NoInfer<keyof Tools & string>> | undefined
   /** System message of every root session. */
   readonly instructions?: string | undefined
   /** Comes before the own instructions of every session, subagents included. */
@@ -184,18 +193,21 @@ export function make<Tools extends Record<string, Tool.Any>>(
     const tools =
       sandbox.mode === "off" ? registered : ToolRegistry.fromEntries(SandboxGuard.informed(registered, sandbox))
     const path = yield* Path.Path
-    const policy = options.policy ?? PermissionFile.defaults
+    const policy = options.policy ?? CompiledPolicy.defaults
     const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
     const workspace = path.resolve(options.workspace ?? ".")
+    const sanitizer = sanitizerOf({ workspace, protectedPaths: options.protectedPaths, home: options.home }, platform)
     return {
       model,
       tools,
       policy: { ...policy, workspace },
       guards: [
         ...(sandbox.mode === "off" ? [] : [SandboxGuard.make(sandbox)]),
-        ...builtInGuards({ workspace, protectedPaths: options.protectedPaths, home: options.home, policy }, platform),
+        sanitizer(policy.sanitize),
+        gitGuard(workspace, platform),
         ...(options.guards ?? [])
       ],
+      sanitizer,
       redactor: options.redactor ?? Redaction.make(options.secrets),
       instructions: options.instructions ?? "",
       baseInstructions: options.baseInstructions ?? "",
@@ -237,25 +249,40 @@ export const builtInGuards = (
   options: Pick<Options<never>, "protectedPaths" | "home"> & {
     /** Absolute. */
     readonly workspace: string
-    readonly policy: PermissionFile.Policy
+    readonly policy: CompiledPolicy.Policy
   },
   platform: Context.Context<FileSystem.FileSystem | Path.Path>
 ): ReadonlyArray<Guard.Guard> => {
-  const { home, policy, protectedPaths = [], workspace } = options
-  const sanitizer: Guard.Guard = ({ subject, entry }) => {
-    if (!Sanitizer.concerns(subject, entry.paths)) return Effect.void
-    const surroundings = { workspace, protectedPaths, pathFields: entry.paths, home, options: policy.sanitize }
-    return Effect.flatMap(Effect.provide(Sanitizer.violations(subject, surroundings), platform), (found) =>
-      found.length === 0 ? Effect.void : Effect.fail(Sanitizer.reason(found))
-    )
-  }
-  const fileSystem = Context.get(platform, FileSystem.FileSystem)
-  return [sanitizer, GitGuard.make({ fileSystem, path: Context.get(platform, Path.Path), workspace })]
+  const { policy, workspace } = options
+  return [sanitizerOf(options, platform)(policy.sanitize), gitGuard(workspace, platform)]
 }
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+type Platform = Context.Context<FileSystem.FileSystem | Path.Path>
+
+const sanitizerOf =
+  (
+    { home, protectedPaths = [], workspace }: Pick<Options<never>, "protectedPaths" | "home"> & { workspace: string },
+    platform: Platform
+  ) =>
+  (options: Sanitizer.Options): Guard.Guard =>
+  ({ subject, entry }) => {
+    if (!Sanitizer.concerns(subject, entry.paths)) return Effect.void
+    const surroundings = { workspace, protectedPaths, pathFields: entry.paths, home, options }
+    return Effect.flatMap(Effect.provide(Sanitizer.violations(subject, surroundings), platform), (found) =>
+      found.length === 0 ? Effect.void : Effect.fail(Sanitizer.reason(found))
+    )
+  }
+
+const gitGuard = (workspace: string, platform: Platform): Guard.Guard =>
+  GitGuard.make({
+    fileSystem: Context.get(platform, FileSystem.FileSystem),
+    path: Context.get(platform, Path.Path),
+    workspace
+  })
 
 const noOtherModels = (ref: string) =>
   Effect.fail(`The model ${ref} is not to be had here. Leave model out to use your own.`)

@@ -2,7 +2,6 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
@@ -17,7 +16,6 @@ import type * as EventBus from "../event/EventBus.js"
 import type { Message, MessageBlank } from "../inbox/Message.js"
 import type * as InteractionBroker from "../broker/InteractionBroker.js"
 import type * as Model from "../model/Model.js"
-import * as PermissionCommand from "../permission/PermissionCommand.js"
 import { OneShot } from "../internal/OneShot.js"
 import * as Session from "../session/Session.js"
 import { is, neverBegun, type TurnEnd } from "../turn/Turn.js"
@@ -25,6 +23,7 @@ import * as TypedOutput from "../turn/TypedOutput.js"
 import type { AgentTree } from "../subagent/AgentTree.js"
 import * as AgentTreeControl from "../subagent/AgentTreeControl.js"
 import type { AgentStopped, Intake, NotTaken, RunOptions, SendOptions } from "./Intake.js"
+import * as AgentPermissions from "./AgentPermissions.js"
 import * as ToolsAtWork from "./ToolsAtWork.js"
 
 /** The parts of a running agent. */
@@ -43,6 +42,7 @@ export interface Parts {
 export class RunningAgent {
   /** Settled at its end; see `Agent.done`. */
   private readonly over = new OneShot<Option.Option<TurnEnd>>()
+  private permissionsMemo: AgentPermissions.Permissions | undefined
 
   constructor(
     private readonly parts: Parts,
@@ -179,28 +179,12 @@ export class RunningAgent {
     return this.parts.session.setModel(model)
   }
 
-  permissions(line: string): Effect.Effect<Either.Either<PermissionCommand.Outcome, string>> {
-    const { guards, permissions: state, policy, redactor } = this.parts.tree.shared
-    const target = { guards, state, policy, redactor, tools: this.tools, sessionId: this.id }
-    return Effect.flatMap(PermissionCommand.answer(line, target), (said) => {
-      const outcome = Either.mapBoth(said, {
-        onLeft: redactor.text,
-        onRight: ({ changed, lines }) => ({ changed, lines: lines.map(redactor.text) })
-      })
-      if (Either.isLeft(outcome) || !outcome.right.changed) return Effect.succeed(outcome)
-      const status = state.status(policy, this.id)
-      const published = this.publish({
-        _tag: "PermissionStatusChanged",
-        default: status.default,
-        ...(status.suspension === undefined ? {} : { suspension: status.suspension })
-      })
-      // A reported change must be durable, so that a resuming process has it.
-      const kept = Effect.match(this.parts.tree.journal.flush, {
-        onFailure: ({ message }) => Either.left(`It counts until this process ends, but is not kept: ${message}`),
-        onSuccess: () => outcome
-      })
-      return Effect.zipRight(published, kept)
-    })
+  get permissions(): AgentPermissions.Permissions {
+    return (this.permissionsMemo ??= AgentPermissions.make(
+      this.parts.tree,
+      { id: this.id, path: this.origin.agent, tools: this.tools },
+      (body) => this.publish(body)
+    ))
   }
 
   report(message: string): Effect.Effect<void> {

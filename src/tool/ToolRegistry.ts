@@ -14,6 +14,7 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as ForeignJson from "../core/ForeignJson.js"
+import * as Nearest from "../core/Nearest.js"
 import * as ToolTrait from "./ToolTrait.js"
 import type { ToolDisplay } from "./ToolCall.js"
 
@@ -109,6 +110,29 @@ export class ProviderToolNotAllowed extends Schema.TaggedError<ProviderToolNotAl
 }
 
 /**
+ * Code names tools that are not there.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ToolsUnknown extends Schema.TaggedError<ToolsUnknown>("assent/tool/ToolsUnknown")("ToolsUnknown", {
+  /** What names them, such as `agent main`. */
+  by: Schema.String,
+  unknown: Schema.Array(Schema.String),
+  /** The tools and groups that there are. */
+  known: Schema.Array(Schema.String)
+}) {
+  override get message(): string {
+    const named = this.unknown.map((name) => {
+      const near = Nearest.of(name, this.known)
+      return near === undefined ? JSON.stringify(name) : `${JSON.stringify(name)} (did you mean ${near}?)`
+    })
+    const there = this.known.length === 0 ? "There are none." : `There are: ${this.known.join(", ")}.`
+    return `There is no tool ${named.join(", ")}, which ${this.by} names. ${there}`
+  }
+}
+
+/**
  * The failures of registering these tools: none, unless a provider defines one of them.
  *
  * @since 0.1.0
@@ -185,9 +209,17 @@ export const subset = (
   const entries = set.entries.filter(
     (entry) => entry.essential || wanted.has(entry.name) || entry.groups.some((group) => wanted.has(group))
   )
-  const known = new Set(set.entries.flatMap((entry) => [entry.name, ...entry.groups]))
+  const known = namesIn(set)
   return { tools: fromEntries(entries), unknown: names.filter((name) => !known.has(name)) }
 }
+
+/**
+ * The names of a set's tools and groups.
+ *
+ * @internal
+ */
+export const namesIn = (set: Service): ReadonlySet<string> =>
+  new Set(set.entries.flatMap((entry) => [entry.name, ...entry.groups]))
 
 /**
  * The tools with exactly these names, if they are in the set; groups and essential tools are not added.

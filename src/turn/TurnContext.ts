@@ -27,7 +27,7 @@ import type * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
 import type * as Guard from "../permission/Guard.js"
-import type * as PermissionFile from "../permission/PermissionFile.js"
+import type * as CompiledPolicy from "../permission/CompiledPolicy.js"
 import * as PermissionGate from "../permission/PermissionGate.js"
 import type { PermissionState } from "../permission/PermissionState.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
@@ -44,7 +44,7 @@ import { ToolContexts } from "./ToolContexts.js"
 
 /** Options that all sessions of a tree share. */
 export interface Shared {
-  readonly policy: PermissionFile.Policy
+  readonly policy: CompiledPolicy.Policy
   readonly permissions: PermissionState
   readonly guards: ReadonlyArray<Guard.Guard>
   readonly audit: AuditTrail.Service | undefined

@@ -2,7 +2,7 @@
 import * as Tool from "@effect/ai/Tool"
 import * as Toolkit from "@effect/ai/Toolkit"
 import * as NodeContext from "@effect/platform-node/NodeContext"
-import { Agent, AgentRuntime, Delegate, PermissionFile, ScriptedModel, SubagentProfile } from "assent"
+import { Agent, AgentRuntime, Delegate, Policy, ScriptedModel, SubagentProfile } from "assent"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
@@ -20,7 +20,7 @@ const reviewer = SubagentProfile.make({
 
 const runtime = AgentRuntime.layer({
   toolkit,
-  policy: PermissionFile.policy({ whitelist: { tools: ["delegate"] } }),
+  policy: Policy.make({ whitelist: { tools: ["delegate"] } }),
   subagents: { profiles: [reviewer], maxDepth: 1 }
 })
 

@@ -2,7 +2,7 @@
 import * as Tool from "@effect/ai/Tool"
 import * as Toolkit from "@effect/ai/Toolkit"
 import * as NodeContext from "@effect/platform-node/NodeContext"
-import { Agent, AgentRuntime, PermissionFile, ScriptedModel } from "assent"
+import { Agent, AgentRuntime, Policy, ScriptedModel } from "assent"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
@@ -11,7 +11,8 @@ const Deploy = Tool.make("deploy", { parameters: { target: Schema.String }, succ
 const toolkit = Toolkit.make(Deploy)
 const handlers = toolkit.toLayer({ deploy: ({ target }) => Effect.succeed(`${target} is live`) })
 
-const runtime = AgentRuntime.layer({ toolkit, policy: PermissionFile.policy({ blacklist: { tools: ["drop"] } }) })
+const policy = Policy.make({ blacklist: { patterns: ["deploy(target=production)"] } })
+const runtime = AgentRuntime.layer({ toolkit, policy })
 
 /** Whoever runs it says who is asked: a console, a queue, a webhook. The type insists on somebody. */
 export const program = Effect.gen(function* () {

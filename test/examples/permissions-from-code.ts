@@ -2,7 +2,7 @@
 import * as Tool from "@effect/ai/Tool"
 import * as Toolkit from "@effect/ai/Toolkit"
 import * as NodeContext from "@effect/platform-node/NodeContext"
-import { Agent, AgentRuntime, PermissionFile, ScriptedModel, ToolTrait } from "assent"
+import { Agent, AgentRuntime, Guard, Policy, ScriptedModel, ToolTrait } from "assent"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
@@ -16,16 +16,13 @@ const toolkit = Toolkit.make(Shell, Pay)
 
 const runtime = AgentRuntime.layer({
   toolkit,
-  policy: PermissionFile.policy({
+  policy: Policy.make({
     defaultPolicy: "deny",
     whitelist: { patterns: ["git status*", "git log*"], tools: ["pay"] },
     guards: { deny: { patterns: ["*--force*"] } }
   }),
   guards: [
-    ({ tool, params }) =>
-      tool === "pay" && (params as { readonly amount: number }).amount > 100
-        ? Effect.fail("no agent pays more than 100")
-        : Effect.void
+    Guard.forTool(Pay, ({ amount }) => (amount > 100 ? Effect.fail("no agent pays more than 100") : Effect.void))
   ]
 })
 
@@ -48,8 +45,8 @@ const model = ScriptedModel.layer({
 /** What became of each call, in order. */
 export const program = Effect.gen(function* () {
   const agent = yield* Agent.start()
-  yield* agent.permissions("deny shell")
-  yield* agent.permissions("clear")
+  yield* agent.permissions.deny("shell")
+  yield* agent.permissions.clear
   yield* agent.run("check and pay")
   return agent.history.messages.flatMap((message) =>
     message.role === "tool" ? message.content.map((result) => result.result) : []

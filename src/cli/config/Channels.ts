@@ -11,7 +11,7 @@ import * as AutoChannel from "../../channel/AutoChannel.js"
 import * as HaltChannel from "../../channel/HaltChannel.js"
 import * as WebAddress from "../../core/WebAddress.js"
 import * as Interactor from "../../interaction/Interactor.js"
-import type * as PermissionFile from "../../permission/PermissionFile.js"
+import type * as CompiledPolicy from "../../permission/CompiledPolicy.js"
 import * as Arguments from "./Arguments.js"
 import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
 import type { Settings } from "./Settings.js"
@@ -194,7 +194,7 @@ const excludesPeer = ({ _tag }: Plan): boolean => _tag === "Console" || _tag ===
 
 /** A queue is what the command line itself offers with `--jsonl`, so it adds nothing to the fallback. */
 const ofPolicy = (
-  channel: NonNullable<PermissionFile.Policy["channel"]>,
+  channel: NonNullable<CompiledPolicy.Policy["channel"]>,
   fallback: ReadonlyArray<Plan>
 ): ReadonlyArray<Plan> => {
   switch (channel.type) {

@@ -14,7 +14,8 @@ import * as Struct from "effect/Struct"
 import type * as AuditChain from "../../audit/AuditChain.js"
 import type * as Interactor from "../../interaction/Interactor.js"
 import * as ProviderName from "../../model/ProviderName.js"
-import * as PermissionFile from "../../permission/PermissionFile.js"
+import * as CompiledPolicy from "../../permission/CompiledPolicy.js"
+import * as PolicyFile from "../../permission/PolicyFile.js"
 import * as RealPath from "../../permission/RealPath.js"
 import * as Arguments from "./Arguments.js"
 import * as AuditLocation from "./AuditLocation.js"
@@ -57,7 +58,7 @@ export interface Settings extends UserLocation.Folder {
   readonly model: string
   readonly keys: { readonly [Name in ProviderName.ProviderName]?: Redacted.Redacted }
   readonly baseUrls: { readonly [Name in ProviderName.ProviderName]?: string }
-  readonly policy: PermissionFile.Policy
+  readonly policy: CompiledPolicy.Policy
   /** The person said that this workspace's own files may allow things. */
   readonly trusted: boolean
   /** True when the workspace's files would allow something and nobody trusted them yet. */
@@ -306,18 +307,18 @@ const mergedPolicy = (userFile: Found, workspaceFile: Found, trusted: boolean) =
   Effect.gen(function* () {
     const user = yield* readPolicy(userFile)
     const workspace = yield* readPolicy(workspaceFile)
-    const policy = PermissionFile.merge(
-      Option.getOrElse(user, () => PermissionFile.defaults),
-      Option.getOrElse(workspace, () => PermissionFile.defaults),
+    const policy = CompiledPolicy.merge(
+      Option.getOrElse(user, () => CompiledPolicy.defaults),
+      Option.getOrElse(workspace, () => CompiledPolicy.defaults),
       { trusted }
     )
-    return { policy, widens: Option.exists(workspace, PermissionFile.widens) }
+    return { policy, widens: Option.exists(workspace, CompiledPolicy.widens) }
   })
 
 const readPolicy = (from: Found) =>
   Effect.gen(function* () {
     const text = yield* textOf(from)
-    if (Option.isNone(text)) return Option.none<PermissionFile.Policy>()
+    if (Option.isNone(text)) return Option.none<CompiledPolicy.Policy>()
     return Option.some(yield* decodePolicy(text.value, from.file))
   })
 
@@ -335,7 +336,7 @@ const requirePolicy = (file: string) =>
   })
 
 const decodePolicy = (text: string, file: string) =>
-  Either.mapLeft(PermissionFile.decode(text, file), (error) => invalid(error.message))
+  Either.mapLeft(PolicyFile.decode(text, file), (error) => invalid(error.message))
 
 /** `ASSENT_…`, else `JAATO_…`; seconds. Zero or less is for ever. */
 const seconds = (name: string) =>
@@ -351,7 +352,7 @@ const seconds = (name: string) =>
   })
 
 /** The policy file's own limit, in milliseconds. */
-const fileTimeout = ({ channel }: PermissionFile.Policy): number | undefined =>
+const fileTimeout = ({ channel }: CompiledPolicy.Policy): number | undefined =>
   channel?.timeout === undefined ? undefined : Math.max(0, channel.timeout) * 1_000
 
 const levels = {

@@ -6,7 +6,7 @@ import { diffLines } from "diff"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Display from "../../terminal/Display.js"
-import * as PermissionFile from "../../permission/PermissionFile.js"
+import * as PolicyFile from "../../permission/PolicyFile.js"
 import * as PolicySource from "../../permission/PolicySource.js"
 import * as Brought from "./Brought.js"
 import * as ConfigFile from "./ConfigFile.js"
@@ -91,7 +91,7 @@ const some = (title: string, lines: ReadonlyArray<string>): ReadonlyArray<string
 
 const ofPolicy = ({ brought }: Settings.Settings): ReadonlyArray<string> => {
   const text = Brought.textOf(brought, Brought.permissions)
-  const policy = text === undefined ? undefined : Either.getOrUndefined(PermissionFile.decode(text, ""))
+  const policy = text === undefined ? undefined : Either.getOrUndefined(PolicyFile.decode(text, ""))
   return policy === undefined ? [] : PolicySource.allowances(policy.source)
 }
 

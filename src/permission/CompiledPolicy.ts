@@ -1,0 +1,242 @@
+/**
+ * A policy as the gate evaluates it, made in code or from files.
+ *
+ * @since 0.1.0
+ */
+import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import * as CommandPattern from "../shell/CommandPattern.js"
+import * as PermissionRule from "./PermissionRule.js"
+import * as PolicySource from "./PolicySource.js"
+import * as Sanitizer from "./Sanitizer.js"
+
+// -----------------------------------------------------------------------------------------------------------------
+// models
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * What an agent may do unasked, what it is asked about, and what it must not do: what the gate evaluates.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Policy {
+  readonly defaultPolicy: "allow" | "deny" | "ask"
+  /**
+   * Hard refusals.
+   *
+   * @internal
+   */
+  readonly deny: PermissionRule.Compiled
+  /** @internal */
+  readonly blacklist: PermissionRule.Compiled
+  /** @internal */
+  readonly whitelist: PermissionRule.Compiled
+  /** Tools annotated as only reading are allowed. */
+  readonly whitelistReadonly: boolean
+  /** Commands that run in a sandbox are allowed. */
+  readonly whitelistSandboxed: boolean
+  readonly sanitize: Sanitizer.Options
+  readonly channel?: PolicySource.Channel
+  /** Absolute: where relative paths of calls begin. Set by the program that runs agents with the policy. */
+  readonly workspace?: string
+  /** Sentences for the author of the file. */
+  readonly warnings: ReadonlyArray<string>
+  /** The data from which the policy was made. */
+  readonly source: PolicySource.PolicySource
+  /** The files it was read from, with each file's own content. */
+  readonly files: ReadonlyArray<{ readonly path: string; readonly source: PolicySource.PolicySource }>
+}
+
+/**
+ * A policy made in code whose rules name these tools. Where the toolkit is known, as in `AgentRuntime.layer`, one that
+ * names another tool does not compile. A plain {@link Policy} is not compared: annotate one so that is shared by several
+ * toolkits.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Of<out Names extends string> extends Policy {
+  /** For the compiler alone: never set. */
+  readonly "~names"?: Names
+}
+
+/**
+ * What a policy says, with the names of tools that it may use. The tools of MCP servers, `mcp__SERVER__TOOL`, are known
+ * to nobody while code is compiled, so any may be named.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Source<Names extends string = string> = PolicySource.PolicySource & {
+  readonly blacklist?: { readonly tools?: ReadonlyArray<Names> | undefined } | undefined
+  readonly whitelist?: { readonly tools?: ReadonlyArray<Names> | undefined } | undefined
+  readonly guards?: { readonly deny?: { readonly tools?: ReadonlyArray<Names> | undefined } | undefined } | undefined
+}
+
+/** What remains to be compared: the tools of servers come later, and names that were put together are only texts. */
+type Compared<Names extends string> = string extends Names ? never : Exclude<Names, `mcp__${string}`>
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * A policy written in code. Its type knows the tools that it names.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const make = <const Names extends string = never>(source: Source<Names>): Of<Compared<Names>> => {
+  const file: PolicySource.PolicySource = source
+  const { defaultPolicy = "ask", guards, blacklist, whitelist, channel } = file
+  return {
+    defaultPolicy,
+    deny: compile(guards?.deny),
+    blacklist: compile(blacklist),
+    whitelist: compile(whitelist),
+    whitelistReadonly: whitelist?.readonly === true,
+    whitelistSandboxed: whitelist?.sandboxed === true,
+    sanitize: {
+      metacharacters: guards?.sanitize?.metacharacters ?? Sanitizer.defaults.metacharacters,
+      dangerousCommands: guards?.sanitize?.dangerousCommands ?? Sanitizer.defaults.dangerousCommands,
+      pathScope: guards?.sanitize?.pathScope ?? Sanitizer.defaults.pathScope
+    },
+    ...(channel === undefined ? {} : { channel }),
+    warnings: [...contradictions(file), ...narrow(file)],
+    source: file,
+    files: []
+  }
+}
+
+/**
+ * Asks about everything; the path scope is the only active guard.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
+export const defaults: Policy = make({})
+
+/**
+ * A call of a tool as the policy's rules see it; `params` are its encoded arguments.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const subject = (
+  { workspace }: Policy,
+  { name, paths, shellCommand, tool }: Pick<ToolRegistry.Entry, "name" | "paths" | "shellCommand" | "tool">,
+  params: unknown
+): PermissionRule.Subject =>
+  PermissionRule.subject({ tool: name, params, commandField: shellCommand, pathFields: paths, workspace, takes: tool })
+
+// -----------------------------------------------------------------------------------------------------------------
+// combinators
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * Joins the user's policy with a workspace's. Guards and blacklists add up. A workspace's allowances (its whitelist, a
+ * milder default, a milder sanitizer) and its channel count only when the person trusted the workspace; until then it
+ * can only take away.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
+export const merge = (user: Policy, workspace: Policy, options: { readonly trusted: boolean }): Policy => {
+  const merged = make(PolicySource.merge(user.source, workspace.source, options.trusted))
+  const ignored = options.trusted ? [] : PolicySource.ignored(workspace.source)
+  const warnings = new Set([...user.warnings, ...workspace.warnings, ...merged.warnings, ...ignored])
+  return { ...merged, warnings: [...warnings], files: [...user.files, ...workspace.files] }
+}
+
+/**
+ * The policy of one agent of a runtime. It replaces the runtime's, except what no agent may do: the hard rules of both
+ * hold, and a sanitizer that either chose.
+ *
+ * @internal
+ */
+export const within = (runtime: Policy, own: Policy): Policy => {
+  const [a, b] = [runtime.sanitize, mentioned(own)]
+  const { workspace } = runtime
+  return {
+    ...own,
+    deny: PermissionRule.union(runtime.deny, own.deny),
+    sanitize: {
+      metacharacters: a.metacharacters || b.metacharacters,
+      // Only whether there is one counts here: the guards of both look at calls.
+      dangerousCommands: a.dangerousCommands === false ? b.dangerousCommands : a.dangerousCommands,
+      pathScope: a.pathScope === false ? b.pathScope : a.pathScope
+    },
+    ...(workspace === undefined ? {} : { workspace })
+  }
+}
+
+/**
+ * The sanitizer that a policy speaks of; what it does not mention is off.
+ *
+ * @internal
+ */
+export const mentioned = ({ sanitize, source }: Policy): Sanitizer.Options => {
+  const said = source.guards?.sanitize
+  return {
+    metacharacters: said?.metacharacters === undefined ? false : sanitize.metacharacters,
+    dangerousCommands: said?.dangerousCommands === undefined ? false : sanitize.dangerousCommands,
+    pathScope: said?.pathScope === undefined ? false : sanitize.pathScope
+  }
+}
+
+/**
+ * The tools that a policy names and that are not there. In a file, only those that it denies: what a file allows may be
+ * for another program.
+ *
+ * @internal
+ */
+export const unknownTools = (
+  { files, source }: Pick<Policy, "files" | "source">,
+  known: ReadonlyArray<string>
+): ReadonlyArray<string> => {
+  const { allowing, denying } = PolicySource.unknownNames(source, known)
+  return files.length > 0 ? denying : [...denying, ...allowing]
+}
+
+/**
+ * Whether the policy has parts that count only for a trusted workspace.
+ *
+ * @since 0.1.0
+ * @category predicates
+ */
+export const widens = ({ source }: Policy): boolean => PolicySource.ignored(source).length > 0
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+type List = { readonly [K in keyof PermissionRule.RuleSet]?: PermissionRule.RuleSet[K] | undefined }
+
+// Function declarations, because `defaults` needs them while the module loads.
+function compile(rules: List | undefined): PermissionRule.Compiled {
+  if (rules === undefined) return PermissionRule.empty
+  return PermissionRule.compile({
+    tools: rules.tools ?? [],
+    patterns: rules.patterns ?? [],
+    arguments: rules.arguments ?? []
+  })
+}
+
+function contradictions({ guards, blacklist, whitelist }: PolicySource.PolicySource): ReadonlyArray<string> {
+  return (["tools", "patterns", "arguments"] as const).flatMap((kind) => {
+    const allowed = new Set(whitelist?.[kind])
+    const both = (denied: ReadonlyArray<string> | undefined, name: string) =>
+      [...new Set(denied)]
+        .filter((entry) => allowed.has(entry))
+        .map((entry) => `${JSON.stringify(entry)} is in whitelist.${kind} and in ${name}.${kind}: it is denied.`)
+    return [...both(guards?.deny?.[kind], "guards.deny"), ...both(blacklist?.[kind], "blacklist")]
+  })
+}
+
+/** Remarks about whitelist entries that allow less than their author may expect. */
+function narrow({ whitelist }: PolicySource.PolicySource): ReadonlyArray<string> {
+  const remarks = (whitelist?.patterns ?? []).map((text) =>
+    CommandPattern.isStars(text) ? PolicySource.everything : CommandPattern.remark(text)
+  )
+  return [...new Set(remarks.filter((remark) => remark !== undefined))]
+}

@@ -1,0 +1,22 @@
+/**
+ * Policies made in code: what agents may do unasked, what they are asked about, and what they must not do.
+ *
+ * @example
+ * ```ts
+ * import { Policy } from "assent"
+ *
+ * export const policy = Policy.make({
+ *   whitelist: { tools: ["search"], patterns: ["git status*"] },
+ *   guards: { deny: { patterns: ["*--force*"] } }
+ * })
+ * ```
+ *
+ * Those in files are read with `PolicyFile`.
+ *
+ * @since 0.1.0
+ */
+export { defaults, make, merge, subject, widens } from "./CompiledPolicy.js"
+export type { Of, Policy, Source } from "./CompiledPolicy.js"
+export type { Channel, PolicySource } from "./PolicySource.js"
+export type { Options as PathScopeOptions } from "./PathScope.js"
+export type { Options as SanitizerOptions } from "./Sanitizer.js"

@@ -1,0 +1,102 @@
+/** What a running agent may do unasked: for the program that drives it, and for the person at its prompt. */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type { SessionId } from "../core/Id.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
+import type { JournalFailure } from "../journal/JournalWriter.js"
+import * as Foresight from "../permission/Foresight.js"
+import * as PermissionCommand from "../permission/PermissionCommand.js"
+import type { Default, Status, Suspension } from "../permission/PermissionState.js"
+import * as SessionRule from "../permission/SessionRule.js"
+import type { AgentTree } from "../subagent/AgentTree.js"
+import * as ToolRegistry from "../tool/ToolRegistry.js"
+
+/**
+ * What an agent and its subagents were told beside their policy, for as long as they live. Guards and hard rules hold in
+ * any case. A change is told as `PermissionStatusChanged`, and durable once its effect returns; where it could not be
+ * kept, it fails, and counts until this process ends.
+ *
+ * Called with a line, it runs a `permissions` command such as `allow git *`, for a prompt.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Permissions {
+  (line: string): Effect.Effect<Either.Either<PermissionCommand.Outcome, string>>
+  /** Allows a tool, a pattern or a command. The later word wins over an earlier {@link deny} of the same text. */
+  readonly allow: (pattern: string) => Effect.Effect<void, SessionRule.PatternRefused | JournalFailure>
+  readonly deny: (pattern: string) => Effect.Effect<void, SessionRule.PatternRefused | JournalFailure>
+  /** What happens to calls that no rule is about. */
+  readonly setDefault: (value: Default) => Effect.Effect<void, JournalFailure>
+  /** Asks nothing for that long. Default: until the agent is idle. */
+  readonly suspend: (scope?: Suspension) => Effect.Effect<void, JournalFailure>
+  /** Ends every suspension. */
+  readonly resume: Effect.Effect<void, JournalFailure>
+  /** Forgets what was allowed and denied here, and the default. */
+  readonly clear: Effect.Effect<void, JournalFailure>
+  readonly status: Effect.Effect<Status>
+  /** What would become of a call with these arguments, as a model writes them. Asks nobody. */
+  readonly check: (
+    tool: string,
+    params?: unknown
+  ) => Effect.Effect<PermissionCommand.Foreseen, ToolRegistry.ToolsUnknown>
+}
+
+/** `publish` publishes as the agent. */
+export const make = (
+  tree: AgentTree,
+  agent: { readonly id: SessionId; readonly path: string; readonly tools: ToolRegistry.Service },
+  publish: (body: AgentEvent.Body) => Effect.Effect<void>
+): Permissions => {
+  const { guards, permissions: state, policy, redactor } = tree.shared
+  const { id: sessionId, path, tools } = agent
+  const target = { guards, state, policy, redactor, tools, sessionId }
+  const told = Effect.suspend(() => {
+    const { default: fallback, suspension } = state.status(policy, sessionId)
+    const now = { _tag: "PermissionStatusChanged", default: fallback } as const
+    return Effect.zipRight(
+      publish(suspension === undefined ? now : { ...now, suspension }),
+      Effect.suspend(() => tree.journal.flush)
+    )
+  })
+  const changed = (change: () => void) => Effect.zipRight(Effect.sync(change), told)
+  const remembered = (verb: "allow" | "deny") => (pattern: string) =>
+    Effect.flatMap(SessionRule.of(verb, pattern), (entry) => changed(() => state[verb](entry)))
+  const line = (line: string) =>
+    Effect.flatMap(PermissionCommand.answer(line, target), (said) => {
+      const outcome = Either.mapBoth(said, {
+        onLeft: redactor.text,
+        onRight: ({ changed, lines }) => ({ changed, lines: lines.map(redactor.text) })
+      })
+      if (Either.isLeft(outcome) || !outcome.right.changed) return Effect.succeed(outcome)
+      return Effect.match(told, {
+        onFailure: ({ message }) => Either.left(`It counts until this process ends, but is not kept: ${message}`),
+        onSuccess: () => outcome
+      })
+    })
+  return Object.assign(line, {
+    allow: remembered("allow"),
+    deny: remembered("deny"),
+    setDefault: (value: Default) => changed(() => state.setDefault(value)),
+    suspend: (scope: Suspension = "idle") => changed(() => state.suspend(scope, sessionId)),
+    resume: changed(() => state.resume()),
+    clear: changed(() => state.clear()),
+    status: Effect.sync(() => {
+      const { allow, deny, ...status } = state.status(policy, sessionId)
+      return { ...status, allow: allow.map(redactor.text), deny: deny.map(redactor.text) }
+    }),
+    check: (tool: string, params: unknown = {}) => {
+      const entry = tools.get(tool)
+      return entry === undefined
+        ? new ToolRegistry.ToolsUnknown({
+            by: `a check of agent ${path}`,
+            unknown: [tool],
+            known: tools.entries.map(({ name }) => name)
+          })
+        : Effect.map(Foresight.foresee(target, entry, params), (foreseen) => ({
+            ...foreseen,
+            rule: redactor.text(foreseen.rule)
+          }))
+    }
+  })
+}

@@ -1,0 +1,51 @@
+/** What one agent has of its runtime: tools, a policy and guards. */
+import * as CompiledPolicy from "../permission/CompiledPolicy.js"
+import type * as Guard from "../permission/Guard.js"
+import * as ToolRegistry from "../tool/ToolRegistry.js"
+import type { Service as Runtime } from "./AgentRuntime.js"
+
+export interface Options {
+  readonly name?: string | undefined
+  readonly tools?: ReadonlyArray<string> | undefined
+  readonly policy?: CompiledPolicy.Policy | undefined
+  readonly guards?: ReadonlyArray<Guard.Guard> | undefined
+}
+
+/** Names in the options that the runtime does not know. */
+export const unknownIn = (
+  { tools: registry }: Runtime,
+  { name = "main", policy, tools = [] }: Options
+): ToolRegistry.ToolsUnknown | undefined => {
+  const known = ToolRegistry.namesIn(registry)
+  const unknown = tools.filter((tool) => !known.has(tool))
+  if (unknown.length > 0) return problem(`agent ${name}`, unknown, known)
+  const names = registry.entries.map((entry) => entry.name)
+  const inPolicy = policy === undefined ? [] : CompiledPolicy.unknownTools(policy, names)
+  return inPolicy.length === 0 ? undefined : problem(`the policy of agent ${name}`, inPolicy, names)
+}
+
+export const toolsOf = ({ tools: registry }: Runtime, { tools }: Options): ToolRegistry.Service =>
+  tools === undefined ? registry : ToolRegistry.subset(registry, tools).tools
+
+export const policyOf = (
+  runtime: Pick<Runtime, "policy">,
+  { policy }: Pick<Options, "policy">
+): CompiledPolicy.Policy => (policy === undefined ? runtime.policy : CompiledPolicy.within(runtime.policy, policy))
+
+/** The runtime's first: they can only be added to. */
+export const guardsOf = (runtime: Runtime, { guards, policy }: Options): ReadonlyArray<Guard.Guard> => {
+  const sanitize = policy?.source.guards?.sanitize
+  if (guards === undefined && sanitize === undefined) return runtime.guards
+  const sanitizer = policy === undefined || sanitize === undefined ? [] : [sanitizerOf(runtime, policy)]
+  return [...runtime.guards, ...sanitizer, ...(guards ?? [])]
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const sanitizerOf = ({ sanitizer }: Runtime, policy: CompiledPolicy.Policy): Guard.Guard =>
+  sanitizer(CompiledPolicy.mentioned(policy))
+
+const problem = (by: string, unknown: ReadonlyArray<string>, known: Iterable<string>): ToolRegistry.ToolsUnknown =>
+  new ToolRegistry.ToolsUnknown({ by, unknown: [...new Set(unknown)], known: [...known] })
