@@ -29,7 +29,6 @@ import type { Interaction } from "../interaction/Interaction.js"
 import { InteractionCancelled, type InteractionError, InteractorUnavailable } from "../interaction/InteractionError.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
-import * as TypedAnswer from "../interaction/TypedAnswer.js"
 import * as FileExchange from "./FileExchange.js"
 import * as RemoteInteractor from "./RemoteInteractor.js"
 
@@ -240,7 +239,7 @@ const show = (
     const unavailable = (reason: string) => new InteractorUnavailable({ requestId, by: id, reason })
     if (shown.get(requestId) === "open") return unavailable("a request with this id is open there already")
     shown.set(requestId, "open")
-    const text = JSON.stringify(redactor.declared.value(InteractionRequest.encode(request)), undefined, 2)
+    const text = JSON.stringify(redactor.declared.value(InteractionRequest.present(request)), undefined, 2)
     return exchange.write(exchange.files(requestId).request, `${text}\n`).pipe(
       Effect.mapError(({ message }) => unavailable(`the request could not be written: ${message}`)),
       Effect.onError(() => Effect.sync(() => shown.delete(requestId)))
@@ -368,12 +367,16 @@ const understand = <I extends Interaction>(interaction: I, requestId: string, js
   if (response.right.requestId !== requestId) {
     return { _tag: "Rejected", reason: `it names another request than ${requestId}` }
   }
-  const { answer, by } = response.right
-  if (typeof answer === "string" && TypedAnswer.isCancel(interaction, answer)) return { _tag: "Cancelled", by }
-  return Either.match(TypedAnswer.decodeOrParse(interaction, answer), {
-    onLeft: (reason): Found<I> => ({ _tag: "Rejected", reason }),
-    onRight: (decoded): Found<I> => ({ _tag: "Answered", answer: decoded, by })
-  })
+  const { by } = response.right
+  const understood = RemoteInteractor.understand(interaction, response.right)
+  switch (understood._tag) {
+    case "Answered":
+      return { ...understood, by }
+    case "Withdrawn":
+      return { _tag: "Cancelled", by }
+    case "Misfit":
+      return { _tag: "Rejected", reason: understood.reason }
+  }
 }
 
 const reject = ({ exchange, fs }: Channel, requestId: string, reason: string): Effect.Effect<void> =>

@@ -2,17 +2,18 @@
  * The directory through which a {@link FileChannel} and its answerers, programs or people, talk.
  *
  * ```
- * <directory>/requests/<requestId>.json             {requestId, …, interaction}   written by the channel
- * <directory>/responses/<requestId>.json            {requestId, answer, by}       written by the answerer
+ * <directory>/requests/<requestId>.json             {requestId, …, interaction, form}   written by the channel
+ * <directory>/responses/<requestId>.json            {requestId, answer, by}             written by the answerer
  * <directory>/responses/<requestId>.rejected.json   an answer that was turned away, moved there by the channel
  * <directory>/responses/<requestId>.reason.txt      why
- * <directory>/responses/<requestId>.settled.json    {requestId, status, by}       when somebody else was faster
+ * <directory>/responses/<requestId>.settled.json    {requestId, status, by}             when somebody else was faster
  * ```
  *
- * `answer` is an encoded answer, or a string as a person would type it; `by` is optional and names the person. Only
- * regular files of our own are read: no link is followed, and no file is opened that waits for another end, such as a
- * pipe. Characters that a file name cannot hold are percent-encoded. Files are readable by their owner only, and appear
- * whole: they are written under another name first.
+ * `answer` is an encoded answer, or a string as a person would type it. Where the request has a `form`, what was filled in
+ * may stand as `form` in its place. `by` is optional and names the person. Only regular files of our own are read: no link
+ * is followed, and no file is opened that waits for another end, such as a pipe. Characters that a file name cannot hold
+ * are percent-encoded. Files are readable by their owner only, and appear whole: they are written under another name
+ * first.
  */
 import type * as PlatformError from "@effect/platform/Error"
 import * as FileSystem from "@effect/platform/FileSystem"

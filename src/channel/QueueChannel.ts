@@ -32,6 +32,8 @@ import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import type * as Field from "../interaction/Field.js"
+import * as Form from "../interaction/Form.js"
 import { type Answer, type Interaction, isKind } from "../interaction/Interaction.js"
 import {
   type AnswerRejected,
@@ -73,6 +75,11 @@ export interface Service {
   readonly answer: (requestId: string, answer: unknown, by?: string) => Effect.Effect<void, AnswerRejected>
   /** As `answer`, with what a person typed: see `TypedAnswer`. `cancel` withdraws where it can mean nothing else. */
   readonly answerText: (requestId: string, line: string, by?: string) => Effect.Effect<void, AnswerRejected>
+  /**
+   * As `answer`, with what was filled in where the reader shows the request as a form: see `Form.of`. A rejection says
+   * what is wrong field by field.
+   */
+  readonly answerForm: (requestId: string, values: unknown, by?: string) => Effect.Effect<void, AnswerRejected>
   /** Withdraws a request: the asker sees it cancelled. */
   readonly cancel: (requestId: string, by?: string) => Effect.Effect<void, InteractionAlreadyAnswered | UnknownRequest>
   /** The requests that can be answered now, oldest first. */
@@ -146,6 +153,14 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Scope
               ? withdraw(desk, by, entry)
               : settle(desk, by, entry, TypedAnswer.parse(entry.request.interaction, line))
           ),
+        answerForm: (requestId, values, by = id) =>
+          withOpen(desk, requestId, by, (entry) => {
+            const { interaction } = entry.request
+            return Either.match(Form.decode(interaction, values), {
+              onLeft: (problems): Effect.Effect<void, MalformedAnswer> => misfitting(entry, interaction, problems),
+              onRight: (answer) => settle(desk, by, entry, Either.right(answer))
+            })
+          }),
         cancel: (requestId, by = id) => withOpen(desk, requestId, by, (entry) => withdraw(desk, by, entry)),
         open: Effect.sync(desk.open)
       }
@@ -295,6 +310,18 @@ const settle = (
   desk.settle(entry, "answered", by, Exit.succeed({ answer: parsed.right, by, how: "answered" }))
   return Effect.void
 }
+
+const misfitting = (
+  { request }: DialogTable.Entry,
+  interaction: Interaction,
+  problems: ReadonlyArray<Field.Problem>
+): MalformedAnswer =>
+  new MalformedAnswer({
+    requestId: request.requestId,
+    kind: interaction._tag,
+    reason: Form.told(interaction, problems),
+    problems
+  })
 
 const withdraw = (desk: DialogTable.DialogTable, by: string, entry: DialogTable.Entry): Effect.Effect<void> => {
   desk.settle(entry, "cancelled", by, Exit.fail(new InteractionCancelled({ requestId: entry.request.requestId, by })))

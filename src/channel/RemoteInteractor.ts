@@ -2,15 +2,19 @@
  * What the channels share that ask programs instead of a person at a screen: how long they wait, which kinds they send
  * over a disk or a network, and that they end with their scope.
  */
+import type * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import type { Interaction, Kind } from "../interaction/Interaction.js"
+import * as Form from "../interaction/Form.js"
+import type { Answer, Interaction, Kind } from "../interaction/Interaction.js"
 import { InteractionCancelled, type InteractionError } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
+import * as TypedAnswer from "../interaction/TypedAnswer.js"
 
 /** The name of the person who answers, in events and in the audit. */
 export const Name = Schema.String.pipe(
@@ -25,12 +29,38 @@ export const defaultTimeouts: Interactor.Timeouts = {
   clarification: Duration.seconds(60)
 }
 
-/** What the other side sends: an answer to a request, and who gave it. */
+/** What the other side sends: an answer to a request, or its filled form, and who gave it. */
 export const Response = Schema.Struct({
   requestId: Schema.String,
   answer: Schema.Unknown,
+  form: Schema.optional(Schema.Unknown),
   by: Schema.optional(Name)
 })
+export type Response = typeof Response.Type
+
+/** What a response says about the request. */
+export type Understood<I extends Interaction> = Data.TaggedEnum<{
+  Answered: { readonly answer: Answer<I> }
+  Withdrawn: {}
+  /** It is no answer; the reason is a sentence. */
+  Misfit: { readonly reason: string }
+}>
+
+/** Reads a response, whose id has been looked at. A string is taken as typed by a person. */
+export const understand = <I extends Interaction>(interaction: I, { answer, form }: Response): Understood<I> => {
+  if (form !== undefined) {
+    if (answer !== undefined) return { _tag: "Misfit", reason: "it has both an answer and a form" }
+    return Either.match(Form.decode(interaction, form), {
+      onLeft: (problems): Understood<I> => ({ _tag: "Misfit", reason: Form.told(interaction, problems) }),
+      onRight: (answer): Understood<I> => ({ _tag: "Answered", answer })
+    })
+  }
+  if (typeof answer === "string" && TypedAnswer.isCancel(interaction, answer)) return { _tag: "Withdrawn" }
+  return Either.match(TypedAnswer.decodeOrParse(interaction, answer), {
+    onLeft: (reason): Understood<I> => ({ _tag: "Misfit", reason }),
+    onRight: (answer): Understood<I> => ({ _tag: "Answered", answer })
+  })
+}
 
 /**
  * An interactor that asks elsewhere, by one handler. It takes what may leave the process: approvals and questions. It

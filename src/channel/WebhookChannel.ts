@@ -5,10 +5,11 @@
  * POST <url>                                 200
  * authorization: Bearer <token>              content-type: application/json
  * idempotency-key: <requestId>
- * {requestId, …, interaction}                {"requestId": …, "answer": …, "by": …}
+ * {requestId, …, interaction, form}          {"requestId": …, "answer": …, "by": …}
  * ```
  *
- * `answer` is an encoded answer, or a string as a person would type it; `by` is optional and names the person. The
+ * `answer` is an encoded answer, or a string as a person would type it. Where the request has a `form`, what was filled in
+ * may stand as `form` in its place. `by` is optional and names the person. The
  * connection stays open until somebody answers; it is closed when the request is withdrawn or its time is up. Any
  * response but a 200 that names the request and fits it makes the request fail here as unavailable. Failures that may
  * pass (no connection, 408, 429 and 5xx) are retried before that, under the same idempotency key.
@@ -38,7 +39,6 @@ import type { Interaction } from "../interaction/Interaction.js"
 import { InteractionCancelled, type InteractionError, InteractorUnavailable } from "../interaction/InteractionError.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
-import * as TypedAnswer from "../interaction/TypedAnswer.js"
 import * as RemoteInteractor from "./RemoteInteractor.js"
 
 export { WebAddressRefused } from "../core/WebAddress.js"
@@ -167,7 +167,7 @@ const post = (
     HttpClientRequest.setHeaders({ ...options.headers, "idempotency-key": request.requestId }),
     HttpClientRequest.acceptJson,
     options.token === undefined ? (same) => same : HttpClientRequest.bearerToken(options.token),
-    HttpClientRequest.bodyUnsafeJson(redactor.declared.value(InteractionRequest.encode(request)))
+    HttpClientRequest.bodyUnsafeJson(redactor.declared.value(InteractionRequest.present(request)))
   )
   return unredirected(client.execute(message)).pipe(
     Effect.flatMap((response): Effect.Effect<string, Failure | HttpClientError.HttpClientError> =>
@@ -233,12 +233,14 @@ const understand = <I extends Interaction>(
     return unavailable('the webhook answered with status 200, but not with {"requestId": …, "answer": …}')
   }
   if (response.right.requestId !== requestId) return unavailable("the webhook answered another request than this one")
-  const { answer, by } = response.right
-  if (typeof answer === "string" && TypedAnswer.isCancel(interaction, answer)) {
-    return new InteractionCancelled({ requestId, by: by ?? id })
+  const { by } = response.right
+  const understood = RemoteInteractor.understand(interaction, response.right)
+  switch (understood._tag) {
+    case "Answered":
+      return Effect.succeed({ answer: understood.answer, by })
+    case "Withdrawn":
+      return new InteractionCancelled({ requestId, by: by ?? id })
+    case "Misfit":
+      return unavailable(`the webhook's answer does not fit: ${understood.reason}`)
   }
-  return Either.match(TypedAnswer.decodeOrParse(interaction, answer), {
-    onLeft: (reason) => Effect.fail(unavailable(`the webhook's answer does not fit: ${reason}`)),
-    onRight: (decoded) => Effect.succeed({ answer: decoded, by })
-  })
 }

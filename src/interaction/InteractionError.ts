@@ -9,6 +9,7 @@
 import * as Schema from "effect/Schema"
 import * as ForeignJson from "../core/ForeignJson.js"
 import { RequestId } from "../core/Id.js"
+import { Problem } from "./Field.js"
 
 /**
  * The request was withdrawn: by the person, by a closed dialog, or because the asking work was cancelled.
@@ -122,7 +123,13 @@ export class UnknownRequest extends Schema.TaggedError<UnknownRequest>("assent/i
  */
 export class MalformedAnswer extends Schema.TaggedError<MalformedAnswer>("assent/interaction/MalformedAnswer")(
   "MalformedAnswer",
-  { requestId: Schema.String, kind: Schema.String, reason: Schema.String }
+  {
+    requestId: Schema.String,
+    kind: Schema.String,
+    reason: Schema.String,
+    /** Field by field, where a form was filled in. */
+    problems: Schema.optional(Schema.Array(Problem))
+  }
 ) {
   override get message(): string {
     return `That is not an answer to ${this.kind} ${this.requestId}: ${this.reason}`

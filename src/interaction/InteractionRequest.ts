@@ -12,6 +12,7 @@ import * as Lazy from "../internal/Lazy.js"
 import * as Id from "../core/Id.js"
 import { CorrelationId, RequestId, SessionId, type ToolCallId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
+import * as Form from "./Form.js"
 import { Interaction } from "./Interaction.js"
 import { ResumedRequests } from "./ResumedRequests.js"
 
@@ -136,3 +137,17 @@ const encodeRequest = Lazy.make(() => Schema.encodeSync(InteractionRequest))
  * @category conversions
  */
 export const encode = (request: InteractionRequest): typeof InteractionRequest.Encoded => encodeRequest(request)
+
+/**
+ * As {@link encode}, with the request's form beside the rest where it has one: for clients that know nothing of kinds. They
+ * answer with what was filled in, as `form` in place of `answer`.
+ *
+ * @since 0.1.0
+ * @category conversions
+ */
+export const present = (
+  request: InteractionRequest
+): typeof InteractionRequest.Encoded & { readonly form?: Form.Form } => {
+  const form = Form.of(request.interaction)
+  return form === undefined ? encode(request) : { ...encode(request), form }
+}

@@ -102,7 +102,7 @@ const unwatchable = (path: string) =>
   new PlatformError.SystemError({ reason: "Unknown", module: "FileSystem", method: "watch", pathOrDescriptor: path })
 
 const subject = (
-  form: "encoded" | "line",
+  form: "encoded" | "line" | "form",
   options: Parameters<typeof open>[0]
 ): Effect.Effect<Subject, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -112,7 +112,14 @@ const subject = (
       Effect.orDie(Effect.provide(FileExchange.respond(channel.directory, requestId, answer), context))
     const outside: Outside = {
       shown: channel.shown,
-      answer: ({ requestId }, sample) => respond(requestId, form === "encoded" ? sample.encoded : sample.line),
+      answer: ({ requestId }, sample) => {
+        const values = form === "form" ? InteractionSample.filled(sample) : undefined
+        return values === undefined
+          ? respond(requestId, form === "line" ? sample.line : sample.encoded)
+          : channel.exchange
+              .write(channel.exchange.files(requestId).response, JSON.stringify({ requestId, form: values }))
+              .pipe(Effect.orDie)
+      },
       nonsense: ({ requestId }) =>
         Effect.zipRight(respond(requestId, "by all means\ndo\nit"), Effect.asVoid(channel.rejected)),
       send: ({ requestId }, json) =>
@@ -137,6 +144,11 @@ for (const dialogs of ["one", "unbounded"] as const) {
     claims: ["Approve", "Clarify", "Confirm", "Ask", "Select"],
     dialogs,
     make: subject("encoded", { dialogs })
+  })
+  interactorSuite(`FileChannel (watching, filled forms, dialogs: ${dialogs})`, {
+    claims: ["Approve", "Clarify", "Confirm", "Ask", "Select"],
+    dialogs,
+    make: subject("form", { dialogs })
   })
   interactorSuite(`FileChannel (polling, typed answers, dialogs: ${dialogs})`, {
     claims: ["Approve", "Clarify", "Confirm", "Ask", "Select"],
@@ -263,7 +275,7 @@ describe("FileChannel", () => {
       const file = channel.exchange.files(request.requestId).request
       assert.deepStrictEqual(
         JSON.parse(yield* channel.fs.readFileString(file)),
-        JSON.parse(JSON.stringify(InteractionRequest.encode(request)))
+        JSON.parse(JSON.stringify(InteractionRequest.present(request)))
       )
       assert.strictEqual((yield* channel.fs.stat(file)).mode & 0o777, 0o600)
       assert.deepStrictEqual(yield* FileExchange.pending(channel.directory), [request])

@@ -22,7 +22,10 @@ import { interactorSuite, type Subject } from "../suite/interactorSuite.js"
 
 const settleDown = Effect.repeatN(Effect.yieldNow(), 20)
 
-const subject = (form: "encoded" | "line", options: QueueChannel.Options): Effect.Effect<Subject, never, Scope.Scope> =>
+const subject = (
+  form: "encoded" | "line" | "form",
+  options: QueueChannel.Options
+): Effect.Effect<Subject, never, Scope.Scope> =>
   Effect.gen(function* () {
     const channel = yield* QueueChannel.make(options)
     const visible = new Set<string>()
@@ -41,23 +44,35 @@ const subject = (form: "encoded" | "line", options: QueueChannel.Options): Effec
       output: Effect.sync(() => output),
       outside: {
         shown: Queue.take(opened),
-        answer: ({ requestId }, sample) =>
-          Effect.orDie(
-            form === "encoded" ? channel.answer(requestId, sample.encoded) : channel.answerText(requestId, sample.line)
-          ),
+        answer: ({ requestId }, sample) => {
+          const values = form === "form" ? InteractionSample.filled(sample) : undefined
+          return Effect.orDie(
+            values !== undefined
+              ? channel.answerForm(requestId, values)
+              : form === "line"
+                ? channel.answerText(requestId, sample.line)
+                : channel.answer(requestId, sample.encoded)
+          )
+        },
         nonsense: (request) =>
           Effect.gen(function* () {
             const rejected = yield* Effect.flip(
               form === "encoded"
                 ? channel.answer(request.requestId, { decision: "allow", scope: "for ever" })
-                : channel.answerText(request.requestId, "certainly, go on\nplease\nnow")
+                : form === "form"
+                  ? channel.answerForm(request.requestId, { decision: "allow", scope: "for ever" })
+                  : channel.answerText(request.requestId, "certainly, go on\nplease\nnow")
             )
             assert.strictEqual(rejected._tag, "MalformedAnswer")
           }).pipe(Effect.orDie),
         send: ({ requestId }, json) =>
           Effect.gen(function* () {
             const given =
-              form === "encoded" ? channel.answer(requestId, JSON.parse(json)) : channel.answerText(requestId, json)
+              form === "encoded"
+                ? channel.answer(requestId, JSON.parse(json))
+                : form === "form"
+                  ? channel.answerForm(requestId, JSON.parse(json))
+                  : channel.answerText(requestId, json)
             const rejected = yield* Effect.flip(given)
             assert.strictEqual(rejected._tag, "MalformedAnswer")
             assert.isBelow(rejected.message.length, 400, "what it says of it is short")
@@ -71,7 +86,7 @@ const subject = (form: "encoded" | "line", options: QueueChannel.Options): Effec
     }
   })
 
-for (const form of ["encoded", "line"] as const) {
+for (const form of ["encoded", "line", "form"] as const) {
   for (const dialogs of ["one", "unbounded"] as const) {
     interactorSuite(`QueueChannel (${form} answers, dialogs: ${dialogs})`, {
       claims: InteractionSample.kinds,

@@ -18,6 +18,7 @@ import * as WebhookChannel from "../../src/channel/WebhookChannel.js"
 import type { RequestId } from "../../src/core/Id.js"
 import { Approve, Ask, Confirm } from "../../src/interaction/Interaction.js"
 import * as Redaction from "../../src/core/Redaction.js"
+import * as Form from "../../src/interaction/Form.js"
 import * as InteractionRequest from "../../src/interaction/InteractionRequest.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
 import * as WebhookReceiver from "../kit/WebhookReceiver.js"
@@ -34,7 +35,10 @@ const open = (options: Omit<WebhookChannel.Options, "url"> = {}) =>
     return { interactor, receiver }
   }).pipe(Effect.provide(FetchHttpClient.layer))
 
-const subject = (form: "encoded" | "line", dialogs: "one" | "unbounded"): Effect.Effect<Subject, never, Scope.Scope> =>
+const subject = (
+  form: "encoded" | "line" | "form",
+  dialogs: "one" | "unbounded"
+): Effect.Effect<Subject, never, Scope.Scope> =>
   Effect.gen(function* () {
     const receiver = yield* WebhookReceiver.make
     const fetch = yield* HttpClient.HttpClient
@@ -62,8 +66,15 @@ const subject = (form: "encoded" | "line", dialogs: "one" | "unbounded"): Effect
         output += arrival.body
         return arrival.requestId as RequestId
       }),
-      answer: ({ requestId }, sample) =>
-        reply(requestId, { requestId, answer: form === "encoded" ? sample.encoded : sample.line }),
+      answer: ({ requestId }, sample) => {
+        const values = form === "form" ? InteractionSample.filled(sample) : undefined
+        return reply(
+          requestId,
+          values !== undefined
+            ? { requestId, form: values }
+            : { requestId, answer: form === "line" ? sample.line : sample.encoded }
+        )
+      },
       nonsense: ({ requestId }) => reply(requestId, { requestId, answer: "by all means\ndo\nit" }),
       send: ({ requestId }, json) =>
         arrivals.get(requestId)?.reply({ body: `{"requestId":${JSON.stringify(requestId)},"answer":${json}}` }) ??
@@ -74,7 +85,7 @@ const subject = (form: "encoded" | "line", dialogs: "one" | "unbounded"): Effect
     return { interactor, outside, output: Effect.sync(() => output) }
   }).pipe(Effect.orDie, Effect.provide(FetchHttpClient.layer))
 
-for (const form of ["encoded", "line"] as const) {
+for (const form of ["encoded", "line", "form"] as const) {
   for (const dialogs of ["one", "unbounded"] as const) {
     interactorSuite(`WebhookChannel (${form} answers, dialogs: ${dialogs})`, {
       claims: ["Approve", "Clarify", "Confirm", "Ask", "Select"],
@@ -99,7 +110,8 @@ describe("WebhookChannel", () => {
       assert.strictEqual(arrival.headers["x-team"], "ops")
       assert.strictEqual(arrival.headers["idempotency-key"], request.requestId)
       assert.include(arrival.headers["content-type"] ?? "", "application/json")
-      assert.deepStrictEqual(JSON.parse(arrival.body), JSON.parse(JSON.stringify(InteractionRequest.encode(request))))
+      assert.deepStrictEqual(JSON.parse(arrival.body), JSON.parse(JSON.stringify(InteractionRequest.present(request))))
+      assert.deepStrictEqual(JSON.parse(arrival.body).form, Form.of(request.interaction))
       yield* arrival.reply(WebhookReceiver.json({ requestId: request.requestId, answer: true }))
       assert.deepStrictEqual(yield* Fiber.join(asking), { answer: true, by: "webhook", how: "answered" })
     })
@@ -136,6 +148,8 @@ describe("WebhookChannel", () => {
     ["no JSON", { body: "<html>" }, "status 200, but not with"],
     ["nothing", { body: "" }, "status 200, but not with"],
     ["no answer", { body: '{"requestId":"ID"}' }, "does not fit"],
+    ["a form that does not fit", { body: '{"requestId":"ID","form":{"answer":1}}' }, "Yes?: Yes or no is expected."],
+    ["both", { body: '{"requestId":"ID","answer":true,"form":{"answer":true}}' }, "both an answer and a form"],
     ["no request id", { body: '{"answer":true}' }, "status 200, but not with"],
     ["another request's id", { body: '{"requestId":"req_other","answer":true}' }, "another request"],
     ["extra fields", { body: '{"requestId":"ID","answer":true,"also":1}' }, "status 200, but not with"],

@@ -288,6 +288,32 @@ describe.concurrent("assent run --jsonl", () => {
     })
   )
 
+  it.scopedLive("sends a question as a form too, and takes what was filled in, or says field by field why not", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const program = yield* at.start(["run", "--jsonl", "ask me which? [red | green]"])
+      const { form, request } = yield* program.json("InteractionRequest")
+      assert.deepStrictEqual(form.requestedSchema.properties.q01.oneOf, [
+        { const: "1", title: "red" },
+        { const: "2", title: "green" }
+      ])
+      const { requestId } = request
+      yield* program.tell({ _tag: "Answer", requestId, form: { q01: "3", q02: true } })
+      const { problems } = yield* program.json("AnswerRejected", { requestId })
+      assert.deepStrictEqual(problems, [
+        { field: "q02", message: "There is no such field." },
+        { field: "q01", message: 'It must be one of "1", "2".' }
+      ])
+      yield* program.tell({ _tag: "Answer", requestId, form: { q01: "2" }, answer: "1" })
+      yield* program.json("AnswerRejected", { requestId })
+      yield* program.tell({ _tag: "Answer", requestId, form: { q01: "2" } })
+      const { value } = yield* program.json("InteractionAnswered", { requestId })
+      assert.deepStrictEqual(value, { "1": { selected: 2, text: "green" } })
+      yield* program.endInput
+      assert.strictEqual((yield* program.exit).code, 0)
+    })
+  )
+
   it.scopedLive("finishes what is queued when its input ends", () =>
     Effect.gen(function* () {
       const at = yield* Program.place

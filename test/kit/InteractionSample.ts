@@ -2,6 +2,8 @@
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type { SessionId, ToolCallId } from "../../src/core/Id.js"
+import type * as Field from "../../src/interaction/Field.js"
+import * as Form from "../../src/interaction/Form.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
 import * as InteractionRequest from "../../src/interaction/InteractionRequest.js"
 import * as PermissionOption from "../../src/interaction/PermissionOption.js"
@@ -111,6 +113,10 @@ export const kinds: ReadonlyArray<Interaction.Kind> = Object.keys(Interaction.ki
 export const request = <I extends Interaction.Interaction>(
   interaction: I
 ): Effect.Effect<InteractionRequest.InteractionRequest<I>> => InteractionRequest.make(interaction)
+
+/** The answer as the request's form is filled in; nothing where a form does not give it. */
+export const filled = ({ answer, interaction }: Sample): Field.Values | undefined =>
+  Form.encode<Interaction.Interaction>(interaction, answer)
 
 /** What an answer allows; an answer that fails, or denies, allows nothing. */
 export const allows = (answer: unknown): boolean =>

@@ -25,10 +25,14 @@ export const Send = Schema.TaggedStruct("Send", {
   when: Schema.optional(Schema.Literal("now", "idle"))
 })
 
-/** An answer: the kind's object, or a string as a person would type it. `by` names the person; default: `json`. */
+/**
+ * An answer: the kind's object, or a string as a person would type it; or the filled form of the request, as `form`. `by`
+ * names the person; default: `json`.
+ */
 export const Answer = Schema.TaggedStruct("Answer", {
   requestId: Schema.String,
   answer: Schema.Unknown,
+  form: Schema.optional(Schema.Unknown),
   by: Schema.optional(RemoteInteractor.Name)
 })
 

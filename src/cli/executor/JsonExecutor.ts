@@ -18,6 +18,8 @@ import * as HaltChannel from "../../channel/HaltChannel.js"
 import * as QueueChannel from "../../channel/QueueChannel.js"
 import * as ForeignJson from "../../core/ForeignJson.js"
 import type { Message } from "../../inbox/Message.js"
+import type * as Field from "../../interaction/Field.js"
+import * as Form from "../../interaction/Form.js"
 import * as InteractionRequest from "../../interaction/InteractionRequest.js"
 import * as Interactor from "../../interaction/Interactor.js"
 import type * as Agent from "../../runtime/Agent.js"
@@ -122,7 +124,11 @@ const writeDialog = (dialog: QueueChannel.Dialog): Effect.Effect<void> =>
   Output.writeJson(
     "stdout",
     QueueChannel.match(dialog, {
-      Opened: ({ request }) => ({ _tag: "InteractionRequest", request: InteractionRequest.encode(request) }),
+      Opened: ({ request }) => ({
+        _tag: "InteractionRequest",
+        request: InteractionRequest.encode(request),
+        form: Form.of(request.interaction)
+      }),
       Closed: (closed) => ({ ...closed, _tag: "InteractionClosed" })
     })
   )
@@ -142,8 +148,8 @@ const hearing = (agent: Agent.Agent, channel: QueueChannel.Service) => {
     rejected = []
     return written
   })
-  const reject = (requestId: string, reason: string) => {
-    rejected.push({ _tag: "AnswerRejected", requestId: ForeignJson.echo(requestId), reason })
+  const reject = (requestId: string, reason: string, problems?: ReadonlyArray<Field.Problem>) => {
+    rejected.push({ _tag: "AnswerRejected", requestId: ForeignJson.echo(requestId), reason, problems })
     return rejected.length < mostTogether ? Effect.void : reportRejected
   }
   return (lines: Iterable<string>): Effect.Effect<boolean> =>
@@ -158,12 +164,20 @@ const hearing = (agent: Agent.Agent, channel: QueueChannel.Service) => {
         }
         const command = parsed.right
         if (command._tag === "Answer") {
-          const { requestId, answer, by } = command
+          const { requestId, answer, by, form } = command
+          if (form !== undefined && answer !== undefined) {
+            yield* reject(requestId, "It has both an answer and a form.")
+            continue
+          }
           const given =
-            typeof answer === "string"
-              ? channel.answerText(requestId, answer, by)
-              : channel.answer(requestId, answer, by)
-          yield* Effect.catchAll(given, ({ message }) => reject(requestId, message))
+            form !== undefined
+              ? channel.answerForm(requestId, form, by)
+              : typeof answer === "string"
+                ? channel.answerText(requestId, answer, by)
+                : channel.answer(requestId, answer, by)
+          yield* Effect.catchAll(given, (rejection) =>
+            reject(requestId, rejection.message, rejection._tag === "MalformedAnswer" ? rejection.problems : undefined)
+          )
           continue
         }
         yield* reportRejected

@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { RequestId } from "../../core/Id.js"
 import { visible } from "../../audit/AuditReport.js"
+import * as Form from "../../interaction/Form.js"
 import * as Interaction from "../../interaction/Interaction.js"
 import * as InteractionRequest from "../../interaction/InteractionRequest.js"
 import * as TypedAnswer from "../../interaction/TypedAnswer.js"
@@ -84,6 +85,7 @@ const show = (options: Options, open: ReadonlyArray<SessionSnapshot.OpenRequest>
           Output.writeJson("stdout", {
             _tag: "InteractionRequest",
             request: InteractionRequest.encode(request),
+            form: Form.of(request.interaction),
             answeredBy: answer?.by
           }),
         { discard: true }
