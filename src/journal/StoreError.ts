@@ -122,6 +122,21 @@ export class SessionElsewhere extends Schema.TaggedError<SessionElsewhere>("asse
 }
 
 /**
+ * The store has this session already, and it was left as it is.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class SessionPresent extends Schema.TaggedError<SessionPresent>("assent/journal/SessionPresent")(
+  "SessionPresent",
+  { rootSessionId: SessionId }
+) {
+  override get message(): string {
+    return `Session ${this.rootSessionId} is in this store already, and was left as it is. Delete it first, or choose another store.`
+  }
+}
+
+/**
  * There is no such session in this store.
  *
  * @since 0.1.0

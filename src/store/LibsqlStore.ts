@@ -119,6 +119,34 @@ export const inspect = (file: string): Effect.Effect<"absent" | "present", Store
     return "present" as const
   })
 
+/**
+ * Gives the space of what was deleted back to the disk, and yields the bytes before and after. It takes about as much
+ * space again while it works. Fails when another program is writing.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const compact = (
+  file: string
+): Effect.Effect<
+  { readonly before: number; readonly after: number },
+  StoreUnusable | StoreUnwritable,
+  FileSystem.FileSystem | Path.Path
+> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const path = (yield* Path.Path).resolve(file)
+      const failure = SqlFailure.make(path)
+      if ((yield* inspect(path)) === "absent") return { before: 0, after: 0 }
+      const sql = yield* LibsqlConnection.open(path)
+      yield* Effect.provideService(prepare(path), SqlClient.SqlClient, sql)
+      yield* failure.writing(checkpoint(sql))
+      const before = sizeOf(path)
+      yield* failure.writing(Effect.zipRight(sql`VACUUM`, checkpoint(sql)))
+      return { before, after: sizeOf(path) }
+    })
+  )
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
@@ -188,6 +216,8 @@ const identity = (file: string): string | undefined => {
     return undefined
   }
 }
+
+const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
 
 const reasonOf = (error: PlatformError.PlatformError): string => error.message.replace(/\.$/, "")
 

@@ -7,6 +7,7 @@ import type { SessionId } from "../../core/Id.js"
 import { visible } from "../../audit/AuditReport.js"
 import * as RecordedScript from "../../journal/RecordedScript.js"
 import * as Replay from "../../journal/Replay.js"
+import * as Retention from "../../journal/Retention.js"
 import * as SessionStore from "../../journal/SessionStore.js"
 import type { Listed } from "../../journal/SessionSummary.js"
 import * as StoreError from "../../journal/StoreError.js"
@@ -28,7 +29,8 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     const [verb = "list", id, ...rest] = words
     const [requestId, ...typed] = verb === "answer" ? rest : []
     const tooMany = isOfMany(verb) ? id !== undefined : verb !== "answer" && rest.length > 0
-    const misplaced = flags.all === true && verb !== "list"
+    const isPruning = flags.unused !== undefined || flags.keep !== undefined
+    const misplaced = (flags.all === true && verb !== "list") || isPruning !== (verb === "prune")
     if (!Object.hasOwn(verbs, verb) || tooMany || misplaced) {
       return yield* new Arguments.UsageError({ message: `assent sessions takes: ${Object.values(verbs).join("; ")}.` })
     }
@@ -51,6 +53,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
       const found = requests.length === 0 ? [] : [{ workspace: undefined, requests }]
       return yield* waiting({ found, remarks }, flags)
     }
+    if (verb === "prune") return yield* prune(store, place, flags)
     const sessions = store === undefined ? [] : yield* store.list
     if (verb === "list") return yield* list(sessions, place, flags.json === true)
     const session = sessions.find(({ rootSessionId }) => rootSessionId === id)
@@ -90,6 +93,7 @@ const verbs = {
   delete: "delete SESSION",
   replay: "replay SESSION [--speed N|max] [--pause DURATION] [--json]",
   script: "script SESSION",
+  prune: "prune [--unused DURATION] [--keep NUMBER]",
   adopt: "adopt WORKSPACE|SESSION",
   import: "import FILE"
 }
@@ -138,7 +142,7 @@ const answerIn = (
     return ExitCode.completed
   })
 
-const isOfMany = (verb: string): boolean => verb === "list" || verb === "waiting"
+const isOfMany = (verb: string): boolean => ["list", "waiting", "prune"].includes(verb)
 
 const within = ({ workspace }: { readonly workspace: string }) => ({ workspace, store: undefined })
 
@@ -260,6 +264,21 @@ const replay = (loaded: SessionStore.Loaded, pace: Replay.Options, json: boolean
 /** A file for `--model script:FILE`. */
 const script = (loaded: SessionStore.Loaded): Effect.Effect<void> =>
   Output.write("stdout", RecordedScript.print(RecordedScript.make(loaded)))
+
+/** Deletes what lies too long, and gives its space back. */
+const prune = (store: SessionStore.Service | undefined, place: string, flags: Arguments.Flags) =>
+  Effect.gen(function* () {
+    const policy: Retention.Policy = {
+      unused: flags.unused === undefined ? undefined : yield* Arguments.parseAge(flags.unused),
+      keep: flags.keep === undefined ? undefined : yield* Arguments.parseCount(flags.keep)
+    }
+    const gone = store === undefined ? [] : yield* Retention.prune(store, policy)
+    if (gone.length > 0) yield* say(gone.map(SessionReport.line))
+    const room = store === undefined ? "" : yield* StoreLocation.compact(place)
+    const what = gone.length === 1 ? "1 session is" : `${gone.length} sessions are`
+    yield* Output.write("stderr", `assent: ${what} deleted; their audit stays. ${room}\n`)
+    return ExitCode.completed
+  })
 
 const forget = (store: SessionStore.Service, id: SessionId) =>
   Effect.zipRight(store.delete(id), Output.write("stderr", `assent: session ${id} is deleted; its audit stays.\n`))

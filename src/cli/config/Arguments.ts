@@ -26,6 +26,8 @@ export interface Flags {
   readonly yolo?: boolean | undefined
   readonly timeout?: string | undefined
   readonly "log-level"?: string | undefined
+  readonly unused?: string | undefined
+  readonly keep?: string | undefined
   readonly all?: boolean | undefined
   readonly json?: boolean | undefined
   readonly jsonl?: boolean | undefined
@@ -91,6 +93,22 @@ export const parseLimit = (text: string): Either.Either<number, UsageError> => {
         })
       )
 }
+
+/** How long a session may lie: a number with `m`, `h` or `d`. */
+export const parseAge = (text: string): Either.Either<number, UsageError> => {
+  const [, number, unit] = /^(\d+(?:\.\d+)?)\s*(m|h|d)$/.exec(text.trim()) ?? []
+  return number === undefined
+    ? Either.left(new UsageError({ message: `${JSON.stringify(text)} is no age. Give one such as 30d, 12h or 90m.` }))
+    : Either.right(Number(number) * (unit === "d" ? 24 * unitOf("h") : unitOf(unit)))
+}
+
+/** A number of sessions. */
+export const parseCount = (text: string): Either.Either<number, UsageError> =>
+  /^\d{1,9}$/.test(text)
+    ? Either.right(Number(text))
+    : Either.left(
+        new UsageError({ message: `${JSON.stringify(text)} is no number of sessions. Give one such as 100.` })
+      )
 
 /** How many times as fast as it was: a number above 0, such as 4 or 0.5, or `max`, which is `Infinity`. */
 export const parseSpeed = (text: string): Either.Either<number, UsageError> => {
@@ -169,6 +187,12 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
     value: "LEVEL",
     help: "debug, info, warning, error or none; debug shows stack traces"
   },
+  unused: {
+    type: "string",
+    value: "DURATION",
+    help: "sessions prune: those that were not used for so long, such as 30d"
+  },
+  keep: { type: "string", value: "NUMBER", help: "sessions prune: all but so many that were used last" },
   all: { type: "boolean", help: "sessions list: those of all workspaces" },
   json: { type: "boolean", help: "run: events as JSON lines on standard output" },
   jsonl: { type: "boolean", help: "run: as --json, and commands as JSON lines on standard input" },

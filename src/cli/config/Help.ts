@@ -63,10 +63,11 @@ export const commands: { readonly [Name in Arguments.CommandName]: CommandHelp }
       ["script SESSION", "a script that plays it without a model"],
       ["export SESSION", "all of it as JSON"],
       ["delete SESSION", "forget it; its audit stays"],
+      ["prune", "delete what was not used for long (--unused), or all but the last (--keep)"],
       ["adopt [WORKSPACE]", "take over the sessions of a workspace that moved"],
       ["import FILE", "take over those of another store"]
     ],
-    flags: [...place, "all", "json", "speed", "pause"],
+    flags: [...place, "all", "json", "speed", "pause", "unused", "keep"],
     examples: ["assent sessions", "assent sessions replay SESSION --speed 4"]
   },
   audit: {

@@ -1,6 +1,7 @@
 /** `assent sessions list --all`, `adopt` and `import`: sessions of other workspaces and of other stores. */
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import type * as Scope from "effect/Scope"
 import * as fs from "node:fs"
 import * as os from "node:os"
@@ -8,12 +9,15 @@ import * as path from "node:path"
 import type { SessionId } from "../../core/Id.js"
 import * as AuditArchive from "../../audit/AuditArchive.js"
 import { visible } from "../../audit/AuditReport.js"
+import * as SessionArchive from "../../journal/SessionArchive.js"
 import * as SessionStore from "../../journal/SessionStore.js"
 import type { Listed } from "../../journal/SessionSummary.js"
 import * as Adoption from "./Adoption.js"
 import * as Arguments from "./Arguments.js"
 import * as AuditLocation from "./AuditLocation.js"
 import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
+import * as NodeProcess from "../NodeProcess.js"
+import * as OwnFile from "./OwnFile.js"
 import type * as Settings from "./Settings.js"
 import * as StoreLocation from "./StoreLocation.js"
 import * as UserLocation from "./UserLocation.js"
@@ -141,10 +145,12 @@ export const takeOver = (flags: Arguments.Flags, settings: Settings.Settings, fi
   Effect.scoped(
     Effect.gen(function* () {
       const copy = yield* copyOf(path.resolve(file))
-      const from = yield* Effect.mapError(StoreLocation.openExisting(copy), ({ message }) =>
-        // The person knows the original.
-        ConfigurationInvalid.make(message.replaceAll(copy, path.resolve(file)))
-      )
+      const from = isDocument(copy)
+        ? yield* storeOf(copy, file)
+        : yield* Effect.mapError(StoreLocation.openExisting(copy), ({ message }) =>
+            // The person knows the original.
+            ConfigurationInvalid.make(message.replaceAll(copy, path.resolve(file)))
+          )
       if (from === undefined) return yield* misuse(`There is no store ${visible(file)}.`)
       const place = yield* StoreLocation.of(flags, settings)
       yield* StoreLocation.prepare(place, settings)
@@ -223,6 +229,37 @@ const copyOf = (
     }
     return copy
   })
+
+/** What `sessions export` writes begins with a brace; a database does not. */
+const isDocument = (file: string): boolean => {
+  const descriptor = fs.openSync(file, "r")
+  try {
+    const first = Buffer.alloc(1)
+    return fs.readSync(descriptor, first) === 1 && first.toString() === "{"
+  } finally {
+    fs.closeSync(descriptor)
+  }
+}
+
+/** An exported session as a store in memory, from which it is taken over like any other: without what it was allowed. */
+const storeOf = (copy: string, name: string) =>
+  Effect.gen(function* () {
+    const content = OwnFile.readGiven(copy, largestDocument)
+    if (content._tag !== "Text") return yield* ConfigurationInvalid.make(`${visible(name)} is too large to be read.`)
+    const document = yield* Effect.try({
+      try: (): unknown => JSON.parse(content.text),
+      catch: () => ConfigurationInvalid.make(`${visible(name)} is no JSON.`)
+    })
+    const loaded = yield* Either.mapLeft(SessionArchive.decode(document), (reason) =>
+      ConfigurationInvalid.make(`${visible(name)} cannot be imported: ${visible(reason)}.`)
+    )
+    const store = (yield* SessionStore.makeMemory)(NodeProcess.self)
+    yield* Effect.mapError(SessionArchive.restore(store, loaded), StoreLocation.refuse)
+    return store
+  })
+
+/** Bytes. */
+const largestDocument = 500_000_000
 
 /** Bytes. */
 const largest = 4_000_000_000

@@ -119,6 +119,17 @@ export const openExisting = (
     return found === "absent" ? undefined : yield* open(store)
   })
 
+/** Gives the space of deleted sessions back. Yields a sentence. */
+export const compact = (store: string) =>
+  Effect.gen(function* () {
+    const LibsqlStore = yield* load
+    const { after, before } = yield* LibsqlStore.compact(store)
+    return `${visible(store)} has ${bytes(after)}${before === after ? "" : `, before ${bytes(before)}`}.`
+  })
+
+const bytes = (size: number): string =>
+  size < 1_000_000 ? `${Math.ceil(size / 1_000)} kB` : `${(size / 1_000_000).toFixed(1)} MB`
+
 /** A command with the flags that lead to the same store, such as `assent run --store FILE --resume SESSION`. */
 export const command = (flags: Pick<Arguments.Flags, "store" | "workspace">, name: string, words: string): string => {
   const places = (["workspace", "store"] as const).flatMap((flag) => {
