@@ -5,5 +5,6 @@
  */
 export * as QueueChannel from "../channel/QueueChannel.js"
 export * as ScriptedModel from "../model/ScriptedModel.js"
+export * as SessionStoreSuite from "./SessionStoreSuite.js"
 export * as TestAgent from "./TestAgent.js"
 export * as TestInteractor from "./TestInteractor.js"

@@ -1,16 +1,18 @@
 import * as Effect from "effect/Effect"
-import { describe } from "vitest"
+import { describe, it } from "vitest"
 import type { Process } from "../../src/journal/SessionLease.js"
 import * as PostgresStore from "../../src/store/PostgresStore.js"
+import * as SessionStoreSuite from "../../src/testing/SessionStoreSuite.js"
 import * as Postgres from "../kit/Postgres.js"
 import { sessionStoreSuite } from "../suite/sessionStoreSuite.js"
 
+const fresh = Effect.map(
+  Postgres.schema,
+  (parameters) => (process: Process) => PostgresStore.make({ url: Postgres.url(parameters), process })
+)
+
 describe.runIf(Postgres.isThere)("PostgreSQL", () => {
-  sessionStoreSuite("a PostgreSQL database", {
-    make: Effect.map(
-      Postgres.schema,
-      (parameters) => (process: Process) => PostgresStore.make({ url: Postgres.url(parameters), process })
-    ),
-    runs: 15
-  })
+  sessionStoreSuite("a PostgreSQL database", { make: fresh, runs: 15 })
+
+  for (const { check, name } of SessionStoreSuite.make({ fresh })) it(name, () => Effect.runPromise(check))
 })

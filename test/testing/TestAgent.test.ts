@@ -165,6 +165,6 @@ describe("the types", () => {
   })
 
   it("come from one entry point", () => {
-    assert.hasAllKeys(Testing, ["QueueChannel", "ScriptedModel", "TestAgent", "TestInteractor"])
+    assert.hasAllKeys(Testing, ["QueueChannel", "ScriptedModel", "SessionStoreSuite", "TestAgent", "TestInteractor"])
   })
 })

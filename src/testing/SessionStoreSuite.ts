@@ -1,0 +1,390 @@
+/**
+ * The contract of a session store as checks, for any test framework:
+ *
+ * ```ts
+ * import { SessionStoreSuite } from "assent/testing"
+ * import * as Effect from "effect/Effect"
+ * import { it } from "vitest"
+ *
+ * for (const { check, name } of SessionStoreSuite.make({ fresh })) it(name, () => Effect.runPromise(check))
+ * ```
+ *
+ * A store that breaks it fails with a sentence that says what is wrong. Time is a `TestClock`: a store that asks Effect's
+ * clock is checked in milliseconds for what takes 15 seconds.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import * as TestClock from "effect/TestClock"
+import * as TestContext from "effect/TestContext"
+import * as Digest from "../core/Digest.js"
+import { CorrelationId, MessageId, RequestId, SessionId } from "../core/Id.js"
+import * as Interaction from "../interaction/Interaction.js"
+import * as JournalEntry from "../journal/JournalEntry.js"
+import * as SessionLease from "../journal/SessionLease.js"
+import type * as SessionStore from "../journal/SessionStore.js"
+
+/**
+ * The store that is checked.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Options {
+  /** An empty store, each time another. What it yields opens that store as this process does. */
+  readonly fresh: Effect.Effect<
+    (process: SessionLease.Process) => Effect.Effect<SessionStore.Service, unknown, Scope.Scope>,
+    unknown,
+    Scope.Scope
+  >
+}
+
+/**
+ * One part of the contract.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Check {
+  readonly name: string
+  readonly check: Effect.Effect<void, StoreBroken>
+}
+
+/**
+ * The store breaks its contract.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class StoreBroken extends Schema.TaggedError<StoreBroken>("assent/testing/StoreBroken")("StoreBroken", {
+  /** What is wrong. */
+  sentence: Schema.String
+}) {
+  override get message(): string {
+    return this.sentence
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * The whole contract. Each check uses a store of its own.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const make = ({ fresh }: Options): ReadonlyArray<Check> =>
+  Object.entries(contract).map(([name, body]) => ({
+    name: `a session store ${name}`,
+    check: Effect.gen(function* () {
+      const open = yield* fresh
+      yield* body(open, yield* open(here))
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(TestContext.TestContext),
+      Effect.catchAllCause((cause) => Effect.fail(brokenBy(cause))),
+      Effect.timeoutFail({
+        duration: "20 seconds",
+        onTimeout: () => new StoreBroken({ sentence: `It hangs: after 20 seconds it had not done what it ${name}.` })
+      })
+    )
+  }))
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+type Open = Effect.Effect.Success<Options["fresh"]>
+type Body = (open: Open, store: SessionStore.Service) => Effect.Effect<void, unknown, Scope.Scope>
+
+const here: SessionLease.Process = { pid: 1, host: "here", isAlive: () => true }
+const there: SessionLease.Process = { pid: 2, host: "there", isAlive: () => true }
+
+const root = SessionId.make("ses_checked")
+const other = SessionId.make("ses_other")
+const requestId = RequestId.make("req_checked")
+
+const opened = (sessionId: SessionId = root): JournalEntry.Draft => ({
+  sessionId,
+  entry: {
+    _tag: "SessionOpened",
+    version: JournalEntry.version,
+    sessionId,
+    rootSessionId: sessionId,
+    agent: "main",
+    depth: 0,
+    model: "offline",
+    instructions: "digest"
+  }
+})
+
+const said = (id: string, sessionId: SessionId = root): JournalEntry.Draft => ({
+  sessionId,
+  entry: {
+    _tag: "MessageReceived",
+    message: { id: MessageId.make(id), source: "user", delivery: "steer", text: `words "${id}"\n`, at: 1 }
+  }
+})
+
+const raised = (
+  interaction: Interaction.Interaction = new Interaction.Select({ prompt: "Which?", options: ["a", "b"] })
+) => ({
+  sessionId: root,
+  entry: {
+    _tag: "InteractionRaised" as const,
+    request: {
+      requestId,
+      correlationId: CorrelationId.make("turn_1"),
+      sessionId: root,
+      agentPath: "main",
+      issuedAt: 5,
+      interaction
+    }
+  }
+})
+
+const expect = (holds: boolean, sentence: string): Effect.Effect<void, StoreBroken> =>
+  holds ? Effect.void : new StoreBroken({ sentence })
+
+/** The effect fails with this tag; otherwise the sentence is what is wrong. */
+const expectFailure = <A, R>(
+  effect: Effect.Effect<A, { readonly _tag: string }, R>,
+  tag: string,
+  sentence: string
+): Effect.Effect<void, StoreBroken, R> =>
+  Effect.flatMap(Effect.either(effect), (outcome) => {
+    const what = Either.isRight(outcome) ? "it succeeded" : `it failed with ${outcome.left._tag}`
+    const isRight = Either.isLeft(outcome) && outcome.left._tag === tag
+    return expect(isRight, `${sentence}: it must fail with ${tag}, and ${what}.`)
+  })
+
+const brokenBy = (cause: Cause.Cause<unknown>): StoreBroken => {
+  const found = Option.getOrElse(Cause.failureOption(cause), () => Cause.squash(cause))
+  if (found instanceof StoreBroken) return found
+  const what = found instanceof Error ? found.message : String(found)
+  return new StoreBroken({ sentence: `It failed where it must not: ${what}` })
+}
+
+const write = (store: SessionStore.Service, ...drafts: ReadonlyArray<JournalEntry.Draft>) =>
+  Effect.scoped(Effect.flatMap(store.lock(drafts[0]?.sessionId ?? root), (lease) => lease.append(drafts)))
+
+const textOf = (entries: ReadonlyArray<JournalEntry.Draft>): string =>
+  Digest.canonicalJson(
+    entries.map(({ entry, sessionId }) => [sessionId, Either.getOrThrow(JournalEntry.encode(entry))])
+  )
+
+const expectEntries = (store: SessionStore.Service, expected: ReadonlyArray<JournalEntry.Draft>, when: string) =>
+  Effect.flatMap(store.load(root), ({ entries }) =>
+    Effect.zipRight(
+      expect(
+        textOf(entries) === textOf(expected),
+        `The journal has other entries than were written ${when}: ${entries.map(({ entry }) => entry._tag).join(", ")}.`
+      ),
+      expect(
+        entries.every(({ seq }, index) => seq === index + 1),
+        `Entries are numbered from 1 without gaps; here they have ${entries.map(({ seq }) => seq).join(", ")}.`
+      )
+    )
+  )
+
+/** Takes the lease as a process that then stands still: no timer of it fires. */
+const lockAndStall = (store: SessionStore.Service) =>
+  Effect.gen(function* () {
+    const clock = yield* Effect.clock
+    const stalled: Clock.Clock = {
+      [Clock.ClockTypeId]: Clock.ClockTypeId,
+      unsafeCurrentTimeMillis: () => clock.unsafeCurrentTimeMillis(),
+      unsafeCurrentTimeNanos: () => clock.unsafeCurrentTimeNanos(),
+      currentTimeMillis: clock.currentTimeMillis,
+      currentTimeNanos: clock.currentTimeNanos,
+      sleep: () => Effect.never
+    }
+    const scope = yield* Scope.make()
+    const lease = yield* Scope.extend(Effect.withClock(store.lock(root), stalled), scope)
+    return { lease, end: Scope.close(scope, Exit.void) }
+  })
+
+const contract: { readonly [name: string]: Body } = {
+  "gives back what was written, in its order and with its times": (_, store) =>
+    Effect.gen(function* () {
+      const lease = yield* store.lock(root)
+      yield* lease.append([opened(), { ...said("a"), at: 7 }])
+      yield* TestClock.adjust("1 second")
+      yield* lease.append([said("b"), raised()])
+      yield* expectEntries(store, [opened(), said("a"), said("b"), raised()], "in two appends")
+      const times = (yield* store.load(root)).entries.map(({ at }) => at)
+      yield* expect(
+        times.join() === "0,7,1000,1000",
+        `An entry has the time that its draft names, else that of the append: 0, 7, 1000, 1000, and here ${times.join(", ")}.`
+      )
+    }),
+  "keeps no trace of a session that nothing was written to": (_, store) =>
+    Effect.gen(function* () {
+      yield* Effect.scoped(Effect.flatMap(store.lock(root), (lease) => lease.append([])))
+      yield* expectFailure(store.load(root), "SessionUnknown", "A session that was only locked was loaded")
+      yield* expectFailure(store.delete(root), "SessionUnknown", "A session that was only locked was deleted")
+      yield* expect((yield* store.list).length === 0, "A session that was only locked is listed.")
+    }),
+  "has all of it when it is opened again": (open, store) =>
+    Effect.gen(function* () {
+      yield* write(store, opened(), said("a"))
+      const again = yield* open(there)
+      yield* write(again, said("b"))
+      yield* expectEntries(store, [opened(), said("a"), said("b")], "by two processes")
+    }),
+  "writes each append as a whole": (_, store) =>
+    Effect.gen(function* () {
+      const lease = yield* store.lock(root)
+      yield* Effect.forEach(
+        Array.from({ length: 8 }, (_, writer) => writer),
+        (writer) => lease.append([0, 1, 2].map((at) => said(`${writer}/${at}`))),
+        { concurrency: "unbounded", discard: true }
+      )
+      const ids = (yield* store.load(root)).entries.map(({ entry }) =>
+        entry._tag === "MessageReceived" ? entry.message.id : "?"
+      )
+      const isWhole = ids.every((id, index) => id === `${ids[index - (index % 3)]?.split("/")[0]}/${index % 3}`)
+      yield* expect(ids.length === 24, `Of 24 entries that 8 fibers appended, ${ids.length} are there.`)
+      yield* expect(isWhole, `Appends of several fibers are mixed up: ${ids.join(", ")}.`)
+    }),
+  "gives a session to one process at a time, and says to which": (open, store) =>
+    Effect.gen(function* () {
+      const second = yield* open(there)
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const lease = yield* store.lock(root)
+          yield* lease.append([opened()])
+          const error = yield* Effect.either(Effect.scoped(second.lock(root)))
+          yield* expect(
+            Either.isLeft(error) && error.left._tag === "SessionLocked" && error.left.holder.pid === here.pid,
+            "Two processes had the lease of one session, or the second was not told who has it."
+          )
+          yield* expectFailure(second.delete(root), "SessionLocked", "A session that a process runs was deleted")
+        })
+      )
+      yield* Effect.catchAll(
+        Effect.scoped(second.lock(root)),
+        () => new StoreBroken({ sentence: "The lease did not end with its scope: nobody else gets it." })
+      )
+    }),
+  "gives the session of a silent process to another, and takes nothing more from the first": (open, store) =>
+    Effect.gen(function* () {
+      const { end, lease } = yield* lockAndStall(store)
+      yield* lease.append([opened()])
+      const second = yield* open(there)
+      yield* TestClock.adjust(SessionLease.silentAfter - 1)
+      const early = "A session was taken over from a process that was silent for less than 15 seconds"
+      yield* expectFailure(Effect.scoped(second.lock(root)), "SessionLocked", early)
+      yield* TestClock.adjust(1)
+      const next = yield* Effect.catchTag(
+        second.lock(root),
+        "SessionLocked",
+        () => new StoreBroken({ sentence: "A process that was silent for 15 seconds keeps its session for ever." })
+      )
+      const late = "A process wrote to a session that another had taken over"
+      yield* expectFailure(lease.append([said("late")]), "SessionTakenOver", late)
+      yield* next.append([said("a")])
+      yield* end
+      const stolen = "The end of a process that had lost its lease took the lease of the next one away"
+      yield* expectFailure(Effect.scoped(store.lock(root)), "SessionLocked", stolen)
+      yield* expectEntries(store, [opened(), said("a")], "after a take-over")
+    }),
+  "keeps the first answer that fits, and no secret": (_, store) =>
+    Effect.gen(function* () {
+      const nobody = "An answer was taken for a request that nobody made"
+      yield* expectFailure(store.answer(requestId, 1, "ann"), "AnswerRefused", nobody)
+      yield* write(store, opened(), raised())
+      const misfit = "An answer was taken that does not fit its request"
+      yield* expectFailure(store.answer(requestId, 7, "ann"), "AnswerRefused", misfit)
+      yield* store.answer(requestId, 1, "ann")
+      yield* expectFailure(store.answer(requestId, 0, "bob"), "AnswerRefused", "A second answer was taken")
+      const kept = (yield* store.load(root)).answers.map(({ answer, by }) => `${String(answer)} by ${by}`)
+      yield* expect(
+        kept.join() === "1 by ann",
+        `The first answer counts, 1 by ann, and here: ${kept.join(", ") || "none"}.`
+      )
+    }),
+  "takes no secret for an answer": (_, store) =>
+    Effect.gen(function* () {
+      yield* write(store, opened(), raised(new Interaction.AuthPassword({ prompt: "Password?" })))
+      yield* expectFailure(store.answer(requestId, "hunter22", "ann"), "AnswerRefused", "A password was kept")
+    }),
+  "loses no answer between a process that answers and one that resumes": (open, store) =>
+    Effect.gen(function* () {
+      yield* write(store, opened(), raised())
+      const second = yield* open(there)
+      const [answered, loaded] = yield* Effect.all(
+        [
+          Effect.isSuccess(store.answer(requestId, 1, "ann")),
+          Effect.scoped(Effect.zipRight(second.lock(root), second.load(root)))
+        ],
+        { concurrency: "unbounded" }
+      )
+      const seen = loaded.answers.length === 1
+      yield* expect(!answered || seen, "An answer was acknowledged, and the process that resumed did not see it.")
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* second.lock(root)
+          yield* expectFailure(
+            store.answer(requestId, 0, "bob"),
+            "SessionLocked",
+            "An answer was stored beside a process that runs the session"
+          )
+        })
+      )
+    }),
+  "ends the lease of a process that stood still when an answer is stored": (open, store) =>
+    Effect.gen(function* () {
+      const { lease } = yield* lockAndStall(store)
+      yield* lease.append([opened(), raised()])
+      const second = yield* open(there)
+      yield* TestClock.adjust(SessionLease.silentAfter)
+      yield* second.answer(requestId, 1, "ann")
+      const late = "A process that stood still went on without the answer that was stored meanwhile"
+      yield* expectFailure(lease.append([said("late")]), "SessionTakenOver", late)
+    }),
+  "deletes a session whole, and no other": (_, store) =>
+    Effect.gen(function* () {
+      yield* write(store, opened(), raised())
+      yield* store.answer(requestId, 1, "ann")
+      yield* write(store, opened(other), said("a", other))
+      yield* store.delete(root)
+      yield* expectFailure(store.load(root), "SessionUnknown", "A deleted session was loaded")
+      const left = (yield* store.list).map(({ rootSessionId }) => rootSessionId)
+      yield* expect(
+        left.join() === other,
+        `One session of two was deleted, and these are left: ${left.join(", ") || "none"}.`
+      )
+      yield* write(store, opened(), raised())
+      const answers = (yield* store.load(root)).answers.length
+      yield* expect(answers === 0, "The answers of a deleted session came back with a new one of its name.")
+    }),
+  "lists sessions and what they wait for": (_, store) =>
+    Effect.gen(function* () {
+      yield* write(store, opened(other), said("a", other))
+      yield* TestClock.adjust("1 second")
+      yield* write(store, opened(), said("b"), raised())
+      const listed = (yield* store.list).map(({ entries, rootSessionId, state, title }) =>
+        [rootSessionId, state, title, entries].join(" ")
+      )
+      const expected = [`${root} waiting words "b" 3`, `${other} idle words "a" 2`]
+      yield* expect(
+        listed.join("; ") === expected.join("; "),
+        `The list must be, last used first: ${expected.join("; ")}. Here it is: ${listed.join("; ")}.`
+      )
+      const open = (yield* store.openRequests()).map(({ request, rootSessionId }) => [rootSessionId, request.requestId])
+      yield* expect(
+        open.join() === [root, requestId].join(),
+        `What is open must be ${requestId} of ${root}, and here it is: ${open.map((one) => one.join(" ")).join("; ") || "nothing"}.`
+      )
+    })
+}

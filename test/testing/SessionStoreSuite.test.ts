@@ -1,0 +1,67 @@
+/** The kit for stores: ours pass it, and a broken one is told what is wrong. */
+import * as KeyValueStore from "@effect/platform/KeyValueStore"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import type { Process } from "../../src/journal/SessionLease.js"
+import * as SessionStore from "../../src/journal/SessionStore.js"
+import * as KeyValueSessionStore from "../../src/store/KeyValueSessionStore.js"
+import * as SessionStoreSuite from "../../src/testing/SessionStoreSuite.js"
+
+type Fresh = SessionStoreSuite.Options["fresh"]
+
+const memory: Fresh = Effect.map(SessionStore.makeMemory, (open) => (process: Process) => Effect.succeed(open(process)))
+const values: Fresh = Effect.map(
+  Effect.provide(KeyValueStore.KeyValueStore, KeyValueStore.layerMemory),
+  (values) => (process: Process) =>
+    Effect.provideService(KeyValueSessionStore.make({ process }), KeyValueStore.KeyValueStore, values)
+)
+
+for (const [name, fresh] of Object.entries({ memory, values })) {
+  describe(name, () => {
+    for (const { check, name } of SessionStoreSuite.make({ fresh })) it(name, () => Effect.runPromise(check))
+  })
+}
+
+const broken = (change: (store: SessionStore.Service) => Partial<SessionStore.Service>): Fresh =>
+  Effect.map(
+    memory,
+    (open) => (process: Process) => Effect.map(open(process), (store) => ({ ...store, ...change(store) }))
+  )
+
+describe("a broken store", () => {
+  const stores: { readonly [says: string]: Fresh } = {
+    "The journal has other entries than were written": broken((store) => ({
+      load: (id) => Effect.map(store.load(id), (it) => ({ ...it, entries: [...it.entries].reverse() }))
+    })),
+    "Two processes had the lease of one session": Effect.succeed((process: Process) =>
+      Effect.flatMap(memory, (open) => open(process))
+    ),
+    "An answer was taken that does not fit its request": broken((store) => ({
+      answer: (id, _, by) => store.answer(id, 1, by)
+    })),
+    "The first answer counts": broken((store) => ({
+      load: (id) => Effect.map(store.load(id), (it) => ({ ...it, answers: [] }))
+    })),
+    "A session that a process runs was deleted": broken((store) => ({
+      delete: (id) => Effect.catchTag(store.delete(id), "SessionLocked", () => Effect.void)
+    })),
+    "A deleted session was loaded": broken(() => ({ delete: () => Effect.void })),
+    "What is open must be": broken(() => ({ openRequests: () => Effect.succeed([]) })),
+    "The list must be, last used first": broken((store) => ({
+      list: Effect.map(store.list, (all) => [...all].reverse())
+    })),
+    "It failed where it must not: no such thing": broken(() => ({ load: () => Effect.die(new Error("no such thing")) }))
+  }
+  for (const [says, fresh] of Object.entries(stores)) {
+    it.effect(`is told: ${says}`, () =>
+      Effect.gen(function* () {
+        const outcomes = yield* Effect.forEach(SessionStoreSuite.make({ fresh }), ({ check }) => Effect.either(check))
+        const told = outcomes.flatMap((outcome) => (outcome._tag === "Left" ? [outcome.left.message] : []))
+        assert.isTrue(
+          told.some((sentence) => sentence.startsWith(says)),
+          told.join("\n")
+        )
+      })
+    )
+  }
+})
