@@ -311,7 +311,8 @@ const spelling = (compiled: Compiled, command: string): string | undefined => {
   return compiled.rules.patterns.find((text) => CommandLine.trim(text) === trimmed)
 }
 
-const named = ({ servers, tools }: Compiled, tool: string): string | undefined => {
+/** The rule on names that the tool falls under. */
+export const named = ({ servers, tools }: Compiled, tool: string): string | undefined => {
   if (tools.has(tool)) return tool
   if (servers.length === 0) return undefined
   const server = servers.find((server) => tool.startsWith(server))

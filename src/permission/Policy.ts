@@ -17,6 +17,8 @@
  */
 export { defaults, make, merge, subject, widens } from "./CompiledPolicy.js"
 export type { Of, Policy, Source } from "./CompiledPolicy.js"
+export { simulate } from "./PolicyTrial.js"
+export type { Change, Outcome, Past, Trial, TrialOptions, Untold } from "./PolicyTrial.js"
 export type { Channel, PolicySource } from "./PolicySource.js"
 export type { Options as PathScopeOptions } from "./PathScope.js"
 export type { Options as SanitizerOptions } from "./Sanitizer.js"

@@ -98,6 +98,10 @@ export const violations = (
   return shell.length === 0 ? scope : Effect.map(scope, (paths) => [...shell, ...paths])
 }
 
+/** The violations that a command's text shows, without a look at files. */
+export const ofCommand = (self: PermissionRule.Subject, options: Options): ReadonlyArray<Violation> =>
+  self.command === undefined ? [] : shellViolations(self, self.command, options)
+
 /** The paths in a parameter that holds one, or a list of them. */
 export const fieldOf = ({ params }: PermissionRule.Subject, field: string): ReadonlyArray<string> => {
   if (typeof params !== "object" || params === null) return []
@@ -118,7 +122,7 @@ const noViolations: Effect.Effect<ReadonlyArray<Violation>> = Effect.succeed([])
 const shellViolations = (
   self: PermissionRule.Subject,
   command: string,
-  { metacharacters, dangerousCommands }: Options
+  { metacharacters, dangerousCommands }: Pick<Options, "metacharacters" | "dangerousCommands">
 ): ReadonlyArray<Violation> => {
   const out: Array<Violation> = []
   if (metacharacters) {

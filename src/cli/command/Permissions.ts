@@ -27,7 +27,16 @@ const changing = new Set(["allow", "deny", "default", "suspend", "resume", "clea
 export const run = ({ flags, words }: Arguments.Invocation) =>
   Effect.gen(function* () {
     const settings = yield* Settings.load(flags)
-    const [verb] = words
+    const [verb, file, ...more] = words
+    if (verb === "try") {
+      if (file === undefined || more.length > 0) {
+        return yield* new Arguments.UsageError({
+          message: "assent permissions try takes one file: a policy to be tried."
+        })
+      }
+      const PolicyTry = yield* Effect.promise(() => import("./PolicyTry.js"))
+      return yield* PolicyTry.run(flags, settings, file)
+    }
     if (verb !== undefined && changing.has(verb)) {
       return yield* new Arguments.UsageError({
         message: `permissions ${verb} changes a running session: type /permissions ${words.join(" ")} in assent chat. To change the policy itself, edit ${settings.configDirectory}/permissions.json or .assent/permissions.json.`

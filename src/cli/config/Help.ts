@@ -35,10 +35,15 @@ export const commands: { readonly [Name in Arguments.CommandName]: CommandHelp }
     what: "what the policy says",
     verbs: [
       ["show", "the rules in force, and where each comes from"],
-      ["check TOOL [ARGUMENTS]", "how a call would be decided"]
+      ["check TOOL [ARGUMENTS]", "how a call would be decided"],
+      ["try FILE", "what a policy would have decided otherwise here"]
     ],
-    flags: ["policy", "workspace", "sandbox", "trust", "log-level"],
-    examples: ["assent permissions", "assent permissions check run_command git push"]
+    flags: ["policy", "workspace", "store", "sandbox", "trust", "log-level"],
+    examples: [
+      "assent permissions",
+      "assent permissions check run_command git push",
+      "assent permissions try stricter.json"
+    ]
   },
   profiles: {
     usage: "[COMMAND]",

@@ -322,7 +322,8 @@ const readPolicy = (from: Found) =>
     return Option.some(yield* decodePolicy(text.value, from.file))
   })
 
-const requirePolicy = (file: string) =>
+/** The policy in a file that was named. */
+export const requirePolicy = (file: string) =>
   Effect.gen(function* () {
     const content = OwnFile.readGiven(file, OwnFile.maxSettings)
     switch (content._tag) {
