@@ -2,9 +2,12 @@
  * The contract of a session store as checks, for any test framework:
  *
  * ```ts
+ * import { type SessionLease, SessionStore } from "assent"
  * import { SessionStoreSuite } from "assent/testing"
  * import * as Effect from "effect/Effect"
  * import { it } from "vitest"
+ *
+ * const fresh = Effect.map(SessionStore.makeMemory, (open) => (process: SessionLease.Process) => Effect.succeed(open(process)))
  *
  * for (const { check, name } of SessionStoreSuite.make({ fresh })) it(name, () => Effect.runPromise(check))
  * ```
