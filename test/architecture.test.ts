@@ -168,6 +168,7 @@ describe("the house", () => {
       // They read a fiber-local value without a step of Effect: an origin, an interactor, a span.
       "core/Origin.ts",
       "core/Spans.ts",
+      "core/World.ts",
       "interaction/InteractionRequest.ts",
       "interaction/Interactor.ts",
       // A call and its request pass here, thousands at a time: no generator, scope or fiber for what needs none.

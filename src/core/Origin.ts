@@ -12,6 +12,7 @@ import type * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
 import { globalValue } from "effect/GlobalValue"
+import * as World from "./World.js"
 import { SessionId, type CorrelationId, type ToolCallId } from "./Id.js"
 
 /**
@@ -165,5 +166,5 @@ export const chip = (origin: { readonly agentPath: string; readonly subagentId?:
 // -----------------------------------------------------------------------------------------------------------------
 
 const currentRef: FiberRef.FiberRef<Origin> = globalValue("assent/core/Origin", () =>
-  FiberRef.unsafeMake<Origin>(outside, { join: (parent) => parent })
+  World.belongsToFiber(FiberRef.unsafeMake<Origin>(outside, { join: (parent) => parent }))
 )

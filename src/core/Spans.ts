@@ -77,8 +77,6 @@ export interface Opening<A, E> {
 export interface Service {
   /** Runs an effect inside a span. `opening` is evaluated when the span begins, and never when spans are off. */
   readonly within: <A, E, R>(opening: () => Opening<A, E>, effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** `inner` with the running span of `outer`: for code that runs with a context of its own. */
-  readonly keep: (outer: Context.Context<never>, inner: Context.Context<never>) => Context.Context<never>
   /** The running fiber's span, to hand it to work in another fiber. */
   readonly current: Effect.Effect<Tracer.AnySpan | undefined>
   /** Words as an attribute may hold them: `[REDACTED: 12 chars]`, or the words with secrets masked. */
@@ -110,7 +108,6 @@ export interface Options {
  */
 export const off: Service = {
   within: (_, effect) => effect,
-  keep: (_, inner) => inner,
   current: Effect.succeed(undefined),
   content: (text) => hidden(text)
 }
@@ -149,11 +146,6 @@ export const make = (options: Options = {}): Service => {
           (span, exit) => Effect.map(Effect.clock, (clock) => end(span, exit, ended, clock))
         )
       }),
-    keep: (outer, inner) => {
-      const parent = Context.getOption(outer, Tracer.ParentSpan)
-      const kept = Option.isNone(parent) ? inner : Context.add(inner, Tracer.ParentSpan, parent.value)
-      return Context.add(kept, OurSpan, Context.get(outer, OurSpan))
-    },
     current,
     content: (text) => (content === undefined ? hidden(text) : cut(content.text(text)))
   }

@@ -25,6 +25,7 @@ import { globalValue } from "effect/GlobalValue"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { Answer, Interaction, Kind } from "./Interaction.js"
+import * as World from "../core/World.js"
 import { isKind, takesPromptSlot } from "./Interaction.js"
 import {
   InteractionKindUnknown,
@@ -365,5 +366,5 @@ const settle = (service: Service | undefined, context: Context.Context<never>): 
   Effect.zipRight(FiberRef.set(currentRef, service), FiberRef.set(FiberRef.currentContext, context))
 
 const currentRef: FiberRef.FiberRef<Service | undefined> = globalValue("assent/interaction/Interactor", () =>
-  FiberRef.unsafeMake<Service | undefined>(undefined, { join: (parent) => parent })
+  World.belongsToFiber(FiberRef.unsafeMake<Service | undefined>(undefined, { join: (parent) => parent }))
 )

@@ -131,7 +131,8 @@ export interface Agent {
    * Runs words as a turn of their own, after those that were asked for before, and yields its end. The turn belongs to
    * its caller: two runs never share one. An interrupt withdraws the words, or cancels the turn when that has begun. A
    * run whose turn has not begun when the agent ends, ends as `Cancelled`. It does not wait for subagents in the
-   * background: {@link awaitIdle} does. A tool that waits for a run of its own agent waits for ever.
+   * background: {@link awaitIdle} does. A tool that waits for a run of its own agent waits for ever. It runs in the world
+   * of its caller: see {@link start}.
    */
   readonly run: {
     /**
@@ -283,6 +284,20 @@ export interface Start<A, R, More = unknown> {
 /**
  * Starts an agent in the current scope, asking the current interactor.
  *
+ * Its turns run in the world around the start: its FiberRefs (loggers, clock, tracer, settings, your own), its services
+ * and `Context.Reference`s, and its parent span. A turn of {@link Agent.run} and {@link Agent.turn} runs also in the world
+ * around that call, and what this one has of its own counts first; a FiberRef at its initial value is not its own. Models,
+ * guards and handlers see both. A handler sees what it was built with where the caller has nothing; a value of the
+ * caller counts before it, as with `@effect/ai`. Whom the agent asks is always its own interactor.
+ *
+ * - Words of `send` and `enqueue` carry no world: their turns run in the one around the start.
+ * - Runs that wait in line keep their worlds apart.
+ * - A subagent works in the world of the call that made it; a task that another call gives it, also in that call's.
+ * - A resumed session runs in the world around the start that resumes it.
+ * - Nothing that a turn sets with `FiberRef.set` is seen after it.
+ *
+ * The audit trail around the start counts, else the one around the making of the runtime.
+ *
  * @since 0.1.0
  * @category constructors
  */
@@ -394,7 +409,9 @@ const made = (
   surroundings: Session.Surroundings & { readonly scope: Scope.CloseableScope }
 ): { readonly parts: Parts; readonly goOn: Effect.Effect<void> | undefined } => {
   const runtime = Context.get(context, AgentRuntime)
-  const trail = Context.get(context, AuditTrail.AuditTrail)
+  // A reference has a value in every context; only one that was provided counts before the runtime's.
+  const isProvided = context.unsafeMap.has(AuditTrail.AuditTrail.key)
+  const trail = isProvided ? Context.get(context, AuditTrail.AuditTrail) : runtime.audit
   const { clock, ids, scope } = surroundings
   const { persistence, profile, settings } = options
   const id = persistence?.rootSessionId ?? Id.session(ids)

@@ -15,6 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
+import * as AuditTrail from "../audit/AuditTrail.js"
 import * as Redaction from "../core/Redaction.js"
 import * as Spans from "../core/Spans.js"
 import type * as Interactors from "../interaction/Interactor.js"
@@ -65,6 +66,8 @@ export interface Service {
   readonly compaction: CompactionConfig | undefined
   readonly tokens: TokenLedger.Options
   readonly spans: Spans.Service
+  /** The audit trail around the making of the runtime; one around an agent's start counts before it. */
+  readonly audit: AuditTrail.Service
   readonly subagents: AgentTree.Settings
 }
 
@@ -215,6 +218,7 @@ export function make<Tools extends Record<string, Tool.Any>>(
       compaction: options.compaction,
       tokens: options.tokens ?? {},
       spans: options.spans ?? (yield* Spans.Spans),
+      audit: yield* AuditTrail.AuditTrail,
       subagents: subagentSettings(options.subagents, tools, options.baseInstructions ?? "")
     }
   })

@@ -8,7 +8,6 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import type { AnySpan } from "effect/Tracer"
 import type { Generator, MessageId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import type * as Origin from "../core/Origin.js"
@@ -75,8 +74,6 @@ export interface Service {
   readonly takeBack: () => ReadonlyArray<Message>
   /** The authority of the running turn: it holds also for tasks that the turn gives to children. */
   readonly bound: () => PermissionGate.Authority | undefined
-  /** The caller's span, when there are spans. */
-  readonly span: Effect.Effect<AnySpan | undefined>
   /** Cancels the running turn, or the one about to begin, and waits for its end; none when idle. */
   readonly cancel: (reason: CancelReason) => Effect.Effect<Option.Option<TurnEnd>>
   /** Ends the session if nothing runs in it, and says whether it did; interrupt {@link run} then, and wait for nothing. */
@@ -124,16 +121,16 @@ export interface Waiting<E> extends Wanted {
 
 /**
  * Gives a session words for a turn of their own, and waits for its end. An interrupt withdraws the words, or cancels the
- * turn when that has begun. One turn runs at a time, so a tool that waits for a turn of its own session waits for ever.
+ * turn when that has begun. The turn runs in the world of the caller: see `World`. One turn runs at a time, so a tool that waits for a turn of its own session waits for ever.
  */
 export const turn = <E = never>(
-  self: Pick<Service, "awaitTurn" | "span" | "submit">,
+  self: Pick<Service, "awaitTurn" | "submit">,
   draft: Draft,
   { kept, requested, ...wanted }: Waiting<E> = {}
 ): Effect.Effect<TurnEnd, E> =>
   Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(self.span, (span) => {
-      const turn = self.awaitTurn(self.submit(draft, OwnTurn()).id, { ...wanted, span })
+    Effect.flatMap(Effect.getFiberRefs, (world) => {
+      const turn = self.awaitTurn(self.submit(draft, OwnTurn()).id, { ...wanted, world })
       requested?.(turn)
       const end: Effect.Effect<TurnEnd, E> = kept === undefined ? turn.end : Effect.flatMap(kept, () => turn.end)
       return Effect.onError(restore(end), () => turn.giveUp)
@@ -151,8 +148,8 @@ class Session implements Service {
   constructor(shared: TurnContext.Shared, own: Own, clock: Clock.Clock, given: Given) {
     const ambient = () => {
       const context = own.ambient?.(this) ?? Context.empty()
-      const { reopening } = given
-      return reopening === undefined ? context : Context.add(context, ResumedRequests.ResumedRequests, reopening)
+      // Always: a child's tools must not take questions of its parent, in whose world it was started.
+      return Context.add(context, ResumedRequests.ResumedRequests, given.reopening)
     }
     this.loop = new TurnLoop(shared, own, TurnContext.make(shared, own, clock, ambient), given)
   }
@@ -199,10 +196,6 @@ class Session implements Service {
 
   bound() {
     return this.loop.session.state.bound
-  }
-
-  get span() {
-    return this.loop.session.spans.current
   }
 
   cancel(reason: CancelReason): Effect.Effect<Option.Option<TurnEnd>> {

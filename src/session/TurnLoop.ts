@@ -8,13 +8,17 @@
  * Its state is read and written in synchronous sections only, so deciding and acting are one step.
  */
 import type * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
+import * as FiberRefs from "effect/FiberRefs"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Id from "../core/Id.js"
 import type { CorrelationId, MessageId } from "../core/Id.js"
 import type { CancelReason, Restore } from "../core/Interruption.js"
 import * as Origin from "../core/Origin.js"
+import * as World from "../core/World.js"
 import type { Message } from "../inbox/Message.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as ResumedRequests from "../interaction/ResumedRequests.js"
@@ -75,6 +79,10 @@ export class TurnLoop implements Host, RequestHost, IdleCompaction.Loop {
   /** The request of the running turn, when a caller waits for it. */
   private current: TurnRequest | undefined
   private readonly idleCompaction: IdleCompaction.IdleCompaction
+  /** The FiberRefs of the loop: the world around the session's start. */
+  private around: FiberRefs.FiberRefs | undefined
+  /** The context of a caller that had nothing of its own in it: most runs have the same one. */
+  private plain: Context.Context<never> | undefined
 
   constructor(
     private readonly shared: Pick<Shared, "permissions" | "policy">,
@@ -92,7 +100,11 @@ export class TurnLoop implements Host, RequestHost, IdleCompaction.Loop {
 
   get run(): Effect.Effect<never> {
     const { interactor } = this.session
-    const loop = Interactor.inFiber(interactor)(Effect.flatMap(this.resumed, () => this.turns()))
+    const begun = Effect.flatMap(Effect.getFiberRefs, (refs) => {
+      this.around = refs
+      return this.own.restored === undefined ? this.turns() : Effect.flatMap(this.resumed, () => this.turns())
+    })
+    const loop = Interactor.inFiber(interactor)(begun)
     const failed = (cause: Cause.Cause<never>) => {
       this.over()
       return Effect.failCause(cause)
@@ -304,12 +316,23 @@ export class TurnLoop implements Host, RequestHost, IdleCompaction.Loop {
     })
     this.begins(turn)
     const ended = () => Turn.report(Turn.endOf(signal))
-    const { span: parent } = this.current ?? {}
-    const run = SessionSpan.turn(session, { input, origin, parent, ended })(turn.run(input, restore))
+    const run = this.inWorld(SessionSpan.turn(session, { input, origin, ended })(turn.run(input, restore)))
     return Effect.matchCauseEffect(run, {
       onFailure: (cause) => Effect.flatMap(this.close(), () => Effect.failCause(cause)),
       onSuccess: () => (turn.crash === undefined ? this.close() : Effect.zipRight(turn.logged, this.close()))
     })
+  }
+
+  /** Runs a turn in the world of its caller, when that is not the one around the start. */
+  private inWorld(run: Work): Work {
+    const { around, session } = this
+    const world = this.current?.world
+    if (world === undefined || around === undefined) return run
+    const context = FiberRefs.getOrDefault(world, FiberRef.currentContext)
+    const own = World.own(around, world, Interactor.Interactor.key, this.plain)
+    if (own?.has(FiberRef.currentContext) !== true) this.plain = context
+    if (own === undefined) return run
+    return Effect.map(World.within(own)(run), () => session.forget())
   }
 
   /** Registers cancellable work; it may have been cancelled before it began. */
@@ -359,7 +382,10 @@ export class TurnLoop implements Host, RequestHost, IdleCompaction.Loop {
     if (suspended) this.tellPermissions()
     if (inbox.isEmpty() && !compaction.isRequested()) this.becomeIdle()
     this.turnWaiters.wake(this.lastEnd)
-    if (this.current !== undefined) this.requests.fulfil(this.current, end)
+    const { current } = this
+    // It holds the world of its caller.
+    this.current = undefined
+    if (current !== undefined) this.requests.fulfil(current, end)
   }
 
   /** The words that were to begin a turn are gone; others may have come. */

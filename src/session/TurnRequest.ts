@@ -12,7 +12,7 @@
  * Written and read by the session in synchronous sections only.
  */
 import * as Effect from "effect/Effect"
-import type { AnySpan } from "effect/Tracer"
+import type * as FiberRefs from "effect/FiberRefs"
 import type { MessageId, ToolCallId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import { neverBegun, type TurnEnd } from "../event/TurnEnd.js"
@@ -39,8 +39,8 @@ export interface TurnOptions {
 
 /** Under what somebody waits for a turn. */
 export interface Wanted extends TurnOptions {
-  /** The span of the request: parent of the turn's span. */
-  readonly span?: AnySpan | undefined
+  /** The world of the caller: see `World`. Default: the one around the session's start. */
+  readonly world?: FiberRefs.FiberRefs | undefined
   /** The typed result that the turn is to have. */
   readonly output?: TypedOutput | undefined
   /** Present for a task of the parent: the call that waits for its end, if one does. */
@@ -81,8 +81,8 @@ export class TurnRequest implements RequestedTurn {
     return this.wanted.output
   }
 
-  get span(): AnySpan | undefined {
-    return this.wanted.span
+  get world(): FiberRefs.FiberRefs | undefined {
+    return this.wanted.world
   }
 
   get giveUp(): Effect.Effect<void> {

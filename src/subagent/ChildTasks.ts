@@ -10,6 +10,7 @@
  * turn ends.
  */
 import * as Effect from "effect/Effect"
+import type * as FiberRefs from "effect/FiberRefs"
 import * as Option from "effect/Option"
 import type { ToolCallId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
@@ -100,7 +101,7 @@ export class ChildTasks {
 
   /** Gives it a task and does not wait. The parent is not idle meanwhile, and gets the end as a message. */
   begin(task: string): Effect.Effect<void> {
-    return Effect.sync(() => void this.give({ text: task, source: "parent" }))
+    return Effect.map(Effect.getFiberRefs, (world) => void this.give({ text: task, source: "parent" }, world))
   }
 
   /**
@@ -110,13 +111,13 @@ export class ChildTasks {
   hear(words: string): Effect.Effect<"now" | "later" | "reads"> {
     const { parent, session } = this.options
     const draft: Draft = { text: words, source: "parent" }
-    return Effect.map(session.isIdle, (idle) => {
+    return Effect.zipWith(session.isIdle, Effect.getFiberRefs, (idle, world) => {
       const bound = parent.bound()
       if (!idle && (bound === undefined || bound === session.bound())) {
         session.submit(draft, Session.Note())
         return "reads"
       }
-      this.give(draft)
+      this.give(draft, world)
       return idle ? "now" : "later"
     })
   }
@@ -133,14 +134,17 @@ export class ChildTasks {
     })
   }
 
-  /** As {@link begin}, synchronously, from any source; none when the child has ended. */
-  give(draft: Draft): Option.Option<Message> {
+  /**
+   * As {@link begin}, synchronously, from any source, in the world of a caller if there is one; none when the child has
+   * ended.
+   */
+  give(draft: Draft, world?: FiberRefs.FiberRefs): Option.Option<Message> {
     const { parent, session } = this.options
     if (session.isOver()) return Option.none()
     // A person's words are not work of the parent's turn.
     const authority = draft.source === "parent" ? parent.bound() : undefined
     const message = session.submit(draft, Session.OwnTurn())
-    this.alone(session.awaitTurn(message.id, { reason: "parent", authority, task: { toolCallId: undefined } }))
+    this.alone(session.awaitTurn(message.id, { reason: "parent", authority, world, task: { toolCallId: undefined } }))
     return Option.some(message)
   }
 

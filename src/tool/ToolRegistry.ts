@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import * as Tracer from "effect/Tracer"
 import * as ForeignJson from "../core/ForeignJson.js"
 import * as Nearest from "../core/Nearest.js"
 import * as ToolTrait from "./ToolTrait.js"
@@ -253,7 +254,7 @@ const makeEntry = (tool: Tool.Any, context: Context.Context<never>): Entry => {
     name: tool.name,
     tool,
     handler: registered?.handler,
-    context: registered === undefined ? context : Context.merge(context, registered.context),
+    context: atRest(registered === undefined ? context : Context.merge(context, registered.context)),
     decode: (params) => codec().decode(params),
     encode: (value) => codec().encode(value),
     encodeFailure: (failure) => codec().encodeFailure(failure),
@@ -274,6 +275,9 @@ const makeEntry = (tool: Tool.Any, context: Context.Context<never>): Entry => {
     preview: trait(ToolTrait.Preview) as Entry["preview"]
   }
 }
+
+/** Without the span in which it was built, which is over when the tool runs. */
+const atRest = (context: Context.Context<never>): Context.Context<never> => Context.omit(Tracer.ParentSpan)(context)
 
 const compile = (tool: Tool.Any): Pick<Entry, "decode" | "encode" | "encodeFailure"> => {
   const decode = ParseResult.decodeUnknownEither(tool.parametersSchema as Schema.Schema<unknown>, { errors: "all" })

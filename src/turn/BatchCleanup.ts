@@ -2,12 +2,12 @@
  * Cleans up when a fiber has finished the calls of a step. Its FiberRefs are restored, so that no value of a call or
  * its tool is seen later; crashes are logged, and abandoned checks are recorded.
  */
-import * as Cause from "effect/Cause"
+import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type * as FiberId from "effect/FiberId"
-import * as FiberRef from "effect/FiberRef"
-import * as FiberRefs from "effect/FiberRefs"
+import type * as FiberRefs from "effect/FiberRefs"
 import * as Defect from "../core/Defect.js"
+import * as World from "../core/World.js"
 import type { Pending } from "../permission/PermissionGate.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 import type { TurnContext } from "./TurnContext.js"
@@ -49,13 +49,7 @@ export class BatchCleanup {
     const { outer } = this
     if (outer === undefined) return Effect.void
     this.outer = undefined
-    return Effect.updateFiberRefs((id, refs) => {
-      if (id !== outer.id) return refs
-      // A pending interrupt is in a FiberRef too, and must not be lost.
-      const interrupted = FiberRefs.getOrDefault(refs, FiberRef.interruptedCause)
-      if (Cause.isEmpty(interrupted)) return outer.refs
-      return FiberRefs.updateAs(outer.refs, { fiberId: id, fiberRef: FiberRef.interruptedCause, value: interrupted })
-    })
+    return Effect.updateFiberRefs((id, refs) => (id === outer.id ? World.restored(id, refs, outer.refs) : refs))
   }
 
   /** Runs the whole cleanup. */

@@ -1,7 +1,6 @@
 /** The spans of a session: their attributes at the start and at the end. */
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { AnySpan } from "effect/Tracer"
 import type * as Origin from "../core/Origin.js"
 import type { EndReason } from "../event/AgentEvent.js"
 import type { Message } from "../inbox/Message.js"
@@ -14,20 +13,17 @@ export interface TurnOptions {
   readonly input: ReadonlyArray<Message>
   /** The origin of the turn's fibers. */
   readonly origin: Origin.Origin
-  /** The span that requested the turn, if known. */
-  readonly parent: AnySpan | undefined
   /** Called once the turn has ended. */
   readonly ended: () => { readonly reason: EndReason; readonly steps: number }
 }
 
 /** Around a whole turn. */
 export const turn =
-  (session: TurnContext, { ended, input, origin, parent }: TurnOptions) =>
+  (session: TurnContext, { ended, input, origin }: TurnOptions) =>
   <R>(effect: Effect.Effect<void, never, R>): Effect.Effect<void, never, R> =>
     session.spans.within(
       () => ({
         name: "assent.turn",
-        parent,
         origin,
         attributes: {
           "gen_ai.operation.name": "invoke_agent",

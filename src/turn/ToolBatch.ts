@@ -327,7 +327,7 @@ export class ToolBatch implements ToolRun.Host {
       }
       // Merged only for tools that check or preview their arguments; many calls wait for approval without it.
       const looks = entry.validate !== undefined || entry.preview !== undefined
-      const context = looks ? session.contextOf(entry) : undefined
+      const context = looks ? session.contextOf(entry, fiber.currentContext) : undefined
       const proposal = { call, entry, params: decoded.right, context }
       const check = session.gate.open(call, fiber, status)
       const checked = session.gate.checkIn(check, proposal, session.state.authority, this.held !== undefined)

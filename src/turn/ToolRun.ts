@@ -99,7 +99,7 @@ const handled = (
   if (handler === undefined) return Effect.dieMessage(`${entry.name} has no handler`)
   const enter = Effect.updateFiberRefs((id, refs) => {
     const outer = FiberRefs.getOrDefault(refs, FiberRef.currentContext)
-    return host.entered(call, id, refs, session.spans.keep(outer, session.contextOf(entry)))
+    return host.entered(call, id, refs, session.contextOf(entry, outer))
   })
   return Effect.flatMap(enter, () =>
     timeout === undefined

@@ -104,8 +104,10 @@ export interface TurnContext {
   readonly spans: Spans.Service
   /** Records entries that must outlive the process; absent: nothing is stored. */
   readonly journal: SessionRecorder | undefined
-  /** The context of a tool's handler: the tool's own services, the session's interactor and its output sink. */
-  readonly contextOf: (entry: ToolRegistry.Entry) => Context.Context<never>
+  /** The context of a tool's handler, in the context around its call: see `ToolContexts`. */
+  readonly contextOf: (entry: ToolRegistry.Entry, outer: Context.Context<never>) => Context.Context<never>
+  /** Lets go of the world of a caller. */
+  readonly forget: () => void
   readonly clock: Clock.Clock
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -269,13 +271,17 @@ class SessionContext implements TurnContext {
     return EventLoop.isDue(this.state, this.clock)
   }
 
-  contextOf(entry: ToolRegistry.Entry): Context.Context<never> {
+  contextOf(entry: ToolRegistry.Entry, outer: Context.Context<never>): Context.Context<never> {
     this.contexts ??= new ToolContexts({
       interactor: this.interactor,
       sink: (chunk) => printed(this, chunk),
       ambient: this.ambient
     })
-    return this.contexts.of(entry)
+    return this.contexts.of(entry, outer)
+  }
+
+  forget(): void {
+    this.contexts?.forget()
   }
 }
 

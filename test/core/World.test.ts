@@ -1,0 +1,106 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
+import { SyncScheduler } from "effect/Scheduler"
+import * as World from "../../src/core/World.js"
+
+class A extends Context.Tag("test/core/World/A")<A, string>() {}
+class B extends Context.Tag("test/core/World/B")<B, string>() {}
+class C extends Context.Tag("test/core/World/C")<C, string>() {}
+
+const of = (services: { readonly A?: string; readonly B?: string; readonly C?: string }): Context.Context<never> =>
+  Context.unsafeMake(
+    new Map(Object.entries(services).map(([name, value]) => [`test/core/World/${name}`, value] as const))
+  )
+const shown = (context: Context.Context<never>) =>
+  Object.fromEntries(
+    [A, B, C].flatMap(({ key }) => (context.unsafeMap.has(key) ? [[key.at(-1), context.unsafeMap.get(key)]] : []))
+  )
+
+const Ref = FiberRef.unsafeMake("root")
+const refs = <A>(around: (self: Effect.Effect<FiberRefs>) => Effect.Effect<A>) =>
+  Effect.runSync(around(Effect.getFiberRefs))
+type FiberRefs = Effect.Effect.Success<typeof Effect.getFiberRefs>
+
+describe("a handler's context", () => {
+  it("is what it was built with, then the caller's, then the session's", () => {
+    const inner = World.handlerContext(
+      of({ A: "built", B: "built", C: "built" }),
+      of({ B: "caller", C: "caller" }),
+      of({ C: "session" })
+    )
+    assert.deepStrictEqual(shown(inner), { A: "built", B: "caller", C: "session" })
+  })
+
+  it("hands on the caller's and what the handler itself provides, and nothing that it was built with", () => {
+    const inner = World.handlerContext(of({ A: "built", B: "built" }), of({ B: "caller" }), of({}))
+    assert.deepStrictEqual(shown(World.around(inner)), { B: "caller" })
+    assert.deepStrictEqual(shown(World.around(Context.add(inner, A, "handler"))), { A: "handler", B: "caller" })
+    const plain = of({ A: "a" })
+    assert.strictEqual(World.around(plain), plain)
+  })
+
+  it("hands on the world of the outermost caller through handlers of handlers", () => {
+    const outer = World.handlerContext(of({ A: "built" }), of({ C: "caller" }), of({}))
+    const child = World.handlerContext(of({ B: "built" }), World.around(outer), of({}))
+    assert.deepStrictEqual(shown(World.around(child)), { C: "caller" })
+  })
+})
+
+describe("a caller", () => {
+  const plain = refs((self) => self)
+
+  it("has nothing of its own with the same values, or with initial ones", () => {
+    const restored = refs((self) => Effect.zipRight(Effect.locally(Effect.void, Ref, "before"), self))
+    const set = refs((self) => Effect.locally(self, Ref, "set"))
+    assert.isUndefined(World.own(plain, plain, "", undefined))
+    assert.isUndefined(World.own(plain, restored, "", undefined))
+    assert.isUndefined(World.own(set, plain, "", undefined))
+    assert.isUndefined(World.own(set, restored, "", undefined))
+    assert.isDefined(World.own(plain, set, "", undefined))
+    // How a fiber is run is not of its world.
+    const run = refs((self) => Effect.uninterruptible(Effect.withScheduler(self, new SyncScheduler())))
+    assert.isUndefined(World.own(plain, run, "", undefined))
+  })
+
+  it("has services of its own that the other context has not, but for the excepted one", () => {
+    const outer = refs(Effect.provide(of({ A: "a", B: "b" })))
+    const less = refs(Effect.provide(of({ A: "a" })))
+    const other = refs(Effect.provide(of({ A: "a", B: "other" })))
+    assert.isUndefined(World.own(outer, less, "", undefined))
+    assert.isUndefined(World.own(outer, other, B.key, undefined))
+    const own = World.own(outer, other, "", undefined)
+    assert.deepStrictEqual(
+      [...(own?.values() ?? [])].map(({ value }) => (Context.isContext(value) ? shown(value) : value)),
+      [{ A: "a", B: "other" }]
+    )
+  })
+
+  it("runs an effect in its world, and the fiber has its own back however that ends", () => {
+    const own = World.own(
+      plain,
+      refs((self) => Effect.locally(self, Ref, "caller")),
+      "",
+      undefined
+    )
+    assert.isDefined(own)
+    if (own === undefined) return
+    const changes = Effect.zipLeft(FiberRef.get(Ref), FiberRef.set(Ref, "left behind"))
+    for (const end of [Effect.void, Effect.fail("no"), Effect.die("no"), Effect.interrupt]) {
+      const seen = Effect.gen(function* () {
+        const inside: Array<string> = []
+        yield* Effect.exit(
+          World.within(own)(
+            Effect.zipRight(
+              Effect.map(changes, (it) => inside.push(it)),
+              end
+            )
+          )
+        )
+        return [...inside, yield* FiberRef.get(Ref)]
+      })
+      assert.deepStrictEqual(Effect.runSync(seen), ["caller", "root"])
+    }
+  })
+})
