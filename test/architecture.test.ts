@@ -73,6 +73,26 @@ describe("the house", () => {
     assert.deepStrictEqual(cycles, [])
   })
 
+  it("names services and errors by their place: assent/room/Noun", () => {
+    /** Kinds have the names of the contract, which journals and peers know. */
+    const isKind = (tag: string) => /^(?:grantStageTool|approveSubagentEnvelope|Auth\.\w+)$/.test(tag)
+    const services = /class (\w+) extends Context\.(?:Tag\(|Reference<\w+>\(\)\()\s*"([^"]+)"/g
+    const errors = /class (\w+) extends Schema\.Tagged\w+<\w+>\(\s*"([^"]+)"\s*\)\(\s*"([^"]+)"/g
+    let named = 0
+    const wrong = files.flatMap((file) => {
+      const code = codeOf(file)
+      const found = [...code.matchAll(services), ...code.matchAll(errors)]
+      named += found.length
+      return found
+        .filter(
+          ([, name = "", id, tag = name]) => !isKind(tag) && (tag !== name || id !== `assent/${folderOf(file)}/${name}`)
+        )
+        .map(([, name, id]) => `${shown(file)}: ${name} is ${id}`)
+    })
+    assert.isAbove(named, 80)
+    assert.deepStrictEqual(wrong, [])
+  })
+
   it("keeps its files short", () => {
     /** Which the reference needs, and nobody reads. */
     const isTag = (line: string) => /^ \* @(?:since|category) /.test(line)

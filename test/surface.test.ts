@@ -32,6 +32,15 @@ describe("the public declarations", () => {
     await expect(`${text}\n`).toMatchFileSnapshot(`surface/${room}.txt`)
   })
 
+  it("have layers as values where there is nothing to set, and as functions where there is", () => {
+    const layers = names.filter(({ name }) => /^layer(?:[A-Z]|$)/.test(name))
+    assert.isAbove(layers.length, 25)
+    const isValue = (text: string) => /^const \w+: Layer\.Layer</m.test(text)
+    const takesOptions = (text: string) => /^(?:const \w+: |function \w+)(?:<.*?>)?\((?!\))/m.test(text)
+    const wrong = layers.filter(({ text }) => !isValue(text) && !takesOptions(text)).map(({ path }) => path)
+    assert.deepStrictEqual(wrong, [])
+  })
+
   it("mention no type that cannot be imported", () => {
     const hidden = names.flatMap(({ hidden, path }) => hidden.map((type) => `${path} mentions ${type}`))
     assert.deepStrictEqual(hidden, [])

@@ -335,7 +335,7 @@ class Broker implements Owned, Participants.Host {
       ? new UnknownRequest({ requestId })
       : Effect.clockWith((clock) => {
           this.tellLate(clock, requestId, by)
-          return new InteractionAlreadyAnswered({ requestId: requestId as RequestId, winner })
+          return new InteractionAlreadyAnswered({ requestId: requestId as RequestId, by: winner })
         })
   }
 

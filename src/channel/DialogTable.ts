@@ -252,7 +252,7 @@ export const make = (id: string, capacity: number, watch: Watch = unwatched): Di
       ends.get(requestId)?.late(by)
       return winner === undefined
         ? new UnknownRequest({ requestId })
-        : new InteractionAlreadyAnswered({ requestId: RequestId.make(requestId), winner })
+        : new InteractionAlreadyAnswered({ requestId: RequestId.make(requestId), by: winner })
     },
     settle: (entry, status, by, outcome) => {
       leave(entry, status, by)

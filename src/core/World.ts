@@ -110,7 +110,7 @@ export interface Handler {
 }
 
 /** Tells a handler's context from the world around it. */
-class CurrentHandler extends Context.Reference<CurrentHandler>()("assent/core/World/CurrentHandler", {
+class CurrentHandler extends Context.Reference<CurrentHandler>()("assent/core/CurrentHandler", {
   defaultValue: (): Handler | undefined => undefined
 }) {}
 

@@ -87,16 +87,21 @@ export const InteractionError = Schema.Union(
 export type InteractionError = typeof InteractionError.Type
 
 /**
- * The answer came too late: the request was settled by `winner` before. A normal end for an interactor.
+ * The answer came too late: the request was settled before; `by` says by whom. A normal end for an interactor.
  *
  * @since 0.1.0
  * @category errors
  */
 export class InteractionAlreadyAnswered extends Schema.TaggedError<InteractionAlreadyAnswered>(
   "assent/interaction/InteractionAlreadyAnswered"
-)("InteractionAlreadyAnswered", { requestId: RequestId, winner: Schema.String }) {
+)("InteractionAlreadyAnswered", { requestId: RequestId, by: Schema.String }) {
   override get message(): string {
-    return `Request ${this.requestId} was already settled by ${this.winner}; close the dialog.`
+    return `Request ${this.requestId} was already settled by ${this.by}; close the dialog.`
+  }
+
+  /** @deprecated It is called `by`. */
+  get winner(): string {
+    return this.by
   }
 }
 

@@ -15,6 +15,6 @@ export interface Service {
 }
 
 /** Empty, except in a session that continues after another process stopped. */
-export class ResumedRequests extends Context.Reference<ResumedRequests>()("assent/interaction/Reopened", {
+export class ResumedRequests extends Context.Reference<ResumedRequests>()("assent/interaction/ResumedRequests", {
   defaultValue: (): Service | undefined => undefined
 }) {}

@@ -599,7 +599,7 @@ describe("the loser of a race", () => {
         assert.deepStrictEqual(yield* channel.take, QueueChannel.Closed({ requestId, status: "answered", by: "ada" }))
         const late = yield* Effect.flip(channel.answer(requestId, false, "bob"))
         assert(late._tag === "InteractionAlreadyAnswered")
-        assert.strictEqual(late.winner, "ada")
+        assert.strictEqual(late.by, "ada")
       }
       const told = events.filter(({ _tag }) => _tag === "LateAnswer")
       assert.deepStrictEqual(
@@ -867,10 +867,7 @@ describe("answers from outside", () => {
       const request = yield* InteractionSample.request(approve)
       yield* Effect.flatMap(ask(broker, request), Fiber.join)
       const rejection = yield* Effect.flip(broker.answer(request.requestId, "ui", { decision: "allow", scope: "all" }))
-      assert.deepStrictEqual(
-        rejection,
-        new InteractionAlreadyAnswered({ requestId: request.requestId, winner: "console" })
-      )
+      assert.deepStrictEqual(rejection, new InteractionAlreadyAnswered({ requestId: request.requestId, by: "console" }))
       assert.deepStrictEqual(events.at(-1), {
         _tag: "LateAnswer",
         at: 0,

@@ -400,7 +400,7 @@ describe("QueueChannel", () => {
       )
       const late = yield* Effect.flip(channel.answer(first.requestId, true, "bob"))
       assert(late._tag === "InteractionAlreadyAnswered")
-      assert.strictEqual(late.winner, "ada")
+      assert.strictEqual(late.by, "ada")
     })
   )
 
