@@ -4,6 +4,7 @@ import * as Toolkit from "@effect/ai/Toolkit"
 import { assert, describe, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as FastCheck from "effect/FastCheck"
 import * as Option from "effect/Option"
@@ -13,7 +14,9 @@ import * as Foresight from "../../src/permission/Foresight.js"
 import * as Guard from "../../src/permission/Guard.js"
 import { PermissionState } from "../../src/permission/PermissionState.js"
 import * as Policy from "../../src/permission/Policy.js"
+import * as PolicyFile from "../../src/permission/PolicyFile.js"
 import type { PolicySource } from "../../src/permission/PolicySource.js"
+import * as AgentHandle from "../../src/runtime/AgentHandle.js"
 import * as OwnRules from "../../src/runtime/OwnRules.js"
 import * as Toolset from "../../src/runtime/Toolset.js"
 import * as TestAgent from "../../src/testing/TestAgent.js"
@@ -77,6 +80,12 @@ describe("the tools of an agent", () => {
       const allowed = yield* start({ policy: Policy.make({ whitelist: { tools: ["pya"] } }) })
       assert.strictEqual(allowed._tag, "ToolsUnknown")
       yield* TestAgent.start({ policy: Policy.make({ blacklist: { tools: ["mcp__bank__*"] } }) })
+      // A file may allow what another program has, but what it denies must be there.
+      const inFile = (list: "blacklist" | "whitelist") =>
+        Either.getOrThrow(PolicyFile.decode(JSON.stringify({ [list]: { tools: ["pya"] } }), "policy.json"))
+      yield* TestAgent.start({ policy: inFile("whitelist") })
+      assert.strictEqual((yield* start({ policy: inFile("blacklist") }))._tag, "ToolsUnknown")
+      assert.strictEqual((yield* Effect.flip(AgentHandle.start({ tools: ["pya"] })))._tag, "ToolsUnknown")
     }).pipe(Effect.provide(TestAgent.layer({ toolkit, script: [] })), Effect.provide(handlers))
   )
 

@@ -45,7 +45,10 @@ export const run = (flags: Arguments.Flags, settings: Settings.Settings, file: s
         })
       )
     }
-    if (damaged > 0) yield* tell(`${damaged} lines of the audit are no records; assent audit verify says more.`)
+    if (damaged > 0) {
+      const lines = damaged === 1 ? "1 line of the audit is no record" : `${damaged} lines of the audit are no records`
+      yield* tell(`${lines}; assent audit verify says more.`)
+    }
     yield* Output.write("stdout", `${TrialReport.lines(tally.trial).join("\n")}\n`)
     return ExitCode.completed
   }).pipe(
