@@ -310,6 +310,7 @@ describe("the package", () => {
     const workspace = join(root, "workspace")
     mkdirSync(join(workspace, "src"), { recursive: true })
     writeFileSync(join(workspace, "README.md"), "# Something\n")
+    writeFileSync(join(workspace, "stricter.json"), JSON.stringify({ defaultPolicy: "deny" }))
     const program = join(full, "node_modules/assent", manifest.bin["assent"] ?? "")
     const assent = (words: ReadonlyArray<string>) => run(workspace, process.execPath, [program, ...words])
     /** What a command of the README names: a session that waits for an answer. */
