@@ -79,6 +79,7 @@ export * as WorkspaceRoot from "./builtin/WorkspaceRoot.js"
 export * as Agent from "./runtime/Agent.js"
 export * as AgentHandle from "./runtime/AgentHandle.js"
 export * as AgentRuntime from "./runtime/AgentRuntime.js"
+export * as Metrics from "./runtime/Metrics.js"
 export * as Persistence from "./runtime/Persistence.js"
 export * as Toolset from "./runtime/Toolset.js"
 

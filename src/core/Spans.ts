@@ -2,8 +2,10 @@
  * Spans around the work of agents: what a trace shows of a turn, a model call, a tool, a permission, an interaction and a
  * compaction.
  *
- * Off unless the program turns them on. {@link off} returns every effect unchanged, so it costs nothing. Words of
- * people, models and tools are shown as their length only.
+ * By default they go to the tracer of the program, when it has one beside Effect's default, under the names of
+ * OpenTelemetry's conventions for generative AI: `invoke_agent main`, `chat openai/gpt-5`, `execute_tool read_file`. Without
+ * one, and with {@link off}, every effect is returned unchanged, so it costs nothing. Words of people, models and tools are
+ * shown as their length only.
  * ```
  *  turn ─┬─ model_call
  *        ├─ permission ── interaction
@@ -18,6 +20,7 @@
 import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as DefaultServices from "effect/DefaultServices"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberId from "effect/FiberId"
@@ -60,6 +63,8 @@ export interface Opening<A, E> {
   readonly name: Name
   /** The acting agent's attributes are added to them. */
   readonly attributes: Attributes
+  /** Its name in the program's own tracer. Default: {@link name}. */
+  readonly title?: string | undefined
   /** The span where the work was asked for, if that is another fiber. Default: the running fiber's span. */
   readonly parent?: Tracer.AnySpan | undefined
   /** The acting origin, if it is not the running fiber's. */
@@ -100,6 +105,16 @@ export interface Options {
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
 
+const isOwn = (tracer: Tracer.Tracer | undefined): boolean => tracer !== undefined && tracer !== native
+
+/** Keeps spans in memory, for nobody. */
+const native: Tracer.Tracer = Context.get(DefaultServices.liveServices, Tracer.Tracer)
+
+/** In one tracer, spans of libraries in between are part of the line. */
+const nearest: Effect.Effect<Tracer.AnySpan | undefined> = Effect.contextWith((context: Context.Context<never>) =>
+  Option.getOrUndefined(Context.getOption(context, Tracer.ParentSpan))
+)
+
 /**
  * Spans that are never opened: every effect is returned unchanged.
  *
@@ -120,14 +135,14 @@ export const off: Service = {
  */
 export const make = (options: Options = {}): Service => {
   const { content, tracer } = options
-  const current = currentOf(tracer === undefined ? (span) => span : external)
+  const current = tracer === undefined ? nearest : currentOf(external)
   const through = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     tracer === undefined ? effect : Effect.withTracer(effect, tracer)
-  const begin = ({ attributes, name, origin: actor, parent }: Opening<never, never>) =>
+  const begin = ({ attributes, name, origin: actor, parent, title }: Opening<never, never>) =>
     Effect.flatMap(actor === undefined ? Origin.current : Effect.succeed(actor), (origin) =>
       Effect.flatMap(parent === undefined ? current : Effect.succeed(parent), (above) =>
         through(
-          Effect.makeSpan(name, {
+          Effect.makeSpan(tracer === undefined ? (title ?? name) : name, {
             attributes: present({ ...ofOrigin(origin), ...attributes }),
             kind: name === "assent.model_call" ? "client" : "internal",
             captureStackTrace: false,
@@ -152,12 +167,48 @@ export const make = (options: Options = {}): Service => {
 }
 
 /**
- * The spans of a program; none unless some are provided.
+ * Spans in the tracer of the fiber, where the program has set one; none with Effect's default tracer, which keeps nothing.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const ofApp: Service = (() => {
+  const spans = make()
+  return {
+    ...spans,
+    within: (opening, effect) =>
+      Effect.withFiberRuntime((fiber) => (isOwn(fiber.currentTracer) ? spans.within(opening, effect) : effect))
+  } satisfies Service
+})()
+
+/**
+ * As {@link ofApp} for one tree of agents, at no cost until one of its callers has a tracer: a step of Effect for each
+ * place where a span may open would be one too many.
+ *
+ * @internal
+ */
+export class Following implements Service {
+  private isOn = false
+  readonly current = ofApp.current
+  readonly content = ofApp.content
+
+  /** Looks whether there is a tracer among these services. */
+  notice(services: Context.Context<never>): void {
+    this.isOn ||= isOwn(Option.getOrUndefined(Context.getOption(services, Tracer.Tracer)))
+  }
+
+  within<A, E, R>(opening: () => Opening<A, E>, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return this.isOn ? ofApp.within(opening, effect) : effect
+  }
+}
+
+/**
+ * The spans of a program: {@link ofApp} unless others are provided.
  *
  * @since 0.1.0
  * @category services
  */
-export class Spans extends Context.Reference<Spans>()("assent/core/Spans", { defaultValue: (): Service => off }) {}
+export class Spans extends Context.Reference<Spans>()("assent/core/Spans", { defaultValue: (): Service => ofApp }) {}
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -103,6 +103,44 @@ export const owned = (policy?: Policy): { readonly bus: Service; readonly events
 }
 
 /**
+ * Called with every event in the step in which it is published. It must be quick, and must not throw.
+ *
+ * @internal
+ */
+export interface Observer {
+  readonly take: (event: AgentEvent) => void
+  /** The bus closes. */
+  readonly close: () => void
+}
+
+/**
+ * A bus that shows an observer every event before it is published: without a ring, a fiber or a wait.
+ *
+ * @internal
+ */
+export const observed = (bus: Service, observer: Observer): Service => ({
+  publish: (event) =>
+    Effect.suspend(() => {
+      observer.take(event)
+      return bus.publish(event)
+    }),
+  unsafePublish: (event) => {
+    observer.take(event)
+    return bus.unsafePublish(event)
+  },
+  get awaitRoom() {
+    return bus.awaitRoom
+  },
+  subscribe: (policy) => bus.subscribe(policy),
+  get close() {
+    return Effect.suspend(() => {
+      observer.close()
+      return bus.close
+    })
+  }
+})
+
+/**
  * A bus of its own; see {@link make}.
  *
  * @since 0.1.0

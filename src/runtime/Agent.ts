@@ -17,10 +17,13 @@
  *
  * @since 0.1.0
  */
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as DefaultServices from "effect/DefaultServices"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as FiberRef from "effect/FiberRef"
 import type * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import type { SessionId } from "../core/Id.js"
@@ -64,6 +67,7 @@ import { AgentRuntime, type Service as Runtime } from "./AgentRuntime.js"
 import { Intake, type AgentStopped, type NotTaken, type RunOptions, type SendOptions } from "./Intake.js"
 import * as OwnRules from "./OwnRules.js"
 import * as Persistence from "./Persistence.js"
+import * as Receivers from "./Receivers.js"
 import { RunningAgent, type Parts } from "./RunningAgent.js"
 
 export { PersistenceInUse } from "./Persistence.js"
@@ -290,13 +294,11 @@ export interface Start<A, R, More = unknown> {
  * guards and handlers see both. A handler sees what it was built with where the caller has nothing; a value of the
  * caller counts before it, as with `@effect/ai`. Whom the agent asks is always its own interactor.
  *
- * - Words of `send` and `enqueue` carry no world: their turns run in the one around the start.
- * - Runs that wait in line keep their worlds apart.
- * - A subagent works in the world of the call that made it; a task that another call gives it, also in that call's.
- * - A resumed session runs in the world around the start that resumes it.
- * - Nothing that a turn sets with `FiberRef.set` is seen after it.
+ * Words of `send` and `enqueue` carry no world. Runs that wait in line keep theirs apart. A subagent works in the world of
+ * the call that gave it the task; a resumed session in the one around the start that resumes it. Nothing that a turn sets
+ * with `FiberRef.set` is seen after it.
  *
- * The audit trail around the start counts, else the one around the making of the runtime.
+ * The audit trail, `Spans` and `Metrics` around the start count, else those around the making of the runtime.
  *
  * @since 0.1.0
  * @category constructors
@@ -355,9 +357,10 @@ const startedWith = (
     Effect.contextWithEffect((context: Context.Context<AgentRuntime | Scope.Scope>) => {
       const outer = Context.get(context, Scope.Scope)
       return Effect.flatMap(Scope.make(outer.strategy), (scope) =>
-        Effect.clockWith((clock) => {
+        FiberRef.getWith(DefaultServices.currentServices, (services) => {
           const ids = Context.get(context, Id.IdGenerator)
-          const { goOn, parts } = made(context, interactors, options, { ids, clock, scope })
+          const clock = Context.get(services, Clock.Clock)
+          const { goOn, parts } = made(context, interactors, options, { ids, clock, scope, services })
           const begun = Effect.flatMap(DetachedFiber.fork(parts.session.run), (loop) =>
             endedWith(outer, new RunningAgent(parts, loop))
           )
@@ -376,7 +379,7 @@ const endedWith = (outer: Scope.Scope, agent: RunningAgent): Effect.Effect<Agent
     agent
   )
 
-const treeOf = (runtime: Runtime, options: Options, bus: EventBus.Service, trail: AuditTrail.Service): AgentTree => {
+const treeOf = (runtime: Runtime, options: Options, { bus, spans, trail }: Receivers.Receivers): AgentTree => {
   const { limits, persistence } = options
   const permissions = new PermissionState()
   const ledger = TokenLedger.make(runtime.tokens)
@@ -392,7 +395,7 @@ const treeOf = (runtime: Runtime, options: Options, bus: EventBus.Service, trail
     limits: limits === undefined ? runtime.limits : { ...runtime.limits, ...limits },
     compaction: runtime.compaction,
     ledger,
-    spans: runtime.spans
+    spans
   }
   const journal = persistence?.journal ?? JournalWriter.noop
   return new AgentTree(runtime.subagents, shared, journal, Persistence.lastSubagent(persistence?.restored))
@@ -406,19 +409,21 @@ const made = (
   context: Context.Context<AgentRuntime>,
   interactors: ReadonlyArray<Interactor.Service>,
   options: Options,
-  surroundings: Session.Surroundings & { readonly scope: Scope.CloseableScope }
+  surroundings: Session.Surroundings & {
+    readonly scope: Scope.CloseableScope
+    readonly services: Context.Context<DefaultServices.DefaultServices>
+  }
 ): { readonly parts: Parts; readonly goOn: Effect.Effect<void> | undefined } => {
   const runtime = Context.get(context, AgentRuntime)
-  // A reference has a value in every context; only one that was provided counts before the runtime's.
-  const isProvided = context.unsafeMap.has(AuditTrail.AuditTrail.key)
-  const trail = isProvided ? Context.get(context, AuditTrail.AuditTrail) : runtime.audit
-  const { clock, ids, scope } = surroundings
+  const { clock, ids, scope, services } = surroundings
   const { persistence, profile, settings } = options
   const id = persistence?.rootSessionId ?? Id.session(ids)
   const origin: Origin.Origin = { sessionId: id, rootSessionId: id, agent: options.name ?? "main", depth: 0 }
   const model = options.model ?? runtime.model
-  const { bus, events } = EventBus.owned(options.events)
-  const tree = treeOf(runtime, options, bus, trail)
+  const { bus: owned, events } = EventBus.owned(options.events)
+  const receivers = Receivers.around(context, services, owned)
+  const { bus, trail } = receivers
+  const tree = treeOf(runtime, options, receivers)
   const { journal, shared } = tree
   // Before the events of its children, which exist already in a resumed session.
   EventPublisher.publish(bus, clock, origin, {

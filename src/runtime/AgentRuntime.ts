@@ -35,6 +35,7 @@ import * as DefaultProfiles from "../subagent/DefaultProfiles.js"
 import type { SubagentProfile } from "../subagent/SubagentProfile.js"
 import type { Subagents } from "../subagent/Subagents.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
+import { Metrics } from "./Metrics.js"
 
 export type { Limits, Unchanged } from "../turn/Limits.js"
 export type { Mediation, Settings as SubagentSettings } from "../subagent/AgentTree.js"
@@ -68,6 +69,8 @@ export interface Service {
   readonly spans: Spans.Service
   /** The audit trail around the making of the runtime; one around an agent's start counts before it. */
   readonly audit: AuditTrail.Service
+  /** Whether metrics are taken of its agents, as far as nothing else is said around their start. */
+  readonly metrics: "on" | "off"
   readonly subagents: AgentTree.Settings
 }
 
@@ -139,7 +142,7 @@ export interface Options<Tools extends Record<string, Tool.Any>> {
   readonly compaction?: CompactionConfig | undefined
   /** Prices and limits; counted for each root session and its tree. */
   readonly tokens?: TokenLedger.Options | undefined
-  /** The receiver of spans; see `Telemetry`. Default: none. */
+  /** The receiver of spans; see `Telemetry`. Default: the program's own tracer, if it has one: see `Spans`. */
   readonly spans?: Spans.Service | undefined
   readonly subagents?: SubagentOptions | undefined
 }
@@ -219,6 +222,7 @@ export function make<Tools extends Record<string, Tool.Any>>(
       tokens: options.tokens ?? {},
       spans: options.spans ?? (yield* Spans.Spans),
       audit: yield* AuditTrail.AuditTrail,
+      metrics: yield* Metrics,
       subagents: subagentSettings(options.subagents, tools, options.baseInstructions ?? "")
     }
   })

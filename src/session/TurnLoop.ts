@@ -9,6 +9,7 @@
  */
 import type * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
+import * as DefaultServices from "effect/DefaultServices"
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
@@ -18,6 +19,7 @@ import * as Id from "../core/Id.js"
 import type { CorrelationId, MessageId } from "../core/Id.js"
 import type { CancelReason, Restore } from "../core/Interruption.js"
 import * as Origin from "../core/Origin.js"
+import * as Spans from "../core/Spans.js"
 import * as World from "../core/World.js"
 import type { Message } from "../inbox/Message.js"
 import * as Interactor from "../interaction/Interactor.js"
@@ -316,23 +318,28 @@ export class TurnLoop implements Host, RequestHost, IdleCompaction.Loop {
     })
     this.begins(turn)
     const ended = () => Turn.report(Turn.endOf(signal))
-    const run = this.inWorld(SessionSpan.turn(session, { input, origin, ended })(turn.run(input, restore)))
+    const world = this.worldOfCaller()
+    const traced = SessionSpan.turn(session, { input, origin, ended })(turn.run(input, restore))
+    const run = world === undefined ? traced : Effect.map(World.within(world)(traced), () => session.forget())
     return Effect.matchCauseEffect(run, {
       onFailure: (cause) => Effect.flatMap(this.close(), () => Effect.failCause(cause)),
       onSuccess: () => (turn.crash === undefined ? this.close() : Effect.zipRight(turn.logged, this.close()))
     })
   }
 
-  /** Runs a turn in the world of its caller, when that is not the one around the start. */
-  private inWorld(run: Work): Work {
+  /** What the turn's caller has that is not around the start. */
+  private worldOfCaller(): World.Own | undefined {
     const { around, session } = this
     const world = this.current?.world
-    if (world === undefined || around === undefined) return run
+    if (world === undefined || around === undefined) return undefined
     const context = FiberRefs.getOrDefault(world, FiberRef.currentContext)
     const own = World.own(around, world, Interactor.Interactor.key, this.plain)
     if (own?.has(FiberRef.currentContext) !== true) this.plain = context
-    if (own === undefined) return run
-    return Effect.map(World.within(own)(run), () => session.forget())
+    // Before its first span.
+    if (own?.has(DefaultServices.currentServices) === true && session.spans instanceof Spans.Following) {
+      session.spans.notice(FiberRefs.getOrDefault(world, DefaultServices.currentServices))
+    }
+    return own
   }
 
   /** Registers cancellable work; it may have been cancelled before it began. */

@@ -24,6 +24,7 @@ export const turn =
     session.spans.within(
       () => ({
         name: "assent.turn",
+        title: `invoke_agent ${origin.agent}`,
         origin,
         attributes: {
           "gen_ai.operation.name": "invoke_agent",
@@ -52,6 +53,7 @@ export const modelCall = (
   session.spans.within(
     () => ({
       name: "assent.model_call",
+      title: `chat ${model.id}`,
       attributes: {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": model.id.split(/[/:]/, 1)[0],
@@ -86,9 +88,11 @@ export const tool = <A, E>(
   session.spans.within(
     () => ({
       name: "assent.tool",
+      title: `execute_tool ${call.name}`,
       attributes: {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": call.name,
+        "gen_ai.tool.type": "function",
         "gen_ai.tool.call.id": call.id,
         "gen_ai.tool.call.arguments": session.spans.content(textOf(params))
       },

@@ -27,9 +27,9 @@ describe("Spans", () => {
     )
   })
 
-  it.effect("are off unless the program provides some", () =>
+  it.effect("go to the tracer of the program unless others are provided", () =>
     Effect.gen(function* () {
-      assert.strictEqual(yield* Spans.Spans, Spans.off)
+      assert.strictEqual(yield* Spans.Spans, Spans.ofApp)
       const spans = Spans.make()
       assert.strictEqual(yield* Effect.provideService(Spans.Spans, Spans.Spans, spans), spans)
     })
