@@ -203,11 +203,16 @@ export const make = (options: Options): MarkdownStream => {
     },
     take: (columns) => {
       const rows: Array<string> = []
-      const [before, inside] = [source.length, fence]
-      if (inside !== undefined) takeCode(inside, columns, rows)
-      else if (source !== "") takeBlocks(columns, rows)
-      const moved = source.length < before || fence !== inside
-      if (moved) picture = undefined
+      const before = source.length
+      let moved = true
+      // A fence and what is in it are taken together: what was seen of them must not go away for a moment.
+      while (moved && source !== "" && before - source.length < helping) {
+        const [length, inside] = [source.length, fence]
+        if (inside !== undefined) takeCode(inside, columns, rows)
+        else takeBlocks(columns, rows)
+        moved = source.length < length || fence !== inside
+        if (moved) picture = undefined
+      }
       return { rows, more: moved && source !== "" }
     },
     open: (columns, height) => {
