@@ -53,7 +53,8 @@ export const RespondToRequest = Tool.make("respond_to_request", {
     }),
     answers: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.String })).annotations({
       description:
-        'By number of the question, from "1": the text, or the number of a choice; several choices with commas between.'
+        'By number of the question, from "1", or by name of the field: the text, or the number of a choice; several choices ' +
+        "with commas between."
     })
   }
 })
@@ -261,7 +262,7 @@ const assistant = (part: Prompt.AssistantMessagePart): Prompt.Message => Prompt.
 /**
  * Accepts what models write instead of the declared shape: numbers, lists of choices, or one answer without its number.
  */
-const One = Schema.Union(Schema.String, Schema.Number)
+const One = Schema.Union(Schema.String, Schema.Number, Schema.Boolean)
 const Several = Schema.Union(One, Schema.Array(One))
 const Answers = Schema.Union(Several, Schema.Record({ key: Schema.String, value: Several }))
 
@@ -276,8 +277,8 @@ const decode = Lazy.make(() => Schema.decodeUnknownEither(Params, { onExcessProp
 
 const textsOf = (answers: typeof Answers.Type): ReadonlyMap<string, string> => {
   const written = (answer: typeof Several.Type): string =>
-    typeof answer === "string" || typeof answer === "number" ? String(answer) : answer.join(",")
-  if (typeof answers === "string" || typeof answers === "number") return new Map([["1", String(answers)]])
+    typeof answer === "object" ? answer.join(",") : String(answer)
+  if (typeof answers !== "object") return new Map([["1", String(answers)]])
   return Array.isArray(answers)
     ? new Map(answers.map((answer, index) => [String(index + 1), written(answer)]))
     : new Map(Object.entries(answers).map(([number, answer]) => [number, written(answer)]))

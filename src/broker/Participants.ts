@@ -159,7 +159,7 @@ export class Participants {
       (reply) => checked(request, by, Exit.succeed(Asking.answered(by, reply)))
     )
     const watched =
-      request.interaction._tag === "Clarify"
+      request.interaction._tag === "Clarify" || request.interaction._tag === "Elicit"
         ? Effect.provideService(asking, FormProgress, (progress) =>
             Effect.sync(() =>
               this.host.tell(raised, InteractionEvent.progressed(request, progress, this.host.redactor))

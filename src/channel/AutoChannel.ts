@@ -8,11 +8,16 @@
  * | `Ask` | free text |
  * | `Select` | the first option |
  * | `Confirm` | its default |
+ * | `Elicit` | the defaults; cancelled when a required field has none |
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
+import * as Field from "../interaction/Field.js"
+import type { Elicit } from "../interaction/Interaction.js"
+import { InteractionCancelled } from "../interaction/InteractionError.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as Question from "../interaction/Question.js"
 
@@ -36,9 +41,10 @@ export interface Options {
  * @category constructors
  */
 export const make = (options: Options = {}): Interactor.Service => {
+  const id = options.id ?? "auto"
   const freeText = options.freeText ?? "auto-response"
   return Interactor.make({
-    id: options.id ?? "auto",
+    id,
     how: "auto",
     dialogs: "unbounded",
     handlers: {
@@ -49,6 +55,7 @@ export const make = (options: Options = {}): Interactor.Service => {
       Ask: () => Effect.succeed(freeText),
       Select: () => Effect.succeed(0),
       Confirm: ({ interaction }) => Effect.succeed(interaction.default),
+      Elicit: (request) => filled(id, request),
       "Auth.DeviceCode": Interactor.declines,
       "Auth.Password": Interactor.declines
     }
@@ -62,6 +69,21 @@ export const make = (options: Options = {}): Interactor.Service => {
  * @category layers
  */
 export const layer = (options?: Options): Layer.Layer<Interactor.Interactor> => Interactor.layer(make(options))
+
+/**
+ * The defaults of a form; cancelled by `by` when a required field has none.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const filled = (
+  by: string,
+  { interaction, requestId }: InteractionRequest<Elicit>
+): Effect.Effect<Field.Values, InteractionCancelled> =>
+  Effect.suspend(() => {
+    const values = Field.defaults(interaction.fields)
+    return values === undefined ? new InteractionCancelled({ requestId, by }) : Effect.succeed(values)
+  })
 
 /**
  * Automatic answers to a form. Keys are 1-based question numbers.

@@ -12,12 +12,14 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as FormProgress from "../interaction/FormProgress.js"
-import type { Answer, Approve, ApproveAnswer, Interaction } from "../interaction/Interaction.js"
+import type * as Field from "../interaction/Field.js"
+import type { Answer, Approve, ApproveAnswer, Elicit, Interaction } from "../interaction/Interaction.js"
 import { InteractionCancelled, InteractorUnavailable, type InteractionError } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
 import type { Clarify } from "../interaction/Interaction.js"
 import * as Question from "../interaction/Question.js"
+import * as ConsoleForm from "./ConsoleForm.js"
 import * as ConsolePrompt from "./ConsolePrompt.js"
 import * as ConsoleScreen from "./ConsoleScreen.js"
 import * as Display from "../terminal/Display.js"
@@ -65,6 +67,7 @@ export const make = (options: Options = {}): Effect.Effect<Interactor.Service, n
         Ask: ask({ paste: "insert" }),
         Select: ask({}),
         Confirm: ask({}),
+        Elicit: elicit(screen),
         "Auth.DeviceCode": ask({}),
         "Auth.Password": ask({ hidden: true, paste: "insert" })
       }
@@ -251,6 +254,22 @@ const edit = (
     )
   return go(ConsolePrompt.editText(editable), [style.dim("Enter submits, Alt-Enter begins a new line.")], 0)
 }
+
+const elicit =
+  (screen: ConsoleScreen.Service) =>
+  (request: InteractionRequest<Elicit>): Effect.Effect<Field.Values, InteractionError> =>
+    open(screen, request, (ask, prompt) =>
+      ConsoleForm.ask<Ended>(
+        {
+          insist: (question, understand) => insist(screen, ask, question, [], understand),
+          withdrawn: new Withdrawn(),
+          color: screen.color,
+          reviews: screen.source === "person",
+          lines: prompt.lines
+        },
+        request.interaction
+      )
+    )
 
 const clarify =
   (screen: ConsoleScreen.Service) =>

@@ -10,6 +10,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as ForeignJson from "../core/ForeignJson.js"
 import * as Origin from "../core/Origin.js"
+import * as Field from "../interaction/Field.js"
 import type { Answer, Approve, ApproveAnswer, ApproveOption, Interaction } from "../interaction/Interaction.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as PermissionOption from "../interaction/PermissionOption.js"
@@ -78,7 +79,10 @@ export type Editable = NonNullable<Approve["editable"]>
 // rendering
 // -----------------------------------------------------------------------------------------------------------------
 
-/** The dialog of a request. For a `Clarify` only title and context: {@link renderQuestion} renders the questions. */
+/**
+ * The dialog of a request. For a `Clarify` only title and context: {@link renderQuestion} renders the questions; for an
+ * `Elicit` only what stands above its fields.
+ */
 export const render = (request: InteractionRequest, options: Options): Prompt => {
   const style = Display.style(options.color)
   const { interaction } = request
@@ -148,6 +152,17 @@ export const render = (request: InteractionRequest, options: Options): Prompt =>
       )
     case "Confirm":
       return prompt("Yes or no?", foreign(interaction.prompt), interaction.default ? "Y/n> " : "y/N> ")
+    case "Elicit":
+      return prompt(
+        "Please fill in",
+        [
+          ...foreign(interaction.title),
+          ...Field.problemsAt(interaction.problems ?? [], undefined).flatMap((problem) =>
+            foreign(problem).map((line) => style.yellow(line))
+          )
+        ],
+        "answer> "
+      )
     case "Auth.DeviceCode":
       return prompt(
         "Please sign in",

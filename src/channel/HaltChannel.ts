@@ -79,6 +79,7 @@ export const make: Effect.Effect<Service> = Effect.map(Deferred.make<Halted>(), 
       Ask: halt(halted),
       Select: halt(halted),
       Confirm: halt(halted),
+      Elicit: halt(halted),
       "Auth.DeviceCode": halt(halted),
       "Auth.Password": halt(halted)
     }
@@ -87,7 +88,7 @@ export const make: Effect.Effect<Service> = Effect.map(Deferred.make<Halted>(), 
 
 /**
  * Allows everything once, confirms, takes the first choice or the default, and gives an empty text where text is
- * wanted. Signing in is cancelled, so that it fails loudly. Answers are recorded as `yolo`.
+ * wanted. A form gets its defaults, and is cancelled when a required field has none. Signing in is cancelled, so that it fails loudly. Answers are recorded as `yolo`.
  *
  * @since 0.1.0
  * @category constructors
@@ -104,6 +105,7 @@ export const yolo: Interactor.Service = Interactor.make({
     Ask: () => Effect.succeed(""),
     Select: () => Effect.succeed(0),
     Confirm: () => Effect.succeed(true),
+    Elicit: (request) => AutoChannel.filled("yolo", request),
     "Auth.DeviceCode": ({ requestId }) => new InteractionCancelled({ requestId, by: "yolo" }),
     "Auth.Password": ({ requestId }) => new InteractionCancelled({ requestId, by: "yolo" })
   }

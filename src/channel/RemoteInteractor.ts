@@ -127,6 +127,7 @@ const taken: { readonly [K in Kind]: boolean } = {
   Ask: true,
   Select: true,
   Confirm: true,
+  Elicit: true,
   grantStageTool: false,
   approveSubagentEnvelope: false,
   "Auth.DeviceCode": false,

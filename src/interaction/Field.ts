@@ -68,9 +68,7 @@ const Shape = Schema.Struct({
   /** How many choices. */
   minItems: Schema.optional(Schema.NonNegativeInt),
   maxItems: Schema.optional(Schema.NonNegativeInt),
-  format: Schema.optional(Format),
-  /** Why the last value was refused, where the form is put again. */
-  problem: Schema.optional(Schema.String)
+  format: Schema.optional(Format)
 })
 
 /**
@@ -176,6 +174,15 @@ export const told = (fields: ReadonlyArray<Field>, found: ReadonlyArray<Problem>
     .join(" ")
 
 /**
+ * What is wrong with this field; without one, with the form as a whole.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
+export const problemsAt = (found: ReadonlyArray<Problem>, field: Field | undefined): ReadonlyArray<string> =>
+  found.flatMap(({ field: name, message }) => (name === field?.name ? [message] : []))
+
+/**
  * Whether a field asks for a secret, as far as its name says. A secret has no place in a form.
  *
  * @since 0.1.0
@@ -243,6 +250,15 @@ export const shown = (field: Field, value: Value): string => {
   if (typeof value === "object") return value.map(label).join(", ")
   return field.type === "choice" ? label(String(value)) : String(value)
 }
+
+/**
+ * Whether the word is one of the field's choices, in any case.
+ *
+ * @since 0.1.0
+ * @category predicates
+ */
+export const isChoice = ({ choices = [], labels = [] }: Field, word: string): boolean =>
+  [...choices, ...labels].some((choice) => choice.trim().toLowerCase() === word.trim().toLowerCase())
 
 /**
  * What is to be typed, in words: `a whole number from 1 to 65535`.

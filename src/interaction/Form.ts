@@ -6,6 +6,7 @@
  * |---|---|
  * | `Clarify` | one for each question: `q01`, `q02`, … |
  * | `Ask`, `Select`, `Confirm` | `answer` |
+ * | `Elicit` | its own |
  * | `Approve` | the arguments that may be edited, under their own names; filling them in answers `edit` |
  *
  * Grants, envelopes and sign-ins have no form, nor has an approval that offers no edit. The form has the shape of an
@@ -47,7 +48,7 @@ export { type Form, make, type ObjectSchema, type Property, readSchema, type Tit
  */
 export const of = (interaction: Interaction): FormSchema.Form | undefined => {
   const sheet = sheetOf(interaction)
-  return sheet === undefined ? undefined : FormSchema.make(sheet.message, sheet.fields)
+  return sheet === undefined ? undefined : FormSchema.make(sheet.message, sheet.fields, sheet.problems)
 }
 
 /**
@@ -129,6 +130,7 @@ const shortened = ({ field, message }: Field.Problem): Field.Problem =>
 interface Sheet<A> {
   readonly message: string
   readonly fields: ReadonlyArray<Field.Field>
+  readonly problems?: ReadonlyArray<Field.Problem> | undefined
   /** The values fit the fields. */
   readonly read: (values: Field.Values) => Read<A>
   readonly write: (answer: A) => Field.Values | undefined
@@ -181,6 +183,13 @@ const sheets: {
     fields: [{ name: only, type: "boolean", title: "Yes?", required: true, default: interaction.default }],
     read: (values) => Either.right(values[only] === true),
     write: (answer) => ({ [only]: answer })
+  }),
+  Elicit: ({ fields, problems, title }) => ({
+    message: title,
+    fields,
+    problems,
+    read: Either.right,
+    write: (values) => values
   }),
   Approve: ({ editable, tool }) => (editable === undefined ? undefined : ofEditable(tool, editable)),
   grantStageTool: null,

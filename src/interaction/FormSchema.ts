@@ -97,11 +97,18 @@ export interface TitledChoice {
  * @since 0.1.0
  * @category constructors
  */
-export const make = (message: string, fields: ReadonlyArray<Field.Field>): Form => ({
-  message,
+export const make = (
+  message: string,
+  fields: ReadonlyArray<Field.Field>,
+  /** What was wrong with what was filled in before; it is told where it belongs. */
+  problems: ReadonlyArray<Field.Problem> = []
+): Form => ({
+  message: [message, ...Field.problemsAt(problems, undefined)].join(" "),
   requestedSchema: {
     type: "object",
-    properties: Object.fromEntries(fields.map((field) => [field.name, propertyOf(field)])),
+    properties: Object.fromEntries(
+      fields.map((field) => [field.name, propertyOf(field, Field.problemsAt(problems, field))])
+    ),
     required: fields.filter((field) => field.required).map((field) => field.name)
   }
 })
@@ -136,9 +143,9 @@ export const readSchema = (schema: unknown): Either.Either<Field.Fields, string>
 /** The limit of a schema from outside. In characters. */
 const maxSize = 1_048_576
 
-const propertyOf = (field: Field.Field): Property => {
+const propertyOf = (field: Field.Field, problems: ReadonlyArray<string>): Property => {
   const { choices = [], labels, required, title } = field
-  const words = [field.problem, field.description].filter((text) => text !== undefined)
+  const words = [...problems, ...(field.description === undefined ? [] : [field.description])]
   const described = {
     ...(title === undefined ? {} : { title }),
     ...(words.length === 0 ? {} : { description: words.join(" ") })

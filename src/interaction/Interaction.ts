@@ -15,6 +15,7 @@ import { InteractionError, InteractionKindUnknown, InteractionPayloadMismatch } 
 import * as Option from "effect/Option"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
+import * as Field from "./Field.js"
 import { ClarifyAnswers, Question } from "./Question.js"
 
 /**
@@ -23,7 +24,7 @@ import { ClarifyAnswers, Question } from "./Question.js"
  * @since 0.1.0
  * @category constants
  */
-export const contractVersion = "1.3.0"
+export const contractVersion = "2.0.0"
 
 // -----------------------------------------------------------------------------------------------------------------
 // permission
@@ -238,6 +239,24 @@ export class Confirm extends Schema.TaggedRequest<Confirm>("assent/interaction/C
   payload: { prompt: Schema.String, default: Schema.Boolean }
 }) {}
 
+/**
+ * A form of typed fields. It is answered whole, with the values by the names of their fields, or cancelled. No field is a
+ * secret. `Interactor.elicit` asks by a schema.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export class Elicit extends Schema.TaggedRequest<Elicit>("assent/interaction/Elicit")("Elicit", {
+  failure: InteractionError,
+  success: Field.Values,
+  payload: {
+    title: Schema.String,
+    fields: Field.Fields,
+    /** What was wrong with what was given before, where the form is put again. */
+    problems: Schema.optional(Schema.Array(Field.Problem))
+  }
+}) {}
+
 // -----------------------------------------------------------------------------------------------------------------
 // authentication
 // -----------------------------------------------------------------------------------------------------------------
@@ -295,6 +314,7 @@ export const kinds = {
   Ask,
   Select,
   Confirm,
+  Elicit,
   "Auth.DeviceCode": AuthDeviceCode,
   "Auth.Password": AuthPassword
 } as const
@@ -329,6 +349,7 @@ export const Interaction = Schema.Union(
   Ask,
   Select,
   Confirm,
+  Elicit,
   AuthDeviceCode,
   AuthPassword
 )
@@ -523,6 +544,10 @@ const misfits: {
     return foreign.length === 0 ? undefined : `these arguments cannot be edited: ${foreign.join(", ")}`
   },
   Clarify: ({ questions }, answers) => ClarifyAnswers.misfit(questions, answers),
+  Elicit: ({ fields }, values) => {
+    const problems = Field.problems(fields, values)
+    return problems.length === 0 ? undefined : Field.told(fields, problems)
+  },
   Select: ({ options }, index) => (index < options.length ? undefined : `index ${index} is out of range`),
   grantStageTool: null,
   approveSubagentEnvelope: null,

@@ -11,6 +11,7 @@ import type * as Spans from "../core/Spans.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as EventBus from "../event/EventBus.js"
 import * as EventPublisher from "../event/EventPublisher.js"
+import * as Field from "./Field.js"
 import type { Progress } from "./FormProgress.js"
 import * as Interaction from "./Interaction.js"
 import type { InteractionError } from "./InteractionError.js"
@@ -122,6 +123,8 @@ const summaryOf = (interaction: Interaction.Interaction): string => {
       return `${interaction.subagentId}: ${interaction.requestedEnvelope.join(", ")}`
     case "Clarify":
       return interaction.questions.map((question) => question.text).join(" · ")
+    case "Elicit":
+      return `${interaction.title}: ${interaction.fields.map(Field.titleOf).join(", ")}`
     case "Auth.DeviceCode":
       return interaction.url
     default:

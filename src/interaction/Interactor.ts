@@ -24,20 +24,26 @@ import * as FiberRefs from "effect/FiberRefs"
 import { globalValue } from "effect/GlobalValue"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import type { Answer, Interaction, Kind } from "./Interaction.js"
 import * as World from "../core/World.js"
-import { isKind, takesPromptSlot } from "./Interaction.js"
+import { Elicit, isKind, takesPromptSlot } from "./Interaction.js"
 import {
   InteractionKindUnknown,
   InteractionTimedOut,
   InteractorUnavailable,
   type InteractionError
 } from "./InteractionError.js"
+import * as Digest from "../core/Digest.js"
 import * as FairLock from "../internal/FairLock.js"
 import * as Asking from "./Asking.js"
+import * as Field from "./Field.js"
+import * as FlatSchema from "./FlatSchema.js"
+import type { Flat, Open, SchemaNotFlat } from "./FlatSchema.js"
 import * as InteractionRequest from "./InteractionRequest.js"
 import type { Answered, How, Options, Reply, Service } from "./InteractorPort.js"
 
+export { type Flat, type Open, SchemaNotFlat } from "./FlatSchema.js"
 export type { Answered, Ended, How, Options, Reply, Service, Vote } from "./InteractorPort.js"
 
 /**
@@ -143,6 +149,69 @@ export const request = <I extends Interaction>(
 export const ask = <I extends Interaction>(interaction: I): Effect.Effect<Answer<I>, InteractionError, Interactor> =>
   Effect.map(request(interaction), (answered) => answered.answer)
 
+/**
+ * Asks the current interactor to fill in a form, and returns what the schema decodes of it. What the schema refuses is told
+ * field by field, and asked again with what was filled in. Whoever gives the same again and again without a look at that, a
+ * rule or a program, is not asked for ever: then it fails as unavailable.
+ *
+ * A field is a text, a choice of literals or a list of them, a number, or yes or no; titles, descriptions and defaults are
+ * the schema's. A schema that is nested or holds a secret does not compile, where types can tell, and fails as
+ * {@link SchemaNotFlat} before anybody is asked.
+ *
+ * @example
+ * ```ts
+ * import { Interactor } from "assent"
+ * import { Schema } from "effect"
+ *
+ * const Server = Schema.Struct({
+ *   name: Schema.NonEmptyString.annotations({ title: "Name of the server" }),
+ *   region: Schema.Literal("eu", "us"),
+ *   port: Schema.optionalWith(Schema.Int.pipe(Schema.between(1, 65535)), { default: () => 8080 })
+ * })
+ *
+ * const program = Interactor.elicit(Server, { title: "Where shall it run?" })
+ * //    ^? Effect<{ name: string; region: "eu" | "us"; port: number }, InteractionError | SchemaNotFlat, Interactor>
+ * ```
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const elicit = <A extends Open<A>, I extends Flat, R>(
+  schema: Schema.Schema<A, I, R>,
+  options?: {
+    /** What is shown above the fields. Default: the schema's title. */
+    readonly title?: string | undefined
+  }
+): Effect.Effect<A, InteractionError | SchemaNotFlat, Interactor | R> =>
+  Effect.flatMap(FlatSchema.fields(schema), (fields) => {
+    const decode = Schema.decodeUnknown(schema, { errors: "all" })
+    const title = options?.title ?? FlatSchema.titleOf(schema) ?? "Please fill this in."
+    const go = (form: Elicit, last: string, times: number): Effect.Effect<A, InteractionError, Interactor | R> =>
+      Effect.withFiberRuntime<A, InteractionError, Interactor | R>((fiber) => {
+        const request = InteractionRequest.unsafeMake(form, fiber)
+        return Effect.flatMap(Asking.ask(of(fiber), request), ({ answer, by, how }) =>
+          Effect.catchAll(decode(answer), (error) => {
+            const given = Digest.canonicalJson(answer)
+            const count = given === last ? times + 1 : 1
+            const problems = FlatSchema.problems(error, fields)
+            if (count < patience && (how === "answered" || how === "model")) {
+              const filled = fields.map(({ default: _, ...field }) => {
+                const value = answer[field.name]
+                return value === undefined ? field : { ...field, default: value }
+              })
+              const [first, ...others] = filled
+              return first === undefined
+                ? Effect.die("There are no fields.")
+                : go(new Elicit({ title, fields: [first, ...others], problems }), given, count)
+            }
+            const reason = `what it filled in was refused: ${Field.told(fields, problems)}`
+            return new InteractorUnavailable({ requestId: request.requestId, by, reason })
+          })
+        )
+      })
+    return go(new Elicit({ title, fields }), "", 0)
+  })
+
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
@@ -195,8 +264,11 @@ export const make = (options: {
     id: options.id,
     relay: options.relay ?? false,
     request: <I extends Interaction>(request: InteractionRequest.InteractionRequest<I>) => {
-      const handler = isKind(request.interaction._tag) ? options.handlers[request.interaction._tag] : declines
-      if (handler === declines) return Effect.fail(declined(options.id, request))
+      const handler: Handlers[Kind] | undefined = isKind(request.interaction._tag)
+        ? options.handlers[request.interaction._tag]
+        : declines
+      // A program that was written for fewer kinds has no handler for a new one.
+      if (handler === undefined || handler === declines) return Effect.fail(declined(options.id, request))
       // The handler was chosen by the request's own tag, which the type system cannot follow through the mapped type.
       const handle = handler as unknown as (
         request: InteractionRequest.InteractionRequest<I>
@@ -309,7 +381,7 @@ export const millisOf = (interaction: Interaction, timeouts: Timeouts): number |
   if (limit === undefined) return undefined
   const millis = typeof limit === "number" ? limit : Duration.toMillis(limit)
   if (!(millis > 0 && millis < Number.POSITIVE_INFINITY)) return undefined
-  return millis * (interaction._tag === "Clarify" ? interaction.questions.length : 1)
+  return millis * questionsIn(interaction)
 }
 
 /**
@@ -361,6 +433,14 @@ export const declined = (id: string, request: InteractionRequest.InteractionRequ
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** How often the same may be filled in again after it was refused. */
+const patience = 3
+
+const questionsIn = (interaction: Interaction): number => {
+  if (interaction._tag === "Clarify") return interaction.questions.length
+  return interaction._tag === "Elicit" ? interaction.fields.length : 1
+}
 
 const settle = (service: Service | undefined, context: Context.Context<never>): Effect.Effect<void> =>
   Effect.zipRight(FiberRef.set(currentRef, service), FiberRef.set(FiberRef.currentContext, context))

@@ -11,6 +11,7 @@
  * | `Ask` | any text |
  * | `Select` | a number from 1, or an option's own text |
  * | `Confirm` | `y`, `yes`, `true`, `n`, `no`, `false`; nothing means the default |
+ * | `Elicit` | one field: its value; several: one line each, or JSON `{"name": …}` |
  * | `Auth.DeviceCode` | `completed`, `done` or `y` |
  * | `Auth.Password` | the password |
  *
@@ -22,6 +23,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as ForeignJson from "../core/ForeignJson.js"
+import * as Field from "./Field.js"
 import * as Interaction from "./Interaction.js"
 import * as PermissionOption from "./PermissionOption.js"
 import * as Question from "./Question.js"
@@ -63,6 +65,8 @@ export const isCancel = (interaction: Interaction.Interaction, line: string): bo
       return Question.isCancel(line) || [...(jsonLines(line)?.values() ?? [])].some(Question.isCancel)
     case "Select":
       return Question.isCancel(line) && !interaction.options.some(Question.isCancel)
+    case "Elicit":
+      return Question.isCancel(line) && !isOnlyChoice(interaction.fields, line)
     case "Confirm":
     case "Auth.DeviceCode":
       return Question.isCancel(line)
@@ -125,6 +129,8 @@ const parseAny = (
       const answer = confirmWords.get(word)
       return answer === undefined ? Either.left("Please type yes or no.") : Either.right(answer)
     }
+    case "Elicit":
+      return parseElicit(interaction.fields, line)
     case "Auth.DeviceCode":
       return deviceWords.has(line.trim().toLowerCase())
         ? Either.right("completed")
@@ -231,6 +237,54 @@ const parseClarify = (
   }
   return problems.length === 0 ? Either.right(answers) : Either.left(problems.join(" "))
 }
+
+const parseElicit = (fields: Field.Fields, line: string): Either.Either<Field.Values, string> => {
+  const json = line.trimStart().startsWith("{") ? ForeignJson.parse(line) : undefined
+  const object = json !== undefined && Either.isRight(json) ? json.right : undefined
+  const isObject = typeof object === "object" && object !== null
+  const lines = withoutLineEnd(line).split(/\r?\n/)
+  // A lone text may well have several lines.
+  const typed = fields.length === 1 ? [line] : lines
+  if (!isObject && typed.length > fields.length) {
+    return Either.left(`There are ${fields.length} fields and ${typed.length} lines.`)
+  }
+  const given = new Map<string, unknown>(
+    isObject ? Object.entries(object) : fields.map(({ name }, index) => [name, typed[index] ?? ""])
+  )
+  const values: Record<string, Field.Value> = {}
+  const problems: Array<Field.Problem> = []
+  for (const name of given.keys()) {
+    if (!fields.some((field) => field.name === name)) problems.push({ field: name, message: "There is no such field." })
+  }
+  for (const field of fields) {
+    const value = given.get(field.name)
+    Either.match(isObject ? jsonValue(field, value) : Field.parse(field, String(value ?? "")), {
+      onLeft: (message) => problems.push({ field: field.name, message }),
+      onRight: (value) => {
+        if (value !== undefined) values[field.name] = value
+      }
+    })
+  }
+  return problems.length === 0
+    ? Either.right(values)
+    : Either.left(ForeignJson.echo(Field.told(fields, problems), maxReason))
+}
+
+/** A member of a JSON object: the value itself, else what a person typed for it. */
+const jsonValue = (field: Field.Field, given: unknown): Either.Either<Field.Value | undefined, string> => {
+  if (given === undefined || given === "") return Field.parse(field, "")
+  const problem = Field.problemOf(field, given)
+  // The field takes the value, so it is one.
+  if (problem === undefined) return Either.right(given as Field.Value)
+  return typeof given === "string" ? Field.parse(field, given) : Either.left(problem)
+}
+
+/** In characters. */
+const maxReason = 2_000
+
+/** A word that cancels elsewhere, and is a choice here. */
+const isOnlyChoice = ([field, ...others]: Field.Fields, word: string): boolean =>
+  others.length === 0 && Field.isChoice(field, word)
 
 /** What was typed for each question. Without JSON: one line each; a semicolon may well be part of a free text. */
 const typedLines = (text: string): ReadonlyMap<string, string> =>

@@ -20,6 +20,7 @@ import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as Lazy from "../internal/Lazy.js"
 import * as Digest from "../core/Digest.js"
+import * as ForeignJson from "../core/ForeignJson.js"
 import { CorrelationId, MessageId, RequestId, SessionId, ToolCallId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
 import { ToolOutcome } from "../core/ToolOutcome.js"
@@ -329,7 +330,10 @@ export const encode = (entry: JournalEntry): Either.Either<unknown, string> =>
  */
 export const decode = (input: unknown): Either.Either<JournalEntry, string> =>
   Either.flatMap(
-    Either.mapLeft(decodeEntry(input), (error) => ParseResult.TreeFormatter.formatIssueSync(error)),
+    Either.mapLeft(
+      decodeEntry(input),
+      (error) => unknownKind(input) ?? ParseResult.TreeFormatter.formatIssueSync(error)
+    ),
     (entry) =>
       entry._tag === "SessionOpened" && entry.version > version
         ? Either.left(`it was written with version ${entry.version} of the journal; this program reads ${version}`)
@@ -339,6 +343,20 @@ export const decode = (input: unknown): Either.Either<JournalEntry, string> =>
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const isRaised = Schema.is(
+  Schema.Struct({
+    _tag: Schema.Literal("InteractionRaised"),
+    request: Schema.Struct({ interaction: Schema.Struct({ _tag: Schema.String }) })
+  })
+)
+
+/** A later contract has more kinds; what a question of such a kind allows or asks, nobody here can tell. */
+const unknownKind = (input: unknown): string | undefined => {
+  if (!isRaised(input) || Interaction.isKind(input.request.interaction._tag)) return undefined
+  const kind = JSON.stringify(ForeignJson.echo(input.request.interaction._tag))
+  return `it holds a question of the kind ${kind}, which a later version asked; this program knows the kinds of contract ${Interaction.contractVersion}`
+}
 
 const encodeEntry = Lazy.make(() => ParseResult.encodeEither(JournalEntry))
 const decodeEntry = Lazy.make(() => ParseResult.decodeUnknownEither(JournalEntry))

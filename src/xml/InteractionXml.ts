@@ -7,8 +7,8 @@
  * | `Clarify` | `<clarification_request request_id="…">`, `<clarification_response request_id="…">` |
  * | any other kind | `<interaction_request kind="…" request_id="…">`, `<interaction_response kind="…" request_id="…">` |
  *
- * In a response: `<decision>` and `<comment>` for `Approve`, `<answer index="…">` for each question of `Clarify`, else
- * one `<answer>`. Every function is total. A text authorises nothing by itself: its reader must know who said it.
+ * In a response: `<decision>` and `<comment>` for `Approve`, `<answer index="…">` for each question of `Clarify`,
+ * `<answer name="…">` for each field of `Elicit`, else one `<answer>`. Every function is total. A text authorises nothing by itself: its reader must know who said it.
  *
  * @since 0.1.0
  */
@@ -149,7 +149,8 @@ type Read<A> = Either.Either<A, string>
 
 const saidIn = (root: XmlElement.XmlElement, { _tag }: ModelAnswer.Answerable): Read<ModelAnswer.Said> => {
   if (!XmlElement.isBlank(root)) return Either.left(`There is text beside the elements in <${root.name}>.`)
-  if (_tag === "Clarify") return Either.map(answersIn(root), (answers) => ({ answers }))
+  if (_tag === "Clarify") return Either.map(answersIn(root, "index"), (answers) => ({ answers }))
+  if (_tag === "Elicit") return Either.map(answersIn(root, "name"), (answers) => ({ answers }))
   const names = _tag === "Approve" ? approveFields : answerField
   return Either.map(fieldsIn(root, names), (fields) => {
     if (_tag === "Approve") return { decision: fields.get("decision"), comment: fields.get("comment") }
@@ -173,15 +174,15 @@ const fieldsIn = (root: XmlElement.XmlElement, names: ReadonlySet<string>): Read
   return Either.right(texts)
 }
 
-const answersIn = (root: XmlElement.XmlElement): Read<ReadonlyMap<string, string>> => {
+const answersIn = (root: XmlElement.XmlElement, key: "index" | "name"): Read<ReadonlyMap<string, string>> => {
   const texts = new Map<string, string>()
   for (const { attributes, children, name, text } of root.children) {
     if (name !== "answer") return Either.left(`<${brief(name)}> does not belong into <${root.name}>.`)
     if (children.length > 0) return Either.left("<answer> must hold text only.")
-    const index = attributes.get("index")
-    if (index === undefined) return Either.left("An <answer> has no index.")
-    if (texts.has(index)) return Either.left(`Question ${brief(index)} is answered twice.`)
-    texts.set(index, text)
+    const of = attributes.get(key)
+    if (of === undefined) return Either.left(`An <answer> has no ${key}.`)
+    if (texts.has(of)) return Either.left(`${key === "index" ? "Question" : "Field"} ${brief(of)} is answered twice.`)
+    texts.set(of, text)
   }
   return Either.right(texts)
 }

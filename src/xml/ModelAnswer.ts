@@ -5,12 +5,14 @@
  * | `Approve` | yes or no for this one call, or no with a comment |
  * | `Confirm` | yes or no |
  * | `Clarify`, `Ask`, `Select` | answers by number, as a person types them |
+ * | `Elicit` | answers by the name of the field, as a person types them |
  *
  * Everything else is for a person: wider scopes, edited arguments, grants, envelopes and sign-ins. An answer that does
  * not fit is a left with a reason, and never an answer.
  */
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import * as Field from "../interaction/Field.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import * as PermissionOption from "../interaction/PermissionOption.js"
 import * as Question from "../interaction/Question.js"
@@ -22,13 +24,13 @@ import * as TypedAnswer from "../interaction/TypedAnswer.js"
  * @since 0.1.0
  * @category models
  */
-export type Answerable = Interaction.Interaction<"Approve" | "Confirm" | "Clarify" | "Ask" | "Select">
+export type Answerable = Interaction.Interaction<"Approve" | "Confirm" | "Clarify" | "Ask" | "Select" | "Elicit">
 
 /** The model's words, not understood yet. */
 export interface Said {
   readonly decision?: string | undefined
   readonly comment?: string | undefined
-  /** By number from 1, as written; a lone question has number 1. */
+  /** By number from 1, as written; a lone question has number 1. Those of a form: by the names of its fields. */
   readonly answers?: ReadonlyMap<string, string> | undefined
 }
 
@@ -57,6 +59,7 @@ const kinds: { readonly [K in Interaction.Kind]: K extends Answerable["_tag"] ? 
   Clarify: true,
   Ask: true,
   Select: true,
+  Elicit: true,
   grantStageTool: false,
   approveSubagentEnvelope: false,
   "Auth.DeviceCode": false,
@@ -70,6 +73,7 @@ const readAny = (interaction: Answerable, { answers = none, comment, decision }:
   if (comment !== undefined) return Either.left("A comment belongs to a denied permission.")
   if (interaction._tag === "Confirm") return readConfirm(interaction, decision, answers)
   if (decision !== undefined) return Either.left("A decision belongs to a permission.")
+  if (interaction._tag === "Elicit") return readElicit(interaction.fields, answers)
   return interaction._tag === "Clarify"
     ? readClarify(interaction.questions, answers)
     : Either.flatMap(only(answers), (text): Read<AnyAnswer> =>
@@ -139,6 +143,30 @@ const readClarify = (
     })
   }
   return problems.length === 0 ? Either.right(answers) : Either.left(problems.join(" "))
+}
+
+/** A field that is not there is left out, which a required one cannot be: a default replaces an empty answer only. */
+const readElicit = (fields: ReadonlyArray<Field.Field>, texts: ReadonlyMap<string, string>): Read<Field.Values> => {
+  const values: Record<string, Field.Value> = {}
+  const problems: Array<Field.Problem> = []
+  for (const name of texts.keys()) {
+    if (!fields.some((field) => field.name === name))
+      problems.push({ field: brief(name), message: "There is no such field." })
+  }
+  for (const field of fields) {
+    const text = texts.get(field.name)
+    if (text === undefined) {
+      if (field.required) problems.push({ field: field.name, message: "An answer is required." })
+      continue
+    }
+    Either.match(Field.parse(field, text), {
+      onLeft: (message) => problems.push({ field: field.name, message }),
+      onRight: (value) => {
+        if (value !== undefined) values[field.name] = value
+      }
+    })
+  }
+  return problems.length === 0 ? Either.right(values) : Either.left(Field.told(fields, problems))
 }
 
 /** A default replaces an answer without content, not an absent one. */

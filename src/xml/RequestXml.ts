@@ -1,5 +1,6 @@
 /** The elements inside a request: what an interaction shows to a model that answers in text. */
 import * as Either from "effect/Either"
+import * as Field from "../interaction/Field.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import type * as Question from "../interaction/Question.js"
 import * as XmlElement from "./XmlElement.js"
@@ -57,6 +58,12 @@ export const make = (interaction: Interaction.Interaction, show: Show, cut: () =
     }
     case "Confirm":
       return [field("prompt", show(interaction.prompt)), field("default", interaction.default ? "yes" : "no")]
+    case "Elicit":
+      return [
+        field("title", show(interaction.title)),
+        ...problemElements(interaction.problems, undefined, show),
+        ...interaction.fields.map((one) => fieldElement(one, interaction.problems, show))
+      ]
     case "Auth.DeviceCode":
       return [
         field("url", show(interaction.url)),
@@ -130,6 +137,49 @@ const displayElement = (display: NonNullable<Interaction.Approve["display"]>, sh
     ...(details === undefined ? [] : [body]),
     ...(warnings ?? []).map((warning) => field("warning", show(warning)))
   ])
+}
+
+const problemElements = (problems: Interaction.Elicit["problems"], of: Field.Field | undefined, show: Show): Fields =>
+  Field.problemsAt(problems ?? [], of).map((problem) => field("problem", show(problem)))
+
+const fieldElement = (
+  one: Field.Field,
+  problems: Interaction.Elicit["problems"],
+  show: Show
+): XmlElement.XmlElement => {
+  const { choices = [], description, format, labels, maximum, maxItems, maxLength, minimum, minItems, minLength } = one
+  const preset = one.default
+  const isPreset = (choice: string) => (typeof preset === "object" ? preset.includes(choice) : preset === choice)
+  const options = choices.map((choice, index) =>
+    XmlElement.make(
+      "choice",
+      { index: index + 1, default: isPreset(choice) ? "true" : undefined },
+      show(labels?.[index] ?? choice)
+    )
+  )
+  return XmlElement.make(
+    "field",
+    {
+      name: show(one.name),
+      type: one.type,
+      required: String(one.required),
+      format,
+      minimum,
+      maximum,
+      min_length: minLength,
+      max_length: maxLength,
+      min_items: minItems,
+      max_items: maxItems
+    },
+    [
+      field("title", show(Field.titleOf(one))),
+      ...optional("description", description === undefined ? undefined : show(description)),
+      ...problemElements(problems, one, show),
+      ...(options.length > 0
+        ? [XmlElement.make("choices", {}, options)]
+        : optional("default", preset === undefined ? undefined : show(Field.shown(one, preset))))
+    ]
+  )
 }
 
 const questionElement = (question: Question.Question, number: number, show: Show): XmlElement.XmlElement => {

@@ -332,7 +332,7 @@ describe("a parent's model that mediates", () => {
       for (const kind of InteractionSample.kinds) {
         const request = yield* InteractionSample.request(InteractionSample.samples[kind].interaction)
         assert.isTrue(Option.isNone(yield* strategy(request, Effect.succeed(false))), kind)
-        const isShown = ["Approve", "Confirm", "Clarify", "Ask", "Select"].includes(kind)
+        const isShown = ["Approve", "Confirm", "Clarify", "Ask", "Select", "Elicit"].includes(kind)
         assert.strictEqual(shown.length, isShown ? 1 : 0, kind)
         shown.length = 0
       }

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/TestClock"
 import * as Clarification from "../../src/builtin/Clarification.js"
@@ -17,6 +18,7 @@ const nobody: Interactor.Handlers = {
   Ask: declines,
   Select: declines,
   Confirm: declines,
+  Elicit: declines,
   "Auth.DeviceCode": declines,
   "Auth.Password": declines
 }
@@ -28,6 +30,12 @@ const clarify = (params: unknown) =>
   Effect.flatMap(Clarification.toolkit, (kit) =>
     // Parameters come from a model: the tool's schema, not the compiler, has to judge them.
     Effect.map(kit.handle("request_clarification", params as never), (done) => [done.isFailure, done.encodedResult])
+  ).pipe(Effect.provide(Clarification.layer))
+
+const input = (params: unknown) =>
+  Effect.flatMap(Clarification.toolkit, (kit) =>
+    // Parameters come from a model: the tool's schema, not the compiler, has to judge them.
+    Effect.map(kit.handle("request_input", params as never), (done) => [done.isFailure, done.encodedResult])
   ).pipe(Effect.provide(Clarification.layer))
 
 const ask = (prompt: string) =>
@@ -141,6 +149,98 @@ describe("ask_user", () => {
       yield* Effect.yieldNow()
       yield* Fiber.interrupt(asking)
       assert.isTrue(closed)
+    })
+  )
+})
+
+describe("request_input", () => {
+  const params = {
+    title: "Where?",
+    fields: [
+      { name: "port", type: "integer", minimum: 1, default: 80 },
+      { name: "cancelled", type: "boolean", required: false }
+    ]
+  }
+  const filled = { port: 443, cancelled: true }
+
+  it.effect("puts the form to the current interactor and gives the values by name", () =>
+    Effect.gen(function* () {
+      const shown: Array<Interaction> = []
+      const person = interactor({ Elicit: (request) => Effect.sync(() => (shown.push(request.interaction), filled)) })
+      const result = yield* Interactor.withInteractor(person)(input(params))
+      assert.deepStrictEqual(result, [false, { values: filled }])
+      assert.deepInclude(shown[0], {
+        _tag: "Elicit",
+        title: "Where?",
+        fields: [
+          { name: "port", type: "integer", minimum: 1, default: 80, required: true },
+          { name: "cancelled", type: "boolean", required: false }
+        ]
+      })
+    })
+  )
+
+  it.effect("gives a cancelled form as such, and silence as a failure", () =>
+    Effect.gen(function* () {
+      const result = yield* Interactor.withInteractor(interactor({ Elicit: withdrawn }))(input(params))
+      assert.deepStrictEqual(result, [false, cancelled])
+      const [isFailure] = yield* Interactor.withInteractor(interactor({}))(input(params))
+      assert.isTrue(isFailure)
+    })
+  )
+
+  const secrets = ["password", "API key", "apiKey", "access_token", "client-secret", "githubToken", "passphrase"]
+  it.effect.each(secrets)("asks nobody for a field named %s", (name) =>
+    Effect.gen(function* () {
+      const person = interactor({ Elicit: () => Effect.die("it was asked") })
+      const [isFailure, reason] = yield* Interactor.withInteractor(person)(
+        input({ title: "?", fields: [{ name, type: "string" }] })
+      )
+      assert.isTrue(isFailure)
+      assert.include(String(reason), "is a secret by its name")
+    })
+  )
+
+  it.effect("asks for what only sounds like a secret", () =>
+    Effect.gen(function* () {
+      const fields = [
+        { name: "max_tokens", type: "integer" },
+        { name: "secretary", type: "string" },
+        { name: "tokenizer", type: "string" }
+      ]
+      const values = { max_tokens: 1, secretary: "Ada", tokenizer: "bpe" }
+      const person = interactor({ Elicit: () => Effect.succeed(values) })
+      assert.deepStrictEqual(yield* Interactor.withInteractor(person)(input({ title: "?", fields })), [
+        false,
+        { values }
+      ])
+    })
+  )
+
+  it.effect("rejects fields that are none to the model", () =>
+    Effect.gen(function* () {
+      const wrong: ReadonlyArray<unknown> = [
+        [],
+        [{ name: "a", type: "choice" }],
+        [{ name: "a", type: "string", minimum: 1 }],
+        [{ name: "a", type: "integer", minimum: 5, default: 1 }],
+        [{ name: "", type: "string" }],
+        [{ name: "a", type: "choice", choices: ["x", "x"] }],
+        [{ name: "a", type: "essay" }]
+      ]
+      for (const fields of wrong) {
+        assert.isTrue(
+          Exit.isFailure(
+            yield* Effect.exit(input({ title: "?", fields }).pipe(Interactor.withInteractor(interactor({}))))
+          )
+        )
+      }
+      const twice = [
+        { name: "a", type: "string" },
+        { name: "a", type: "string" }
+      ]
+      const [isFailure] = yield* Interactor.withInteractor(interactor({}))(input({ title: "?", fields: twice }))
+      assert.isTrue(isFailure)
     })
   )
 })

@@ -35,13 +35,14 @@ describe("built-in tools", () => {
       write_file: ["path", "content"],
       edit_file: ["path", "old_text", "new_text", "replace_all?"],
       request_clarification: ["context", "questions"],
-      ask_user: ["prompt"]
+      ask_user: ["prompt"],
+      request_input: ["title", "fields"]
     })
   })
 
   it("have the traits by which they are grouped, asked about and shown", () => {
     const asking = ["run_command", "write_file", "edit_file"]
-    const quiet = ["read_file", "list_files", "search_files", "request_clarification", "ask_user"]
+    const quiet = ["read_file", "list_files", "search_files", "request_clarification", "ask_user", "request_input"]
     assert.deepStrictEqual(
       having(ToolTrait.AutoApproved, (value) => value),
       quiet
@@ -68,7 +69,7 @@ describe("built-in tools", () => {
     )
     assert.deepStrictEqual(
       having(ToolTrait.Resumable, (value) => value),
-      ["request_clarification", "ask_user"]
+      ["request_clarification", "ask_user", "request_input"]
     )
     assert.deepStrictEqual(
       having(ToolTrait.ShellCommand, (value) => value === "command"),
@@ -80,7 +81,7 @@ describe("built-in tools", () => {
       ["file_edit", ["read_file", "write_file", "edit_file"]],
       ["grep", ["search_files"]],
       ["grep_content", ["search_files"]],
-      ["clarification", ["request_clarification", "ask_user"]]
+      ["clarification", ["request_clarification", "ask_user", "request_input"]]
     ] as const) {
       assert.deepStrictEqual(
         having(ToolTrait.Groups, (value) => value.includes(group)),

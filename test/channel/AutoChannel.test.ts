@@ -6,7 +6,7 @@ import * as Interactor from "../../src/interaction/Interactor.js"
 import { interactorSuite } from "../suite/interactorSuite.js"
 
 interactorSuite("AutoChannel", {
-  claims: ["Clarify", "Ask", "Select", "Confirm"],
+  claims: ["Clarify", "Ask", "Select", "Confirm", "Elicit"],
   automatic: true,
   make: Effect.succeed({ interactor: AutoChannel.make() })
 })

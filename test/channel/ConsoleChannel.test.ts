@@ -126,7 +126,7 @@ describe("ConsoleChannel", () => {
           yield* say("what?")
           assert.isNull(asking.unsafePoll())
         }
-        for (const line of samples[kind].line.split("\n")) yield* say(line)
+        for (const line of InteractionSample.typed(samples[kind])) yield* say(line)
         assert.deepStrictEqual((yield* Fiber.join(asking)).answer, samples[kind].answer)
       })
   )
@@ -376,7 +376,7 @@ const subject: Effect.Effect<Subject, never, Scope.Scope> = Effect.gen(function*
     outside: {
       shown: Effect.tap(Queue.take(asked), (id) => until(() => open[0] === id && dialogSeen())),
       answer: (_, sample) =>
-        Effect.forEach(sample.line.split("\n"), (line) => terminal.type(`${line}\n`), { discard: true }),
+        Effect.forEach(InteractionSample.typed(sample), (line) => terminal.type(`${line}\n`), { discard: true }),
       nonsense: () => terminal.type("certainly, go on\n"),
       // Pasted, key by key: half a million of them say as much as two.
       send: (_, json) => Effect.zipRight(terminal.paste(json.slice(0, 500_000)), terminal.type("\n")),

@@ -141,17 +141,17 @@ const subject = (
 
 for (const dialogs of ["one", "unbounded"] as const) {
   interactorSuite(`FileChannel (watching, encoded answers, dialogs: ${dialogs})`, {
-    claims: ["Approve", "Clarify", "Confirm", "Ask", "Select"],
+    claims: ["Approve", "Clarify", "Confirm", "Ask", "Select", "Elicit"],
     dialogs,
     make: subject("encoded", { dialogs })
   })
   interactorSuite(`FileChannel (watching, filled forms, dialogs: ${dialogs})`, {
-    claims: ["Approve", "Clarify", "Confirm", "Ask", "Select"],
+    claims: ["Approve", "Clarify", "Confirm", "Ask", "Select", "Elicit"],
     dialogs,
     make: subject("form", { dialogs })
   })
   interactorSuite(`FileChannel (polling, typed answers, dialogs: ${dialogs})`, {
-    claims: ["Approve", "Clarify", "Confirm", "Ask", "Select"],
+    claims: ["Approve", "Clarify", "Confirm", "Ask", "Select", "Elicit"],
     dialogs,
     make: subject("line", { dialogs, watch: false, pollInterval: Duration.millis(5) })
   })

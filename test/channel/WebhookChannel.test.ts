@@ -88,7 +88,7 @@ const subject = (
 for (const form of ["encoded", "line", "form"] as const) {
   for (const dialogs of ["one", "unbounded"] as const) {
     interactorSuite(`WebhookChannel (${form} answers, dialogs: ${dialogs})`, {
-      claims: ["Approve", "Clarify", "Confirm", "Ask", "Select"],
+      claims: ["Approve", "Clarify", "Confirm", "Ask", "Select", "Elicit"],
       dialogs,
       afterNonsense: "fails",
       make: subject(form, dialogs)

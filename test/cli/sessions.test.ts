@@ -420,6 +420,7 @@ describe("assent sessions answer", () => {
         Ask: ["", ""],
         Select: ["1", 0],
         Confirm: ["no", false],
+        Elicit: ["us\nweb\n\n\n0.5\n\n", { name: "web", region: "us", port: 8080, share: 0.5, tls: true }],
         "Auth.DeviceCode": ["done", undefined],
         "Auth.Password": [InteractionSample.password, undefined]
       }

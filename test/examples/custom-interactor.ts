@@ -32,6 +32,7 @@ export const reviewerInteractor = (reviewer: Reviewer): Interactor.Service => {
       Clarify: Interactor.declines,
       Ask: Interactor.declines,
       Select: Interactor.declines,
+      Elicit: Interactor.declines,
       "Auth.DeviceCode": Interactor.declines,
       "Auth.Password": Interactor.declines
     },

@@ -62,6 +62,7 @@ const robot = (how: "model" | "auto"): Interactor.Service =>
       Ask: Interactor.declines,
       Select: Interactor.declines,
       Confirm: () => Effect.succeed(true),
+      Elicit: Interactor.declines,
       "Auth.DeviceCode": Interactor.declines,
       "Auth.Password": Interactor.declines
     }

@@ -69,7 +69,10 @@ describe("a question as a form", () => {
 
   it("names more than ninety-nine questions by numbers of one length", () => {
     const question = { text: "?", question_type: "free_text", choices: [], required: true } as const
-    const clarify = new Interaction.Clarify({ context: "", questions: [question, ...Array.from({ length: 99 }, () => question)] })
+    const clarify = new Interaction.Clarify({
+      context: "",
+      questions: [question, ...Array.from({ length: 99 }, () => question)]
+    })
     const names = Object.keys(Form.of(clarify)?.requestedSchema.properties ?? {})
     assert.deepStrictEqual([...names].sort(), names)
     assert.deepStrictEqual([names[0], names[99]], ["q001", "q100"])

@@ -12,7 +12,7 @@ import * as InteractionSample from "../kit/InteractionSample.js"
 const { kinds, samples } = InteractionSample
 
 describe("the kinds", () => {
-  it("are a closed set of nine under one version", () => {
+  it("are a closed set of ten under one version", () => {
     assert.sameMembers(
       [...kinds],
       [
@@ -23,11 +23,12 @@ describe("the kinds", () => {
         "Ask",
         "Select",
         "Confirm",
+        "Elicit",
         "Auth.DeviceCode",
         "Auth.Password"
       ]
     )
-    assert.strictEqual(Interaction.contractVersion, "1.3.0")
+    assert.strictEqual(Interaction.contractVersion, "2.0.0")
     for (const tag of ["approve", "", "__proto__", "toString"]) assert.isFalse(Interaction.isKind(tag))
   })
 

@@ -99,6 +99,11 @@ describe("an entry", () => {
     const reasonOf = (input: unknown) => Either.getOrElse(Either.flip(JournalEntry.decode(input)), () => "read")
     assert.include(reasonOf({ ...JournalSample.opened(), version: JournalEntry.version + 1 }), "this program reads 1")
     assert.include(reasonOf({ _tag: "MoonPhaseChanged" }), "_tag")
+    const interaction = { _tag: "Divination", cards: 3 }
+    assert.include(
+      reasonOf({ _tag: "InteractionRaised", request: { requestId: "req_1", interaction } }),
+      'a question of the kind "Divination", which a later version asked'
+    )
     assert.include(reasonOf({ ...JournalSample.opened(), model: undefined }), "model")
     assert.notStrictEqual(reasonOf(null), "read")
     assert.strictEqual(reasonOf({ ...JournalSample.opened(), addedLater: true }), "read")

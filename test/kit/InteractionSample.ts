@@ -93,6 +93,30 @@ export const samples: { readonly [K in Interaction.Kind]: Sample<K> } = {
     encoded: true,
     line: "y"
   },
+  Elicit: {
+    interaction: new Interaction.Elicit({
+      title: "Where shall it be deployed?",
+      fields: [
+        {
+          name: "region",
+          type: "choice",
+          required: true,
+          choices: ["eu", "us"],
+          labels: ["Europe", "America"],
+          default: "eu"
+        },
+        { name: "name", type: "string", title: "Name", required: true, minLength: 2, maxLength: 20, default: "api" },
+        { name: "flags", type: "choices", required: false, choices: ["fast", "safe", "cheap"], maxItems: 2 },
+        { name: "port", type: "integer", required: true, minimum: 1, maximum: 65535, default: 8080 },
+        { name: "share", type: "number", required: false, minimum: 0, maximum: 1 },
+        { name: "tls", type: "boolean", required: true, default: true },
+        { name: "mail", type: "string", required: false, format: "email" }
+      ]
+    }),
+    answer: { name: "web", region: "us", flags: ["fast", "safe"], port: 443, tls: false, mail: "ada@example.com" },
+    encoded: { name: "web", region: "us", flags: ["fast", "safe"], port: 443, tls: false, mail: "ada@example.com" },
+    line: "america\nweb\n1, safe\n443\n\nno\nada@example.com"
+  },
   "Auth.DeviceCode": {
     interaction: new Interaction.AuthDeviceCode({ url: "https://example.com/device", code: "WDJB", expiresAt: 60_000 }),
     answer: "completed",
@@ -113,6 +137,12 @@ export const kinds: ReadonlyArray<Interaction.Kind> = Object.keys(Interaction.ki
 export const request = <I extends Interaction.Interaction>(
   interaction: I
 ): Effect.Effect<InteractionRequest.InteractionRequest<I>> => InteractionRequest.make(interaction)
+
+/** What is typed at a console's dialog, line by line: a form has a last look before it is sent. */
+export const typed = ({ interaction, line }: Sample): ReadonlyArray<string> => [
+  ...line.split("\n"),
+  ...(interaction._tag === "Elicit" ? [""] : [])
+]
 
 /** The answer as the request's form is filled in; nothing where a form does not give it. */
 export const filled = ({ answer, interaction }: Sample): Field.Values | undefined =>

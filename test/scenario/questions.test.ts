@@ -49,6 +49,7 @@ describe("parallel calls of a child", () => {
             Ask: "declines",
             Select: "declines",
             Confirm: "declines",
+            Elicit: "declines",
             "Auth.DeviceCode": "declines",
             "Auth.Password": "declines"
           }

@@ -34,6 +34,74 @@ const call = (parts: Partial<ConstructorParameters<typeof Interaction.Approve>[0
     ...parts
   })
 
+const asked = new Interaction.Elicit({
+  title: "Where & when?",
+  fields: [
+    { name: "port", type: "integer", title: "Port", required: true, minimum: 1, maximum: 9, default: 8 },
+    { name: "tier", type: "choices", required: false, choices: ["a", "b"], labels: ["<A>", "B"], default: ["b"] },
+    { name: "note", type: "string", required: false }
+  ],
+  problems: [{ field: "port", message: "It is taken." }, { message: "Try again." }]
+})
+
+describe("a form of typed fields as XML", () => {
+  const reply = (inside: string) =>
+    InteractionXml.readReply(
+      requestOf(asked),
+      `<interaction_response kind="Elicit" request_id="abc123">${inside}</interaction_response>`
+    )
+
+  it("shows its fields with their limits, choices, defaults and what was wrong", () => {
+    assert.strictEqual(
+      InteractionXml.encodeRequest(requestOf(asked)),
+      `<interaction_request kind="Elicit" request_id="abc123">
+  <title>Where &amp; when?</title>
+  <problem>Try again.</problem>
+  <field name="port" type="integer" required="true" minimum="1" maximum="9">
+    <title>Port</title>
+    <problem>It is taken.</problem>
+    <default>8</default>
+  </field>
+  <field name="tier" type="choices" required="false">
+    <title>tier</title>
+    <choices>
+      <choice index="1">&lt;A&gt;</choice>
+      <choice index="2" default="true">B</choice>
+    </choices>
+  </field>
+  <field name="note" type="string" required="false">
+    <title>note</title>
+  </field>
+</interaction_request>`
+    )
+  })
+
+  it("is answered by the names of its fields; what is left out stays out, and an empty one is its default", () => {
+    assert.deepStrictEqual(
+      reply('<answer name="port">3</answer><answer name="tier">&lt;a&gt;, 2</answer>'),
+      Either.right({ port: 3, tier: ["a", "b"] })
+    )
+    assert.deepStrictEqual(reply('<answer name="port"/>'), Either.right({ port: 8 }))
+  })
+
+  it.each([
+    ["a required field that is not there", '<answer name="note">x</answer>', "Port: An answer is required."],
+    ["a value beyond its limits", '<answer name="port">10</answer>', "Port: It must be from 1 to 9."],
+    [
+      "a field that is not asked for",
+      '<answer name="port">1</answer><answer name="x">1</answer>',
+      "x: There is no such"
+    ],
+    ["a field twice", '<answer name="port">1</answer><answer name="port">2</answer>', "answered twice"],
+    ["an answer by number", '<answer index="1">1</answer>', "has no name"],
+    ["text", "8", "text beside"],
+    ["a decision", "<decision>yes</decision>", "does not belong"]
+  ])("is not answered by %s", (_, inside, reason) => {
+    const read = reply(inside)
+    assert.include(Either.isLeft(read) ? read.left : "taken", reason)
+  })
+})
+
 const editable = (current: { readonly [name: string]: unknown }) =>
   call({ editable: { parameters: ["command"], format: "json", current } })
 

@@ -1,10 +1,13 @@
 /** Shows a request as plain lines and parses the typed answer, where no dialog is drawn. */
 import * as Either from "effect/Either"
+import * as ConsoleForm from "../../channel/ConsoleForm.js"
 import * as ConsolePrompt from "../../channel/ConsolePrompt.js"
 import * as ForeignJson from "../../core/ForeignJson.js"
+import * as Field from "../../interaction/Field.js"
 import type * as Interaction from "../../interaction/Interaction.js"
 import type { InteractionRequest } from "../../interaction/InteractionRequest.js"
 import * as TypedAnswer from "../../interaction/TypedAnswer.js"
+import * as Display from "../../terminal/Display.js"
 
 /**
  * The request as text, without control characters; `label` stands before the answer. `now` is in milliseconds since the
@@ -17,12 +20,21 @@ export const render = (
   const { title, lines, label } = ConsolePrompt.render(request, { color: false, now, whole: true })
   const { interaction } = request
   const questions = interaction._tag === "Clarify" ? interaction.questions : []
+  const { fields, problems = [] } = interaction._tag === "Elicit" ? interaction : { fields: [] }
+  const names = fields.map(({ name }) => `${JSON.stringify(Display.oneLine(name))}: "…"`)
   const form = [
     ...lines,
     ...questions.flatMap((question, index) =>
       ConsolePrompt.renderQuestion(question, index + 1, questions.length, { color: false })
     ),
-    ...(questions.length > 1 ? ['all on one line: {"1": "…", "2": "…"}'] : [])
+    ...(questions.length > 1 ? ['all on one line: {"1": "…", "2": "…"}'] : []),
+    ...fields.flatMap((field, index) =>
+      ConsoleForm.renderField(field, index + 1, fields.length, {
+        color: false,
+        problems: Field.problemsAt(problems, field)
+      })
+    ),
+    ...(fields.length > 1 ? [`all on one line: {${names.join(", ")}}`] : [])
   ]
   return { lines: [title, ...form.flatMap((text) => text.split("\n")).map((line) => `│ ${line}`)], label }
 }

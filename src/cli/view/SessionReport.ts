@@ -2,6 +2,7 @@
 import * as Duration from "effect/Duration"
 import * as Redaction from "../../core/Redaction.js"
 import { visible } from "../../audit/AuditReport.js"
+import * as Field from "../../interaction/Field.js"
 import * as Interaction from "../../interaction/Interaction.js"
 import * as InteractionRequest from "../../interaction/InteractionRequest.js"
 import type { JournalEntry, Written } from "../../journal/JournalEntry.js"
@@ -146,6 +147,8 @@ const asked = (interaction: Interaction.Interaction): string => {
       return `Clarify: ${interaction.questions.map(({ text }) => oneLine(text)).join(" / ")}`
     case "Select":
       return `Select: ${oneLine(interaction.prompt)} (${interaction.options.map(oneLine).join(", ")})`
+    case "Elicit":
+      return `Elicit: ${oneLine(interaction.title)} (${interaction.fields.map((field) => oneLine(Field.titleOf(field))).join(", ")})`
     case "Ask":
     case "Confirm":
     case "Auth.Password":

@@ -104,6 +104,7 @@ export const nobody = Interactor.make({
     Ask: Interactor.declines,
     Select: Interactor.declines,
     Confirm: Interactor.declines,
+    Elicit: Interactor.declines,
     "Auth.DeviceCode": Interactor.declines,
     "Auth.Password": Interactor.declines
   }
