@@ -63,7 +63,7 @@ describe("what commands do, at a terminal", () => {
     it.live(`is said in a person's words, in ${columns} columns`, () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const edit = { path: "a.ts", old_text: "const b = 2\nconst c = 3", new_text: "const b = 22\nconst d = 4" }
+          const edit = { path: "a.ts", old_text: "const b = 2\nconst c = 3", new_text: "const b = 7777\nconst d = 4" }
           const screen = yield* chat(
             [
               { tools: [{ name: "read_file", params: { path: "a.ts" } }] },
@@ -79,7 +79,7 @@ describe("what commands do, at a terminal", () => {
           yield* screen.sees((text) => /Allowed for this session[^>]*>$/.test(text))
           yield* screen.type("go\r")
           yield* screen.sees((text) => text.includes("Allow edit_file?"))
-          assert.deepStrictEqual(screen.styleOf("22"), ["bold", "underline", "2"])
+          assert.deepStrictEqual(screen.styleOf("7777"), ["bold", "underline", "2"])
           yield* Effect.sleep("300 millis")
           yield* screen.type("y\r")
           yield* screen.sees((text) => text.endsWith("Done.\n>"))
