@@ -218,7 +218,7 @@ describe("Markdown that arrives in pieces", () => {
 
   // What a parser and a highlighter do with the same text, in the same pieces, is the measure. About twice as long was
   // seen; a cost that grows with what stands above would make it a hundred times as long.
-  it("takes little longer than parsing and colouring does", () => {
+  it("takes a few times as long as parsing and colouring do, whatever stands above", () => {
     const readme = readFileSync("README.md", "utf8")
     const text = readme.repeat(Math.ceil(1_000_000 / readme.length))
     const pieces = cutAt(
@@ -239,7 +239,7 @@ describe("Markdown that arrives in pieces", () => {
       })
     const ours = () => time(() => drawn(pieces, { columns: 100, color: true }))
     const least = (measure: () => number) => Math.min(...Array.from({ length: 3 }, measure))
-    const [limit, taken] = [least(alone) * 2.5, least(ours)]
+    const [limit, taken] = [least(alone) * 8, least(ours)]
     assert.isAtMost(taken, limit)
   }, 60_000)
 
