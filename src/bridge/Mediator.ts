@@ -131,7 +131,10 @@ export const once = (
   return Effect.suspend(() => {
     if (started) return Effect.void
     started = true
-    return Effect.flatMap(strategy, (strategy) => Scope.extend(start({ ...options, strategy }), scope))
+    // A strategy may have to be loaded. An interruption meanwhile would leave a session whose children nobody answers.
+    return Effect.uninterruptible(
+      Effect.flatMap(strategy, (strategy) => Scope.extend(start({ ...options, strategy }), scope))
+    )
   })
 }
 

@@ -7,7 +7,7 @@ import type { SessionId } from "../core/Id.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import * as EventPublisher from "../event/EventPublisher.js"
 import * as Mediator from "../bridge/Mediator.js"
-import * as MediatorAgent from "../bridge/MediatorAgent.js"
+import type * as MediatorAgent from "../bridge/MediatorAgent.js"
 import * as History from "../conversation/History.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
@@ -127,13 +127,18 @@ export class AgentTree {
     if (mediation === "forward") return Effect.succeed(Mediator.forward)
     if (mediation !== "agent") return Effect.succeed(mediation)
     const { agent, sessionId } = session.origin
-    return MediatorAgent.make({
-      model: session.model,
-      origin: session.origin,
-      redactor,
-      conversation: () => spokenIn(session.history),
-      usage: (model, usage) => ledger.record({ sessionId, agent, model, usage, kind: "call" })
-    })
+    // Few trees have a model that answers, and it brings the XML of questions with it.
+    return Effect.flatMap(
+      Effect.promise(() => import("../bridge/MediatorAgent.js")),
+      (MediatorAgent) =>
+        MediatorAgent.make({
+          model: session.model,
+          origin: session.origin,
+          redactor,
+          conversation: () => spokenIn(session.history),
+          usage: (model, usage) => ledger.record({ sessionId, agent, model, usage, kind: "call" })
+        })
+    )
   }
 
   /** Unique in the tree. */
