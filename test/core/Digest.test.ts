@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "effect/FastCheck"
 import { createHash } from "node:crypto"
+import { vi } from "vitest"
 import * as Digest from "../../src/core/Digest.js"
 
 /** What is meant, said the long way: what is signed with it must never change. */
@@ -65,4 +66,19 @@ describe("canonical JSON", () => {
 it("a digest is the SHA-256 of the canonical JSON", () => {
   const expected = createHash("sha256").update('{"a":1,"b":2}').digest("hex")
   assert.strictEqual(Digest.digest({ b: 2, a: 1 }), expected)
+})
+
+describe("a digest where there is no Node", () => {
+  it("is the same", async () => {
+    const asked = vi.spyOn(process, "getBuiltinModule").mockReturnValue(undefined)
+    vi.resetModules()
+    const elsewhere = await import("../../src/core/Digest.js")
+    assert.deepStrictEqual(asked.mock.calls, [["node:crypto"]])
+    asked.mockRestore()
+    for (const text of ["", "é and 😀", "\ud800", "long ".repeat(1_000)]) {
+      assert.strictEqual(elsewhere.sha256(text), Digest.sha256(text))
+      assert.strictEqual(elsewhere.hmacSha256(text, "words"), Digest.hmacSha256(text, "words"))
+    }
+    assert.strictEqual(elsewhere.digest({ b: 1, a: [2] }), Digest.digest({ a: [2], b: 1 }))
+  })
 })

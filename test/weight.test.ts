@@ -1,0 +1,92 @@
+/**
+ * What programs load of the library: how much of it the smallest agent needs, and that a browser can load all of it.
+ *
+ * Packages beside the library are not counted, and neither is what `import()` loads later.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { isBuiltin } from "node:module"
+import { relative, resolve } from "node:path"
+import { rolldown, type OutputChunk, type RolldownOptions } from "rolldown"
+
+const bundled = async (options: RolldownOptions) => {
+  const bundle = await rolldown({
+    logLevel: "silent",
+    resolve: { alias: { assent: resolve("src/index.ts") } },
+    ...options
+  })
+  const { output } = await bundle.generate({ format: "esm", minify: true, comments: false })
+  await bundle.close()
+  return output.filter((chunk) => chunk.type === "chunk")
+}
+
+/** The chunks that are loaded at once. */
+const atOnce = (chunks: ReadonlyArray<OutputChunk>): ReadonlyArray<OutputChunk> => {
+  const loaded = new Set<OutputChunk>()
+  const visit = (chunk: OutputChunk): void => {
+    if (loaded.has(chunk)) return
+    loaded.add(chunk)
+    for (const name of chunk.imports) chunks.filter(({ fileName }) => fileName === name).forEach(visit)
+  }
+  chunks.filter(({ isEntry }) => isEntry).forEach(visit)
+  return [...loaded]
+}
+
+const smallestAgent = async () =>
+  atOnce(
+    await bundled({
+      input: "test/kit/SmallestAgent.ts",
+      platform: "neutral",
+      external: (id) => !/^[./]|^test\/|^assent$/.test(id),
+      treeshake: { moduleSideEffects: false }
+    })
+  )
+
+describe("what is loaded", () => {
+  /** In bytes, minified. It goes down, not up: the goal is 120,000; a fifth of what there is is the shell. */
+  const limit = 355_000
+
+  it("is little for the smallest agent", async () => {
+    const chunks = await smallestAgent()
+    const size = chunks.reduce((sum, { code }) => sum + Buffer.byteLength(code), 0)
+    const largest = chunks
+      .flatMap(({ modules }) => Object.entries(modules))
+      .map(([id, { renderedLength }]) => [renderedLength, relative("src", id)] as const)
+      .sort(([a], [b]) => b - a)
+      .slice(0, 10)
+      .map(([length, name]) => `${length} before it is minified: ${name}`)
+    assert.isAbove(size, 50_000, "it measures something else")
+    assert.isAtMost(size, limit, `The smallest agent has ${size} bytes. Its largest modules:\n${largest.join("\n")}`)
+  })
+
+  it("has no XML, no shipped provider and no screen in the smallest agent", async () => {
+    const chunks = await smallestAgent()
+    const rooms = new Set(
+      chunks.flatMap(({ modules }) => Object.keys(modules)).map((id) => relative("src", id).split("/")[0])
+    )
+    assert.isTrue(rooms.has("runtime"))
+    assert.deepStrictEqual(
+      ["xml", "terminal", "store", "cli", "builtin", "testing"].filter((room) => rooms.has(room)),
+      []
+    )
+  })
+
+  it("is loaded by a browser, with all packages it needs", async () => {
+    const asked = new Set<string>()
+    await bundled({
+      input: "src/index.ts",
+      platform: "browser",
+      treeshake: false,
+      plugins: [
+        {
+          name: "asked",
+          resolveId: (id) => {
+            if (!isBuiltin(id)) return null
+            asked.add(id)
+            return { id, external: true }
+          }
+        }
+      ]
+    })
+    assert.deepStrictEqual([...asked], [])
+  })
+})
