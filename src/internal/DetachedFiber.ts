@@ -15,6 +15,10 @@ import * as World from "../core/World.js"
 export const fork = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<Fiber.RuntimeFiber<A, E>> =>
   Effect.withFiberRuntime((fiber, status) => {
     const runtimeFlags = RuntimeFlags.disable(status.runtimeFlags, RuntimeFlags.Interruption)
-    const runtime = Runtime.make({ context: World.around(fiber.currentContext), runtimeFlags, fiberRefs: fiber.getFiberRefs() })
+    const runtime = Runtime.make({
+      context: World.around(fiber.currentContext),
+      runtimeFlags,
+      fiberRefs: fiber.getFiberRefs()
+    })
     return Effect.succeed(Runtime.runFork(runtime, effect, { immediate: false }))
   })
