@@ -189,6 +189,8 @@ const strangeWords = [
   "nested",
   "deep",
   "two",
+  "1",
+  "3",
   "type",
   "null",
   "true",
