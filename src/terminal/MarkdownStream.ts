@@ -140,7 +140,7 @@ export const make = (options: Options): MarkdownStream => {
       return
     }
     // A fence ends all blocks that are open.
-    const part = fenced === null ? before : before.slice(0, fenced.index)
+    const part = fenced !== null ? before.slice(0, fenced.index) : ended ? before : before.replace(halfMarker, "")
     const isLast = fenced !== null || (ended && part.length === source.length)
     const tokens = lex(head + part)
     const open = isLast ? tokens.length : tokens.findLastIndex(({ type }) => type !== "space")
@@ -258,6 +258,9 @@ const longestPeek = 2_048
 
 /** A fence at the beginning of a line, of whatever is open above it: indentation, marks, language. */
 const fenceAt = /^()(`{3,}|~{3,})((?<=`)[^`\n]*|(?<=~)[^\n]*)\n/m
+
+/** The beginning of a line that may become an item of the list above it, or a word that ends the list. */
+const halfMarker = /(?<=^|\n) *(?:\d{1,9}[.)]?|[-+*])$/
 
 /**
  * Texts of little else than marks, for which a parser takes time that grows with the square of their length. They are

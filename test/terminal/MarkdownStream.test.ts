@@ -89,6 +89,13 @@ describe("Markdown that arrives in pieces", () => {
     )
   })
 
+  it("goes on with a list whose next number has come by half", () => {
+    const text = "1. one\n2. two\n\n1. three\n- four\n"
+    const whole = drawn([text])
+    for (let at = 1; at < text.length; at++)
+      assert.deepStrictEqual(drawn([text.slice(0, at), text.slice(at)]), whole, `${at}`)
+  })
+
   it("loses no letter of any text, however long a block is", () => {
     fc.assert(
       fc.property(
