@@ -16,7 +16,7 @@ export const describe = (result: Prompt.ToolResultPart): string => {
     const { exitCode, output } = result.result
     if (typeof output === "string" && (typeof exitCode === "number" || exitCode === null)) {
       const end = exitCode === 0 ? "" : ` ended with ${exitCode === null ? "a signal" : `exit code ${exitCode}`}`
-      return output === "" && exitCode === 0 ? nothing(result.name) : headed(`${result.name}${end}:`, shorten(output))
+      return output === "" && exitCode === 0 ? nothing(result.name) : headed(`${result.name}${end}:`, asIs(output))
     }
     if (typeof result.result["success"] === "boolean" && typeof result.result["response"] === "string") {
       const { error, response, success } = result.result
@@ -25,7 +25,7 @@ export const describe = (result: Prompt.ToolResultPart): string => {
         : headed(`${result.name} did not succeed${withReason(error)}.`, shorten(String(response)))
     }
   }
-  return body === "" ? nothing(result.name) : headed(`${result.name}:`, body)
+  return body === "" ? nothing(result.name) : headed(`${result.name}:`, asIs(textOf(result.result)))
 }
 
 /** A text on one line of at most 80 characters. */
@@ -59,11 +59,25 @@ const headed = (head: string, body: string): string => {
 }
 
 const shorten = (text: string): string => {
+  const { kept, missing } = beginning(text)
+  return missing === "" ? kept : `${kept}\n${missing}`
+}
+
+/** What a tool printed is no Markdown: more than one line of it stands in a fence. */
+const asIs = (text: string): string => {
+  const { kept, missing } = beginning(text)
+  if (!kept.includes("\n")) return shorten(text)
+  const longest = Math.max(2, ...Array.from(kept.matchAll(/`{3,}/g), ([marks]) => marks.length))
+  const fence = "`".repeat(longest + 1)
+  return `${fence}\n${kept}\n${fence}${missing === "" ? "" : `\n${missing}`}`
+}
+
+const beginning = (text: string): { readonly kept: string; readonly missing: string } => {
   const lines = text.trimEnd().split("\n")
   const kept = lines.slice(0, maxLines).join("\n")
   const cut = kept.length > maxCharacters ? `${kept.slice(0, maxCharacters - 1)}…` : kept
   const missing = lines.length - maxLines
-  return missing > 0 ? `${cut}\n… and ${missing} more ${missing === 1 ? "line" : "lines"}` : cut
+  return { kept: cut, missing: missing > 0 ? `… and ${missing} more ${missing === 1 ? "line" : "lines"}` : "" }
 }
 
 /** Texts as they are, members as `name: value`, lists one item a line; what is deeper as JSON. */

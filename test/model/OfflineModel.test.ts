@@ -253,7 +253,7 @@ describe("OfflineModel", () => {
   )
 
   it.effect.each([
-    ["run_command", { exitCode: 0, output: "a\nb\n", durationMs: 3 }, false, "run_command:\na\nb"],
+    ["run_command", { exitCode: 0, output: "a\nb\n", durationMs: 3 }, false, "run_command:\n```\na\nb\n```"],
     ["run_command", { exitCode: 0, output: "", durationMs: 3 }, false, "run_command: done, nothing to show."],
     ["run_command", { exitCode: 2, output: "no", durationMs: 3 }, false, "run_command ended with exit code 2: no"],
     ["read_file", "1\thello", false, "read_file:\n1\thello"],
@@ -294,7 +294,7 @@ describe("OfflineModel", () => {
       false,
       "explore did not succeed: turn limit. half"
     ],
-    ["t", { files: ["a", "b"], count: 2, note: "" }, false, "t:\nfiles:\na\nb\ncount: 2"],
+    ["t", { files: ["a", "b"], count: 2, note: "" }, false, "t:\n```\nfiles:\na\nb\ncount: 2\n```"],
     ["t", null, false, "t: done, nothing to show."],
     ["t", { deep: { x: 1 } }, true, 't failed: deep: {"x":1}']
   ] as const)("reports what came back: %j", ([name, result, isFailure, expected]) =>
