@@ -18,6 +18,11 @@ export const describe = (result: Prompt.ToolResultPart): string => {
       const end = exitCode === 0 ? "" : ` ended with ${exitCode === null ? "a signal" : `exit code ${exitCode}`}`
       return output === "" && exitCode === 0 ? nothing(result.name) : headed(`${result.name}${end}:`, asIs(output))
     }
+    if (typeof result.result["success"] === "boolean" && result.result["output_streamed"] === true) {
+      // People have read what it said.
+      const { error, success } = result.result
+      return success ? `${result.name} is done.` : `${result.name} did not succeed${withReason(error)}.`
+    }
     if (typeof result.result["success"] === "boolean" && typeof result.result["response"] === "string") {
       const { error, response, success } = result.result
       return success

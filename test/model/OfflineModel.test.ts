@@ -288,6 +288,19 @@ describe("OfflineModel", () => {
       "request_clarification was cancelled: The question was withdrawn."
     ],
     ["delegate", { success: true, response: "All good.", turns_used: 2 }, false, "delegate came back with: All good."],
+    // A note about what people have read is for models.
+    [
+      "explore",
+      { success: true, response_note: "Do not repeat it: a", output_streamed: true },
+      false,
+      "explore is done."
+    ],
+    [
+      "explore",
+      { success: false, response_note: "Do not repeat it: a", output_streamed: true, error: "turn limit" },
+      false,
+      "explore did not succeed: turn limit."
+    ],
     [
       "explore",
       { success: false, response: "half", error: "turn limit" },
