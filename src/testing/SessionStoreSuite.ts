@@ -22,6 +22,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
@@ -325,15 +326,16 @@ const contract: { readonly [name: string]: Body } = {
     Effect.gen(function* () {
       yield* write(store, opened(), raised())
       const second = yield* open(there)
-      const [answered, loaded] = yield* Effect.all(
-        [
-          Effect.isSuccess(store.answer(requestId, 1, "ann")),
-          Effect.scoped(Effect.zipRight(second.lock(root), second.load(root)))
-        ],
-        { concurrency: "unbounded" }
+      const answering = yield* Effect.fork(Effect.isSuccess(store.answer(requestId, 1, "ann")))
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* second.lock(root)
+          const seen = (yield* second.load(root)).answers.length === 1
+          // The lease is held until the answer has ended: once it were given back, an unseen answer might rightly be taken.
+          const answered = yield* Fiber.join(answering)
+          yield* expect(!answered || seen, "An answer was acknowledged, and the process that resumed did not see it.")
+        })
       )
-      const seen = loaded.answers.length === 1
-      yield* expect(!answered || seen, "An answer was acknowledged, and the process that resumed did not see it.")
       yield* Effect.scoped(
         Effect.gen(function* () {
           yield* second.lock(root)
