@@ -148,6 +148,8 @@ export class ReplyCollector {
         return undefined
       case "tool-params-start":
         if (part.name === this.resultTool) this.resultCall = part.id
+        // Some servers repeat ids.
+        else if (part.id === this.resultCall) this.resultCall = undefined
         return undefined
       case "tool-params-delta":
         if (part.id !== this.resultCall) this.tellArguments(part.id, this.argumentsOf(part.id).push(part.delta))

@@ -1,4 +1,5 @@
 import * as Tool from "@effect/ai/Tool"
+import * as Toolkit from "@effect/ai/Toolkit"
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import * as Arbitrary from "effect/Arbitrary"
 import * as Cause from "effect/Cause"
@@ -7,11 +8,14 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as fc from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import type * as Model from "../../src/model/Model.js"
+import * as Model from "../../src/model/Model.js"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
-import type * as Agent from "../../src/runtime/Agent.js"
+import * as Agent from "../../src/runtime/Agent.js"
+import * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
+import { noFiles } from "../kit/agents.js"
 import { settle } from "../kit/Recorder.js"
 import * as Kit from "../kit/session.js"
 
@@ -70,6 +74,7 @@ describe("a typed result", () => {
       assert.deepStrictEqual(end._tag === "Completed" ? end.value : end, decoded)
       const told = JSON.stringify(yield* kit.events)
       assert.notInclude(told, "final_result")
+      assert.lengthOf(yield* kit.of("ToolArgumentsDelta"), 0)
       assert.strictEqual((yield* kit.of("ToolCallProposed")).length, 1)
       assert.isUndefined(kit.agent.tools.get("final_result"))
       assert.deepStrictEqual(yield* kit.wrong, [])
@@ -165,6 +170,52 @@ describe("a typed result", () => {
         requests[1]?.tools.map(({ name }) => name),
         ["work", "slow", "typed"]
       )
+    })
+  )
+
+  it.scoped("has a tool of another name where the program has one of this name", () =>
+    Effect.gen(function* () {
+      const Final = Tool.make("final_result", { success: Schema.String })
+      const own = Toolkit.make(Final)
+      const { model, requests } = recorded([{ tools: [{ name: "final_result" }] }, result(verdict, "final_result_2")])
+      const runtime = yield* AgentRuntime.make({ toolkit: own, policy: Kit.allowAll }).pipe(
+        Effect.provide(
+          Layer.mergeAll(own.toLayer({ final_result: () => Effect.succeed("ran") }), noFiles, Model.layer(model))
+        )
+      )
+      const agent = yield* Agent.startWith([]).pipe(Effect.provideService(AgentRuntime.AgentRuntime, runtime))
+      const end = yield* agent.run("go", { output: Verdict })
+      assert.deepStrictEqual(end._tag === "Completed" ? end.value : end, decoded)
+      assert.deepStrictEqual(
+        requests[0]?.tools.map(({ name }) => name),
+        ["final_result", "final_result_2"]
+      )
+      assert.deepStrictEqual(Kit.resultsOf(agent.history.messages), ["ran"])
+    })
+  )
+
+  it.scoped("is asked for again only in its own turn", () =>
+    Effect.gen(function* () {
+      const { model, requests } = recorded([{ text: "no" }, { text: "no" }])
+      const kit = yield* Kit.start({ model, agent: { limits: { maxSteps: 1 } } })
+      assert.strictEqual((yield* kit.agent.run("go", { output: Verdict }))._tag, "TurnLimit")
+      yield* kit.agent.awaitIdle
+      yield* settle
+      assert.strictEqual(requests.length, 1)
+      assert.strictEqual((yield* kit.of("TurnStarted")).length, 1)
+    })
+  )
+
+  it.scoped("comes behind words that the model did not end", () =>
+    Effect.gen(function* () {
+      const { model } = Kit.replies(
+        Stream.fromIterable([Kit.text("So: "), Kit.call("final_result", verdict, "1"), Kit.finish("tool-calls")])
+      )
+      const kit = yield* Kit.start({ model })
+      const end = yield* kit.agent.run("go", { output: Verdict })
+      assert.deepStrictEqual(end._tag === "Completed" ? end.value : end, decoded)
+      const said = kit.agent.history.messages.at(-1)
+      assert.match(JSON.stringify(said?.content), /So: .*approved/)
     })
   )
 
