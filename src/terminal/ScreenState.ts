@@ -62,6 +62,8 @@ export const make = (options: Options) => {
   let pasting: Open | "draft" | "nowhere" | undefined
   /** The pasted text not yet inserted: keys come one by one, and a long text is inserted at once. */
   let pasted = ""
+  /** The paste was interrupted and may never end. It ends with the first pause. */
+  let lost = false
   /** Keys are dropped until there was a pause this long: they were meant for a question that is gone. Milliseconds. */
   let dropping = 0
   /** Between two questions of one dialog, keys wait here for the next question, or else for the draft. */
@@ -200,7 +202,9 @@ export const make = (options: Options) => {
     // This key comes from the terminal, not from the person.
     if (name === "resize" || second) return ""
     lastKey = { name, at: now }
-    if (pager !== undefined) {
+    if (lost && gap >= guard) pasting = undefined
+    const pastes = pasting !== undefined || name === "paste-start" || name === "paste-end"
+    if (pager !== undefined && (!pastes || (ctrl && name === "c"))) {
       if (!pager.press(input)) direct += closePager(now)
       return ""
     }
@@ -210,7 +214,9 @@ export const make = (options: Options) => {
     }
     if (ctrl && name === "c") {
       putPasted()
-      pasting = undefined
+      // The key may be a character of the paste. What is left of it must not become keys, and be submitted by one.
+      lost = pasting !== undefined
+      pasting = lost ? "nowhere" : undefined
       held = []
       options.onInterrupt()
       return dialog === undefined ? "" : settle(dialog, Closed({ by: "interrupt" }))
@@ -219,7 +225,9 @@ export const make = (options: Options) => {
     if (!dropped) dropping = 0
     if (name === "paste-start") {
       const takes = dialog?.question.paste === "insert" && listening(dialog, now, gap)
-      pasting = dropped ? "nowhere" : takes && dialog !== undefined ? dialog : "draft"
+      // A pager takes no text: none of it may be a key to it, and close it, and go on as words that are sent.
+      lost = false
+      pasting = dropped || pager !== undefined ? "nowhere" : takes && dialog !== undefined ? dialog : "draft"
       return ""
     }
     if (name === "paste-end") {

@@ -120,9 +120,28 @@ describe("the prompt", () => {
       yield* terminal.type("two\n")
       assert.strictEqual(yield* screen.draft, "one\ntwo\n")
       yield* terminal.press("c", { ctrl: true })
+      yield* terminal.type("rest\n")
+      yield* pause
       yield* terminal.type("three\n")
       assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Interrupt())
       assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Line({ text: "one\ntwo\nthree" }))
+    })
+  )
+
+  it.scoped("takes no paste while a text is over it, neither as keys nor as words", () =>
+    Effect.gen(function* () {
+      const { terminal, screen } = yield* setup()
+      yield* terminal.type("mine")
+      yield* screen.page({ title: "log", rows: () => ["one", "two"] })
+      yield* terminal.paste("q\nrm -rf everything\n")
+      assert.include(terminal.screen().at(-1), "log")
+      yield* terminal.press("paste-start")
+      yield* terminal.press("c", { ctrl: true })
+      yield* terminal.type("q\nrest\n")
+      yield* terminal.press("paste-end")
+      assert.deepStrictEqual(terminal.screen(), ["> mine"])
+      yield* terminal.type("!\n")
+      assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Line({ text: "mine!" }))
     })
   )
 

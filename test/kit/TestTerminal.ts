@@ -135,6 +135,7 @@ const makeModel = (initial: { readonly columns: number; readonly rows: number })
   let full = false
   let visible = true
   let pasteMode = false
+  let aside: { readonly rows: Array<Row>; readonly x: number; readonly y: number } | undefined
 
   const top = () => rows.length - height
   const row = (): Row => rows[y] ?? blank()
@@ -179,7 +180,13 @@ const makeModel = (initial: { readonly columns: number; readonly rows: number })
       for (let index = top(); index < rows.length; index++) rows[index] = blank()
     } else if (final === "K" && parameters === "2") rows[y] = blank()
     else if (parameters === "?25" && (final === "l" || final === "h")) visible = final === "h"
-    else if (parameters === "?2004" && (final === "l" || final === "h")) pasteMode = final === "h"
+    else if (parameters === "?1049" && (final === "l" || final === "h")) {
+      // The other buffer is this one, put aside and brought back.
+      if (final === "h") aside = { rows, x, y }
+      else if (aside !== undefined) ({ rows, x, y } = aside)
+      if (final === "h") rows = Array.from({ length: height }, blank)
+      else aside = undefined
+    } else if (parameters === "?2004" && (final === "l" || final === "h")) pasteMode = final === "h"
     else throw new Error(`the screen model does not know ESC [ ${parameters} ${final}`)
   }
 

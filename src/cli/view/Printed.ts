@@ -21,16 +21,9 @@ export const make = (options: { readonly color: boolean }): Printed => {
   const calls = new Map<ToolCallId, Call>()
   const rowOf = (text: string, columns: number): string =>
     StyledText.line([{ text: Display.truncate(`${indent}${text}`, columns), style: dim }])
-  /** The last lines, and how many there are. */
-  const tail = ({ text }: Call, most: number): { readonly lines: ReadonlyArray<string>; readonly above: number } => {
-    const lines = text.replace(/\n+$/, "").split("\n")
-    return text.trim() === ""
-      ? { lines: [], above: 0 }
-      : { lines: lines.slice(-most), above: Math.max(0, lines.length - most) }
-  }
   return {
     begin: (id, title, isShown) => {
-      calls.set(id, { title, text: "", isShown, runs: true })
+      calls.set(id, { title, pieces: [], last: makeLast(), isShown, runs: true })
       for (const [old, call] of calls) {
         if (calls.size <= kept) return
         if (!call.runs) calls.delete(old)
@@ -38,15 +31,18 @@ export const make = (options: { readonly color: boolean }): Printed => {
     },
     take: (id, text) => {
       const call = calls.get(id)
-      if (call !== undefined) call.text += Display.sanitize(text)
+      if (call === undefined || text === "") return
+      const said = Display.sanitize(text)
+      call.pieces.push(said)
+      call.last.take(said)
     },
     end: (id, columns, hasFailed) => {
       const call = calls.get(id)
       if (call === undefined) return []
       call.runs = false
-      if (call.text === "") calls.delete(id)
+      if (call.pieces.length === 0) calls.delete(id)
       if (!call.isShown) return []
-      const { above, lines } = tail(call, hasFailed ? tailOfFailed : tailOfDone)
+      const { above, lines } = call.last.lines(hasFailed ? tailOfFailed : tailOfDone)
       // One line is said behind the mark, where it is no failure.
       if (lines.length === 0 || (!hasFailed && above === 0 && lines.length === 1)) return []
       const more =
@@ -54,22 +50,23 @@ export const make = (options: { readonly color: boolean }): Printed => {
       return [...more, ...lines.map((line) => rowOf(line, columns))]
     },
     live: (columns, height) => {
-      const running = [...calls.values()].filter(({ isShown, runs, text }) => isShown && runs && text !== "")
+      const running = [...calls.values()].filter(({ isShown, pieces, runs }) => isShown && runs && pieces.length > 0)
       const each = Math.max(1, Math.min(tailOfDone, Math.floor(height / Math.max(1, running.length)) - 1))
       const rows = running.flatMap((call) => [
         ...(running.length > 1 ? [rowOf(call.title, columns)] : []),
-        ...tail(call, each).lines.map((line) => rowOf(line, columns))
+        ...call.last.lines(each).lines.map((line) => rowOf(line, columns))
       ])
       return rows.slice(-height)
     },
     whole: () => {
-      const call = [...calls.values()].findLast(({ text }) => text !== "")
+      const call = [...calls.values()].findLast(({ pieces }) => pieces.length > 0)
       if (call === undefined) return undefined
-      const { text, title } = call
+      const { pieces, title } = call
       return {
         title: Display.oneLine(title, 60),
         rows: (columns) =>
-          text
+          pieces
+            .join("")
             .replace(/\n$/, "")
             .split("\n")
             .flatMap((line) => StyledText.rows([{ text: line, style: 0 }], columns, { exact: true }))
@@ -84,9 +81,58 @@ export const make = (options: { readonly color: boolean }): Printed => {
 
 interface Call {
   readonly title: string
-  text: string
+  readonly pieces: Array<string>
+  readonly last: Last
   readonly isShown: boolean
   runs: boolean
+}
+
+/** The last lines of a text that comes in pieces, without blank ones at its end. */
+interface Last {
+  readonly take: (piece: string) => void
+  /** As many as wanted, and how many there are above them. */
+  readonly lines: (most: number) => { readonly lines: ReadonlyArray<string>; readonly above: number }
+}
+
+/** They are asked for many times a second, so neither a look nor a piece costs more when much was printed before. */
+const makeLast = (): Last => {
+  /** Lines that have ended, up to the last one that is not blank; the oldest are dropped. */
+  let ended: Array<string> = []
+  let count = 0
+  /** Blank lines behind those. */
+  let blank = 0
+  /** The beginning of the line that has no end yet. */
+  let open = ""
+  const upTo = (line: string): ReadonlyArray<string> => [
+    ...ended,
+    ...Array.from({ length: Math.min(blank, tailOfFailed) }, () => ""),
+    line
+  ]
+  const addOpen = (text: string): void => {
+    if (open.length < widest) open += text.slice(0, widest - open.length)
+  }
+  return {
+    take: (piece) => {
+      let from = 0
+      for (let end = piece.indexOf("\n"); end >= 0; end = piece.indexOf("\n", from)) {
+        addOpen(piece.slice(from, end))
+        if (open.trim() === "") blank++
+        else {
+          ended = upTo(open).slice(-tailOfFailed)
+          count += blank + 1
+          blank = 0
+        }
+        open = ""
+        from = end + 1
+      }
+      addOpen(piece.slice(from))
+    },
+    lines: (most) => {
+      const isOpen = open.trim() !== ""
+      const lines = (isOpen ? upTo(open) : ended).slice(-most)
+      return { lines, above: (isOpen ? count + blank + 1 : count) - lines.length }
+    }
+  }
 }
 
 /** Calls whose output can still be looked at. */
@@ -95,5 +141,8 @@ const kept = 8
 /** Lines under a call. */
 const tailOfDone = 5
 const tailOfFailed = 12
+
+/** Characters of a line that can be seen. A bar of progress may never end its line. */
+const widest = 2_000
 
 const indent = "    "
