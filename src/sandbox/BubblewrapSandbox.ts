@@ -23,7 +23,7 @@ import * as Directory from "../core/Directory.js"
 import * as Bubblewrap from "./Bubblewrap.js"
 import type * as Layout from "./Layout.js"
 import type { Ended, Job, Running } from "./Sandbox.js"
-import * as Surroundings from "./Surroundings.js"
+import type { Surroundings } from "./Surroundings.js"
 import * as SystemCalls from "./SystemCalls.js"
 import * as View from "./View.js"
 
@@ -56,11 +56,14 @@ export const missing =
   "pacman -S bubblewrap."
 
 /** Tries bubblewrap. Yields the reason why it cannot confine commands here; nothing when it can. */
-export const obstacle = (platform: Layout.Platform, options: Options): Effect.Effect<string | undefined> =>
+export const obstacle = (
+  platform: Layout.Platform,
+  options: Options,
+  { mounts }: Surroundings
+): Effect.Effect<string | undefined> =>
   Effect.scoped(
     Effect.gen(function* () {
       const filter = yield* writeFilter(platform, options)
-      const { mounts } = yield* Surroundings.look(platform.fileSystem, platform.path)
       const view: View.View = {
         mounts,
         roots: [],

@@ -17,6 +17,7 @@ import * as BubblewrapSandbox from "./BubblewrapSandbox.js"
 import * as Layout from "./Layout.js"
 import * as Sandbox from "./Sandbox.js"
 import * as SeatbeltProfile from "./SeatbeltProfile.js"
+import * as Surroundings from "./Surroundings.js"
 import { isWithin } from "./View.js"
 import type * as Watch from "./Watch.js"
 
@@ -98,7 +99,8 @@ export const make = (
         }
         if (program === undefined) return { by: "sandbox-exec", roots, start: startSeatbelt(platform, layoutOptions) }
         const bubblewrap = { program, directory }
-        const obstacle = yield* BubblewrapSandbox.obstacle(platform, bubblewrap)
+        const surroundings = yield* Surroundings.look(fileSystem, path)
+        const obstacle = yield* BubblewrapSandbox.obstacle(platform, bubblewrap, surroundings)
         if (obstacle !== undefined) return yield* Effect.fail(obstacle)
         const filter = yield* Effect.mapError(
           BubblewrapSandbox.writeFilter(platform, bubblewrap),
@@ -106,7 +108,10 @@ export const make = (
         )
         const closing = yield* BubblewrapSandbox.closing(platform)
         const ready: BubblewrapSandbox.Ready = { ...bubblewrap, filter, closing }
-        const layout = yield* Scope.extend(Layout.make(platform, layoutOptions, confined(platform, ready)), scope)
+        const layout = yield* Scope.extend(
+          Layout.make(platform, layoutOptions, surroundings, confined(platform, ready)),
+          scope
+        )
         return { by: "bubblewrap", roots, start: startBubblewrap(platform, ready, layout) }
       })
     )

@@ -16,7 +16,7 @@ import * as OwnFiles from "./OwnFiles.js"
 import * as Repository from "./Repository.js"
 import * as Search from "./Search.js"
 import * as SetAside from "./SetAside.js"
-import * as Surroundings from "./Surroundings.js"
+import type { Surroundings } from "./Surroundings.js"
 import * as View from "./View.js"
 import * as Watch from "./Watch.js"
 
@@ -51,6 +51,7 @@ export interface Layout {
 export const make = (
   platform: Platform,
   options: Options,
+  surroundings: Surroundings,
   confined: Watch.Confined
 ): Effect.Effect<Layout, string, Scope.Scope> =>
   Effect.gen(function* () {
@@ -58,7 +59,6 @@ export const make = (
     const search = yield* Search.make(platform, options.roots, options.directory)
     const watch = Watch.make(platform, search, confined)
     const turn = yield* Effect.makeSemaphore(1)
-    const surroundings = yield* Effect.cached(Surroundings.look(fileSystem, path))
     const own = yield* Effect.cached(OwnFiles.make(platform, options))
     const [workspace = "/"] = options.roots
     const agents = path.join(workspace, ".assent")
@@ -72,12 +72,11 @@ export const make = (
 
     const layOut = (known: ReadonlyArray<Search.Found>) =>
       Effect.gen(function* () {
-        const around = yield* surroundings
         const files = yield* own
         // An empty directory, so that there is something to mount. It is removed with the scope if it is still empty.
         if (yield* Effect.isSuccess(fileSystem.makeDirectory(agents))) made.add(agents)
         const mounts: Array<View.Mount> = [
-          ...around.mounts,
+          ...surroundings.mounts,
           ...files.mounts,
           ...(yield* Effect.filter(options.readable, (file) => isThere(fileSystem, file))).map((file): View.Mount => ({
             _tag: "ReadOnly",
@@ -118,7 +117,7 @@ export const make = (
           home,
           homeFrom: files.home,
           network: options.network,
-          environment: around.environment
+          environment: surroundings.environment
         })
         return { view, guarded: { absent, nests }, held, nodes: nodesOf(known) }
       })

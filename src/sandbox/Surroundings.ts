@@ -31,6 +31,11 @@ export const look = (fileSystem: FileSystem.FileSystem, path: Path.Path): Effect
           )
       })
     const real = (file: string) => Effect.option(fileSystem.realPath(file))
+    /** The directory of the program that a link leads to. Most are no links, and to fail for each would cost more. */
+    const programLinked = (file: string) =>
+      Effect.map(real(file), (program) =>
+        Option.isSome(program) && program.value !== file ? path.dirname(program.value) : undefined
+      )
     const mounts: Array<Mount> = []
     for (const file of system) {
       const kind = yield* kindOf(file)
@@ -64,22 +69,20 @@ export const look = (fileSystem: FileSystem.FileSystem, path: Path.Path): Effect
         for (const part of parts) yield* add(path.join(prefix, part))
       })
 
-    for (const programs of (variables["PATH"] ?? "").split(":")) {
+    for (const programs of new Set((variables["PATH"] ?? "").split(":"))) {
       // Directories that a package manager puts in front belong to a workspace, and are visible where the workspace is.
       if (!path.isAbsolute(programs) || programs.includes("/node_modules/") || mounts.some(isSeen(programs))) continue
       const found = Option.getOrUndefined(yield* real(programs))
-      if (found === undefined) continue
+      if (found === undefined || (mounts.some(isLinked(programs)) && mounts.some(isSeen(found)))) continue
       yield* add(programs)
       if (/^s?bin$|^shims$/.test(path.basename(programs))) yield* addPrefix(path.resolve(programs))
       // Programs there may be links into tool chains elsewhere.
       const names = yield* Effect.orElseSucceed(fileSystem.readDirectory(found), () => [])
-      for (const name of names.slice(0, maxLinks)) {
-        const target = yield* Effect.option(fileSystem.readLink(path.join(found, name)))
-        if (Option.isNone(target)) continue
-        const program = yield* real(path.join(found, name))
-        if (Option.isSome(program) && /^s?bin$/.test(path.basename(path.dirname(program.value)))) {
-          yield* addPrefix(path.dirname(program.value))
-        }
+      const linked = yield* Effect.forEach(names.slice(0, maxLinks), (name) => programLinked(path.join(found, name)), {
+        concurrency: 16
+      })
+      for (const directory of new Set(linked)) {
+        if (directory !== undefined && /^s?bin$/.test(path.basename(directory))) yield* addPrefix(directory)
       }
     }
     const environment: Record<string, string> = {}
@@ -174,6 +177,12 @@ const isSeen =
   (directory: string) =>
   (mount: Mount): boolean =>
     mount._tag === "ReadOnly" && mount.from === undefined && isWithin(mount.path, directory)
+
+/** The directory is below a link that is there inside too, as `/bin` often is one to `/usr/bin`. */
+const isLinked =
+  (directory: string) =>
+  (mount: Mount): boolean =>
+    mount._tag === "Link" && isWithin(mount.path, directory)
 
 /** A directory in which people keep more than programs. */
 const isTooMuch = (directory: string, home: string | undefined): boolean =>
