@@ -11,12 +11,23 @@ import type { Origin } from "../core/Origin.js"
 import type { Redactor } from "../core/Redaction.js"
 import type { PermissionMethod } from "../event/AgentEvent.js"
 
-/** What kind of decision: a tool call, a question, authority for a stage or a subagent, trust in a directory. */
-export const AuditClass = Schema.Literal("permission", "interaction", "grant", "envelope", "trust")
+/**
+ * What kind of decision: a tool call, a question, authority for a stage or a subagent, trust in a directory, what a
+ * person did to a session itself.
+ */
+export const AuditClass = Schema.Literal("permission", "interaction", "grant", "envelope", "trust", "session")
 export type AuditClass = typeof AuditClass.Type
 
-/** Denied, withdrawn, not answered in time, and nobody to ask: these stay different. */
-export const AuditOutcome = Schema.Literal("granted", "denied", "answered", "cancelled", "timed_out", "unavailable")
+/** Denied, withdrawn, not answered in time, and nobody to ask: these stay different. `done`: nobody had to be asked. */
+export const AuditOutcome = Schema.Literal(
+  "granted",
+  "denied",
+  "answered",
+  "cancelled",
+  "timed_out",
+  "unavailable",
+  "done"
+)
 export type AuditOutcome = typeof AuditOutcome.Type
 
 const described = {

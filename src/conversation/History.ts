@@ -113,6 +113,18 @@ export const metadata = (message: Prompt.Message | undefined): Metadata =>
   (message?.options["assent"] ?? {}) as Metadata
 
 /**
+ * The same message, with another id where it has one.
+ *
+ * @internal
+ */
+export const withMessageId = (message: Prompt.Message, idOf: (before: MessageId) => MessageId): Prompt.Message => {
+  const { messageId, ...rest } = metadata(message)
+  return message.role !== "user" || messageId === undefined
+    ? message
+    : PromptMessage.user(message.content, { ...message.options, assent: { ...rest, messageId: idOf(messageId) } })
+}
+
+/**
  * Whether a turn begins with this message.
  *
  * @since 0.1.0

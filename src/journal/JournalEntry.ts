@@ -89,6 +89,25 @@ export const Permissions = Schema.Struct({
 export type Permissions = typeof Permissions.Type
 
 /**
+ * Where a fork comes from, and what of its parent's subagents it counts on with.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const ForkOf = Schema.Struct({
+  rootSessionId: SessionId,
+  /** The last turn that was taken; 0: none. */
+  turn: Schema.Number,
+  /** The last entry that was taken; 0: none. */
+  entry: Schema.Number,
+  /** The highest number of a subagent. */
+  subagents: Schema.Number,
+  /** The usage of subagents, call by call. */
+  spent: Schema.Array(Schema.Struct({ sessionId: SessionId, agent: Schema.String, model: Schema.String, usage: Usage }))
+})
+export type ForkOf = typeof ForkOf.Type
+
+/**
  * The first entry of every session of a tree.
  *
  * @since 0.1.0
@@ -114,6 +133,8 @@ export const SessionOpened = Schema.TaggedStruct("SessionOpened", {
   instructions: Schema.String,
   /** For a root: the real path of its workspace, if it has one. It is resumed only there. */
   workspace: Schema.optional(Schema.String),
+  /** For a root that was forked. */
+  forkOf: Schema.optional(ForkOf),
   maxSteps: Schema.optional(Schema.Number),
   /** For a child: the data to make it again. */
   child: Schema.optional(
@@ -312,6 +333,22 @@ export const opening = (
   model,
   instructions: Digest.digest(instructions)
 })
+
+/**
+ * The number of the subagent that an entry is the first to name, else 0. Such numbers are given once in a tree.
+ *
+ * @internal
+ */
+export const subagentIn = (entry: JournalEntry): number => {
+  const id =
+    entry._tag === "SessionOpened"
+      ? entry.subagentId
+      : // Requested, and perhaps not made yet.
+        entry._tag === "InteractionRaised" && entry.request.interaction._tag === "approveSubagentEnvelope"
+        ? entry.request.interaction.subagentId
+        : undefined
+  return Number(/^subagent_(\d+)$/.exec(id ?? "")?.[1] ?? 0)
+}
 
 /**
  * Encodes an entry as JSON-like data; a string on the left says why it cannot be encoded.

@@ -161,6 +161,28 @@ export type CallState = "proposed" | "granted" | "refused" | "started" | "ended"
 export const empty: TreeSnapshot = { seq: 0, sessions: [], permissions: undefined }
 
 /**
+ * A session that was opened just now.
+ *
+ * @internal
+ */
+export const begun = (opened: SessionOpened): SessionSnapshot => ({
+  opened,
+  history: [],
+  waiting: [],
+  interjections: [],
+  turns: 0,
+  turn: undefined,
+  lastEnd: undefined,
+  batch: undefined,
+  open: [],
+  answered: [],
+  tasks: [],
+  usage: { calls: 0 },
+  children: [],
+  closed: false
+})
+
+/**
  * The state after these entries, which continue those of `from`.
  *
  * @since 0.1.0
@@ -298,23 +320,6 @@ const verbatim: Redaction.Redactor = {
 }
 
 const noResult = "The program ended while this call was under way. Whether it took effect is not known."
-
-const begun = (opened: SessionOpened): SessionSnapshot => ({
-  opened,
-  history: [],
-  waiting: [],
-  interjections: [],
-  turns: 0,
-  turn: undefined,
-  lastEnd: undefined,
-  batch: undefined,
-  open: [],
-  answered: [],
-  tasks: [],
-  usage: { calls: 0 },
-  children: [],
-  closed: false
-})
 
 /** One session while it is folded. The snapshot that it is made from is not changed. */
 class Folding {

@@ -30,6 +30,8 @@ export const SessionSummary = Schema.Struct({
   model: Schema.String,
   /** The root's workspace, if it has one. */
   workspace: Schema.optional(Schema.String),
+  /** The session that it was forked from, and the last turn that it took. */
+  forkOf: Schema.optional(Schema.Struct({ rootSessionId: SessionId, turn: Schema.Number })),
   /** Number of sessions of the tree, with the root. */
   sessions: Schema.Number,
   entries: Schema.Number,
@@ -146,7 +148,10 @@ const step = (self: SessionSummary, { sessionId, entry }: Written): SessionSumma
         ...self,
         sessions: self.sessions + 1,
         ...(isRoot ? { model: entry.model } : {}),
-        ...(isRoot && entry.workspace !== undefined ? { workspace: entry.workspace } : {})
+        ...(isRoot && entry.workspace !== undefined ? { workspace: entry.workspace } : {}),
+        ...(isRoot && entry.forkOf !== undefined
+          ? { forkOf: { rootSessionId: entry.forkOf.rootSessionId, turn: entry.forkOf.turn } }
+          : {})
       }
     case "SessionResumed":
       return isRoot ? { ...self, closed: false, workspace: entry.workspace ?? self.workspace } : self

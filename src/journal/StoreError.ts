@@ -152,6 +152,38 @@ export class SessionUnknown extends Schema.TaggedError<SessionUnknown>("assent/j
 }
 
 /**
+ * A session has no such place to go back to.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class PositionUnknown extends Schema.TaggedError<PositionUnknown>("assent/journal/PositionUnknown")(
+  "PositionUnknown",
+  {
+    rootSessionId: SessionId,
+    /** Such as `turn 7`. */
+    position: Schema.String,
+    /** Number of turns that have ended. */
+    turns: Schema.Number,
+    /** Number of entries of its journal; absent when it has none. */
+    entries: Schema.optional(Schema.Number),
+    /** The first turn that an agent in memory can still go back to: its history was made shorter. */
+    since: Schema.optional(Schema.Number)
+  }
+) {
+  override get message(): string {
+    const { entries, position, rootSessionId, since, turns } = this
+    const there = turns === 1 ? "1 turn of it has ended" : `${turns} turns of it have ended`
+    if (since !== undefined) {
+      return `Session ${rootSessionId} has no ${position} any more: its history was made shorter, and is kept from the end of turn ${since} on; ${there}.`
+    }
+    if (entries === undefined) return `Session ${rootSessionId} has no ${position}: ${there}; 0 is its beginning.`
+    const far = position.startsWith("entry") ? `, and its last entry is ${entries}` : ""
+    return `Session ${rootSessionId} has no ${position}: ${there}${far}. assent sessions turns ${rootSessionId} lists them; 0 is its beginning.`
+  }
+}
+
+/**
  * An entry of a journal cannot be read: damaged, or written by a newer version.
  *
  * @since 0.1.0

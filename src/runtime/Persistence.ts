@@ -23,6 +23,7 @@ import type * as Scope from "effect/Scope"
 import * as Id from "../core/Id.js"
 import { SessionId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
+import type * as AuditTrail from "../audit/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
 import * as EventPublisher from "../event/EventPublisher.js"
 import type { Kept } from "../broker/InteractionJournal.js"
@@ -31,9 +32,14 @@ import type * as TokenLedger from "../model/TokenLedger.js"
 import type { PermissionState } from "../permission/PermissionState.js"
 import * as JournalWriter from "../journal/JournalWriter.js"
 import * as JournalEntry from "../journal/JournalEntry.js"
+import * as SessionFork from "../journal/SessionFork.js"
 import * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import type * as SessionStore from "../journal/SessionStore.js"
 import * as StoreError from "../journal/StoreError.js"
+import * as LiveFork from "./LiveFork.js"
+
+export { turns, type ForkFailure, type Position, type Turn } from "../journal/SessionFork.js"
+export type { Live } from "./LiveFork.js"
 
 /**
  * The workspace of the session.
@@ -80,6 +86,19 @@ export interface Persistence extends Options {
    * @internal
    */
   readonly taken: ReadonlySet<string>
+}
+
+/**
+ * Where a session is forked, and who wanted it.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ForkOptions {
+  /** Default: the end. A turn that runs is not taken. */
+  readonly at?: SessionFork.Position | undefined
+  /** Who wanted it, for the audit. Default: `program`. */
+  readonly by?: string | undefined
 }
 
 /**
@@ -147,25 +166,81 @@ export const resume = (
 > =>
   Effect.gen(function* () {
     const lease = yield* store.lock(rootSessionId)
-    const { answers, entries } = yield* store.load(rootSessionId)
-    const restored = SessionSnapshot.fold(entries)
-    const bound = SessionSnapshot.get(restored, rootSessionId)?.opened.workspace
-    if (workspace !== undefined && bound !== undefined && bound !== workspace) {
-      return yield* new StoreError.SessionElsewhere({ rootSessionId, workspace: bound })
-    }
-    const kept = new Map<string, Kept>()
-    for (const { answered } of restored.sessions) {
-      for (const { request, ...end } of answered) kept.set(request.requestId, end)
-    }
-    for (const { answer, by, requestId } of answers) kept.set(requestId, { answer, by })
+    return yield* resumed(lease, yield* store.load(rootSessionId), workspace)
+  })
+
+/**
+ * Forks a stored session, whether a process runs it or not, and holds the fork: the one to go on with. Its parent stays as
+ * it is. See {@link Position} for where, and `AuditTrail` around this for the record.
+ *
+ * @example
+ * ```ts
+ * import { Agent, type Id, Persistence, SessionStore } from "assent"
+ * import { Effect } from "effect"
+ *
+ * const otherwise = (id: Id.SessionId) =>
+ *   Effect.gen(function* () {
+ *     const store = yield* SessionStore.SessionStore
+ *     const agent = yield* Agent.start({ persistence: yield* Persistence.fork(store, id, { at: 3 }) })
+ *     return yield* agent.run("take the other way")
+ *   })
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const fork = (
+  store: SessionStore.Service,
+  parent: SessionId,
+  { workspace, ...options }: Options & ForkOptions = {}
+): Effect.Effect<Persistence, SessionFork.ForkFailure | StoreError.SessionElsewhere, Scope.Scope> =>
+  Effect.gen(function* () {
+    const loaded = yield* store.load(parent)
+    yield* requireHere(loaded, workspace)
+    const { drafts, forked } = yield* SessionFork.planned(loaded, options)
+    const lease = yield* SessionFork.write(store, forked, drafts, options)
+    return yield* resumed(lease, yield* store.load(forked.rootSessionId), workspace)
+  })
+
+/**
+ * Forks a running agent that is kept in memory. What is kept in a store is better forked there: an agent in memory knows no
+ * turn any more that its history was compacted beyond, and counts what the whole tree has used until now.
+ *
+ * The agent goes on as it is. The fork is lost with its process, as the agent is.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const forkAgent = (
+  agent: LiveFork.Live,
+  { at, by }: { readonly at?: number | undefined; readonly by?: string | undefined } = {}
+): Effect.Effect<Persistence, StoreError.PositionUnknown | AuditTrail.AuditUnwritable> =>
+  Effect.gen(function* () {
+    const ids = yield* Id.IdGenerator
+    const root = (yield* agent.agents).find(({ origin }) => origin.sessionId === agent.id)
+    const begun = root?.session.turns() ?? 0
+    const place = yield* LiveFork.placeOf(agent, {
+      at,
+      begun,
+      ended: root?.session.inTurn() === true ? begun - 1 : begun
+    })
+    const forked = { rootSessionId: Id.session(ids), parent: agent.id, turn: place.turn, entry: 0 }
+    yield* SessionFork.record(forked, by, agent.origin.agent)
+    const model = yield* agent.model
     return {
-      rootSessionId,
-      workspace,
-      journal: yield* JournalWriter.make(lease),
-      restored,
-      kept: (id) => kept.get(id),
-      spent: spentIn(entries),
-      taken: takenIn(entries)
+      rootSessionId: forked.rootSessionId,
+      // A copy: each persistence has a writer of its own.
+      journal: { ...JournalWriter.noop },
+      restored: LiveFork.snapshot(agent, {
+        forked,
+        ids,
+        messages: place.messages,
+        model: model.id,
+        profile: root?.profile
+      }),
+      kept: () => undefined,
+      spent: LiveFork.spent(agent, forked.rootSessionId, model.id),
+      taken: nothing
     }
   })
 
@@ -205,16 +280,17 @@ export const restore = (
  *
  * @internal
  */
-export const lastSubagent = (tree: SessionSnapshot.TreeSnapshot | undefined): number => {
-  const ids = (tree?.sessions ?? []).flatMap((session) => [
-    session.opened.subagentId ?? "",
-    // Requested children that were not made yet.
-    ...SessionSnapshot.requestsOf(session).map(({ interaction }) =>
-      interaction._tag === "approveSubagentEnvelope" ? interaction.subagentId : ""
-    )
-  ])
-  return ids.reduce((last, id) => Math.max(last, Number(/^subagent_(\d+)$/.exec(id)?.[1] ?? 0)), 0)
-}
+export const lastSubagent = (tree: SessionSnapshot.TreeSnapshot | undefined): number =>
+  (tree?.sessions ?? [])
+    .flatMap((session) => [
+      JournalEntry.subagentIn(session.opened),
+      session.opened.forkOf?.subagents ?? 0,
+      // Requested children that were not made yet.
+      ...SessionSnapshot.requestsOf(session).map((request) =>
+        JournalEntry.subagentIn({ _tag: "InteractionRaised", request })
+      )
+    ])
+    .reduce((last, number) => Math.max(last, number), 0)
 
 /**
  * The first entry of a new root session.
@@ -259,6 +335,42 @@ export const retell =
 
 const nothing: ReadonlySet<string> = new Set()
 
+const resumed = (
+  lease: SessionStore.Lease,
+  loaded: SessionStore.Loaded,
+  workspace: string | undefined
+): Effect.Effect<Persistence, StoreError.SessionElsewhere, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { answers, entries, rootSessionId } = loaded
+    yield* requireHere(loaded, workspace)
+    const restored = SessionSnapshot.fold(entries)
+    const kept = new Map<string, Kept>()
+    for (const { answered } of restored.sessions) {
+      for (const { request, ...end } of answered) kept.set(request.requestId, end)
+    }
+    for (const { answer, by, requestId } of answers) kept.set(requestId, { answer, by })
+    return {
+      rootSessionId,
+      workspace,
+      journal: yield* JournalWriter.make(lease),
+      restored,
+      kept: (id) => kept.get(id),
+      spent: spentIn(entries),
+      taken: takenIn(entries)
+    }
+  })
+
+const requireHere = (
+  { entries, rootSessionId }: SessionStore.Loaded,
+  workspace: string | undefined
+): Effect.Effect<void, StoreError.SessionElsewhere> =>
+  Effect.suspend(() => {
+    const bound = SessionFork.workspaceIn({ entries, rootSessionId })
+    return workspace === undefined || bound === undefined || bound === workspace
+      ? Effect.void
+      : new StoreError.SessionElsewhere({ rootSessionId, workspace: bound })
+  })
+
 /** Keyed by the writer: a copy of a persistence is the same one. */
 const taken = new WeakSet<JournalWriter.Service>()
 
@@ -273,7 +385,10 @@ const takenIn = (entries: ReadonlyArray<JournalEntry.Written>): ReadonlySet<stri
 const spentIn = (entries: ReadonlyArray<JournalEntry.Written>): ReadonlyArray<TokenLedger.Entry> => {
   const agents = new Map<SessionId, string>()
   return entries.flatMap(({ entry, sessionId }): ReadonlyArray<TokenLedger.Entry> => {
-    if (entry._tag === "SessionOpened") agents.set(sessionId, entry.agent)
+    if (entry._tag === "SessionOpened") {
+      agents.set(sessionId, entry.agent)
+      return (entry.forkOf?.spent ?? []).map((spent) => ({ ...spent, kind: "call" }))
+    }
     if (entry._tag !== "UsageRecorded") return []
     const { model, usage } = entry
     return [{ sessionId, agent: agents.get(sessionId) ?? "", model, usage, kind: "call" }]

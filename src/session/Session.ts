@@ -96,6 +96,8 @@ export interface Service {
   readonly compact: Effect.Effect<Compacted, CompactionFailed>
   /** Turns begun so far. */
   readonly turns: () => number
+  /** Whether the last of them has no end yet. */
+  readonly inTurn: () => boolean
   readonly model: Effect.Effect<Model.Service>
   /** The model of the next model call. */
   readonly setModel: (model: Model.Service) => Effect.Effect<void>
@@ -236,6 +238,10 @@ class Session implements Service {
 
   turns(): number {
     return this.loop.count
+  }
+
+  inTurn(): boolean {
+    return this.loop.session.state.correlationId !== undefined
   }
 
   get model(): Service["model"] {

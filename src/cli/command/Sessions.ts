@@ -6,6 +6,7 @@ import * as Stream from "effect/Stream"
 import type { SessionId } from "../../core/Id.js"
 import { visible } from "../../audit/AuditReport.js"
 import * as RecordedScript from "../../journal/RecordedScript.js"
+import * as SessionFork from "../../journal/SessionFork.js"
 import * as Replay from "../../journal/Replay.js"
 import * as Retention from "../../journal/Retention.js"
 import * as SessionStore from "../../journal/SessionStore.js"
@@ -19,6 +20,7 @@ import * as Person from "../config/Person.js"
 import * as Screen from "../terminal/Screen.js"
 import * as SessionAnswer from "../executor/SessionAnswer.js"
 import * as SessionReport from "../view/SessionReport.js"
+import * as SessionForking from "../config/SessionForking.js"
 import * as SessionTransfer from "../config/SessionTransfer.js"
 import * as Settings from "../config/Settings.js"
 import * as StoreLocation from "../config/StoreLocation.js"
@@ -30,11 +32,15 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     const [requestId, ...typed] = verb === "answer" ? rest : []
     const tooMany = isOfMany(verb) ? id !== undefined : verb !== "answer" && rest.length > 0
     const isPruning = flags.unused !== undefined || flags.keep !== undefined
-    const misplaced = (flags.all === true && verb !== "list") || isPruning !== (verb === "prune")
+    const misplaced =
+      (flags.all === true && verb !== "list") ||
+      isPruning !== (verb === "prune") ||
+      (flags.at !== undefined && verb !== "fork")
     if (!Object.hasOwn(verbs, verb) || tooMany || misplaced) {
       return yield* new Arguments.UsageError({ message: `assent sessions takes: ${Object.values(verbs).join("; ")}.` })
     }
     const pace = yield* paceOf(flags)
+    const at = flags.at === undefined ? undefined : yield* Arguments.parseTurn(flags.at)
     const settings = yield* Settings.load(flags)
     if (verb === "list" && flags.all === true) return yield* listAll(settings, flags.json === true)
     if (verb === "waiting" && flags.store === undefined) {
@@ -74,6 +80,8 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
       yield* answer({ store, session, requestId, typed, flags, place: flags })
     } else if (verb === "delete") yield* forget(store, rootSessionId)
     else if (verb === "show") yield* show(store, session)
+    else if (verb === "turns") yield* turns(yield* store.load(rootSessionId), flags.json === true)
+    else if (verb === "fork") yield* fork({ store, settings, flags, id: rootSessionId, at })
     else if (verb === "replay") yield* replay(yield* store.load(rootSessionId), pace, flags.json === true)
     else if (verb === "script") yield* script(yield* store.load(rootSessionId))
     else yield* exportAll(store, rootSessionId)
@@ -89,6 +97,8 @@ const verbs = {
   waiting: "waiting [--json]",
   show: "show SESSION",
   answer: "answer SESSION [REQUEST [ANSWER]] [--json]",
+  turns: "turns SESSION [--json]",
+  fork: "fork SESSION [--at TURN] [--json]",
   export: "export SESSION",
   delete: "delete SESSION",
   replay: "replay SESSION [--speed N|max] [--pause DURATION] [--json]",
@@ -223,6 +233,36 @@ const show = (store: SessionStore.Service, session: Listed) =>
   Effect.flatMap(store.load(session.rootSessionId), (loaded) =>
     say([SessionReport.line(session), "", ...SessionReport.transcript(loaded)])
   )
+
+const turns = (loaded: SessionStore.Loaded, json: boolean) => {
+  const all = SessionFork.turns(loaded)
+  if (json) return Effect.forEach(all, (turn) => Output.writeJson("stdout", turn), { discard: true })
+  return all.length === 0
+    ? Output.write("stderr", `assent: session ${loaded.rootSessionId} has no turns yet.\n`)
+    : say(SessionReport.turns(all))
+}
+
+/** The id of the fork on standard output, and how to go on with it beside. */
+const fork = ({
+  at,
+  flags,
+  id,
+  settings,
+  store
+}: {
+  readonly store: SessionStore.Service
+  readonly settings: Settings.Settings
+  readonly flags: Arguments.Flags
+  readonly id: SessionId
+  readonly at: number | undefined
+}) =>
+  Effect.gen(function* () {
+    const forked = yield* SessionForking.fork(store, settings, { id, at })
+    if (flags.json === true) return yield* Output.writeJson("stdout", forked)
+    yield* say([forked.rootSessionId])
+    const goOn = StoreLocation.command(flags, "chat", `--resume ${forked.rootSessionId}`)
+    yield* Output.write("stderr", `assent: ${SessionReport.forked(forked, at)} To go on: ${goOn}\n`)
+  })
 
 /** One JSON document with the whole session, to take elsewhere. */
 const exportAll = (store: SessionStore.Service, id: SessionId) =>

@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Id from "../../core/Id.js"
 import type { SessionId } from "../../core/Id.js"
 import * as JournalEntry from "../../journal/JournalEntry.js"
+import * as SessionFork from "../../journal/SessionFork.js"
 import type * as SessionStore from "../../journal/SessionStore.js"
 
 export interface Target {
@@ -54,11 +55,11 @@ export const takeOver = (
   id: SessionId
 ) =>
   Effect.gen(function* () {
-    const { entries } = yield* from.load(id)
+    const loaded = yield* from.load(id)
     const ids = yield* Id.IdGenerator
     const rootSessionId = Id.session(ids)
     const now = yield* Clock.currentTimeMillis
-    const drafts = said(entries, id).map(({ at, entry }) => ({
+    const drafts = SessionFork.told(loaded, SessionFork.endOf(loaded).entry).map(({ at, entry }) => ({
       sessionId: rootSessionId,
       // A valid time, no later than now: the store may hold any value.
       at: at >= 0 && at <= now ? at : now,
@@ -74,42 +75,6 @@ export const takeOver = (
 
 const holds = (store: SessionStore.Service, id: SessionId) =>
   Effect.map(store.list, (all) => all.some(({ rootSessionId }) => rootSessionId === id))
-
-/** An allow list: a kind of entry that a later version adds is not copied until it is listed here. */
-const telling: ReadonlySet<JournalEntry.JournalEntry["_tag"]> = new Set([
-  "SessionOpened",
-  "MessageReceived",
-  "MessageTaken",
-  "AssistantAppended",
-  "UsageRecorded",
-  "TurnEnded",
-  "CallsProposed",
-  "ToolEnded",
-  "ResultsAppended",
-  "HistoryReplaced"
-])
-
-/**
- * Cut after the last whole turn: a message that no turn took would begin one, and calls of an unfinished batch would be
- * checked again.
- */
-const said = (entries: ReadonlyArray<JournalEntry.Written>, id: SessionId): ReadonlyArray<JournalEntry.Written> => {
-  const own = entries.filter(({ sessionId }) => sessionId === id)
-  let end = -1
-  let isOpen = false
-  for (const [index, { entry }] of own.entries()) {
-    if (entry._tag === "CallsProposed") isOpen = true
-    if (entry._tag === "ResultsAppended") isOpen = false
-    if (entry._tag === "TurnEnded" && !isOpen) end = index
-  }
-  const whole = own.filter(({ entry }, index) => entry._tag === "SessionOpened" || index <= end)
-  const taken = new Set(
-    whole.flatMap(({ entry }): ReadonlyArray<string> => (entry._tag === "MessageTaken" ? entry.messageIds : []))
-  )
-  return whole.filter(
-    ({ entry }) => telling.has(entry._tag) && (entry._tag !== "MessageReceived" || taken.has(entry.message.id))
-  )
-}
 
 interface Identity {
   readonly rootSessionId: SessionId

@@ -26,6 +26,7 @@ export interface Flags {
   readonly yolo?: boolean | undefined
   readonly timeout?: string | undefined
   readonly "log-level"?: string | undefined
+  readonly at?: string | undefined
   readonly unused?: string | undefined
   readonly keep?: string | undefined
   readonly all?: boolean | undefined
@@ -110,6 +111,14 @@ export const parseCount = (text: string): Either.Either<number, UsageError> =>
         new UsageError({ message: `${JSON.stringify(text)} is no number of sessions. Give one such as 100.` })
       )
 
+/** The number of a turn; 0 is the beginning. */
+export const parseTurn = (text: string): Either.Either<number, UsageError> =>
+  /^\d{1,9}$/.test(text.trim())
+    ? Either.right(Number(text))
+    : Either.left(
+        new UsageError({ message: `${JSON.stringify(text)} is no number of a turn. assent sessions turns lists them.` })
+      )
+
 /** How many times as fast as it was: a number above 0, such as 4 or 0.5, or `max`, which is `Infinity`. */
 export const parseSpeed = (text: string): Either.Either<number, UsageError> => {
   const speed = text.trim() === "max" ? Infinity : /^\d*\.?\d+x?$/.test(text.trim()) ? Number.parseFloat(text) : 0
@@ -187,6 +196,7 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
     value: "LEVEL",
     help: "debug, info, warning, error or none; debug shows stack traces"
   },
+  at: { type: "string", value: "TURN", help: "sessions fork: at the end of this turn; 0 is the beginning" },
   unused: {
     type: "string",
     value: "DURATION",

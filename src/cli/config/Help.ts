@@ -65,6 +65,8 @@ export const commands: { readonly [Name in Arguments.CommandName]: CommandHelp }
       ["show SESSION", "what was said"],
       ["answer SESSION", "answer what it waits for"],
       ["replay SESSION", "show it again as it happened"],
+      ["turns SESSION", "its turns, to go back to one of them"],
+      ["fork SESSION", "a new session that goes on from it, or from the end of a turn (--at)"],
       ["script SESSION", "a script that plays it without a model"],
       ["export SESSION", "all of it as JSON"],
       ["delete SESSION", "forget it; its audit stays"],
@@ -72,8 +74,8 @@ export const commands: { readonly [Name in Arguments.CommandName]: CommandHelp }
       ["adopt [WORKSPACE]", "take over the sessions of a workspace that moved"],
       ["import FILE", "take over those of another store"]
     ],
-    flags: [...place, "all", "json", "speed", "pause", "unused", "keep"],
-    examples: ["assent sessions", "assent sessions replay SESSION --speed 4"]
+    flags: [...place, "at", "all", "json", "speed", "pause", "unused", "keep", "key"],
+    examples: ["assent sessions", "assent sessions replay SESSION --speed 4", "assent sessions fork SESSION --at 3"]
   },
   audit: {
     usage: "[COMMAND]",

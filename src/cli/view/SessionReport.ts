@@ -6,12 +6,23 @@ import * as Field from "../../interaction/Field.js"
 import * as Interaction from "../../interaction/Interaction.js"
 import * as InteractionRequest from "../../interaction/InteractionRequest.js"
 import type { JournalEntry, Written } from "../../journal/JournalEntry.js"
+import type { Forked, Turn } from "../../journal/SessionFork.js"
 import * as SessionSnapshot from "../../journal/SessionSnapshot.js"
 import type { Loaded, WaitingRequest } from "../../journal/SessionStore.js"
 import type { Listed } from "../../journal/SessionSummary.js"
 
 /** One line: the id first, then when it was last used, how it stands, and its first words. */
-export const line = ({ holder, lastActivity, model, open, rootSessionId, state, title, turns }: Listed): string =>
+export const line = ({
+  forkOf,
+  holder,
+  lastActivity,
+  model,
+  open,
+  rootSessionId,
+  state,
+  title,
+  turns
+}: Listed): string =>
   visible(
     [
       rootSessionId,
@@ -20,6 +31,7 @@ export const line = ({ holder, lastActivity, model, open, rootSessionId, state, 
       count(turns, "turn"),
       model,
       ...(open.length === 0 ? [] : [`${count(open.length, "open request")}`]),
+      ...(forkOf === undefined ? [] : [`(fork of ${forkOf.rootSessionId} at turn ${forkOf.turn})`]),
       title
     ]
       .filter((part) => part !== "")
@@ -68,6 +80,25 @@ export const waitingJson = (
 /** The short form, for a chat: id, time, first words. */
 export const short = ({ lastActivity, rootSessionId, title }: Listed, isThis: boolean): string =>
   visible([rootSessionId, time(lastActivity), isThis ? `(this one)  ${title}` : title].join("  ").trimEnd())
+
+/** A line for each turn: its number, when it began, how it ended, and the words that began it. */
+export const turns = (all: ReadonlyArray<Turn>): ReadonlyArray<string> => {
+  const width = String(all.length).length
+  return all.map(({ began, ended, number, words }) =>
+    visible(
+      [String(number).padStart(width), time(began), ended?.end._tag ?? "has not ended", cut(oneLine(words))]
+        .join("  ")
+        .trimEnd()
+    )
+  )
+}
+
+/** Where a fork begins, when `at` was wanted. */
+export const forked = ({ parent, rootSessionId, turn }: Forked, at: number | undefined): string => {
+  const where = turn === 0 ? "the beginning" : `the end of turn ${turn}`
+  const before = at === undefined || at === turn ? "" : `Turn ${at} has not ended. `
+  return `${before}${rootSessionId} goes on from ${where} of ${parent}, which stays as it is.`
+}
 
 /** The transcript in order, a child's lines under its name; then the open requests. */
 export const transcript = (loaded: Loaded): ReadonlyArray<string> => {
@@ -161,6 +192,8 @@ const asked = (interaction: Interaction.Interaction): string => {
 const answerOf = (answer: unknown): string => (answer === undefined ? "" : `: ${brief(answer)}`)
 
 const brief = (value: unknown): string => oneLine(Redaction.summarize(value))
+
+const cut = (text: string): string => (text.length <= 80 ? text : `${text.slice(0, 79)}…`)
 
 const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim()
 

@@ -1,0 +1,37 @@
+/** Forks of kept sessions, as the person who runs the command makes them: with a record in the audit. */
+import type * as FileSystem from "@effect/platform/FileSystem"
+import type * as Path from "@effect/platform/Path"
+import * as Effect from "effect/Effect"
+import type { SessionId } from "../../core/Id.js"
+import * as AuditTrail from "../../audit/AuditTrail.js"
+import * as SessionFork from "../../journal/SessionFork.js"
+import type * as SessionStore from "../../journal/SessionStore.js"
+import * as AuditLocation from "./AuditLocation.js"
+import type { ConfigurationInvalid } from "./ConfigurationInvalid.js"
+import * as Person from "./Person.js"
+import type * as Settings from "./Settings.js"
+import * as StoreLocation from "./StoreLocation.js"
+import * as UserLocation from "./UserLocation.js"
+
+/** Forks a session at the end of a turn, or at its end. What it was given is not touched, also while it runs. */
+export const fork = (
+  store: SessionStore.Service,
+  settings: Settings.Settings,
+  { at, id }: { readonly id: SessionId; readonly at: number | undefined }
+): Effect.Effect<SessionFork.Forked, ConfigurationInvalid, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function* () {
+    yield* UserLocation.prepare(settings)
+    const trail = yield* trailOf(settings)
+    return yield* Effect.provideService(
+      SessionFork.fork(store, id, { at, by: yield* Person.name }),
+      AuditTrail.AuditTrail,
+      trail
+    )
+  }).pipe(Effect.scoped, Effect.mapError(StoreLocation.refuse))
+
+/** The audit for what a person does to a session from outside of it. */
+export const trailOf = (settings: Settings.Settings) =>
+  Effect.flatMap(
+    Effect.promise(() => import("../../audit/AuditFile.js")),
+    (AuditFile) => AuditFile.make({ ...AuditLocation.archive(settings), key: settings.auditKey })
+  )

@@ -1,0 +1,120 @@
+/**
+ * An agent in memory as it was at the end of a turn: cut out of its history, because it has no journal.
+ */
+import type * as Prompt from "@effect/ai/Prompt"
+import * as Effect from "effect/Effect"
+import * as Id from "../core/Id.js"
+import type { MessageId, SessionId } from "../core/Id.js"
+import type * as Origin from "../core/Origin.js"
+import * as History from "../conversation/History.js"
+import * as JournalEntry from "../journal/JournalEntry.js"
+import type { Forked } from "../journal/SessionFork.js"
+import * as SessionSnapshot from "../journal/SessionSnapshot.js"
+import * as StoreError from "../journal/StoreError.js"
+import type * as Model from "../model/Model.js"
+import type * as TokenLedger from "../model/TokenLedger.js"
+import type { Node } from "../subagent/AgentTree.js"
+
+/**
+ * What is read of an agent that is forked in memory; an `Agent.Agent` is one.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Live {
+  readonly id: SessionId
+  readonly origin: Origin.Origin
+  readonly history: Pick<History.History, "messages">
+  readonly ledger: Pick<TokenLedger.Service, "totals">
+  readonly agents: Effect.Effect<ReadonlyArray<Node>>
+  readonly model: Effect.Effect<Model.Service>
+}
+
+/** Turns are counted from 1; of `begun` turns the last one has no end yet when `ended` is less. */
+export interface Counted {
+  readonly at: number | undefined
+  readonly begun: number
+  readonly ended: number
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The messages up to the end of a turn. A compaction may have taken it and those before it away. */
+export const placeOf = (
+  { history, id }: Live,
+  { at, begun, ended }: Counted
+): Effect.Effect<
+  { readonly turn: number; readonly messages: ReadonlyArray<Prompt.Message> },
+  StoreError.PositionUnknown
+> =>
+  Effect.suspend(() => {
+    const messages = history.messages.filter(({ role }) => role !== "system")
+    const beginnings = messages.flatMap((message, index) => (History.beginsTurn(message) ? [index] : []))
+    /** Where a turn begins: the last of them is the last that begins in the history. */
+    const beginningOf = (turn: number) => beginnings[beginnings.length - 1 - (begun - turn)]
+    const turn = Math.min(at ?? ended, ended)
+    const end = turn === begun ? messages.length : beginningOf(turn + 1)
+    if ((at !== undefined && (!Number.isSafeInteger(at) || at < 0 || at > begun)) || end === undefined) {
+      const first = begun - beginnings.length
+      return new StoreError.PositionUnknown({
+        rootSessionId: id,
+        position: `turn ${at ?? ended}`,
+        turns: ended,
+        ...(end === undefined && first > 0 ? { since: first } : {})
+      })
+    }
+    return Effect.succeed({ turn, messages: messages.slice(0, end) })
+  })
+
+/** What the fork begins with, as if another process had written it. */
+export const snapshot = (
+  { origin }: Live,
+  {
+    forked: { parent, rootSessionId, turn },
+    ids,
+    messages,
+    model,
+    profile
+  }: {
+    readonly forked: Forked
+    readonly ids: Id.Generator
+    readonly messages: ReadonlyArray<Prompt.Message>
+    readonly model: string
+    readonly profile: string | undefined
+  }
+): SessionSnapshot.TreeSnapshot => {
+  const renames = new Map<MessageId, MessageId>()
+  const idOf = (before: MessageId): MessageId => {
+    const id = renames.get(before) ?? Id.message(ids)
+    renames.set(before, id)
+    return id
+  }
+  const opened: JournalEntry.SessionOpened = {
+    ...JournalEntry.opening({ ...origin, sessionId: rootSessionId, rootSessionId }, model, ""),
+    forkOf: { rootSessionId: parent, turn, entry: 0, subagents: lastSubagent(messages), spent: [] },
+    ...(profile === undefined ? {} : { profile })
+  }
+  const history = messages.map((message) => History.withMessageId(message, idOf))
+  return { seq: 0, permissions: undefined, sessions: [{ ...SessionSnapshot.begun(opened), history, turns: turn }] }
+}
+
+/** Which call used what is not known any more. */
+export const spent = ({ ledger }: Live, sessionId: SessionId, model: string): ReadonlyArray<TokenLedger.Entry> => {
+  const { cachedTokens, calls, inputTokens, outputTokens } = ledger.totals()
+  if (calls === 0) return []
+  const usage = { inputTokens, outputTokens, ...(cachedTokens === 0 ? {} : { cachedInputTokens: cachedTokens }) }
+  return [{ sessionId, agent: "main", model, usage, kind: "call" }]
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The highest number of a subagent that the history speaks of: the model must not take a new one for it. */
+const lastSubagent = (messages: ReadonlyArray<Prompt.Message>): number =>
+  Array.from(JSON.stringify(messages).matchAll(/\bsubagent_(\d{1,9})\b/g), ([, number]) => Number(number)).reduce(
+    (last, number) => Math.max(last, number),
+    0
+  )
