@@ -92,13 +92,12 @@ export const restore = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+/** Milliseconds, of which a date can be made. */
+const Time = Schema.Int.pipe(Schema.between(0, 8.64e15, { message: () => "a time is expected, in milliseconds" }))
+
 const Document = Schema.Struct({
   version: Schema.Number,
   rootSessionId: SessionId,
-  entries: Schema.Array(
-    Schema.Struct({ seq: Schema.Number, sessionId: SessionId, at: Schema.Number, entry: Schema.Unknown })
-  ),
-  answers: Schema.Array(
-    Schema.Struct({ requestId: RequestId, answer: Schema.Unknown, by: Schema.String, at: Schema.Number })
-  )
+  entries: Schema.Array(Schema.Struct({ seq: Schema.Number, sessionId: SessionId, at: Time, entry: Schema.Unknown })),
+  answers: Schema.Array(Schema.Struct({ requestId: RequestId, answer: Schema.Unknown, by: Schema.String, at: Time }))
 })

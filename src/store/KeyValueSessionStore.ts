@@ -3,8 +3,8 @@
  *
  * ```
  *  sessions/0 │ sessions/1            the ids of all sessions
- *  ID/0 │ ID/1                        one session: its lock, summary, answers, and how many batches count
- *  ID/entries/0, ID/entries/1, …      a batch of entries each
+ *  session:ID/0 │ session:ID/1        one session: its lock, summary, answers, and how many batches count
+ *  batch:0:ID, batch:1:ID, …          a batch of entries each
  * ```
  *
  * Such a store replaces values one by one, and may leave half of one when its process dies. So a value that is replaced
@@ -72,8 +72,8 @@ export const make = (options: Options): Effect.Effect<SessionStore.Service, neve
     const damaged = (reason: string) => new StoreError.StoreUnusable({ store: name, problem: "unreadable", reason })
 
     const index = twoPlaces(values, "sessions", Schema.Array(SessionId), damaged)
-    const sessionAt = (root: SessionId) => twoPlaces(values, root, Session, damaged)
-    const batchAt = (root: SessionId, batch: number) => `${root}/entries/${batch}`
+    const sessionAt = (root: SessionId) => twoPlaces(values, `session:${root}`, Session, damaged)
+    const batchAt = (root: SessionId, batch: number) => `batch:${batch}:${root}`
 
     /** A session with entries that was not deleted. */
     const known = (root: SessionId) =>
@@ -94,8 +94,9 @@ export const make = (options: Options): Effect.Effect<SessionStore.Service, neve
       Effect.gen(function* () {
         const rows: Array<EntryRow.Unnumbered> = []
         for (let batch = 0; batch < batches; batch++) {
-          const text = Option.getOrElse(yield* values.get(batchAt(root, batch)), () => "[]")
-          const decoded = decodeBatch(text)
+          const text = yield* values.get(batchAt(root, batch))
+          // A batch that is gone is damage too: without it the entries behind it would move up.
+          const decoded = decodeBatch(Option.getOrElse(text, () => ""))
           if (Either.isLeft(decoded)) {
             return yield* new StoreError.JournalUnreadable({
               rootSessionId: root,

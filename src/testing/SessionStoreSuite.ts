@@ -357,6 +357,20 @@ const contract: { readonly [name: string]: Body } = {
       const late = "A process that stood still went on without the answer that was stored meanwhile"
       yield* expectFailure(lease.append([said("late")]), "SessionTakenOver", late)
     }),
+  "keeps sessions apart, whatever their names are": (_, store) =>
+    Effect.gen(function* () {
+      const names = ["sessions", "a", "a/0", "a/entries/0", "0", ":", "A"].map((name) => SessionId.make(name))
+      for (const name of names) yield* write(store, opened(name), said(`first of ${name}`, name))
+      for (const name of names) yield* write(store, said(`second of ${name}`, name))
+      for (const name of names) {
+        const { entries } = yield* store.load(name)
+        const ids = entries.map(({ entry }) => (entry._tag === "MessageReceived" ? entry.message.id : ""))
+        yield* expect(
+          ids.join() === ["", `first of ${name}`, `second of ${name}`].join(),
+          `The session ${name} has entries of another: ${ids.join(", ")}.`
+        )
+      }
+    }),
   "deletes a session whole, and no other": (_, store) =>
     Effect.gen(function* () {
       yield* write(store, opened(), raised())

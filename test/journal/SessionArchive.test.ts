@@ -51,7 +51,10 @@ describe("an exported session", () => {
           "entry 3 is missing"
         ],
         [(it) => ({ ...it, entries: [{ ...it.entries[0], entry: { _tag: "MoonPhaseChanged" } }] }), "entry 1"],
-        [(it) => ({ ...it, answers: [{}] }), "it is no exported session"]
+        [(it) => ({ ...it, answers: [{}] }), "it is no exported session"],
+        ...[1e999, 1.5, -5, 9e15].map(
+          (at) => [(it: any) => ({ ...it, entries: [{ ...it.entries[0], at }] }), "it is no exported session"] as const
+        )
       ]
       for (const [change, says] of cases) {
         const decoded = SessionArchive.decode(change(whole))

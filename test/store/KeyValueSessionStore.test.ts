@@ -116,6 +116,18 @@ describe("a store of keys and values", () => {
     )
   }
 
+  it.scoped("says that a batch of entries is gone", () =>
+    Effect.gen(function* () {
+      const values = yield* valuesOf(KeyValueStore.layerMemory)
+      const store = yield* openIn(values)(me)
+      const lease = yield* store.lock(root)
+      for (const entry of [opened(), said("a"), said("b")]) yield* lease.append([draft(entry)])
+      yield* values.remove(`batch:1:${root}`)
+      const lost = yield* Effect.flip(store.load(root))
+      assert.strictEqual(lost._tag, "JournalUnreadable")
+    })
+  )
+
   it.scoped("says in words that it cannot be written or read", () =>
     Effect.gen(function* () {
       const { directory, fs, values } = yield* inDirectory
