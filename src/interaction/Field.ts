@@ -60,8 +60,8 @@ const Shape = Schema.Struct({
   choices: Schema.optional(Schema.Array(Schema.String)),
   /** What a person is shown for the choices: one for each, in their order. */
   labels: Schema.optional(Schema.Array(Schema.String)),
-  minimum: Schema.optional(Schema.Number),
-  maximum: Schema.optional(Schema.Number),
+  minimum: Schema.optional(Schema.Finite),
+  maximum: Schema.optional(Schema.Finite),
   /** In characters. */
   minLength: Schema.optional(Schema.NonNegativeInt),
   maxLength: Schema.optional(Schema.NonNegativeInt),
@@ -84,13 +84,14 @@ export const Field = Shape.pipe(
 export type Field = typeof Shape.Type
 
 /**
- * The fields of a form: at least one, under names of their own.
+ * The fields of a form: from one to {@link maxFields}, under names of their own.
  *
  * @since 0.1.0
  * @category schemas
  */
 export const Fields = Schema.NonEmptyArray(Field).pipe(
   Schema.filter((fields) => {
+    if (fields.length > maxFields) return `a form has at most ${maxFields} fields`
     const names = new Set<string>()
     for (const { name } of fields) {
       if (names.has(name)) return `two fields are named ${JSON.stringify(name)}`
@@ -100,6 +101,14 @@ export const Fields = Schema.NonEmptyArray(Field).pipe(
   })
 )
 export type Fields = typeof Fields.Type
+
+/**
+ * The most fields of a form. Nobody fills in more.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
+export const maxFields = 200
 
 /**
  * Why a field cannot take what was given for it: a sentence. Without a field it is about the form as a whole.
@@ -125,8 +134,9 @@ export const problems = (
   values: { readonly [name: string]: unknown }
 ): ReadonlyArray<Problem> => {
   const found: Array<Problem> = []
+  const names = new Set(fields.map(({ name }) => name))
   for (const name of Object.keys(values)) {
-    if (!fields.some((field) => field.name === name)) found.push({ field: name, message: "There is no such field." })
+    if (!names.has(name)) found.push({ field: name, message: "There is no such field." })
   }
   for (const field of fields) {
     const message = problemOf(field, Object.hasOwn(values, field.name) ? values[field.name] : undefined)
@@ -149,7 +159,9 @@ export const problemOf = (field: Field, value: unknown): string | undefined => {
     case "number":
       return typeof value === "number" && Number.isFinite(value) ? ofNumber(field, value) : "A number is expected."
     case "integer":
-      return Number.isInteger(value) ? ofNumber(field, Number(value)) : "A whole number is expected."
+      if (!Number.isInteger(value)) return "A whole number is expected."
+      // Beyond it, a number that was written in JSON has become another one.
+      return Number.isSafeInteger(value) ? ofNumber(field, Number(value)) : "That is too large to be a whole number."
     case "boolean":
       return typeof value === "boolean" ? undefined : "Yes or no is expected."
     case "choice":
@@ -189,7 +201,10 @@ export const problemsAt = (found: ReadonlyArray<Problem>, field: Field | undefin
  * @category predicates
  */
 export const isSecret = ({ name, title, type }: Field): boolean =>
-  type === "string" && [name, title ?? ""].some((words) => secretWords.test(words.replace(/([a-z])([A-Z])/g, "$1_$2")))
+  type === "string" &&
+  [name, title ?? ""].some((words) =>
+    secretWords.test(words.replace(/([a-z])([A-Z])|([A-Z])(?=[A-Z][a-z])/g, "$1$3_$2"))
+  )
 
 // -----------------------------------------------------------------------------------------------------------------
 // typed lines and defaults
@@ -297,7 +312,7 @@ export const expected = (field: Field): string => {
 // -----------------------------------------------------------------------------------------------------------------
 
 const secretWords =
-  /(?:^|[^a-z])(?:pass(?:word|phrase|code|wd)|secret|token|credentials?|api[ _-]?key|private[ _-]?key)s?(?:$|[^a-z])/i
+  /(?:^|[^a-z])(?:pin[ _-]?code|[a-z]*pass(?:word|phrase|code|wd)|secret|token|credentials?|api[ _-]?key|private[ _-]?key)s?(?:$|[^a-z])/i
 
 const choicesOf = ({ choices }: Pick<Field, "choices">): ReadonlyArray<string> => choices ?? []
 

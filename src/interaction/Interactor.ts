@@ -24,6 +24,7 @@ import * as FiberRefs from "effect/FiberRefs"
 import { globalValue } from "effect/GlobalValue"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { Answer, Interaction, Kind } from "./Interaction.js"
 import * as World from "../core/World.js"
@@ -196,8 +197,10 @@ export const elicit = <A extends Open<A>, I extends Flat, R>(
             const problems = FlatSchema.problems(error, fields)
             if (count < patience && (how === "answered" || how === "model")) {
               const filled = fields.map(({ default: _, ...field }) => {
-                const value = answer[field.name]
-                return value === undefined ? field : { ...field, default: value }
+                // An interactor in code may give anything. What does not fit its field is not put there again.
+                const value = Predicate.hasProperty(answer, field.name) ? answer[field.name] : undefined
+                const fits = Field.problemOf({ ...field, required: true }, value) === undefined
+                return fits ? { ...field, default: value } : field
               })
               const [first, ...others] = filled
               return first === undefined

@@ -3,6 +3,7 @@ import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import * as Schema from "effect/Schema"
 import * as Field from "../../src/interaction/Field.js"
+import * as Form from "../../src/interaction/Form.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
 import * as TypedAnswer from "../../src/interaction/TypedAnswer.js"
 import * as FieldSample from "../kit/FieldSample.js"
@@ -27,7 +28,9 @@ describe("a field", () => {
     [{ type: "integer", default: 1.5 }, "its default does not fit"],
     [{ type: "boolean", default: "yes" }, "its default does not fit"],
     [{ name: "__proto__", type: "string" }, "cannot be the name of a field"],
-    [{ name: " ", type: "string" }, "cannot be the name of a field"]
+    [{ name: " ", type: "string" }, "cannot be the name of a field"],
+    [{ type: "number", minimum: Number.NaN }, "finite"],
+    [{ type: "integer", maximum: Infinity }, "finite"]
   ]
   it.each(flaws)("is none with %j", (input, reason) => {
     const decoded = decode({ name: "a", ...input })
@@ -55,6 +58,9 @@ describe("a field", () => {
     [{ type: "integer" }, "1e2", 100],
     [{ type: "integer" }, "0x10", "Please type a whole number."],
     [{ type: "integer" }, "1.5", "A whole number is expected."],
+    [{ type: "integer" }, "9007199254740991", Number.MAX_SAFE_INTEGER],
+    [{ type: "integer" }, "9007199254740993", "That is too large to be a whole number."],
+    [{ type: "integer" }, "-1e300", "That is too large to be a whole number."],
     [{ type: "number", minimum: 0 }, "-0.5", "It must be at least 0."],
     [{ type: "number" }, "1e999", "A number is expected."],
     [{ type: "number" }, "NaN", "Please type a number."],
@@ -87,6 +93,35 @@ describe("a field", () => {
     const isMissing = fields.some((one) => one.required && one.default === undefined)
     assert.strictEqual(values === undefined, isMissing)
     if (values !== undefined) assert.deepStrictEqual(Field.problems(fields, values), [])
+  })
+})
+
+describe("a form", () => {
+  it("has a limit to its fields", () => {
+    const fieldsOf = (count: number) =>
+      Schema.decodeUnknownEither(Field.Fields)(
+        Array.from({ length: count }, (_, index) => ({ name: `f${index}`, type: "string" }))
+      )
+    assert.isTrue(Either.isRight(fieldsOf(Field.maxFields)))
+    const refused = fieldsOf(Field.maxFields + 1)
+    assert.include(Either.isLeft(refused) ? refused.left.message : "taken", "at most 200 fields")
+  })
+
+  it.each(["DBPassword", "userpassword", "PASSWORD1", "API-Key", "accessToken", "pin code"])(
+    "asks for a secret as %s",
+    (name) => assert.isTrue(Field.isSecret(field({ name, type: "string" })))
+  )
+
+  it.each(["passage", "tokenizer", "pin", "compass", "secretary"])("asks for no secret as %s", (name) =>
+    assert.isFalse(Field.isSecret(field({ name, type: "string" })))
+  )
+
+  it("takes no answer that would set a prototype", () => {
+    const { interaction } = InteractionSample.samples.Elicit
+    const hostile: unknown = JSON.parse('{"__proto__":{"admin":true},"name":"web","region":"eu"}')
+    assert.isTrue(Either.isLeft(Interaction.decodeAnswer(interaction, hostile)))
+    assert.isTrue(Either.isLeft(Form.decode(interaction, hostile)))
+    assert.isTrue(Either.isLeft(TypedAnswer.parse(interaction, JSON.stringify(hostile))))
   })
 })
 

@@ -249,3 +249,29 @@ describe("Interactor.elicit", () => {
     })
   )
 })
+
+describe("an interactor that gives anything", () => {
+  const Port = Schema.Struct({ constructor: Schema.optional(Schema.String), port: Schema.Number })
+  const given = (answer: unknown): Interactor.Service => ({
+    id: "anything",
+    relay: false,
+    request: () => Effect.succeed({ answer: answer as never })
+  })
+
+  const answers: ReadonlyArray<readonly [what: string, answer: unknown]> = [
+    ["a text for a number", { port: "eighty" }],
+    ["nothing for a number", { port: null }],
+    ["a list for a number", { port: [1] }],
+    ["a number under the name of a method", { port: 1, constructor: 2 }],
+    ["null", null],
+    ["a text", "80"],
+    ["a list", []]
+  ]
+  it.effect.each(answers)("such as %s is refused in words", ([, answer]) =>
+    Effect.gen(function* () {
+      const refused = yield* Interactor.elicit(Port).pipe(Interactor.withInteractor(given(answer)), Effect.flip)
+      assert.strictEqual(refused._tag, "InteractorUnavailable")
+      assert.match(refused.message, /was refused: /)
+    })
+  )
+})
