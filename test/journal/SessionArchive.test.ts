@@ -52,7 +52,7 @@ describe("an exported session", () => {
         ],
         [(it) => ({ ...it, entries: [{ ...it.entries[0], entry: { _tag: "MoonPhaseChanged" } }] }), "entry 1"],
         [(it) => ({ ...it, answers: [{}] }), "it is no exported session"],
-        ...[1e999, 1.5, -5, 9e15].map(
+        ...[Infinity, 1.5, -5, 9e15].map(
           (at) => [(it: any) => ({ ...it, entries: [{ ...it.entries[0], at }] }), "it is no exported session"] as const
         )
       ]
