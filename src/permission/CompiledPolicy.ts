@@ -236,7 +236,7 @@ function contradictions({ guards, blacklist, whitelist }: PolicySource.PolicySou
 /** Remarks about whitelist entries that allow less than their author may expect. */
 function narrow({ whitelist }: PolicySource.PolicySource): ReadonlyArray<string> {
   const remarks = (whitelist?.patterns ?? []).map((text) =>
-    CommandPattern.isStars(text) ? PolicySource.everything : CommandPattern.remark(text)
+    CommandPattern.namesNothing(text) ? PolicySource.everything : CommandPattern.remark(text)
   )
   return [...new Set(remarks.filter((remark) => remark !== undefined))]
 }

@@ -60,7 +60,7 @@ export const compile = (rules: RuleSet): Compiled => {
     servers: rules.tools.flatMap((name) => (isServer(name) ? [name.slice(0, -1)] : [])),
     patterns: rules.patterns.map((text) => ({
       ...Haystack.needle(text),
-      allows: CommandPattern.isStars(text) ? [] : Signature.globs(text)
+      allows: CommandPattern.namesNothing(text) ? [] : Signature.globs(text)
     })),
     arguments: words,
     namesOnly: rules.patterns.length === 0 && rules.arguments.length === 0,
@@ -215,7 +215,7 @@ export const entriesAllow = (entries: Iterable<string>, self: Subject): string |
   for (const entry of entries) {
     if (entry === self.tool) return entry
     const known = sessionEntry(entry)
-    if (CommandPattern.isStars(entry)) continue
+    if (CommandPattern.namesNothing(entry)) continue
     if (Glob.matches(known.name, self.tool)) return entry
     if (command === undefined) {
       if (known.pattern.allows.some((glob) => Glob.matches(glob, self.evidence.allowSignature))) return entry

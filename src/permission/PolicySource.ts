@@ -144,13 +144,14 @@ export const merge = (user: PolicySource, workspace: PolicySource, trusted: bool
   }
 }
 
-/** Why a pattern of stars is refused where things are allowed. */
-export const everything = 'A pattern of stars would allow everything; say "defaultPolicy": "allow" if that is meant.'
+/** Why a pattern that names nothing is refused where things are allowed. */
+export const everything =
+  'A pattern of wildcards would allow everything; say "defaultPolicy": "allow" if that is meant.'
 
 /** Entries that are well-formed and still cannot be meant. */
 export const misread = ({ blacklist, guards, whitelist }: PolicySource): ReadonlyArray<Problem> => [
   ...(whitelist?.patterns ?? []).flatMap((text, i) =>
-    CommandPattern.isStars(text) ? [{ path: `$.whitelist.patterns[${i}]`, message: everything }] : []
+    CommandPattern.namesNothing(text) ? [{ path: `$.whitelist.patterns[${i}]`, message: everything }] : []
   ),
   ...toolLists({ blacklist, guards, whitelist }).flatMap(({ names, path }) =>
     names.flatMap((name, i) =>

@@ -21,7 +21,7 @@ export const of = (verb: "allow" | "deny", pattern: string): Either.Either<strin
   const refused = (message: string) => Either.left(new PatternRefused({ pattern, message }))
   if (text === "") return refused(`permissions ${verb} needs a tool name, a pattern or a command.`)
   const entry = /["'\\]/.test(text) ? text : text.replace(/[ \t]+/g, " ")
-  return verb === "allow" && CommandPattern.isStars(entry)
+  return verb === "allow" && CommandPattern.namesNothing(entry)
     ? refused("That would allow everything; say permissions default allow, or permissions suspend, if that is meant.")
     : Either.right(entry)
 }

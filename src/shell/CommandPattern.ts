@@ -99,6 +99,10 @@ export const onlyProgram = (text: string): string | undefined =>
 /** Nothing but stars. */
 export const isStars = (text: string): boolean => /^[\s*]*\*[\s*]*$/.test(text)
 
+/** It names nothing: beside wildcards there are only blanks and the brackets around arguments. It may fit everything. */
+export const namesNothing = (text: string): boolean =>
+  text.includes("*") && text.replace(/\[[!^]?\]?[^\]]*\]|[\s*?()]/g, "") === ""
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------

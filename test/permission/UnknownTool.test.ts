@@ -1,6 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
+import * as FastCheck from "effect/FastCheck"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
+import * as PermissionRule from "../../src/permission/PermissionRule.js"
+import * as SessionRule from "../../src/permission/SessionRule.js"
 
 const known = ["read_file", "write_file", "run_command"]
 const read = (file: unknown) => Either.getOrThrow(PermissionFile.decode(JSON.stringify(file), "p.json"))
@@ -44,13 +47,47 @@ describe("a tool that there is not", () => {
 
 describe("a star", () => {
   it("alone is an error where things are allowed, and names what it would be", () => {
-    for (const text of ["*", "**", "* *", " *"]) {
+    for (const text of [
+      "*",
+      "**",
+      "* *",
+      " *",
+      "?*",
+      "*?*",
+      "[!~]*",
+      "*[!a-b]",
+      "[]]*",
+      "*(*",
+      "*(*)",
+      "?*(*)",
+      "* ?"
+    ]) {
       const wrong = PermissionFile.decode(JSON.stringify({ whitelist: { patterns: [text] } }), "p.json")
       assert.include(Either.getOrThrow(Either.flip(wrong)).message, '"defaultPolicy": "allow"')
     }
     assert.deepStrictEqual(problems({ blacklist: { patterns: ["*"] } }), [])
     const inCode = PermissionFile.policy({ whitelist: { patterns: ["*"] } })
     assert.include(inCode.warnings.join(), "defaultPolicy")
+  })
+
+  it("beside no letter of its own is never enough, in a file or in a session", () => {
+    const piece = FastCheck.constantFrom("*", "?", " ", "(", ")", "[!x]", "[a-z]", "[!]]", "[]a]", "x", "r")
+    const tools = ["run_command", "write", "q", "mcp__a__list"]
+    FastCheck.assert(
+      FastCheck.property(FastCheck.array(piece, { minLength: 1, maxLength: 6 }), (pieces) => {
+        const text = pieces.join("")
+        if (Either.isLeft(SessionRule.of("allow", text))) return
+        const rules = PermissionRule.compile({ ...PermissionRule.noRules, patterns: [text] })
+        const allowed = tools.filter(
+          (tool) => PermissionRule.allows(rules, PermissionRule.subject({ tool, params: {} })) !== undefined
+        )
+        assert.notStrictEqual(allowed.length, tools.length, text)
+        const entered = tools.filter(
+          (tool) => PermissionRule.entriesAllow([text], PermissionRule.subject({ tool, params: {} })) !== undefined
+        )
+        assert.notStrictEqual(entered.length, tools.length, text)
+      })
+    )
   })
 
   it("in the name of a tool stands for the tools of one server only", () => {
