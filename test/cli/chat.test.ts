@@ -52,6 +52,48 @@ describe.concurrent("assent chat at a pipe", () => {
     })
   )
 
+  it.scopedLive("goes back to the end of a turn in a session of its own, and leaves the old one byte for byte", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const first = yield* at.run(["chat"], { stdin: "list\nread notes.txt\n" })
+      assert.strictEqual(first.code, 0)
+      const id = (yield* at.run(["sessions"])).stdout.split(" ")[0] ?? ""
+      const refused = yield* at.run(["chat", "--resume", id], { stdin: "/rewind 7\n/rewind two\n/rewind -1\n" })
+      inOrder(refused.stdout, [
+        "There are 2 turns. /rewind lists them.",
+        '"two" is no number of a turn. /rewind lists them.',
+        '"-1" is no number of a turn.'
+      ])
+      assert.strictEqual((yield* at.run(["sessions"])).stdout.trim().split("\n").length, 1)
+      // Resumed once: from here on it is only gone back from.
+      const lines = "/rewind 1\nread other.txt\n/rewind\n/rewind 0\n/rewind\nlist\n"
+      const both = ["chat", "--continue"]
+      const before = yield* at.run(["sessions", "export", id])
+      const { code, stdout } = yield* at.run(both, { stdin: lines })
+      assert.strictEqual(code, 0)
+      inOrder(stdout, [
+        "Back at the end of turn 1. The session is ses_",
+        `; ${id} stays as it is.`,
+        "I will read other.txt.",
+        "1  2",
+        "Completed  list\n2  2",
+        "Completed  read other.txt",
+        "Back at the beginning. The session is ses_",
+        "Nothing was said yet.",
+        "● list_files"
+      ])
+      const after = yield* at.run(["sessions", "export", id])
+      const entries = (text: string): ReadonlyArray<unknown> => JSON.parse(text).entries
+      // It says that it was resumed, as it says without a rewind, and nothing else.
+      assert.deepStrictEqual(entries(after.stdout).slice(0, -1), entries(before.stdout))
+      assert.match(JSON.stringify(entries(after.stdout).at(-1)), /"SessionResumed"/)
+      const kept = (yield* at.run(["sessions"])).stdout
+      assert.match(kept, /\(fork of ses_\S+ at turn 0\)/)
+      const nothing = yield* at.run(["chat", "--store", ":memory:"], { stdin: "list\n/rewind 0\n/rewind\n" })
+      inOrder(nothing.stdout, ["● list_files", "Back at the beginning.", "Nothing was said yet."])
+    })
+  )
+
   it.scopedLive("goes on with a session that has a subagent, and quits at the end of input", () =>
     Effect.gen(function* () {
       const at = yield* Program.place

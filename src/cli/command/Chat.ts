@@ -14,6 +14,7 @@ import * as Interactor from "../../interaction/Interactor.js"
 import type * as Arguments from "../config/Arguments.js"
 import * as Channels from "../config/Channels.js"
 import * as ChatExecutor from "../executor/ChatExecutor.js"
+import type * as ChatPast from "../executor/ChatPast.js"
 import * as SessionSelection from "../config/SessionSelection.js"
 import * as Launch from "../Launch.js"
 import * as Screen from "../terminal/Screen.js"
@@ -28,7 +29,8 @@ export const run = (invocation: Arguments.Invocation) =>
     const plans = yield* Channels.plan(flags, loaded, [{ _tag: "Console" }])
     const attended = Screen.isInteractive("stdout")
     const interactive = Screen.canDraw("stdout")
-    const { files, persistence, sessions, settings } = yield* SessionSelection.open(flags, loaded)
+    const first = yield* SessionSelection.open(flags, loaded)
+    const { settings } = first
     // The model is resolved before the terminal is taken over, so that a mistake is told on a plain line.
     yield* Launch.resolveModel(settings, settings.model)
     const known = yield* Launch.profiles(settings)
@@ -48,24 +50,43 @@ export const run = (invocation: Arguments.Invocation) =>
         for (const line of yield* TrustQuestion.notice(current)) yield* screen.printLine(line)
       }
       const opened = yield* Channels.open(plans, current, Effect.succeed(console))
-      const agent = yield* Launch.startAgent(current, profiles, Launch.outOfReach(opened, files), {
-        persistence,
-        events: { capacity: 4_096 },
-        outputStreamed: true
-      })
       const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor>()
-      return yield* ChatExecutor.run({
-        agent,
-        interactive,
-        drawn: interactive,
-        sessions,
-        commands: Effect.flatMap(
-          Effect.promise(() => import("../config/SandboxSettings.js")),
-          ({ sign }) => sign(current.workspace, current.sandbox)
-        ).pipe(Effect.provide(platform)),
-        profiles: [...profiles.all.keys()],
-        resolveModel: (ref) => Effect.provide(Launch.resolveModel(current, ref), platform)
-      })
+      const withModel = (ref: string) => Effect.provide(Launch.resolveModel(current, ref), platform)
+      /** One session, until the person quits or goes back to another turn. */
+      const chat = (kept: SessionSelection.Kept, model: string, goingOn: ChatPast.Rewound | undefined) =>
+        Effect.gen(function* () {
+          const { files, fork, persistence, sessions, turns } = kept
+          const agent = yield* Launch.startAgent({ ...current, model }, profiles, Launch.outOfReach(opened, files), {
+            persistence,
+            events: { capacity: 4_096 },
+            outputStreamed: true
+          })
+          const ended = yield* ChatExecutor.run({
+            agent,
+            interactive,
+            drawn: interactive,
+            sessions,
+            past: { turns, fork: (turn) => Effect.provide(fork(turn), platform) },
+            goingOn,
+            commands: Effect.flatMap(
+              Effect.promise(() => import("../config/SandboxSettings.js")),
+              ({ sign }) => sign(current.workspace, current.sandbox)
+            ).pipe(Effect.provide(platform)),
+            profiles: [...profiles.all.keys()],
+            resolveModel: withModel
+          })
+          return { ended, model: (yield* agent.model).id }
+        }).pipe(Effect.scoped)
+      let kept = first
+      let last = yield* chat(kept, current.model, undefined)
+      while (typeof last.ended !== "number") {
+        const { ended: rewound, model } = last
+        kept = yield* kept.follow(rewound.forked)
+        // The model of that turn may not be there any more.
+        const known = yield* Effect.isSuccess(withModel(kept.settings.model))
+        last = yield* chat(kept, known ? kept.settings.model : model, rewound)
+      }
+      return last.ended
     }).pipe(Effect.provide(Screen.layer({ output: "stdout" })))
   }).pipe(Effect.scoped)
 

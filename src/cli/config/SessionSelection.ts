@@ -2,15 +2,20 @@
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
-import type * as Scope from "effect/Scope"
+import * as ExecutionStrategy from "effect/ExecutionStrategy"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
 import type { SessionId } from "../../core/Id.js"
 import { visible } from "../../audit/AuditReport.js"
 import * as Persistence from "../../runtime/Persistence.js"
+import * as SessionFork from "../../journal/SessionFork.js"
+import type { Forked, Turn } from "../../journal/SessionFork.js"
 import * as SessionSnapshot from "../../journal/SessionSnapshot.js"
 import type * as SessionStore from "../../journal/SessionStore.js"
 import type { Listed } from "../../journal/SessionSummary.js"
 import * as Arguments from "./Arguments.js"
 import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
+import * as SessionForking from "./SessionForking.js"
 import type * as Settings from "./Settings.js"
 import * as StoreLocation from "./StoreLocation.js"
 
@@ -24,6 +29,14 @@ export interface Kept {
   readonly sessions: Effect.Effect<ReadonlyArray<Listed>, { readonly message: string }>
   /** The command that resumes this session; none while there is nothing to resume. */
   readonly goOn: Effect.Effect<string | undefined>
+  /** Its turns so far. */
+  readonly turns: Effect.Effect<ReadonlyArray<Turn>, { readonly message: string }>
+  /** Forks it at the end of a turn. It goes on as it is. */
+  readonly fork: (
+    turn: number
+  ) => Effect.Effect<Forked, ConfigurationInvalid.ConfigurationInvalid, FileSystem.FileSystem | Path.Path>
+  /** Gives this session back and takes the fork instead. Its agent has ended before. */
+  readonly follow: (fork: Forked) => Effect.Effect<Kept, ConfigurationInvalid.ConfigurationInvalid>
 }
 
 /** Whether the flags name a session to go on with. */
@@ -45,29 +58,16 @@ export const open = (
     if (flags.resume !== undefined && flags.continue === true) {
       return yield* misuse("--resume names a session and --continue takes the last one; leave one of them out.")
     }
+    const { workspace } = settings
     if (!isResuming(flags)) {
       yield* StoreLocation.prepare(place, settings)
       const store = yield* StoreLocation.open(place)
-      const persistence = yield* Persistence.begin(store, { workspace: settings.workspace })
-      return { settings, files: filesOf(place), persistence, ...afterwards(flags, store, persistence) }
+      return yield* held({ flags, place, settings, store }, Persistence.begin(store, { workspace }))
     }
     const store = yield* StoreLocation.openExisting(place)
     if (store === undefined) return yield* misuse(`There are no sessions in ${place}.`)
-    const { workspace } = settings
-    const persistence = yield* Persistence.resume(store, yield* chosen(store, flags.resume, place, workspace), {
-      workspace
-    })
-    const opened = persistence.restored && SessionSnapshot.get(persistence.restored, persistence.rootSessionId)?.opened
-    return {
-      persistence,
-      files: filesOf(place),
-      ...afterwards(flags, store, persistence),
-      settings: {
-        ...settings,
-        model: flags.model ?? opened?.model ?? settings.model,
-        profile: flags.profile ?? opened?.profile
-      }
-    }
+    const id = yield* chosen(store, flags.resume, place, workspace)
+    return yield* held({ flags, place, settings, store }, Persistence.resume(store, id, { workspace }))
   }).pipe(Effect.catchTags({ ...StoreLocation.refusals, SessionElsewhere: StoreLocation.refuse }))
 
 /** Settings that were read again, overridden by what the session had before. */
@@ -82,6 +82,54 @@ export const asBefore = (
 // -----------------------------------------------------------------------------------------------------------------
 
 const misuse = (message: string) => new Arguments.UsageError({ message })
+
+interface Opened {
+  readonly flags: Arguments.Flags
+  readonly place: string
+  readonly settings: Settings.Settings
+  readonly store: SessionStore.Service
+}
+
+/** Holds a session until the scope closes, or a fork of it is followed. */
+const held = <E>(
+  opened: Opened,
+  take: Effect.Effect<Persistence.Persistence, E, Scope.Scope>
+): Effect.Effect<Kept, E, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { flags, place, settings, store } = opened
+    const outer = yield* Effect.scope
+    const scope = yield* Scope.fork(outer, ExecutionStrategy.sequential)
+    const persistence = yield* Scope.extend(take, scope)
+    const { restored, rootSessionId } = persistence
+    const before = restored && SessionSnapshot.get(restored, rootSessionId)?.opened
+    return {
+      persistence,
+      files: filesOf(place),
+      settings:
+        before === undefined
+          ? settings
+          : {
+              ...settings,
+              model: flags.model ?? before.model,
+              profile: flags.profile ?? before.profile
+            },
+      turns: Effect.map(store.load(rootSessionId), SessionFork.turns).pipe(
+        // It is stored with its first words.
+        Effect.catchTag("SessionUnknown", () => Effect.succeed([]))
+      ),
+      fork: (at) => SessionForking.fork(store, settings, { id: rootSessionId, at }),
+      follow: (fork) =>
+        Effect.zipRight(
+          Scope.close(scope, Exit.void),
+          // What was asked for at the start does not count before what the fork has.
+          held(
+            { ...opened, flags: { ...flags, model: undefined, profile: undefined } },
+            Persistence.resume(store, fork.rootSessionId, { workspace: settings.workspace })
+          )
+        ).pipe(Effect.provideService(Scope.Scope, outer), Effect.mapError(StoreLocation.refuse)),
+      ...afterwards(flags, store, persistence)
+    }
+  })
 
 const afterwards = (
   flags: Arguments.Flags,

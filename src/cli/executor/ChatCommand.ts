@@ -11,6 +11,7 @@ import type { Listed } from "../../journal/SessionSummary.js"
 import type { ConfigurationInvalid } from "../config/ConfigurationInvalid.js"
 import type * as AgentOutline from "../view/AgentOutline.js"
 import * as SessionReport from "../view/SessionReport.js"
+import * as ChatPast from "./ChatPast.js"
 import * as TreeReport from "../view/TreeReport.js"
 
 export interface Options {
@@ -23,6 +24,10 @@ export interface Options {
   readonly resolveModel: (ref: string) => Effect.Effect<Model.Service, ConfigurationInvalid>
   /** The sessions that are kept, last used first. Default: none are. */
   readonly sessions?: Effect.Effect<ReadonlyArray<Listed>, { readonly message: string }> | undefined
+  /** What `/rewind` goes back to. Default: nothing is kept. */
+  readonly past?: ChatPast.Past | undefined
+  /** Told of the fork that the chat is to go on with. */
+  readonly rewound?: ((rewound: ChatPast.Rewound) => void) | undefined
 }
 
 /** Runs a command, without its slash. */
@@ -62,6 +67,12 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
         return yield* screen.printLine(TreeReport.cost({ ledger: agent.ledger, columns }).join("\n"))
       case "sessions":
         return yield* screen.printLine((yield* recent({ ...options, columns })).join("\n"))
+      case "rewind": {
+        const { past, rewound } = options
+        const gone = yield* ChatPast.rewind(argument, { agent, screen, past, columns })
+        if (gone !== undefined) rewound?.(gone)
+        return
+      }
       case "clear":
         if (!(yield* agent.isIdle))
           return yield* screen.printLine("Wait until the agent is idle, or cancel with Ctrl-C.")
@@ -110,6 +121,7 @@ const commands: ReadonlyArray<readonly [usage: string, what: string]> = [
   ["model [PROVIDER/MODEL]", "show or change the main agent's model"],
   ["cost", "model calls, tokens and costs so far, by agent"],
   ["sessions", "the last sessions, and how to go on with one"],
+  ["rewind [TURN]", "the turns so far, or back to the end of one; what came after it stays in the old session"],
   ["clear", "forget the conversation"],
   ["quit", "leave; Ctrl-D and twice Ctrl-C do too"]
 ]

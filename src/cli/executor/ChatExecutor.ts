@@ -15,6 +15,7 @@ import * as Display from "../../terminal/Display.js"
 import type * as Model from "../../model/Model.js"
 import type * as Agent from "../../runtime/Agent.js"
 import * as ChatCommand from "./ChatCommand.js"
+import type * as ChatPast from "./ChatPast.js"
 import type { ConfigurationInvalid } from "../config/ConfigurationInvalid.js"
 import * as ExitCode from "../ExitCode.js"
 import type * as AgentOutline from "../view/AgentOutline.js"
@@ -30,14 +31,18 @@ export interface Options {
   readonly drawn?: boolean | undefined
   /** The sessions that are kept, last used first. Default: none are. */
   readonly sessions?: ChatCommand.Options["sessions"]
+  /** What `/rewind` goes back to. Default: nothing is kept. */
+  readonly past?: ChatCommand.Options["past"]
+  /** The fork that this chat goes on with, after another one. */
+  readonly goingOn?: ChatPast.Rewound | undefined
   /** How commands run here, in few words, and one more sentence if needed. Default: not shown. */
   readonly commands?: Effect.Effect<{ readonly words: string; readonly remark: string | undefined }> | undefined
   /** Names of profiles, for completion. */
   readonly profiles?: ReadonlyArray<string> | undefined
 }
 
-/** Runs until the person quits; yields the exit code. */
-export const run = (options: Options): Effect.Effect<number, never, ConsoleScreen | Scope.Scope> =>
+/** Runs until the person quits, or goes back to another turn; yields the exit code, or the fork to go on with. */
+export const run = (options: Options): Effect.Effect<number | ChatPast.Rewound, never, ConsoleScreen | Scope.Scope> =>
   Effect.gen(function* () {
     const { agent, interactive } = options
     const screen = yield* ConsoleScreen
@@ -49,7 +54,8 @@ export const run = (options: Options): Effect.Effect<number, never, ConsoleScree
     )
     const transcript = Transcript.make({ color: screen.color, sign: () => sign })
     const { outline } = transcript
-    const commands = { ...options, screen, outline }
+    let rewound: ChatPast.Rewound | undefined
+    const commands: ChatCommand.Options = { ...options, screen, outline, rewound: (gone) => (rewound = gone) }
     const prompt = promptOf(agent, screen, outline)
     // Written by the transcript, once a turn; read by the loop only when input is a pipe. A person who types does not
     // wait for turns.
@@ -63,12 +69,13 @@ export const run = (options: Options): Effect.Effect<number, never, ConsoleScree
       })
     )
     yield* screen.setCompletion(ChatCommand.completion(outline, options.profiles ?? []))
-    yield* greet(screen, agent)
+    yield* options.goingOn === undefined ? greet(screen, agent) : welcomeBack(screen, options.goingOn, interactive)
     if (interactive && options.commands !== undefined) {
       // Forked, so that a person can type meanwhile.
       yield* Effect.forkScoped(
         Effect.flatMap(options.commands, ({ remark, words }) => {
           sign = words
+          if (options.goingOn !== undefined) return Effect.void
           const style = Display.style(screen.color)
           return screen.printLine(style.dim(remark ?? `${words.charAt(0).toUpperCase()}${words.slice(1)}.`))
         })
@@ -111,6 +118,8 @@ export const run = (options: Options): Effect.Effect<number, never, ConsoleScree
           if (text.startsWith("/")) {
             const running = ChatCommand.run(text.slice(1), commands)
             yield* interactive && text.startsWith("/cancel") ? Effect.forkScoped(running) : running
+            // The scope ends the agent as it stands: nothing more is written to the old session.
+            if (rewound !== undefined) return rewound
             yield* prompt
             break
           }
@@ -145,6 +154,16 @@ const greet = (screen: Screen, agent: Agent.Agent) =>
         )
       )
     }
+  })
+
+/** After a rewind. What was said next before is there to be changed. */
+const welcomeBack = (screen: Screen, { forked, words }: ChatPast.Rewound, interactive: boolean) =>
+  Effect.gen(function* () {
+    const where = forked.turn === 0 ? "the beginning" : `the end of turn ${forked.turn}`
+    yield* screen.printLine(
+      `Back at ${where}. The session is ${forked.rootSessionId} now; ${forked.parent} stays as it is.`
+    )
+    if (interactive && words !== "") yield* screen.setDraft(words)
   })
 
 /** What was shown in brief: thoughts with `t`, what the last command printed with `o`. */
