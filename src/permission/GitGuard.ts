@@ -71,7 +71,7 @@ class Look {
     const field = entry.paths.flatMap((name) => Sanitizer.fieldOf(subject, name)).find(isGit)
     if (field !== undefined || subject.command === undefined) return field
     const { line } = subject
-    const setting = subject.readings.find((reading) => GitSetting.isWritten(reading) || GitSetting.isPlanted(reading))
+    const setting = subject.readings.find(({ deep, words }) => GitSetting.isChanged(words, deep))
     if (setting !== undefined) return setting.text
     if (line === undefined) {
       return mentions(subject.command) || ShellPath.spellsInCodes(subject.command) ? subject.command : undefined

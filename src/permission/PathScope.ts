@@ -151,18 +151,16 @@ class Judge {
       }
       const seen = new Set<string>()
       for (const reading of readings) {
-        if (reading.start > 0) continue
-        const runs = Program.runner(reading.words) !== undefined || !reading.named
-        const name = Program.nameOf(reading.program)
+        const name = Program.nameOf(reading.words[0] ?? "")
         for (const [index, word] of reading.words.entries()) {
           const destroyed = destroyers.has(name) && (name !== "mv" || index < reading.words.length - 1)
-          const key = [name, runs, index > 0, destroyed, word].join(" ")
+          const key = [name, reading.deep, index > 0, destroyed, word].join(" ")
           // No file system has longer paths.
           if (word.length > 4096 || seen.has(key)) continue
           seen.add(key)
           if (index > 0) yield* this.scopedWord(word, name, bases)
           yield* this.protectedWord(word, bases, destroyed)
-          if (runs || ShellPath.isUnknown(word)) this.mentions(word)
+          if (reading.deep || ShellPath.isUnknown(word)) this.mentions(word)
         }
       }
       if (line !== undefined) return

@@ -146,10 +146,12 @@ const shellViolations = (
   const free = new Set(allowed)
   const more = new Set(blocked)
   const reported = new Set<string>()
-  for (const { program, named, start } of self.readings) {
+  const seen = new Set<string>()
+  const look = (program: string, isFirst: boolean): void => {
     const name = Program.basename(program)
     // The operand of `npm init` is no program.
-    if (start > 0 && name === "init") continue
+    if (seen.has(name) || (!isFirst && name === "init")) return
+    seen.add(name)
     // Another spelling of a dangerous name is as dangerous: `mkfs.ext4`, `RM` where names ignore case.
     const known = [name, name.toLowerCase(), Program.nameOf(program), name.replace(/\..*$/, "")]
     const hit = known.find((candidate) => more.has(candidate) || dangerousPrograms.has(candidate))
@@ -157,10 +159,15 @@ const shellViolations = (
       reported.add(hit)
       out.push({ rule: "dangerous_command", message: `The program ${hit} is forbidden by the policy.` })
     }
+  }
+  for (const { deep, named, words } of self.readings) {
+    const [program = ""] = words
+    look(program, true)
     if (!named) {
       const message = `Which program ${program} is cannot be told before it runs; name it.`
       out.push({ rule: "dangerous_command", message })
     }
+    if (deep) for (let at = 1; at < words.length; at++) look(words[at] ?? "", false)
   }
   return out
 }

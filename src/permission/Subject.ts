@@ -172,19 +172,15 @@ export class Evidence {
     this.textsMemo ??= new Haystack.Haystack(this.texts())
     if (this.textsMemo.finds(pattern)) return true
     if (this.self.command === undefined) return false
-    this.listsMemo ??= new Haystack.WordLists(
-      this.self.readings.filter(({ start }) => start === 1).map(({ words }) => words)
-    )
+    this.listsMemo ??= new Haystack.WordLists(this.self.readings.filter(({ deep }) => deep).map(({ words }) => words))
     return this.listsMemo.finds(pattern)
   }
 
   mentions(rule: ReadonlyArray<string>): boolean {
-    this.rowsMemo ??= new Haystack.WordRows([
-      ...this.self.readings.filter(({ start }) => start === 0).map(({ words }) => words),
-      ...[...this.self.strings, ...(this.normal === this.self.params ? [] : this.allowStrings)].map((text) =>
-        text.split(/\s+/).filter((word) => word !== "")
-      )
-    ])
+    this.rowsMemo ??= new Haystack.WordRows(
+      this.self.readings.map(({ words }) => words),
+      [...this.self.strings, ...(this.normal === this.self.params ? [] : this.allowStrings)]
+    )
     return this.rowsMemo.finds(rule)
   }
 
@@ -220,11 +216,12 @@ export class Evidence {
     const { command, line, readings, signature } = this.self
     if (command === undefined) return new Set([signature, Signature.ofCall(this.self.tool, this.normal)])
     const trimmed = CommandLine.trim(command)
-    const out = new Set([command, trimmed, trimmed.replace(/[ \t]+/g, " ")])
+    const out = new Set([command, trimmed, /\t| {2}/.test(trimmed) ? trimmed.replace(/[ \t]+/g, " ") : trimmed])
     for (const { text } of line?.commands ?? []) out.add(text)
-    for (const { named, program, start, text } of readings) {
-      if (start > 0 || !named) continue
+    for (const { named, text, words } of readings) {
+      if (!named) continue
       out.add(text)
+      const [program = ""] = words
       // A program called by its path counts by its name too.
       if (program.includes("/")) out.add(text.slice(program.length - Program.basename(program).length))
     }

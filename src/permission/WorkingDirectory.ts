@@ -6,28 +6,29 @@ import type { Reading } from "../shell/CommandLine.js"
 import * as ShellVariables from "../shell/ShellVariables.js"
 
 /** As written, with known variables put in. */
-export const targets = (reading: Reading, variables: ShellVariables.Variables): ReadonlyArray<string> => {
-  const { start, words } = reading
-  if (changes(reading)) {
-    const operand = operandOf(reading)
-    return operand === undefined ? [] : (ShellVariables.resolve(operand, variables) ?? [])
+export const targets = ({ deep, words }: Reading, variables: ShellVariables.Variables): ReadonlySet<string> => {
+  const out = new Set<string>()
+  for (const [at, word] of words.entries()) {
+    if ((deep || at === 0) && changes.test(word)) {
+      const operand = operandOf(words, at)
+      for (const target of operand === undefined ? [] : (ShellVariables.resolve(operand, variables) ?? []))
+        out.add(target)
+    }
+    if (!word.startsWith("-") || changes.test(words[0] ?? "")) continue
+    const named = option.test(word) ? words[at + 1] : attached.exec(word)?.[1]
+    if (named !== undefined) out.add(named)
   }
-  if (start > 0) return []
-  return words.flatMap((word, index) => {
-    if (option.test(word)) return words[index + 1] ?? []
-    return attached.exec(word)?.[1] ?? []
-  })
+  return out
 }
 
 /** A change to a directory that no text names: home without an operand, or the previous directory. */
 export const leaves = (
-  reading: Reading,
+  { deep, words }: Reading,
   variables: ShellVariables.Variables
 ): { readonly to: "home" | "unknown"; readonly text: string } | undefined => {
-  const { program, start, words } = reading
-  const isRun = start === 0 || (start === 1 && /^(?:builtin|command)$/.test(words[0] ?? ""))
-  if (program !== "cd" || !isRun) return undefined
-  const operand = operandOf(reading)
+  const at = deep && /^(?:builtin|command)$/.test(words[0] ?? "") ? 1 : 0
+  if (words[at] !== "cd") return undefined
+  const operand = operandOf(words, at)
   if (operand === undefined) return { to: "home", text: "cd" }
   const text = `cd ${operand}`
   if (operand === "-") return { to: "unknown", text }
@@ -43,7 +44,10 @@ export const leaves = (
 const option = /^(?:-C|-d|--(?:chdir|cwd|dir|directory|prefix|project|root|work-tree))$/
 const attached = /^(?:-C|--(?:chdir|cwd|dir|directory|prefix|project|root|work-tree)=)(.+)$/s
 
-const changes = ({ program }: Reading): boolean => program === "cd" || program === "pushd"
+const changes = /^(?:cd|pushd)$/
 
-const operandOf = ({ start, words }: Reading): string | undefined =>
-  words.slice(start + 1).find((word) => !/^-[A-Za-z@-]+$/.test(word))
+const operandOf = (words: ReadonlyArray<string>, start: number): string | undefined => {
+  let at = start + 1
+  while (/^-[A-Za-z@-]+$/.test(words[at] ?? "")) at++
+  return words[at]
+}

@@ -46,14 +46,13 @@ export type Remembered = Data.TaggedEnum<{
 
 /** One list of words that the text may run, the program first. */
 export interface Reading {
-  readonly program: string
-  /** False when the program is not known before it runs. */
+  readonly words: ReadonlyArray<string>
+  /** False when the first program is not known before it runs. */
   readonly named: boolean
   /** The words, joined by single spaces. */
   readonly text: string
-  /** The list that holds its words, from `start` on; readings that begin later in the same list share it. */
-  readonly words: ReadonlyArray<string>
-  readonly start: number
+  /** Each later word may be a program too, with the words behind it. */
+  readonly deep: boolean
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -182,10 +181,11 @@ export const touchesAny = (entry: Remembered, text: string, all: ReadonlyArray<R
     const line = Either.getOrUndefined(parse(entry.command))
     const [only] = line?.commands ?? []
     const words = only?.assignments.length === 0 && line?.commands.length === 1 ? only.words.join(" ") : command
-    return words !== "" && all.some((reading) => reading.start === 0 && reading.text === words)
+    return words !== "" && all.some((reading) => reading.text === words)
   }
   const program = entry.program.toLowerCase()
-  return all.some((reading) => reading.named && Program.basename(reading.program).toLowerCase() === program)
+  const isIt = (word: string) => word.length >= program.length && Program.basename(word).toLowerCase() === program
+  return all.some(({ deep, named, words }) => words.some((word, at) => (at === 0 ? named : deep) && isIt(word)))
 }
 
 /** Why it cannot be told what the text runs; nothing when it can be told. */
@@ -263,54 +263,41 @@ const collect = (text: string, line: Parsed, out: Array<Reading>, depth: number,
   }
 }
 
-const redirection = (operator: string, target: string): Reading => {
-  const words = [operator, target]
-  return { program: operator, named: true, text: words.join(" "), words, start: 0 }
-}
+const redirection = (operator: string, target: string): Reading => ({
+  words: [operator, target],
+  named: true,
+  text: `${operator} ${target}`,
+  deep: false
+})
 
 // Shell keywords after which a command begins, and assignments in front of a command.
 const leading = /^(?:if|then|elif|else|while|until|do|time|coproc|!|\d+|[A-Za-z_]\w*\+?=.*)$/
 
 const unfold = (words: ReadonlyArray<string>, named: boolean, out: Array<Reading>, depth: number, all: Seen): void => {
-  const codes = new Set<string>()
-  const joined = words.join(" ")
-  out.push({ program: words[0] ?? "", named, text: joined, words, start: 0 })
-  const runs = !named || Program.runner(words) !== undefined
+  const deep = !named || Program.runner(words) !== undefined
+  out.push({ words, named, text: words.join(" "), deep })
   const plain = Program.withoutGitOptions(words)
-  if (plain !== undefined) {
-    const text = plain.join(" ")
-    const [program = "", next = ""] = plain
-    out.push({ program, named, text, words: plain, start: 0 })
-    if (runs) out.push({ program: next, named: true, text: text.slice(program.length + 1), words: plain, start: 1 })
-  }
-  if (!runs) return
+  if (plain !== undefined) out.push({ words: plain, named, text: plain.join(" "), deep })
+  if (!deep || depth >= maxNesting) return
+  const codes = new Set<string>()
   const interprets = Interpreter.speaksAnother(words[0] ?? "")
-  let offset = 0
-  for (let start = 1; start < words.length; start++) {
-    offset += (words[start - 1] ?? "").length + 1
-    const word = words[start] ?? ""
-    out.push({ program: word, named: true, text: joined.slice(offset), words, start })
-    if (depth < maxNesting) {
-      const code = codeIn(word)
-      if (code === undefined || codes.has(code)) continue
-      codes.add(code)
-      if (interprets) spell(code, out)
-      collect(code, parse(code), out, depth + 1, all)
-    }
+  for (let at = 1; at < words.length; at++) {
+    const code = codeIn(words[at] ?? "")
+    if (code === undefined || codes.has(code)) continue
+    codes.add(code)
+    if (interprets) spell(code, out)
+    collect(code, parse(code), out, depth + 1, all)
   }
 }
 
 /** In code of another language a program's name stands between quotes, commas, brackets; each word may be a name. */
 const spell = (code: string, out: Array<Reading>): void => {
   const words = code.split(/[^\w./@%+-]+/).filter((word) => word !== "")
-  const text = words.join(" ")
-  let offset = 0
-  for (const [start, program] of words.entries()) {
-    out.push({ program, named: true, text: text.slice(offset), words, start })
-    offset += program.length + 1
-  }
+  if (words.length > 0) out.push({ words, named: true, text: words.join(" "), deep: true })
 }
 
 /** The text in a word that a program may run: the whole word, or the part behind an option's name. */
-const codeIn = (word: string): string | undefined =>
-  /^(?:--?[A-Za-z][\w-]*=|-[A-Za-z])(.+)$/s.exec(word)?.[1] ?? (/[\s;&|()`$<>'"]/.test(word) ? word : undefined)
+const codeIn = (word: string): string | undefined => {
+  const behind = word.startsWith("-") ? /^(?:--?[A-Za-z][\w-]*=|-[A-Za-z])(.+)$/s.exec(word)?.[1] : undefined
+  return behind ?? (/[\s;&|()`$<>'"]/.test(word) ? word : undefined)
+}

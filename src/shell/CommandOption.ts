@@ -42,6 +42,8 @@ const behind = (ran: Order.Ran): Order.Order => {
   let seen = 0
   for (let at = 1; at < ran.words.length; at++) {
     const word = ran.words[at] ?? ""
+    // No known name begins with a dash or has a blank.
+    if (/^-|\s/.test(word) && !word.includes("/")) continue
     const tells = Interpreter.isInterpreter(word) || Wrapper.isWrapper(word) || Order.known(tellers, word) !== undefined
     if (!tells) continue
     if (Order.isUnknown(ran, at) || ++seen > maxBehind) return Order.dark
@@ -64,10 +66,12 @@ const namesProgram =
 
 const texts: Teller = (ran) => {
   let order = Order.nothing
-  for (let at = 1; at < ran.words.length; at++) {
+  const packages = packagers.has(Program.nameOf(ran.words[0] ?? ""))
+  for (let at = 1; at < ran.words.length && order !== Order.tooMany; at++) {
     const word = ran.words[at] ?? ""
     if (word === "--") break
-    if (packagers.has(Program.nameOf(ran.words[0] ?? "")) && namesProgram.test(word)) return Order.dark
+    if (!word.startsWith("-")) continue
+    if (packages && namesProgram.test(word)) return Order.dark
     const found = textOption.exec(word)
     if (found === null) continue
     const place = found[1] === undefined ? at + 1 : at
@@ -298,9 +302,10 @@ const taking =
   (names: string): Teller =>
   (ran) => {
     let order = Order.nothing
-    for (let at = 1; at < ran.words.length; at++) {
+    const shape = new RegExp(`^(?:${names})(=|$)`)
+    for (let at = 1; at < ran.words.length && order !== Order.tooMany; at++) {
       const word = wordAt(ran, at)
-      const found = new RegExp(`^(?:${names})(=|$)`).exec(word)
+      const found = shape.exec(word)
       if (found === null) continue
       const place = found[1] === "=" ? at : at + 1
       const text = found[1] === "=" ? word.slice(found[0].length) : wordAt(ran, at + 1)

@@ -7,6 +7,7 @@ export const orderOf = (ran: Order.Ran): Order.Order => {
   let order = Order.nothing
   let at = 1
   for (; words[at]?.startsWith("-") === true; at++) {
+    if (order === Order.tooMany) return order
     const word = words[at] ?? ""
     if (Order.isUnknown(ran, at)) return Order.dark
     if (word === "-c") order = Order.both(order, setting(ran, ++at, words[at] ?? ""))
@@ -62,7 +63,7 @@ const taking =
   (joined: RegExp, next: RegExp): Subcommand =>
   (ran) => {
     let order = transports(ran)
-    for (let at = 1; at < ran.words.length; at++) {
+    for (let at = 1; at < ran.words.length && order !== Order.tooMany; at++) {
       const word = ran.words[at] ?? ""
       const found = joined.exec(word)
       const place = found === null ? at + 1 : at
@@ -87,7 +88,7 @@ const remote = taking(
 
 const clone: Subcommand = (ran) => {
   let order = remote(ran)
-  for (let at = 1; at < ran.words.length; at++) {
+  for (let at = 1; at < ran.words.length && order !== Order.tooMany; at++) {
     const word = ran.words[at] ?? ""
     if (/^(?:-[a-z]*c|--conf[a-z]*)$/.test(word))
       order = Order.both(order, setting(ran, at + 1, ran.words[at + 1] ?? ""))

@@ -1,17 +1,34 @@
 /** Settings that `git config` writes: most of them can make git run something, later and unasked. */
 import * as Program from "./Program.js"
 
-/** A list of words, and where in it a program begins. */
-interface Reading {
-  readonly program: string
-  readonly words: ReadonlyArray<string>
-  readonly start: number
+/**
+ * Where git is among the words, it writes settings, or puts its own settings or hooks into a new repository; a few
+ * settings by which it runs nothing and reads nothing from elsewhere are free. `deep`: it may be any of the words.
+ */
+export const isChanged = (words: ReadonlyArray<string>, deep: boolean): boolean => {
+  let looks = 0
+  for (let at = 0; at < words.length && (deep || at === 0); at++) {
+    const subcommand = words[at + 1] ?? ""
+    if (!changing.test(subcommand) || !Program.isGit(words[at] ?? "")) continue
+    // Each look takes as long as the words behind are many, and nobody writes that many.
+    if (++looks > maxLooks) return true
+    const rest = words.slice(at + 2)
+    if (subcommand === "config" ? isWritten(rest) : isPlanted(rest, subcommand === "clone")) return true
+  }
+  return false
 }
 
-/** The words write settings, apart from the few by which git runs nothing and reads nothing from elsewhere. */
-export const isWritten = ({ program, start, words }: Reading): boolean => {
-  if (Program.nameOf(program) !== "git" || words[start + 1] !== "config") return false
-  const rest = words.slice(start + 2)
+/** This setting makes git run nothing and read nothing from elsewhere. */
+export const isHarmless = (key: string): boolean => harmless.test(key)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const changing = /^(?:config|init|clone)$/
+const maxLooks = 8
+
+const isWritten = (rest: ReadonlyArray<string>): boolean => {
   if (rest.some((word) => /^(?:--get(?:-[a-z]+)?|--list|-l)$/.test(word)) && rest.every(isReading)) return false
   if (!rest.every(isReading)) return true
   const operands = rest.filter((word) => !word.startsWith("-"))
@@ -21,24 +38,14 @@ export const isWritten = ({ program, start, words }: Reading): boolean => {
   return !isHarmless(key ?? "")
 }
 
-/** The words put their own settings or hooks into a new repository. */
-export const isPlanted = ({ program, start, words }: Reading): boolean => {
-  if (Program.nameOf(program) !== "git" || !/^(?:init|clone)$/.test(words[start + 1] ?? "")) return false
-  const rest = words.slice(start + 2)
-  return rest.some((word, at) => {
+/** A template, or settings that are given along. */
+const isPlanted = (rest: ReadonlyArray<string>, clones: boolean): boolean =>
+  rest.some((word, at) => {
     if (word.startsWith("--te")) return !/^--te[a-z]*=$/.test(word)
     const [, glued] = /^(?:--conf[a-z]*=|-c)(.+)$/s.exec(word) ?? []
     const given = glued ?? (/^(?:-c|--conf[a-z]*)$/.test(word) ? rest[at + 1] : undefined)
-    return given !== undefined && words[start + 1] === "clone" && !isHarmless(given.split("=")[0] ?? "")
+    return given !== undefined && clones && !isHarmless(given.split("=")[0] ?? "")
   })
-}
-
-/** This setting makes git run nothing and read nothing from elsewhere. */
-export const isHarmless = (key: string): boolean => harmless.test(key)
-
-// -----------------------------------------------------------------------------------------------------------------
-// internal
-// -----------------------------------------------------------------------------------------------------------------
 
 /** An operand, or an option that only says what is read, how it is shown, or for which scope it is set. */
 const isReading = (word: string): boolean =>

@@ -39,7 +39,7 @@ export class Haystack {
   private readonly pairs: Pairs
 
   constructor(texts: Iterable<string>) {
-    this.all = mark + Array.from(texts, unmarked).join(mark) + mark
+    this.all = `${mark}${Array.from(texts, unmarked).join(mark)}${mark}`
     this.pairs = new Pairs(this.all)
   }
 
@@ -73,7 +73,7 @@ export class WordLists {
   private readonly pairs: Pairs
 
   constructor(lists: ReadonlyArray<ReadonlyArray<string>>) {
-    this.all = lists.map((words) => separator + words.map(unmarked).join(separator) + mark).join("")
+    this.all = lists.map((words) => separator + unmarked(words.join(separator)) + mark).join("")
     this.pairs = new Pairs(this.all)
   }
 
@@ -114,13 +114,15 @@ export class WordLists {
   }
 }
 
-/** Words in a row, anywhere in one of the lists. */
+/** Words in a row, anywhere in one of the lists, or between the blanks of one of the texts. */
 export class WordRows {
   private readonly all: string
   private readonly pairs: Pairs
 
-  constructor(lists: ReadonlyArray<ReadonlyArray<string>>) {
-    this.all = lists.map((words) => separator + words.join(separator) + separator).join(mark)
+  constructor(lists: ReadonlyArray<ReadonlyArray<string>>, texts: ReadonlyArray<string>) {
+    const rows = lists.map((words) => words.join(separator))
+    for (const text of texts) rows.push(text.trim().replace(/\s+/g, separator))
+    this.all = rows.map((row) => separator + row + separator).join(mark)
     this.pairs = new Pairs(this.all)
   }
 

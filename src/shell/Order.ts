@@ -79,6 +79,13 @@ export const isUnknown = ({ unknown }: Ran, at: number): boolean => {
   return unknown[low] === at
 }
 
+/** The positions of the words that are so. */
+export const places = ({ words }: Ran, isSo: (word: string, at: number) => boolean): ReadonlyArray<number> => {
+  const out: Array<number> = []
+  for (const [at, word] of words.entries()) if (isSo(word, at)) out.push(at)
+  return out
+}
+
 export const isKnown = (ran: Ran, at: number): boolean => !isUnknown(ran, at)
 
 /** `NAME=value` with a visible value. */
@@ -159,7 +166,9 @@ export const scan = (ran: Ran, shape: Shape, where: "first" | "anywhere"): Scann
 
 /** Looks up a program by its name, and by its name without a version. */
 export const known = <A>(table: ReadonlyMap<string, A>, program: string): A | undefined =>
-  table.get(Program.basename(program).toLowerCase()) ?? table.get(Program.nameOf(program))
+  Program.isPlainName(program)
+    ? table.get(program)
+    : (table.get(Program.basename(program).toLowerCase()) ?? table.get(Program.nameOf(program)))
 
 /** It may name the program's own input: any path below `/dev` or `/proc`. */
 export const isInput = (word: string): boolean => word === "-" || /(?:^|\/)(?:dev|proc)\//.test(word)

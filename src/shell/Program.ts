@@ -8,6 +8,7 @@
 
 /** The name a program is known by: no directory, no `.exe`, no version (`python3.12` → `python`), lower case. */
 export const nameOf = (program: string): string => {
+  if (isPlainName(program)) return program
   // No file system has longer names, and the search for a version at the end could take very long.
   if (program.length > 4096) return program
   const base = basename(program)
@@ -17,23 +18,21 @@ export const nameOf = (program: string): string => {
   return base.replace(/[-_.]?\d[\d.]*$/, "") || base
 }
 
+/** The name is known by itself: it has no directory, no version, no capital. Most words are so. */
+export const isPlainName = (word: string): boolean => word.length <= 64 && plainName.test(word)
+
+export const isGit = (word: string): boolean => /git/i.test(word) && nameOf(word) === "git"
+
 export const basename = (program: string): string => program.slice(program.lastIndexOf("/") + 1)
 
 /**
  * The first word that makes a command run others: the program itself, or an argument of it such as `-c` for git and
  * `-exec` for find. `words` are unquoted, the program first. Nothing for a command that does its own work only.
  */
-export const runner = (words: ReadonlyArray<string>): string | undefined => escapes(words)[0]
+export const runner = (words: ReadonlyArray<string>): string | undefined => escapesOf(words, 1)[0]
 
 /** Every word that makes the command run others. */
-export const escapes = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const program = words[0]
-  if (program === undefined) return none
-  const use = useOf(program)
-  if (use === "always") return [program]
-  if (use === "never") return none
-  return use === "git" ? gitEscapesIn(words.slice(1)) : words.slice(1).filter((word) => use.test(word))
-}
+export const escapes = (words: ReadonlyArray<string>): ReadonlyArray<string> => escapesOf(words, words.length)
 
 /** Some argument would make the program run others. */
 export const canEscape = (program: string): boolean => {
@@ -46,11 +45,12 @@ export const alwaysRuns = (program: string): boolean => runner([program]) !== un
 
 /** The words without the options between git and its subcommand; nothing where there are none. */
 export const withoutGitOptions = (words: ReadonlyArray<string>): ReadonlyArray<string> | undefined => {
+  if (!words.some((word, at) => words[at + 1]?.startsWith("-") === true && isGit(word))) return undefined
   const out: Array<string> = []
   for (let at = 0; at < words.length; at++) {
     const word = words[at] ?? ""
     out.push(word)
-    if (!word.endsWith("git") || nameOf(word) !== "git") continue
+    if (!isGit(word)) continue
     for (; words[at + 1]?.startsWith("-") === true; at++) if (gitValueOptions.has(words[at + 1] ?? "")) at++
   }
   return out.length === words.length ? undefined : out
@@ -61,6 +61,24 @@ export const withoutGitOptions = (words: ReadonlyArray<string>): ReadonlyArray<s
 // -----------------------------------------------------------------------------------------------------------------
 
 const none: ReadonlyArray<string> = []
+
+const plainName = /^[a-z][a-z_-]*$/
+
+/** The first of them, up to a number. */
+const escapesOf = (words: ReadonlyArray<string>, limit: number): ReadonlyArray<string> => {
+  const program = words[0]
+  if (program === undefined) return none
+  const use = useOf(program)
+  if (use === "always") return [program]
+  if (use === "never") return none
+  if (use === "git") return gitEscapesIn(words, limit)
+  const out: Array<string> = []
+  for (let at = 1; at < words.length && out.length < limit; at++) {
+    const word = words[at] ?? ""
+    if (use.test(word)) out.push(word)
+  }
+  return out
+}
 
 /** Which words of a program make it run others. */
 type Use = "always" | "never" | "git" | RegExp
@@ -146,21 +164,24 @@ const byArgument: ReadonlyMap<string, RegExp> = new Map([
   ["journalctl", /^--pager/]
 ])
 
-const gitEscapesIn = (rest: ReadonlyArray<string>): ReadonlyArray<string> => {
+const gitEscapesIn = (words: ReadonlyArray<string>, limit: number): ReadonlyArray<string> => {
   const out: Array<string> = []
-  let at = 0
-  for (; rest[at]?.startsWith("-"); at++) {
-    const option = rest[at] ?? ""
+  let at = 1
+  for (; words[at]?.startsWith("-"); at++) {
+    const option = words[at] ?? ""
     // `-c`, `--exec-path`, `--config-env`, `-C`, `--git-dir` bring another configuration, which may name programs.
     if (!harmlessGitOptions.has(option)) out.push(option)
     // The option's value is no subcommand, even if it looks like one.
     if (gitValueOptions.has(option)) at++
   }
-  const subcommand = rest[at]
+  const subcommand = words[at]
   if (subcommand === undefined) return out
   if (!gitSubcommands.has(subcommand)) out.push(subcommand)
   const own = gitOptions.get(subcommand)
-  for (const word of rest.slice(at + 1)) if (gitEscapes.test(word) || own?.test(word) === true) out.push(word)
+  for (at++; at < words.length && out.length < limit; at++) {
+    const word = words[at] ?? ""
+    if (gitEscapes.test(word) || own?.test(word) === true) out.push(word)
+  }
   return out
 }
 

@@ -5,6 +5,7 @@
  * not known before it runs, or another directory, nothing is said about what would run.
  */
 import * as Program from "./Program.js"
+import { maxCommands } from "./ShellSyntax.js"
 
 /** A program that would be run. */
 export interface Inner {
@@ -131,6 +132,7 @@ const find: Wrapper = (words) => {
     const ran = words.slice(at + 1, end)
     // A found path replaces the braces, so the program's name must not hold them.
     if (end >= words.length || ran.length === 0 || ran[0]?.includes("{}") === true) return unknown
+    if (inner.length >= maxCommands) return unknown
     inner.push({ words: ran, assignments: [], open: ran.some((text) => text.includes("{}")) })
     at = end
   }

@@ -3,7 +3,7 @@
  *
  * Use it through `ShellGrammar.parse`, which refuses strange characters first.
  */
-import { keywords, Word, type Redirect, type SimpleCommand } from "./ShellSyntax.js"
+import { keywords, maxCommands, Word, type Redirect, type SimpleCommand } from "./ShellSyntax.js"
 
 /** Reads from `at` on. Every method that can fail answers false (or nothing) and leaves the reason in `problem`. */
 export class Scanner {
@@ -125,6 +125,15 @@ export class Scanner {
       if (ended) return this.fail("words after &>")
       const begin = this.at
       if (start < 0) start = begin
+      if (first !== undefined) {
+        const plain = this.plainWord()
+        if (plain !== undefined) {
+          end = this.at
+          words.push(plain)
+          sources.push(plain)
+          continue
+        }
+      }
       const word = this.word()
       if (word === undefined) return false
       end = this.at
@@ -161,6 +170,7 @@ export class Scanner {
 
   /** Nothing where no redirection begins here. */
   private redirect(): Word | undefined | false {
+    if (!mayRedirect(this.text.charCodeAt(this.at))) return undefined
     redirectAt.lastIndex = this.at
     const match = redirectAt.exec(this.text)
     if (match === null) return undefined
@@ -178,11 +188,23 @@ export class Scanner {
     return word
   }
 
+  /** A word of letters and signs that mean nothing to a shell; most words are. Nothing for any other word. */
+  private plainWord(): string | undefined {
+    const { at, text } = this
+    let end = at
+    while (isPlainCode(text.charCodeAt(end))) end++
+    // A tilde in front is expanded.
+    if (end === at || text.charCodeAt(at) === 0x7e) return undefined
+    if (end < text.length && !isWordEnd(text.charCodeAt(end))) return undefined
+    this.at = end
+    return text.slice(at, end)
+  }
+
   private word(): Word | undefined {
     const word = new Word()
     for (;;) {
       const char = this.peek()
-      if (char === "" || " \t\n;&|<>()".includes(char)) return word.end()
+      if (char === "" || isWordEnd(char.charCodeAt(0))) return word.end()
       switch (char) {
         case "\\": {
           const next = this.text[this.at + 1]
@@ -253,10 +275,7 @@ export class Scanner {
         if (next === "\n") return this.fail("a backslash at the end of a line")
         word.value += next !== "" && '$`"\\'.includes(next) ? next : char + next
         this.at += 2
-      } else {
-        word.value += char
-        this.at++
-      }
+      } else word.value += this.skip(quotedCharacters)
     }
   }
 
@@ -381,8 +400,24 @@ const parameterAt = /\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])/y
 const bracedParameterAt =
   /\$\{[!#]?(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])(?:\[[A-Za-z0-9_@*]+\])?(?:[:%#/^,+=?@*-][^"'`$\\{}()]*)?\}/y
 const plainCharacters = /[A-Za-z0-9_./=:,@%+!^~#\]}-]+/y
+const quotedCharacters = /[^"$`\\]+/y
 const arithmeticCharacters = /[A-Za-z0-9_ \t+*/%=!&|^~?:,<>.-]*/y
 
+/** By character code, below 128: the class of {@link plainCharacters}, what ends a word, what may begin a redirection. */
+const marks = new Uint8Array(128)
+const plainMark = 1
+const endMark = 2
+const redirectMark = 4
+for (let code = 0; code < marks.length; code++) {
+  const char = String.fromCharCode(code)
+  if (/[A-Za-z0-9_./=:,@%+!^~#\]}-]/.test(char)) marks[code] = plainMark
+  if (/[ \t\n;&|<>()]/.test(char)) marks[code] = endMark
+  if (/[0-9<>&]/.test(char)) marks[code] = (marks[code] ?? 0) | redirectMark
+}
+/** Behind the end of the text the code is no number. */
+const markOf = (code: number): number => (code < 128 ? (marks[code] ?? 0) : 0)
+const isPlainCode = (code: number): boolean => (markOf(code) & plainMark) !== 0
+const isWordEnd = (code: number): boolean => (markOf(code) & endMark) !== 0
+const mayRedirect = (code: number): boolean => (markOf(code) & redirectMark) !== 0
+
 const maxDepth = 16
-/** A person cannot review more commands than this, and checking them would take too long. */
-const maxCommands = 1_000

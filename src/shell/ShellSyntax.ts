@@ -40,6 +40,9 @@ export interface CommandLine {
   readonly redirects: ReadonlyArray<Redirect>
 }
 
+/** A person cannot review more commands than this, and checking them would take too long. */
+export const maxCommands = 1_000
+
 // -----------------------------------------------------------------------------------------------------------------
 // words
 // -----------------------------------------------------------------------------------------------------------------

@@ -62,10 +62,7 @@ const each =
 const fedWith = (ran: Order.Ran, replaced: string | undefined): Order.Ran =>
   replaced === undefined
     ? { ...ran, words: [...ran.words, "$@"], unknown: [...ran.unknown, ran.words.length], fed: false }
-    : {
-        ...ran,
-        unknown: ran.words.flatMap((word, at) => (Order.isUnknown(ran, at) || word.includes(replaced) ? [at] : []))
-      }
+    : { ...ran, unknown: Order.places(ran, (word, at) => word.includes(replaced) || Order.isUnknown(ran, at)) }
 
 const xargsShape: Order.Shape = {
   flags:
@@ -92,7 +89,7 @@ const xargs: Wrapper = (ran) => {
 
 const find: Wrapper = (ran) => {
   let order = Order.nothing
-  for (let at = 1; at < ran.words.length; at++) {
+  for (let at = 1; at < ran.words.length && order !== Order.tooMany; at++) {
     if (!/^-(?:exec|ok)(?:dir)?$/.test(ran.words[at] ?? "")) continue
     let end = at + 1
     while (end < ran.words.length && ran.words[end] !== ";" && !(ran.words[end] === "+" && ran.words[end - 1] === "{}"))
