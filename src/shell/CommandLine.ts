@@ -19,10 +19,10 @@ import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import * as CommandPattern from "./CommandPattern.js"
 import * as Doubt from "./Doubt.js"
-import * as Interpreter from "./Interpreter.js"
 import * as Location from "./Location.js"
 import * as Program from "./Program.js"
 import * as ProgramRun from "./ProgramRun.js"
+import * as Reading from "./Reading.js"
 import { parse, trim } from "./ShellGrammar.js"
 
 export {
@@ -35,6 +35,7 @@ export {
   type SimpleCommand
 } from "./ShellGrammar.js"
 export { writesNothing } from "./ProgramRun.js"
+export { of as readings, type Reading } from "./Reading.js"
 
 /** What answering `always` or `never` to a command remembers. */
 export type Remembered = Data.TaggedEnum<{
@@ -43,17 +44,6 @@ export type Remembered = Data.TaggedEnum<{
   /** Exactly this text. */
   readonly Exact: { readonly command: string; readonly cwd: string }
 }>
-
-/** One list of words that the text may run, the program first. */
-export interface Reading {
-  readonly words: ReadonlyArray<string>
-  /** False when the first program is not known before it runs. */
-  readonly named: boolean
-  /** The words, joined by single spaces. */
-  readonly text: string
-  /** Each later word may be a program too, with the words behind it. */
-  readonly deep: boolean
-}
 
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
@@ -171,10 +161,10 @@ export const allowing = (
 }
 
 /** For refusing: some reading of the text may be what is remembered, in any directory. */
-export const touches = (entry: Remembered, text: string): boolean => touchesAny(entry, text, readings(text))
+export const touches = (entry: Remembered, text: string): boolean => touchesAny(entry, text, Reading.of(text))
 
 /** As {@link touches}, with the readings of the text computed before. */
-export const touchesAny = (entry: Remembered, text: string, all: ReadonlyArray<Reading>): boolean => {
+export const touchesAny = (entry: Remembered, text: string, all: ReadonlyArray<Reading.Reading>): boolean => {
   if (entry._tag === "Exact") {
     if (trim(text) === entry.command) return true
     const command = CommandPattern.normal(entry.command)
@@ -191,18 +181,6 @@ export const touchesAny = (entry: Remembered, text: string, all: ReadonlyArray<R
 /** Why it cannot be told what the text runs; nothing when it can be told. */
 export const doubt = (text: string, line = parse(text)): string | undefined =>
   Either.isLeft(line) ? line.left.message : Doubt.of(line.right)
-
-/**
- * Every list of words that the text may end up running, for refusing. These are the simple commands; for programs that
- * run others also the words behind their name, and their words read as commands; git without the options in front of
- * its subcommand; for text that cannot be parsed, its pieces without quotes. A redirection reads as its operator and
- * its target. This is generous, and still no proof: a program can always build a command that its text does not show.
- */
-export const readings = (text: string, line = parse(text)): ReadonlyArray<Reading> => {
-  const out: Array<Reading> = []
-  collect(text, line, out, 0, [])
-  return out
-}
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -227,77 +205,3 @@ const placed = (text: string): readonly [cwd: string, rest: string] => {
 // An exact command needs no mark when it has a blank (so it is no tool name) and no wildcard (so it is no pattern).
 const isPlain = (text: string): boolean =>
   /[ \t\n]/.test(text) && !/[*?[]/.test(text) && !/^(?:\$ |\(in "|\(reading\) )/.test(text) && trim(text) === text
-
-type Parsed = ReturnType<typeof parse>
-
-const maxNesting = 3
-
-/** The texts read at each depth, because long texts repeat themselves. */
-type Seen = Array<Set<string>>
-
-const collect = (text: string, line: Parsed, out: Array<Reading>, depth: number, all: Seen): void => {
-  const seen = (all[depth] ??= new Set())
-  if (Either.isRight(line)) {
-    for (const command of line.right.commands) {
-      const { named, text, words } = command
-      if (seen.has(text)) continue
-      seen.add(text)
-      if (words.length > 0) unfold(words, named, out, depth, all)
-      if (depth < maxNesting) for (const told of Doubt.texts(command)) collect(told, parse(told), out, depth + 1, all)
-    }
-    for (const { operator, target } of line.right.redirects) out.push(redirection(operator, target))
-    return
-  }
-  // Quotes may hide a name, so they are removed first. Then the text is split at every character that can end a
-  // command. A line that ends in a backslash continues without a blank.
-  const bare = text.replace(/\\\n/g, "").replace(/["'\\]/g, "")
-  for (const piece of bare.split(/[;&|<>(){}`$\r\n]+/)) {
-    if (seen.has(piece)) continue
-    seen.add(piece)
-    const words = piece.split(/\s+/).filter((word) => word !== "")
-    const start = words.findIndex((word) => !leading.test(word))
-    if (start >= 0) unfold(words.slice(start), true, out, depth, all)
-  }
-  for (const [, operator = "", target = ""] of bare.matchAll(/([<>]{1,3}[&|]?)[ \t]*([^\s;&|<>(){}`]+)/g)) {
-    out.push(redirection(operator, target))
-  }
-}
-
-const redirection = (operator: string, target: string): Reading => ({
-  words: [operator, target],
-  named: true,
-  text: `${operator} ${target}`,
-  deep: false
-})
-
-// Shell keywords after which a command begins, and assignments in front of a command.
-const leading = /^(?:if|then|elif|else|while|until|do|time|coproc|!|\d+|[A-Za-z_]\w*\+?=.*)$/
-
-const unfold = (words: ReadonlyArray<string>, named: boolean, out: Array<Reading>, depth: number, all: Seen): void => {
-  const deep = !named || Program.runner(words) !== undefined
-  out.push({ words, named, text: words.join(" "), deep })
-  const plain = Program.withoutGitOptions(words)
-  if (plain !== undefined) out.push({ words: plain, named, text: plain.join(" "), deep })
-  if (!deep || depth >= maxNesting) return
-  const codes = new Set<string>()
-  const interprets = Interpreter.speaksAnother(words[0] ?? "")
-  for (let at = 1; at < words.length; at++) {
-    const code = codeIn(words[at] ?? "")
-    if (code === undefined || codes.has(code)) continue
-    codes.add(code)
-    if (interprets) spell(code, out)
-    collect(code, parse(code), out, depth + 1, all)
-  }
-}
-
-/** In code of another language a program's name stands between quotes, commas, brackets; each word may be a name. */
-const spell = (code: string, out: Array<Reading>): void => {
-  const words = code.split(/[^\w./@%+-]+/).filter((word) => word !== "")
-  if (words.length > 0) out.push({ words, named: true, text: words.join(" "), deep: true })
-}
-
-/** The text in a word that a program may run: the whole word, or the part behind an option's name. */
-const codeIn = (word: string): string | undefined => {
-  const behind = word.startsWith("-") ? /^(?:--?[A-Za-z][\w-]*=|-[A-Za-z])(.+)$/s.exec(word)?.[1] : undefined
-  return behind ?? (/[\s;&|()`$<>'"]/.test(word) ? word : undefined)
-}

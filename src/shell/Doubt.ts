@@ -14,7 +14,8 @@ import * as Wrapper from "./Wrapper.js"
 export const of = (line: CommandLine): string | undefined => inLine(line, false, 0)
 
 /** The texts that a command hands to a shell by its words and assignments. Rules that deny look into them. */
-export const texts = (command: SimpleCommand): ReadonlyArray<string> => textsOf(Order.ranBy(command), 0)
+export const texts = (command: SimpleCommand): ReadonlyArray<string> =>
+  textsOf(Order.ranBy(command), 0, orderOfCommand(command))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -31,8 +32,18 @@ const maxAssignments = 64
 const orderOf = (ran: Order.Ran): Order.Order | undefined =>
   Wrapper.orderOf(ran) ?? Interpreter.orderOf(ran) ?? CommandOption.orderOf(ran)
 
-const textsOf = (ran: Order.Ran, depth: number): ReadonlyArray<string> => {
-  const order = orderOf(ran)
+// Kept, because the texts and the doubt both need it, and a long script takes time to be read.
+const orders = new WeakMap<SimpleCommand, { readonly order: Order.Order | undefined }>()
+
+const orderOfCommand = (command: SimpleCommand): Order.Order | undefined => {
+  const known = orders.get(command)
+  if (known !== undefined) return known.order
+  const order = orderOf(Order.ranBy(command))
+  orders.set(command, { order })
+  return order
+}
+
+const textsOf = (ran: Order.Ran, depth: number, order = orderOf(ran)): ReadonlyArray<string> => {
   const own = order?.texts ?? none
   if (ran.assignments.length === 0 && (order === undefined || order.programs.length === 0))
     return own.filter((text) => text.length <= maxText)
@@ -65,7 +76,7 @@ const inLine = (line: CommandLine, fed: boolean, depth: number): string | undefi
       command.words.some((word, at) => Order.mayBeOption(ran, at) && (sets || /^(?:\$\(|`)/.test(word)))
     )
       return untold(program)
-    const found = inRun(ran, depth, exports)
+    const found = inRun(ran, depth, exports, ran.fed === command.fed ? () => orderOfCommand(command) : undefined)
     if (found !== undefined) return found
   }
   return undefined
@@ -89,7 +100,12 @@ const reading = /^(?:read|mapfile|readarray)$/
 
 const exporting: ReadonlySet<string> = new Set(["export", "declare", "typeset"])
 
-const inRun = (ran: Order.Ran, depth: number, exports: boolean): string | undefined => {
+const inRun = (
+  ran: Order.Ran,
+  depth: number,
+  exports: boolean,
+  ordered = (): Order.Order | undefined => orderOf(ran)
+): string | undefined => {
   const { assignments, fed, words } = ran
   const [program = ""] = words
   const declares = exporting.has(program) || program === "readonly" || program === "local"
@@ -108,7 +124,7 @@ const inRun = (ran: Order.Ran, depth: number, exports: boolean): string | undefi
   }
   if (words.length === 0) return undefined
   if (depth > maxDepth) return untold(program)
-  const order = orderOf(ran)
+  const order = ordered()
   if (order === undefined) return undefined
   if (order.dark) return untold(program)
   for (const inner of order.programs) {

@@ -56,7 +56,9 @@ const setting = (ran: Order.Ran, at: number, word: string): Order.Order => {
 
 /** `ext::sh -c x`: the name before the colons is a program. */
 const transports: Subcommand = ({ words }) =>
-  words.some((word) => /^(?:--[a-z-]+=)?[A-Za-z0-9+.-]+::/.test(word)) ? Order.dark : Order.nothing
+  words.some((word) => word.includes("::") && /^(?:--[a-z-]+=)?[A-Za-z0-9+.-]+::/.test(word))
+    ? Order.dark
+    : Order.nothing
 
 /** Options that take a text. An option may be shortened, and its letter may stand behind other letters. */
 const taking =
@@ -121,6 +123,7 @@ const ownStrategies = /^(?:ours|recursive|resolve|octopus|subtree|ort|theirs)$/
 /** An unknown merge strategy is a program. */
 const merging: Subcommand = (ran) =>
   ran.words.some((word, at) => {
+    if (!word.startsWith("-")) return false
     const [, glued] = /^(?:-s|--strat[a-z]*=)(.+)$/s.exec(word) ?? []
     if (/^--strategy-o|^-X/.test(word)) return false
     const value = glued ?? (/^(?:-s|--strat[a-z]*)$/.test(word) ? (ran.words[at + 1] ?? "") : undefined)

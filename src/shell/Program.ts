@@ -15,7 +15,13 @@ export const nameOf = (program: string): string => {
     .slice(-256)
     .toLowerCase()
     .replace(/\.(?:exe|cmd|bat|com)$/, "")
-  return base.replace(/[-_.]?\d[\d.]*$/, "") || base
+  let end = base.length
+  while (end > 0 && isVersion(base.charCodeAt(end - 1))) end--
+  // A version begins with a digit; a dot, a dash or an underscore before it belongs to it.
+  while (base.charAt(end) === ".") end++
+  if (end === base.length) return base
+  if (end > 0 && "-_.".includes(base.charAt(end - 1))) end--
+  return base.slice(0, end) || base
 }
 
 /** The name is known by itself: it has no directory, no version, no capital. Most words are so. */
@@ -64,6 +70,9 @@ const none: ReadonlyArray<string> = []
 
 const plainName = /^[a-z][a-z_-]*$/
 
+/** A digit or a dot. */
+const isVersion = (code: number): boolean => code === 0x2e || (code >= 0x30 && code <= 0x39)
+
 /** The first of them, up to a number. */
 const escapesOf = (words: ReadonlyArray<string>, limit: number): ReadonlyArray<string> => {
   const program = words[0]
@@ -83,23 +92,12 @@ const escapesOf = (words: ReadonlyArray<string>, limit: number): ReadonlyArray<s
 /** Which words of a program make it run others. */
 type Use = "always" | "never" | "git" | RegExp
 
-// Cached, because a long command names the same few programs many times.
-const uses = new Map<string, Use>()
-const maxUses = 1024
-
 const useOf = (program: string): Use => {
-  const known = uses.get(program)
-  if (known !== undefined) return known
   const name = nameOf(program)
-  const use =
-    always.has(name) || always.has(basename(program).toLowerCase()) || families.test(name)
-      ? "always"
-      : name === "git"
-        ? "git"
-        : (byArgument.get(name) ?? "never")
-  if (uses.size >= maxUses) uses.clear()
-  if (program.length <= 256) uses.set(program, use)
-  return use
+  const use = uses.get(name)
+  if (use === "always" || families.test(name)) return "always"
+  if (name !== program && uses.get(basename(program).toLowerCase()) === "always") return "always"
+  return use ?? "never"
 }
 
 const lines = (...groups: ReadonlyArray<string>): ReadonlySet<string> => new Set(groups.flatMap((g) => g.split(" ")))
@@ -162,6 +160,12 @@ const byArgument: ReadonlyMap<string, RegExp> = new Map([
   ["ssh-keygen", /^-[A-Za-z]*[Dw]/],
   ["ssh-add", /^-s/],
   ["journalctl", /^--pager/]
+])
+
+const uses: ReadonlyMap<string, Use> = new Map<string, Use>([
+  ...byArgument,
+  ["git", "git"],
+  ...Array.from(always, (name): [string, Use] => [name, "always"])
 ])
 
 const gitEscapesIn = (words: ReadonlyArray<string>, limit: number): ReadonlyArray<string> => {

@@ -184,6 +184,7 @@ export class Scanner {
     if (this.at === start) return this.fail("a redirection without a target")
     if (word.glob) word.dynamic = true
     this.compound = true
+    if (this.redirects.length >= maxCommands) return this.fail(`it holds more than ${maxCommands} redirections`)
     this.redirects.push({ operator: match[0], target: word.value })
     return word
   }
@@ -191,11 +192,18 @@ export class Scanner {
   /** A word of letters and signs that mean nothing to a shell; most words are. Nothing for any other word. */
   private plainWord(): string | undefined {
     const { at, text } = this
+    // A tilde in front is expanded.
+    if (text.charCodeAt(at) === 0x7e) return undefined
+    const word = this.plainPart()
+    if (word !== "" && (this.at === text.length || isWordEnd(text.charCodeAt(this.at)))) return word
+    this.at = at
+    return undefined
+  }
+
+  private plainPart(): string {
+    const { at, text } = this
     let end = at
     while (isPlainCode(text.charCodeAt(end))) end++
-    // A tilde in front is expanded.
-    if (end === at || text.charCodeAt(at) === 0x7e) return undefined
-    if (end < text.length && !isWordEnd(text.charCodeAt(end))) return undefined
     this.at = end
     return text.slice(at, end)
   }
@@ -246,7 +254,7 @@ export class Scanner {
           word.value += char
           break
         default: {
-          const plain = this.skip(plainCharacters)
+          const plain = this.plainPart()
           if (plain === "" && /\s/.test(char)) return this.no("white space that not every shell knows")
           word.value += plain === "" ? char : plain
           if (plain !== "") continue
@@ -399,11 +407,10 @@ const parameterAt = /\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])/y
 // Neighbouring parts share no character, so the expression never backtracks over text it has read.
 const bracedParameterAt =
   /\$\{[!#]?(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])(?:\[[A-Za-z0-9_@*]+\])?(?:[:%#/^,+=?@*-][^"'`$\\{}()]*)?\}/y
-const plainCharacters = /[A-Za-z0-9_./=:,@%+!^~#\]}-]+/y
 const quotedCharacters = /[^"$`\\]+/y
 const arithmeticCharacters = /[A-Za-z0-9_ \t+*/%=!&|^~?:,<>.-]*/y
 
-/** By character code, below 128: the class of {@link plainCharacters}, what ends a word, what may begin a redirection. */
+/** By character code, below 128: what means nothing to a shell, what ends a word, what may begin a redirection. */
 const marks = new Uint8Array(128)
 const plainMark = 1
 const endMark = 2

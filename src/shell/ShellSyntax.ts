@@ -93,7 +93,7 @@ export class Word {
       this.dynamic = true
       this.splits = true
     }
-    if (/^~[^/]/.test(this.value) && this.plain !== 0) this.dynamic = true
+    if (this.value.startsWith("~") && this.plain !== 0 && /^~[^/]/.test(this.value)) this.dynamic = true
     return this
   }
 
