@@ -218,7 +218,8 @@ describe("the house", () => {
       "channel/ConsolePlain.ts",
       "channel/FileChannel.ts",
       "cli/terminal/NodeTerminal.ts",
-      "cli/terminal/Output.ts"
+      "cli/terminal/Output.ts",
+      "cli/terminal/Outside.ts"
     ])
     const users = files
       .filter((file) =>

@@ -3,11 +3,13 @@
  *
  * When an answer is not understood the question is asked again, without limit: nonsense is never an answer. Behind a
  * pipe there may be no person to correct it, so after the third such line the request is left to others. Ctrl-C, Ctrl-D
- * and the end of input cancel. Interrupting a request takes its dialog off the screen.
+ * and the end of input cancel; escape leads out of a comment and an edit, back to the question. Interrupting a request
+ * takes its dialog off the screen.
  *
  * @since 0.1.0
  */
 import * as Clock from "effect/Clock"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
@@ -33,6 +35,11 @@ import * as Display from "../terminal/Display.js"
 export interface Options {
   /** Default: a person may take as long as they like. */
   readonly timeouts?: Interactor.Timeouts | undefined
+  /**
+   * Keeps a rule that allows a call in this workspace, in every session from now on; fails with a sentence. It is called
+   * for the person at this console alone: no other channel has such an answer. Default: that is not offered.
+   */
+  readonly keepForProject?: ((rule: string) => Effect.Effect<void, string>) | undefined
 }
 
 /**
@@ -55,19 +62,19 @@ export const patience = 3
  */
 export const make = (options: Options = {}): Effect.Effect<Interactor.Service, never, ConsoleScreen.ConsoleScreen> =>
   Effect.map(ConsoleScreen.ConsoleScreen, (screen) => {
-    const ask = handler(screen)
+    const ask = handler(screen, options)
     return Interactor.make({
       id,
       timeouts: options.timeouts,
       handlers: {
-        Approve: approve(screen),
+        Approve: approve(screen, options),
         grantStageTool: ask({}),
         approveSubagentEnvelope: ask({}),
-        Clarify: clarify(screen),
-        Ask: ask({ paste: "insert" }),
+        Clarify: clarify(screen, options),
+        Ask: ask({ paste: "insert", commands: true }),
         Select: ask({}),
         Confirm: ask({}),
-        Elicit: elicit(screen),
+        Elicit: elicit(screen, options),
         "Auth.DeviceCode": ask({}),
         "Auth.Password": ask({ hidden: true, paste: "insert" })
       }
@@ -95,7 +102,7 @@ export const layer: Layer.Layer<Interactor.Interactor, never, ConsoleScreen.Cons
 
 const id = "console"
 
-type Look = Pick<ConsoleScreen.Question, "hidden" | "paste">
+type Look = Pick<ConsoleScreen.Question, "commands" | "hidden" | "paste">
 
 /** Too many lines were not understood. */
 class PatienceLost {
@@ -107,19 +114,31 @@ class Withdrawn {
 }
 type Ended = ConsoleScreen.DialogClosed | PatienceLost | Withdrawn
 
+/** The question is asked once more, with these lines, because the person wanted that. */
+class Once extends Data.TaggedClass("Once")<{ readonly lines: ReadonlyArray<string> }> {}
+/** What became of a line: an answer, or what is wrong with it, or another look at the question. */
+type Understood<A> = Either.Either<A, string | Once>
+
 /** Opens the dialog of a request. A dialog that ends without an answer decides nothing. */
 const open = <I extends Interaction>(
   screen: ConsoleScreen.Service,
   request: InteractionRequest<I>,
+  options: Options,
   use: (ask: ConsoleScreen.Asker, prompt: ConsolePrompt.Prompt) => Effect.Effect<Answer<I>, Ended>
 ): Effect.Effect<Answer<I>, InteractionCancelled | InteractorUnavailable> =>
   Effect.flatMap(Effect.all([Clock.currentTimeMillis, diffLook(screen, request)]), ([now, diff]) => {
-    const prompt = ConsolePrompt.render(request, { color: screen.color, now, diff })
+    const isPerson = screen.source === "person"
+    const project = options.keepForProject !== undefined
+    const prompt = ConsolePrompt.render(request, { color: screen.color, now, diff, grouped: isPerson, project })
+    const limit = Interactor.millisOf(request.interaction, options.timeouts ?? {})
+    const until = limit === undefined ? undefined : now + limit
     const style = Display.style(screen.color)
     const { requestId } = request
     const cancelled = new InteractionCancelled({ requestId, by: id })
     return screen
-      .dialog(prompt.title, (ask) => use(ask, prompt))
+      .dialog(prompt.title, (ask) =>
+        use((question) => ask(until === undefined ? question : { ...question, until }), prompt)
+      )
       .pipe(
         Effect.catchAll((ended): Effect.Effect<never, InteractionCancelled | InteractorUnavailable> => {
           // The end of input is no decision: others may still answer.
@@ -152,12 +171,13 @@ const insist = <A>(
   ask: ConsoleScreen.Asker,
   question: ConsoleScreen.Question,
   again: ReadonlyArray<string>,
-  understand: (line: string) => Effect.Effect<Either.Either<A, string>, Ended>
+  understand: (line: string) => Effect.Effect<Understood<A>, Ended>
 ): Effect.Effect<A, Ended> => {
   const style = Display.style(screen.color)
   const go = (current: ConsoleScreen.Question, nonsense: number): Effect.Effect<A, Ended> =>
     Effect.flatMap(Effect.flatMap(ask(current), understand), (understood) => {
       if (Either.isRight(understood)) return Effect.succeed(understood.right)
+      if (typeof understood.left !== "string") return go({ ...question, lines: understood.left.lines }, nonsense)
       if (isTooMuch(screen, nonsense + 1)) return Effect.fail(new PatienceLost())
       const lines = [style.yellow(Display.reveal(understood.left)), ...again]
       // Keys typed ahead must not answer a question of authority. A text, and above all a secret, must not lose any.
@@ -168,11 +188,11 @@ const insist = <A>(
 
 /** The handler of a kind that one line answers. */
 const handler =
-  (screen: ConsoleScreen.Service) =>
+  (screen: ConsoleScreen.Service, options: Options) =>
   (look: Look) =>
   <I extends Interaction>(request: InteractionRequest<I>): Effect.Effect<Answer<I>, InteractionError> =>
-    open(screen, request, (ask, prompt) =>
-      insist(screen, ask, { ...look, lines: prompt.lines, label: prompt.label }, prompt.help, (line) => {
+    open(screen, request, options, (ask, { help, keys, label, lines }) =>
+      insist(screen, ask, { ...look, lines, label, keys }, help, (line) => {
         const parsed: ConsolePrompt.Parsed<Answer<I>> = ConsolePrompt.parse(request.interaction, line)
         switch (parsed._tag) {
           case "Answered":
@@ -183,17 +203,26 @@ const handler =
           case "NeedsComment":
           case "NeedsEdit":
           case "NeedsView":
+          case "NeedsHelp":
+          case "NeedsProject":
             return Effect.fail(new Withdrawn())
         }
       })
     )
 
 const approve =
-  (screen: ConsoleScreen.Service) =>
+  (screen: ConsoleScreen.Service, options: Options) =>
   (request: InteractionRequest<Approve>): Effect.Effect<ApproveAnswer, InteractionError> =>
-    open(screen, request, (ask, prompt) => {
-      const understand = (line: string): Effect.Effect<Either.Either<ApproveAnswer, string>, Ended> => {
-        const parsed = ConsolePrompt.parse(request.interaction, line)
+    open(screen, request, options, (ask, { help, keys, label, lines, whole = [] }) => {
+      const { interaction } = request
+      const { keepForProject } = options
+      // Whoever goes back sees the options once more; what is asked about stands above.
+      const orBack = (asked: Effect.Effect<ApproveAnswer, Ended>): Effect.Effect<Understood<ApproveAnswer>, Ended> =>
+        Effect.catchIf(Effect.map(asked, Either.right), isBack, () =>
+          Effect.succeed(Either.left(new Once({ lines: help })))
+        )
+      const understand = (line: string): Effect.Effect<Understood<ApproveAnswer>, Ended> => {
+        const parsed = ConsolePrompt.parse(interaction, line, { project: keepForProject !== undefined })
         switch (parsed._tag) {
           case "Answered":
             return Effect.succeed(Either.right(parsed.answer))
@@ -202,27 +231,65 @@ const approve =
           case "Cancelled":
             return Effect.fail(new Withdrawn())
           case "NeedsComment":
-            return Effect.map(comment(screen, ask), Either.right)
+            return orBack(comment(screen, ask))
           case "NeedsEdit":
-            return Effect.map(edit(screen, ask, request.interaction), Either.right)
+            return orBack(edit(screen, ask, interaction))
           case "NeedsView":
-            return Effect.zipRight(
-              screen.printLine((prompt.whole ?? []).join("\n")),
-              Effect.flatMap(ask({ lines: [], label: prompt.label }), understand)
-            )
+            return Effect.as(screen.printLine(whole.join("\n")), Either.left(new Once({ lines: [] })))
+          case "NeedsHelp":
+            return Effect.succeed(Either.left(new Once({ lines: help })))
+          case "NeedsProject":
+            return keepForProject === undefined
+              ? Effect.fail(new Withdrawn())
+              : orBack(project(screen, ask, interaction, keepForProject))
         }
       }
-      return insist(screen, ask, { lines: prompt.lines, label: prompt.label }, prompt.help, understand)
+      return insist(screen, ask, { lines, label, keys }, help, understand)
     })
+
+const isBack = (ended: Ended): ended is ConsoleScreen.DialogClosed =>
+  ended._tag === "DialogClosed" && ended.by === "escape"
+
+/** The rule is shown before it is kept. This call is then allowed by the answer, and later ones by the rule. */
+const project = (
+  screen: ConsoleScreen.Service,
+  ask: ConsoleScreen.Asker,
+  interaction: Approve,
+  keep: (rule: string) => Effect.Effect<void, string>
+): Effect.Effect<ApproveAnswer, Ended> =>
+  insist<ApproveAnswer>(
+    screen,
+    ask,
+    {
+      lines: ConsolePrompt.projectQuestion(interaction),
+      label: "y/n> ",
+      keys: new Map([
+        ["y", ["yes"]],
+        ["n", ["no"]]
+      ]),
+      back: true
+    },
+    [],
+    (line) => {
+      const word = line.trim().toLowerCase()
+      if (word === "n" || word === "no") return Effect.fail(new ConsoleScreen.DialogClosed({ by: "escape" }))
+      if (word !== "y" && word !== "yes") return Effect.succeed(Either.left("Please type yes or no."))
+      return Effect.match(keep(interaction.approvalKey), {
+        onFailure: (why) => Either.left(`${why} Nothing was kept.`),
+        onSuccess: () => Either.right({ decision: "allow", scope: "once" })
+      })
+    }
+  )
 
 const comment = (screen: ConsoleScreen.Service, ask: ConsoleScreen.Asker): Effect.Effect<ApproveAnswer, Ended> =>
   insist(
     screen,
     ask,
     {
-      lines: ["The call is denied. What should the agent be told?"],
+      lines: ["The call is denied. What should the agent be told? Escape goes back."],
       label: "comment> ",
       paste: "insert",
+      back: true,
       followUp: true
     },
     [],
@@ -243,25 +310,31 @@ const edit = (
   const style = Display.style(screen.color)
   // After a mistake the text stays as it was typed, so that nobody has to start again.
   const go = (text: string, lines: ReadonlyArray<string>, nonsense: number): Effect.Effect<ApproveAnswer, Ended> =>
-    Effect.flatMap(ask({ lines, label: "edit> ", initial: text, paste: "insert", followUp: true }), (typed) =>
-      Either.match(ConsolePrompt.parseEdit(editable, typed), {
-        onLeft: (reason) =>
-          isTooMuch(screen, nonsense + 1)
-            ? Effect.fail(new PatienceLost())
-            : go(typed, [style.yellow(Display.reveal(reason))], nonsense + 1),
-        onRight: (editedArguments) => Effect.succeed<ApproveAnswer>({ decision: "edit", editedArguments })
-      })
+    Effect.flatMap(
+      ask({ lines, label: "edit> ", initial: text, paste: "insert", followUp: true, back: true }),
+      (typed) =>
+        Either.match(ConsolePrompt.parseEdit(editable, typed), {
+          onLeft: (reason) =>
+            isTooMuch(screen, nonsense + 1)
+              ? Effect.fail(new PatienceLost())
+              : go(typed, [style.yellow(Display.reveal(reason))], nonsense + 1),
+          onRight: (editedArguments) => Effect.succeed<ApproveAnswer>({ decision: "edit", editedArguments })
+        })
     )
-  return go(ConsolePrompt.editText(editable), [style.dim("Enter submits, Alt-Enter begins a new line.")], 0)
+  return go(
+    ConsolePrompt.editText(editable),
+    [style.dim("Enter submits, Ctrl-J begins a new line, Ctrl-G opens your editor, Escape goes back.")],
+    0
+  )
 }
 
 const elicit =
-  (screen: ConsoleScreen.Service) =>
+  (screen: ConsoleScreen.Service, options: Options) =>
   (request: InteractionRequest<Elicit>): Effect.Effect<Field.Values, InteractionError> =>
-    open(screen, request, (ask, prompt) =>
+    open(screen, request, options, (ask, prompt) =>
       ConsoleForm.ask<Ended>(
         {
-          insist: (question, understand) => insist(screen, ask, question, [], understand),
+          insist: (question, understand) => insist(screen, ask, { ...question, commands: true }, [], understand),
           withdrawn: new Withdrawn(),
           color: screen.color,
           reviews: screen.source === "person",
@@ -272,9 +345,9 @@ const elicit =
     )
 
 const clarify =
-  (screen: ConsoleScreen.Service) =>
+  (screen: ConsoleScreen.Service, options: Options) =>
   (request: InteractionRequest<Clarify>): Effect.Effect<Question.ClarifyAnswers, InteractionError> =>
-    open(screen, request, (ask, prompt) =>
+    open(screen, request, options, (ask, prompt) =>
       Effect.gen(function* () {
         const { questions } = request.interaction
         const answers: Record<string, Question.QuestionAnswer> = {}
@@ -290,6 +363,8 @@ const clarify =
               lines: number === 1 ? [...prompt.lines, ...lines] : lines,
               label: prompt.label,
               paste: question.question_type === "free_text" ? "insert" : "draft",
+              commands: true,
+              keys: ConsolePrompt.questionKeys(question),
               followUp: number > 1
             },
             [],

@@ -51,6 +51,7 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
     const keys = yield* terminal.readInput
     /** Whether the output ends in the middle of a line. */
     let unfinished = false
+    let commands: (line: string) => Effect.Effect<void> | undefined = () => undefined
 
     const write = (text: (unfinished: boolean) => string): Effect.Effect<void> =>
       lock.withPermits(1)(
@@ -85,12 +86,18 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
           yield* writeLine("(This cannot be asked here: what you type would be shown.)")
           return yield* new ConsoleScreen.DialogClosed({ by: "end of input" })
         }
-        yield* write((open) => `${open ? "\n" : ""}${question.label}`)
-        const event = yield* inbox.take("dialog")
-        const line = event._tag === "Line" ? event.text : undefined
-        if (line !== undefined && options.echoes) unfinished = false
-        else yield* write(() => `${line === undefined || question.hidden === true ? "" : Display.reveal(line)}\n`)
-        return line === undefined ? yield* new ConsoleScreen.DialogClosed({ by: "end of input" }) : line
+        const takesCommands = question.commands ?? question.paste !== "insert"
+        for (;;) {
+          yield* write((open) => `${open ? "\n" : ""}${question.label}`)
+          const event = yield* inbox.take("dialog")
+          const line = event._tag === "Line" ? event.text : undefined
+          if (line !== undefined && options.echoes) unfinished = false
+          else yield* write(() => `${line === undefined || question.hidden === true ? "" : Display.reveal(line)}\n`)
+          if (line === undefined) return yield* new ConsoleScreen.DialogClosed({ by: "end of input" })
+          const command = takesCommands ? commands(line) : undefined
+          if (command === undefined) return line
+          yield* command
+        }
       })
 
     return {
@@ -107,6 +114,10 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
       setDraft: () => Effect.void,
       setPrompt: () => Effect.void,
       setCompletion: () => Effect.void,
+      setCommands: (next) =>
+        Effect.sync(() => {
+          commands = next
+        }),
       dialog: (title, use) =>
         queue.hold(
           Effect.acquireUseRelease(

@@ -31,6 +31,8 @@ export interface Prompt {
   readonly label: string
   /** Shown when an answer was not understood. */
   readonly help: ReadonlyArray<string>
+  /** Keys that answer by themselves, with the words that they stand for. */
+  readonly keys: ReadonlyMap<string, ReadonlyArray<string>>
   /** The whole text, where `lines` show only its beginning and its end. */
   readonly whole?: ReadonlyArray<string>
 }
@@ -48,6 +50,10 @@ export type Parsed<A> = Data.TaggedEnum<{
   readonly NeedsEdit: {}
   /** The person wants to see the whole text. */
   readonly NeedsView: {}
+  /** The person wants to see all options. */
+  readonly NeedsHelp: {}
+  /** The call is to be allowed in this workspace from now on. */
+  readonly NeedsProject: {}
 }>
 interface ParsedDefinition extends Data.TaggedEnum.WithGenerics<1> {
   readonly taggedEnum: Parsed<this["A"]>
@@ -59,6 +65,8 @@ export const {
   NeedsComment,
   NeedsEdit,
   NeedsView,
+  NeedsHelp,
+  NeedsProject,
   $match: match
 } = Data.taggedEnum<ParsedDefinition>()
 
@@ -68,6 +76,10 @@ export interface Options {
   readonly now: number
   /** Shows the whole text at once, where nobody can ask for it. Default: false. */
   readonly whole?: boolean | undefined
+  /** Shows the usual options of a permission first, and the others behind a key. Default: all at once. */
+  readonly grouped?: boolean | undefined
+  /** Whether a call can be allowed in this workspace from now on. Default: false. */
+  readonly project?: boolean | undefined
   /** Shows diffs as a person at a screen reads them, with the colours of code where there are any. Default: as they are. */
   readonly diff?: { readonly colors?: Colors | undefined } | undefined
 }
@@ -87,26 +99,28 @@ export const render = (request: InteractionRequest, options: Options): Prompt =>
   const style = Display.style(options.color)
   const { interaction } = request
   const chip = Display.oneLine(Origin.chip(request))
-  const prompt = (title: string, lines: ReadonlyArray<string>, label: string, help: ReadonlyArray<string> = []) => ({
-    title: chip === "" ? title : `${chip} ${title}`,
-    lines,
-    label,
-    help
-  })
+  const prompt = (
+    title: string,
+    lines: ReadonlyArray<string>,
+    label: string,
+    keys: ReadonlyMap<string, ReadonlyArray<string>> = noKeys
+  ) => ({ title: chip === "" ? title : `${chip} ${title}`, lines, label, help: noLines, keys })
   switch (interaction._tag) {
     case "Approve": {
       const diff = diffOf(interaction, options, mostDiff)
       const isShort = options.whole !== true && (diff === undefined ? isShortened(interaction) : isCut(interaction))
-      const words = [...interaction.options, ...(isShort ? [viewOption] : [])]
+      const words = [...optionsOf(interaction, options), ...(isShort ? [viewOption] : [])]
+      const first = options.grouped === true ? usual(words) : words
       const body = call(style, interaction, !isShort, diff)
       const kept = remembered(style, interaction, !isShort)
       return {
         ...prompt(
           `Allow ${Display.oneLine(interaction.tool)}?`,
-          [...body, style.cyan(words.map(optionWord).join(" ")), ...kept],
+          [...body, style.cyan(first.map(optionWord).join(" ")), ...kept],
           "answer> ",
-          words.map((option) => `${optionWord(option).padEnd(10)} ${option.description}`)
+          keysOf(first.length < words.length ? [...words, helpOption] : words)
         ),
+        help: words.map((option) => `${optionWord(option).padEnd(10)} ${option.description}`),
         ...(isShort
           ? {
               whole: [
@@ -126,7 +140,8 @@ export const render = (request: InteractionRequest, options: Options): Prompt =>
           style.dim(`stage ${Display.oneLine(interaction.stageExecutionId)}, attempt ${interaction.attempt + 1}`),
           style.cyan("[y] approve  [n] deny  [d] defer; a note may follow a colon")
         ],
-        "answer> "
+        "answer> ",
+        grantKeys
       )
     case "approveSubagentEnvelope":
       return prompt(
@@ -138,7 +153,8 @@ export const render = (request: InteractionRequest, options: Options): Prompt =>
           style.dim(levels(interaction.depth)),
           style.cyan("[y] approve  [n] deny; a note may follow a colon")
         ],
-        "answer> "
+        "answer> ",
+        yesNo
       )
     case "Clarify":
       return prompt("Please clarify", foreign(interaction.context), "answer> ")
@@ -148,10 +164,11 @@ export const render = (request: InteractionRequest, options: Options): Prompt =>
       return prompt(
         "A choice",
         [...foreign(interaction.prompt), ...numbered(style, interaction.options)],
-        `1-${interaction.options.length}> `
+        `1-${interaction.options.length}> `,
+        numberKeys(interaction.options.length)
       )
     case "Confirm":
-      return prompt("Yes or no?", foreign(interaction.prompt), interaction.default ? "Y/n> " : "y/N> ")
+      return prompt("Yes or no?", foreign(interaction.prompt), interaction.default ? "Y/n> " : "y/N> ", yesNo)
     case "Elicit":
       return prompt(
         "Please fill in",
@@ -199,6 +216,17 @@ export const renderQuestion = (
   ]
 }
 
+/** The keys that answer one question of a form by themselves. */
+export const questionKeys = ({ choices, question_type }: Question): ReadonlyMap<string, ReadonlyArray<string>> =>
+  question_type === "single_choice" ? numberKeys(choices.length) : noKeys
+
+/** What is asked before a rule is kept for a workspace. */
+export const projectQuestion = ({ approvalKey }: Approve): ReadonlyArray<string> => [
+  "In this workspace, in every session from now on, this is allowed without a question:",
+  `  ${Display.oneLine(approvalKey)}`,
+  "/permissions shows it and takes it back."
+]
+
 /** The text in which a person edits a call's arguments: a lone text as it is, anything else as JSON. */
 export const editText = (editable: Editable): string => {
   const name = plainParameter(editable)
@@ -211,10 +239,14 @@ export const editText = (editable: Editable): string => {
 // -----------------------------------------------------------------------------------------------------------------
 
 /** What a line typed at the dialog of `interaction` means. Only the exact words allow anything. */
-export const parse = <I extends Interaction>(interaction: I, line: string): Parsed<Answer<I>> => {
+export const parse = <I extends Interaction>(
+  interaction: I,
+  line: string,
+  options: Pick<Options, "project"> = {}
+): Parsed<Answer<I>> => {
   if (interaction._tag === "Approve") {
     // The parser fits the interaction's own tag, which the type system cannot follow back to I.
-    return parseApprove(interaction, line) as Parsed<Answer<I>>
+    return parseApprove(interaction, line, options) as Parsed<Answer<I>>
   }
   if (TypedAnswer.isCancel(interaction, line)) return Cancelled()
   const typed = interaction._tag === "Auth.DeviceCode" && line.trim() === "" ? "done" : line
@@ -251,6 +283,51 @@ export const parseEdit = (
 
 const rememberedBy = ({ onceOnly }: Approve): string => (onceOnly === true ? "never is" : "always and never are")
 
+const projectOption: ApproveOption = {
+  short: "p",
+  full: "project",
+  description: "allow in this workspace, in every session from now on"
+}
+const helpOption: ApproveOption = { short: "m", full: "more", description: "all options" }
+
+const isForProject = ({ approvalKey, options }: Approve, { project }: Pick<Options, "project">): boolean =>
+  project === true && approvalKey !== "" && options.some(({ full }) => full === "always")
+
+const optionsOf = (interaction: Approve, options: Pick<Options, "project">): ReadonlyArray<ApproveOption> =>
+  isForProject(interaction, options)
+    ? interaction.options.flatMap((option) => (option.full === "always" ? [option, projectOption] : [option]))
+    : interaction.options
+
+/** The four that are wanted most, of those there are, and the way to the others. */
+const usual = (words: ReadonlyArray<ApproveOption>): ReadonlyArray<ApproveOption> => {
+  const first = usualWords.flatMap((full) => words.filter((option) => option.full === full)).slice(0, 4)
+  const view = words.filter((option) => option === viewOption)
+  return words.length - view.length <= first.length + 1 ? words : [...first, ...view, helpOption]
+}
+const usualWords = ["yes", "no", "always", "comment", "edit"]
+
+const noLines: ReadonlyArray<string> = []
+const noKeys: ReadonlyMap<string, ReadonlyArray<string>> = new Map()
+const yesNo = new Map([
+  ["y", ["yes"]],
+  ["n", ["no"]]
+])
+const grantKeys = new Map([...yesNo, ["d", ["defer"]] as const])
+
+/** Each short form, with all the words that begin with it: those of other options must be typed to their end. */
+const keysOf = (options: ReadonlyArray<ApproveOption>): ReadonlyMap<string, ReadonlyArray<string>> =>
+  new Map(
+    options.flatMap(({ short }) =>
+      short === undefined
+        ? []
+        : [[short, options.map(({ full }) => full).filter((full) => full.startsWith(short))] as const]
+    )
+  )
+
+/** Of two digits the first would be an answer. */
+const numberKeys = (count: number): ReadonlyMap<string, ReadonlyArray<string>> =>
+  count > 9 ? noKeys : new Map(Array.from({ length: count }, (_, index) => [String(index + 1), noLines] as const))
+
 const viewOption: ApproveOption = { short: "v", full: "view", description: "show everything that is asked about" }
 
 /** How many characters and lines of a call are shown before somebody asks for all of them. */
@@ -280,7 +357,9 @@ const remembered = (style: Display.Style, interaction: Approve, whole: boolean):
   return [style.dim(`${rememberedBy(interaction)} remembered for: ${key}`)]
 }
 
-const parseApprove = (interaction: Approve, line: string): Parsed<ApproveAnswer> => {
+const parseApprove = (interaction: Approve, line: string, options: Pick<Options, "project">): Parsed<ApproveAnswer> => {
+  if (/^(?:m|more|\?|help)$/i.test(line.trim())) return NeedsHelp()
+  if (/^(?:p|project)$/i.test(line.trim()) && isForProject(interaction, options)) return NeedsProject()
   const typed = PermissionOption.parse(line, {
     editable: interaction.editable !== undefined,
     onceOnly: interaction.onceOnly

@@ -10,19 +10,28 @@
  *  draft        │  draft           │  dialog    (a run of keys that began before the dialog was drawn stays with the
  *               │                  │             draft until its first pause of 200 ms)
  *  pasted text: draft, always, unless the dialog asks for text; a paste never submits anything
- *  ctrl-c: closes the dialog at any time, and sends an Interrupt to the reader of the lines
+ *  one key: an answer where the question says so, once it has stayed alone for 300 ms
+ *  a line for the program, such as `/help`: goes to it, and the dialog stays
+ *  ctrl-c: clears what is typed; else closes the dialog, and sends an Interrupt to the reader of the lines
+ *  escape: out of a text, or back to the question before it; else as ctrl-c, but never more
  * ```
+ *
+ * Without a dialog ctrl-c clears the draft, and interrupts only where there is none; escape interrupts, and twice clears
+ * the draft. Ctrl-Z, ctrl-g and ctrl-x ctrl-e leave the terminal to the shell or to an editor for a while; what is
+ * printed meanwhile waits.
  *
  * Output, keys and dialogs change one state under one lock, so the drawing always matches the state.
  *
  * @since 0.1.0
  */
 import * as Terminal from "@effect/platform/Terminal"
+import * as Chunk from "effect/Chunk"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as FiberHandle from "effect/FiberHandle"
 import * as Layer from "effect/Layer"
@@ -47,8 +56,10 @@ export type { Text } from "../terminal/Pager.js"
 export type Submitted = Data.TaggedEnum<{
   /** Never blank; may hold several lines. */
   readonly Line: { readonly text: string }
-  /** Ctrl-C. */
+  /** Ctrl-C, where nothing was typed. */
   readonly Interrupt: {}
+  /** Escape: to stop what is going on, and never more than that. */
+  readonly Escape: {}
   /** Ctrl with `o` or `t`: to open, or to fold, what was shown in brief. */
   readonly Shortcut: { readonly key: string }
   /** Ctrl-D on an empty line, or the end of input. */
@@ -60,7 +71,7 @@ export type Submitted = Data.TaggedEnum<{
  * @since 0.1.0
  * @category constructors
  */
-export const { Line, Interrupt, Shortcut, EndOfInput, $is: is, $match: match } = Data.taggedEnum<Submitted>()
+export const { Line, Interrupt, Escape, Shortcut, EndOfInput, $is: is, $match: match } = Data.taggedEnum<Submitted>()
 
 /**
  * Asks one question and waits for a line.
@@ -102,6 +113,11 @@ export interface Service {
   /** Sets how tab completes: each candidate replaces everything before the cursor. */
   readonly setCompletion: (complete: (line: string) => ReadonlyArray<string>) => Effect.Effect<void>
   /**
+   * Sets what becomes of lines for the program itself, such as `/help`, that are typed where a question is open: their
+   * effect runs, and the question stays. Nothing for any other line.
+   */
+  readonly setCommands: (commands: (line: string) => Effect.Effect<void> | undefined) => Effect.Effect<void>
+  /**
    * Asks the questions of `use` one after the other; other dialogs wait in line, first come first served. Interrupting
    * it erases the open question, leaves a note, and restores the draft. A question fails with {@link DialogClosed} when
    * the person closed it, or at the end of input.
@@ -121,6 +137,23 @@ export interface Options {
   readonly prompt?: string | undefined
   /** Lines submitted before, oldest first. */
   readonly history?: ReadonlyArray<string> | undefined
+  /** How the terminal is left to others. Default: it is not left. */
+  readonly outside?: Outside | undefined
+  /** Calls somebody, as with a bell: a question waits, and for ten seconds nobody has typed. Default: nothing. */
+  readonly call?: Effect.Effect<void> | undefined
+}
+
+/**
+ * Gives the terminal to others, and has it back at the end of each effect.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Outside {
+  /** Stops the program until the shell continues it. */
+  readonly suspend: Effect.Effect<void>
+  /** Opens the person's editor with a text; yields what it has become, or why not. */
+  readonly edit: (text: string) => Effect.Effect<string, string>
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -128,13 +161,13 @@ export interface Options {
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * The person closed the dialog with Ctrl-C or Ctrl-D, or the input has ended.
+ * The person closed the dialog with Ctrl-C or Ctrl-D, went back from a question with escape, or the input has ended.
  *
  * @since 0.1.0
  * @category errors
  */
 export class DialogClosed extends Schema.TaggedError<DialogClosed>("assent/channel/DialogClosed")("DialogClosed", {
-  by: Schema.Literal("interrupt", "end of input")
+  by: Schema.Literal("interrupt", "end of input", "escape")
 }) {
   override get message(): string {
     return `The dialog was closed by ${this.by}; the question has no answer.`
@@ -167,14 +200,20 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
     const rows = Effect.map(terminal.rows, (count) => (count > 0 ? count : 24))
     // The keys write it and `next` reads it. It is unbounded, because a person types into it, and ends with the input.
     const submitted = yield* Mailbox.make<Submitted>()
+    // Lines for the program from open dialogs. The keys write it, one fiber runs their effects in order.
+    const lines = yield* Mailbox.make<string>()
+    let commands: (line: string) => Effect.Effect<void> | undefined = () => undefined
     const state = ScreenState.make({
       ...options,
       columns: yield* columns,
       rows: yield* rows,
       onLine: (text) => submitted.unsafeOffer(Line({ text })),
+      onCommand: (text) => lines.unsafeOffer(text),
       onInterrupt: () => submitted.unsafeOffer(Interrupt()),
+      onEscape: () => submitted.unsafeOffer(Escape()),
       onShortcut: (key) => submitted.unsafeOffer(Shortcut({ key })),
-      onEndOfInput: () => submitted.unsafeOffer(EndOfInput())
+      onEndOfInput: () => submitted.unsafeOffer(EndOfInput()),
+      leaves: options.outside !== undefined
     })
     const queue = FairLock.make()
     const lock = Effect.unsafeMakeSemaphore(1)
@@ -194,6 +233,30 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
         )
       )
 
+    const { outside } = options
+    const leave = Effect.suspend(() => {
+      const departure = state.departure()
+      if (departure === undefined || outside === undefined) return Effect.void
+      const away: Effect.Effect<string | undefined, string> =
+        departure._tag === "Suspend" ? Effect.as(outside.suspend, undefined) : outside.edit(departure.text)
+      return change(() => pasteModeOff).pipe(
+        Effect.zipRight(Effect.either(away)),
+        Effect.flatMap((came) =>
+          change((now) => pasteModeOn + state.comeBack(Either.getOrUndefined(came), now) + saidOf(came, now))
+        )
+      )
+    })
+    const saidOf = (came: Either.Either<unknown, string>, now: number): string =>
+      Either.isLeft(came) ? state.printLine(came.left, now) : ""
+    // A key that may be an answer by itself is one when no other comes.
+    const alone = yield* FiberHandle.make<void>()
+    const waitForKey = Effect.suspend(() => {
+      const due = state.due()
+      if (due === undefined) return FiberHandle.clear(alone)
+      const wait = Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.sleep(Math.max(0, due - now)))
+      return FiberHandle.run(alone, Effect.zipRight(wait, change(state.mature)))
+    })
+
     const keys = yield* terminal.readInput
     yield* Effect.acquireRelease(
       change((now) => pasteModeOn + state.view(now)),
@@ -207,18 +270,36 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
       Effect.gen(function* () {
         while (true) {
           const [typed, done] = yield* keys.takeAll
-          yield* change((now) => state.press(typed, now))
+          const isBack = Chunk.some(typed, ({ key }) => key.name === "continue")
+          yield* change((now) => (isBack ? pasteModeOn : "") + state.press(typed, now))
+          yield* leave
+          yield* waitForKey
           if (done) break
         }
         yield* end
         yield* change(state.view)
       })
     )
+    yield* Effect.forkScoped(Effect.forever(Effect.flatMap(lines.take, (line) => commands(line) ?? Effect.void)))
     // At most one fiber turns the spinner, and only while there is a status.
     const frames = yield* FiberHandle.make<void>()
     const turning = Effect.repeat(Effect.zipRight(Effect.sleep("100 millis"), change(state.turn)), {
       while: () => state.busy()
     })
+
+    const turn = FiberHandle.run(frames, turning, { onlyIfMissing: true })
+    /** Never ends. Calls somebody to a question once, after a while in which nobody types. */
+    const calling = (open: ScreenLayout.Open, call: Effect.Effect<void>): Effect.Effect<never> =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        const wait = state.silence(open, now)
+        if (wait === undefined) return Effect.never
+        if (wait > 0) return Effect.zipRight(Effect.sleep(wait), calling(open, call))
+        return Effect.zipRight(lock.withPermits(1)(call), Effect.never)
+      })
+    const answered = (open: ScreenLayout.Open): Effect.Effect<ScreenLayout.Reply> => {
+      const reply = Deferred.await(open.reply)
+      return options.call === undefined ? reply : Effect.raceFirst(reply, calling(open, options.call))
+    }
 
     const ask =
       (title: string | undefined): Asker =>
@@ -229,7 +310,8 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
           return change((now) => state.show(open, now)).pipe(
             // Drawing must not take time from the person: the wait starts when the question can be seen.
             Effect.zipRight(Effect.map(Clock.currentTimeMillis, (now) => state.shown(open, now))),
-            Effect.zipRight(Deferred.await(reply)),
+            Effect.zipRight(question.until === undefined ? Effect.void : turn),
+            Effect.zipRight(answered(open)),
             Effect.onInterrupt(() => change((now) => state.withdraw(open, now))),
             Effect.flatMap((answer) =>
               answer._tag === "Typed" ? Effect.succeed(answer.text) : new DialogClosed({ by: answer.by })
@@ -246,7 +328,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
       status: (status) =>
         Effect.zipRight(
           change((now) => state.setStatus(status, now)),
-          status === undefined ? FiberHandle.clear(frames) : FiberHandle.run(frames, turning, { onlyIfMissing: true })
+          Effect.suspend(() => (state.busy() ? turn : FiberHandle.clear(frames)))
         ),
       live: (live) => change((now) => state.setLive(live, now)),
       page: (text) => change(() => state.page(text, false)),
@@ -255,6 +337,11 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
       setDraft: (text) => change((now) => state.setDraft(text, now)),
       setPrompt: (prompt) => change((now) => state.setPrompt(prompt, now)),
       setCompletion: (complete) => Effect.sync(() => state.setCompletion(complete)),
+      setCommands: (next) =>
+        Effect.sync(() => {
+          commands = next
+          state.setCommands((line) => next(line) !== undefined)
+        }),
       dialog: (title, use) =>
         queue.hold(
           Effect.suspend(() => {

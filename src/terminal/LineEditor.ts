@@ -8,8 +8,11 @@
  * | alt-b, alt-f, ctrl-left, ctrl-right | move by words |
  * | backspace, delete, ctrl-d, ctrl-w, alt-d, ctrl-u, ctrl-k | delete; the last four can be put back with ctrl-y |
  * | up, down, ctrl-p, ctrl-n | between lines, and then through the history; the draft is kept |
- * | alt-enter, shift-enter, backslash then enter | a new line |
+ * | ctrl-j, alt-enter, shift-enter, backslash then enter | a new line |
  * | enter | submits |
+ *
+ * A long paste is shown as one word, such as `[120 lines]`. In `text` it is one character, one of the code points that
+ * Unicode reserves for use inside a program, so every key takes it as one. {@link whole} is the text that is meant.
  */
 import type { UserInput } from "@effect/platform/Terminal"
 import * as Data from "effect/Data"
@@ -17,7 +20,9 @@ import * as Option from "effect/Option"
 import * as Display from "./Display.js"
 
 export interface LineEditor {
+  /** What is typed, with a character of {@link folds} for each long paste. */
   readonly text: string
+  readonly folds: ReadonlyMap<string, string>
   /** Index into `text`, always between two user-perceived characters. */
   readonly cursor: number
   /** Submitted texts, oldest first. */
@@ -33,8 +38,8 @@ export interface LineEditor {
 /** The effect of a key. */
 export type Outcome = Data.TaggedEnum<{
   readonly Edited: { readonly editor: LineEditor }
-  /** `editor` is empty again, and its history holds `text`. */
-  readonly Submitted: { readonly editor: LineEditor; readonly text: string }
+  /** `editor` is empty again, and its history holds `text`, of which `shown` was on the screen. */
+  readonly Submitted: { readonly editor: LineEditor; readonly text: string; readonly shown: string }
   /** The key means nothing to an editor. */
   readonly Unused: {}
 }>
@@ -46,8 +51,9 @@ export const { Edited, Submitted, Unused, $match: match } = Data.taggedEnum<Outc
 
 /** An editor that holds `text`, the cursor at its end. */
 export const make = (text = "", history: ReadonlyArray<string> = []): LineEditor => ({
-  text,
-  cursor: text.length,
+  text: withoutMarks(text),
+  folds: noFolds,
+  cursor: withoutMarks(text).length,
   history,
   at: history.length,
   kept: "",
@@ -55,26 +61,63 @@ export const make = (text = "", history: ReadonlyArray<string> = []): LineEditor
 })
 
 // -----------------------------------------------------------------------------------------------------------------
+// getters
+// -----------------------------------------------------------------------------------------------------------------
+
+/** What is typed, with all pastes. */
+export const whole = ({ folds, text }: LineEditor): string =>
+  folds.size === 0 ? text : text.replace(marks, (mark) => folds.get(mark) ?? "")
+
+/** What is typed, with a word for each long paste. */
+export const shown = ({ folds, text }: LineEditor): string =>
+  folds.size === 0 ? text : text.replace(marks, (mark) => wordFor(folds.get(mark) ?? ""))
+
+// -----------------------------------------------------------------------------------------------------------------
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Replaces the whole text; the cursor goes to its end. */
-export const setText = (editor: LineEditor, text: string): LineEditor => ({ ...editor, text, cursor: text.length })
+/** Replaces the whole text; the cursor goes to its end. A long text is folded. */
+export const setText = (editor: LineEditor, text: string): LineEditor =>
+  paste({ ...editor, text: "", folds: noFolds, cursor: 0 }, text)
 
 /** Types `text` at the cursor. Control characters other than newline and tab do not get in. */
-export const insert = (editor: LineEditor, text: string): LineEditor => {
-  const clean = text.replace(/\r\n?/g, "\n").replace(/[^\P{Cc}\n\t]/gu, "")
+export const insert = (editor: LineEditor, text: string): LineEditor => put(editor, cleaned(text))
+
+/** As {@link insert}; a long text is folded. */
+export const paste = (editor: LineEditor, text: string): LineEditor => {
+  const clean = cleaned(text)
+  const mark = isLong(clean) ? freeMark(editor) : undefined
+  return mark === undefined
+    ? put(editor, clean)
+    : put({ ...editor, folds: new Map([...editor.folds, [mark, clean]]) }, mark)
+}
+
+/** Shows all pastes in full; the same editor when there is none. */
+export const unfold = (editor: LineEditor): LineEditor => {
+  const text = whole(editor)
+  if (text === editor.text) return editor
+  const before = whole({ ...editor, text: editor.text.slice(0, editor.cursor) })
   return {
     ...editor,
-    text: editor.text.slice(0, editor.cursor) + clean + editor.text.slice(editor.cursor),
-    cursor: editor.cursor + clean.length
+    text,
+    cursor: before.length,
+    folds: noFolds,
+    kept: whole({ ...editor, text: editor.kept }),
+    cut: whole({ ...editor, text: editor.cut })
   }
 }
+
+/** Nothing is typed; ctrl-y puts back what was. */
+export const clear = (editor: LineEditor): LineEditor =>
+  editor.text === ""
+    ? editor
+    : { ...editor, text: "", cursor: 0, at: editor.history.length, kept: "", cut: editor.text }
 
 /** The effect of one key. */
 export const press = (editor: LineEditor, input: UserInput): Outcome => {
   const { name, ctrl, meta, shift } = input.key
-  if (name === "return" || name === "enter") return meta || shift ? edited(insert(editor, "\n")) : enter(editor)
+  if (name === "enter") return edited(insert(editor, "\n"))
+  if (name === "return") return meta || shift ? edited(insert(editor, "\n")) : enter(editor)
   const action = ctrl ? controlKeys.get(name) : meta ? metaKeys.get(name) : plainKeys.get(name)
   if (action !== undefined) return edited(action(editor))
   if (ctrl || meta || Option.isNone(input.input)) return Unused()
@@ -119,8 +162,16 @@ export const layout = (
     used = start.length
   }
   if (options.hidden === true) return { rows, ...cursor }
-  for (const cluster of Display.clusters(editor.text)) {
-    const { text, width } = cluster === "\n" ? { text: "", width: 0 } : Display.drawn(cluster, columns)
+  const parts = editor.folds.size === 0 ? [editor.text] : editor.text.split(/([\ufdd0-\ufdef])/)
+  // A mark stands alone: an accent behind it would make one character of both.
+  for (const cluster of parts.flatMap(Display.clusters)) {
+    const fold = editor.folds.get(cluster)
+    const { text, width } =
+      cluster === "\n"
+        ? { text: "", width: 0 }
+        : fold === undefined
+          ? Display.drawn(cluster, columns)
+          : label(Display.truncate(wordFor(fold, " · Ctrl-O opens"), columns))
     if (used + width > columns) newRow("")
     if (at === editor.cursor) cursor = { row: rows.length - 1, column: used }
     if (cluster === "\n") newRow(indent)
@@ -148,11 +199,48 @@ const enter = (editor: LineEditor): Outcome => {
   if (editor.text[editor.cursor - 1] === "\\") {
     return edited(insert(cutBetween(editor, editor.cursor - 1, editor.cursor), "\n"))
   }
-  const text = editor.text
+  const text = whole(editor)
   const last = editor.history[editor.history.length - 1]
   const history = text.trim() === "" || text === last ? editor.history : [...editor.history, text]
-  return Submitted({ editor: { ...make("", history), cut: editor.cut }, text })
+  const cut = whole({ ...editor, text: editor.cut })
+  return Submitted({ editor: { ...make("", history), cut }, text, shown: shown(editor) })
 }
+
+// ---- folds
+
+/** Code points that no text between programs has: U+FDD0 to U+FDEF. */
+const marks = /[\ufdd0-\ufdef]/g
+const noFolds: ReadonlyMap<string, string> = new Map()
+
+const withoutMarks = (text: string): string => text.replace(marks, "")
+const cleaned = (text: string): string => withoutMarks(text.replace(/\r\n?/g, "\n").replace(/[^\P{Cc}\n\t]/gu, ""))
+
+const put = (editor: LineEditor, text: string): LineEditor => ({
+  ...editor,
+  text: editor.text.slice(0, editor.cursor) + text + editor.text.slice(editor.cursor),
+  cursor: editor.cursor + text.length
+})
+
+const freeMark = ({ cut, kept, text }: LineEditor): string | undefined => {
+  const used = new Set(text + kept + cut)
+  for (let code = 0xfdd0; code <= 0xfdef; code++) {
+    const mark = String.fromCharCode(code)
+    if (!used.has(mark)) return mark
+  }
+  return undefined
+}
+
+const linesOf = (text: string): number => text.replace(/\n$/, "").split("\n").length
+const isLong = (text: string): boolean => text.length > 2_000 || linesOf(text) > 8
+
+const wordFor = (text: string, hint = ""): string => {
+  const lines = linesOf(text)
+  return lines > 1 ? `[${lines} lines${hint}]` : `[${text.length} characters${hint}]`
+}
+
+const label = (text: string) => ({ text, width: Display.width(text) })
+
+// ---- movement
 
 const lineStart = (editor: LineEditor): number => editor.text.lastIndexOf("\n", editor.cursor - 1) + 1
 const lineEnd = (editor: LineEditor): number => {
@@ -206,8 +294,8 @@ const cut =
 const recall = (editor: LineEditor, at: number): LineEditor => {
   if (at < 0 || at > editor.history.length) return editor
   const kept = editor.at === editor.history.length ? editor.text : editor.kept
-  const text = at === editor.history.length ? kept : (editor.history[at] ?? "")
-  return { ...editor, text, cursor: text.length, at, kept }
+  if (at === editor.history.length) return { ...editor, text: kept, cursor: kept.length, at, kept }
+  return { ...paste({ ...editor, text: "", cursor: 0 }, editor.history[at] ?? ""), at, kept }
 }
 
 const up: Action = (editor) => {

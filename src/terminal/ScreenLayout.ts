@@ -46,14 +46,23 @@ export interface Question {
   readonly initial?: string | undefined
   /** Where pasted text goes. Default: to the draft. `insert` is for questions that want a text. */
   readonly paste?: "draft" | "insert" | undefined
+  /** Keys that answer by themselves, in small letters, with the words that they stand for. Default: none. */
+  readonly keys?: ReadonlyMap<string, ReadonlyArray<string>> | undefined
+  /** Escape leads back to the question before this one. Default: false. */
+  readonly back?: boolean | undefined
+  /** Lines for the program are taken as such. Default: unless the question wants a text. */
+  readonly commands?: boolean | undefined
+  /** Milliseconds since the epoch, after which the question is withdrawn: shown as the time that is left. */
+  readonly until?: number | undefined
   /** The question follows from the person's last answer, so the next keys are meant for it. */
   readonly followUp?: boolean | undefined
 }
 
 /** How a question ended, unless it was withdrawn. */
 export type Reply = Data.TaggedEnum<{
-  readonly Typed: { readonly text: string }
-  readonly Closed: { readonly by: "interrupt" | "end of input" }
+  /** `shown` is the text as it stood on the screen. */
+  readonly Typed: { readonly text: string; readonly shown: string }
+  readonly Closed: { readonly by: "interrupt" | "end of input" | "escape" }
 }>
 export const { Typed, Closed } = Data.taggedEnum<Reply>()
 
@@ -110,6 +119,19 @@ export const statusRow = (
   return style.dim(Display.truncate(text, columns - 1))
 }
 
+/** The text before what a search backwards through the history has found. */
+export const searchLabel = (query: string, isFound: boolean, columns: number): string => {
+  const name = isFound || query === "" ? "search" : "nothing for"
+  return `${name} "${Display.truncate(Display.oneLine(query), Math.max(1, Math.floor(columns / 3)))}"> `
+}
+
+/** The time for a question that is left, in milliseconds, as a sentence. */
+export const timeLeft = (left: number): string => {
+  const seconds = Math.max(0, Math.ceil(left / 1_000))
+  const minutes = Math.floor(seconds / 60)
+  return `${minutes}:${String(seconds % 60).padStart(2, "0")} left to answer`
+}
+
 /** Title and lines. Lines stand behind a gutter, so that quoted text cannot pass for a title or an answer line. */
 export const content = (style: Display.Style, { title, question }: Open, columns: number): ReadonlyArray<string> => [
   ...(title === undefined ? [] : Display.wrap(Display.keepStyles(title), columns).map(style.bold)),
@@ -138,10 +160,10 @@ export const record = (style: Display.Style, current: Open, reply: Reply, column
   const { label, hidden } = current.question
   const answer =
     reply._tag === "Closed"
-      ? style.dim("(cancelled)")
+      ? style.dim(reply.by === "escape" ? "(back)" : "(cancelled)")
       : hidden === true
         ? style.dim("(hidden)")
-        : Display.reveal(reply.text)
+        : Display.reveal(reply.shown)
   const above = current.printed ? [] : content(style, current, columns)
   return [...above, `${style.bold(label)}${answer}`, ""].join("\n")
 }

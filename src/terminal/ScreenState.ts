@@ -8,12 +8,14 @@ import type { UserInput } from "@effect/platform/Terminal"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as AnswerKey from "./AnswerKey.js"
 import * as Display from "./Display.js"
 import * as LineEditor from "./LineEditor.js"
 import * as LiveRegion from "./LiveRegion.js"
 import * as ScreenLayout from "./ScreenLayout.js"
 import { Closed, Typed, type Live, type Open, type Reply, type Status } from "./ScreenLayout.js"
 import * as Pager from "./Pager.js"
+import * as PromptLine from "./PromptLine.js"
 
 export interface Options {
   readonly color: boolean
@@ -22,11 +24,19 @@ export interface Options {
   readonly columns: number
   readonly rows: number
   readonly onLine: (text: string) => void
+  /** A line for the program that was typed in a dialog, which stays open. */
+  readonly onCommand: (text: string) => void
   readonly onInterrupt: () => void
+  readonly onEscape: () => void
   /** One of {@link shortcuts}. */
   readonly onShortcut: (key: string) => void
   readonly onEndOfInput: () => void
+  /** Whether the terminal can be left for a while. Default: false. */
+  readonly leaves?: boolean | undefined
 }
+
+/** Why the terminal was left: for the shell that started the program, or for an editor of this text. */
+export type Departure = { readonly _tag: "Suspend" } | { readonly _tag: "Edit"; readonly text: string }
 
 export interface ScreenState extends ReturnType<typeof make> {}
 
@@ -35,6 +45,17 @@ export const shortcuts: ReadonlySet<string> = new Set(["o", "t"])
 
 /** Milliseconds after which a key counts for the dialog on the screen. */
 export const guard = 200
+
+/** Milliseconds after which a single key may answer. */
+const alone = 500
+
+/** Milliseconds within which escape was pressed twice. */
+const twice = 600
+
+/** Milliseconds without a key after which somebody is called to a question. */
+const quiet = 10_000
+
+const noKeys: ReadonlyMap<string, ReadonlyArray<string>> = new Map()
 
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
@@ -47,17 +68,24 @@ export const make = (options: Options) => {
   let prompt = usual
   let size = { columns: options.columns, rows: options.rows }
   const region = LiveRegion.make(size)
-  let draft = LineEditor.make("", options.history)
+  const draft = PromptLine.make(options.history)
   let dialog: Open | undefined
   let status: Status | undefined
   let live: Live | undefined
   /** Takes the whole terminal; what is printed meanwhile waits. */
   let pager: Pager.Pager | undefined
   let waiting = ""
+  /** Somebody else has the terminal; what is printed meanwhile waits. */
+  let departure: Departure | undefined
+  /** Whose text an editor has. */
+  let editing: Open | "draft" = "draft"
+  /** Ctrl-X was pressed. */
+  let chord = false
   /** To be written as it is, before anything that is printed. */
   let direct = ""
   let frame = 0
-  let complete: (line: string) => ReadonlyArray<string> = () => []
+  let isCommand: (line: string) => boolean = () => false
+  const answerKey = AnswerKey.make()
   /** The target of the current paste; dialogs that open or close meanwhile do not change it. */
   let pasting: Open | "draft" | "nowhere" | undefined
   /** The pasted text not yet inserted: keys come one by one, and a long text is inserted at once. */
@@ -70,6 +98,8 @@ export const make = (options: Options) => {
   let between = false
   let held: Array<UserInput> = []
   let lastKey = { name: "", at: -Infinity }
+  /** When escape last had an effect in a dialog: pressed once too often it must not have another. */
+  let escaped = -Infinity
   let ended = false
   let closed = false
 
@@ -87,24 +117,26 @@ export const make = (options: Options) => {
   const bottom = (now: number): LiveRegion.View => {
     const { columns } = size
     const rows: Array<string> = status === undefined ? [] : [ScreenLayout.statusRow(style, status, frame, now, columns)]
-    if (dialog === undefined) return ScreenLayout.withEditor(rows, draft, { prompt: style.bold(prompt), columns })
+    if (dialog === undefined) return draft.below(rows, prompt, style, columns)
     rows.push(...ScreenLayout.dialogRows(style, dialog, size))
-    if (draft.text !== "") {
-      rows.push(style.dim(Display.truncate(`draft kept: ${Display.oneLine(draft.text)}`, columns - 1)))
-    }
+    const { until } = dialog.question
+    if (until !== undefined) rows.push(style.yellow(Display.truncate(ScreenLayout.timeLeft(until - now), columns - 1)))
+    if (!draft.isEmpty())
+      rows.push(style.dim(Display.truncate(`draft kept: ${Display.oneLine(draft.shown())}`, columns - 1)))
     const { label, hidden } = dialog.question
     // A label that leaves no room for an answer gets rows of its own.
     const long = Display.width(label) > columns / 2
     if (long) rows.push(...Display.wrap(label.trimEnd(), columns).map(style.bold))
     return ScreenLayout.withEditor(rows, dialog.editor, { prompt: style.bold(long ? usual : label), columns, hidden })
   }
-  const paint = (now: number): string => (closed ? "" : pager === undefined ? region.paint(view(now)) : "")
+  const isCovered = (): boolean => pager !== undefined || departure !== undefined
+  const paint = (now: number): string => (closed || isCovered() ? "" : region.paint(view(now)))
   const drawPager = (): string =>
     pager?.draw(
       dialog === undefined ? undefined : `${dialog.title ?? "A question"} waits for you · q goes back to it`
     ) ?? ""
   const print = (text: string, now: number): string => {
-    if (pager !== undefined) {
+    if (isCovered()) {
       waiting += text
       return ""
     }
@@ -113,9 +145,10 @@ export const make = (options: Options) => {
   }
   const isOpen = (): boolean => (waiting === "" ? region.unfinished() : !waiting.endsWith("\n"))
   const lines = (text: string): string => (isOpen() ? `\n${text}\n` : `${text}\n`)
-  const closePager = (now: number): string => {
+  const uncover = (now: number): string => {
     const [text, left] = [waiting, pager?.close() ?? ""]
     pager = undefined
+    departure = undefined
     waiting = ""
     // It could not be seen before, and a key that was meant for the pager must not answer it.
     if (dialog !== undefined && Number.isFinite(dialog.seenAt)) dialog.seenAt = now
@@ -126,6 +159,7 @@ export const make = (options: Options) => {
 
   const settle = (current: Open, reply: Reply): string => {
     dialog = undefined
+    answerKey.forget()
     Deferred.unsafeDone(current.reply, Effect.succeed(reply))
     return ScreenLayout.record(style, current, reply, size.columns)
   }
@@ -139,22 +173,63 @@ export const make = (options: Options) => {
 
   // ---- keys: each function returns text to print for good
 
-  const pressDialog = (current: Open, input: UserInput): string => {
+  const pressDialog = (current: Open, typed: UserInput, now: number): string => {
+    const { question } = current
+    const isText = question.paste === "insert"
+    // A line end is an answer where no text of several lines is wanted.
+    const isEnd = typed.key.name === "enter" && (!isText || question.hidden === true)
+    const input = isEnd ? { ...typed, key: { ...typed.key, name: "return" } } : typed
     if (input.key.ctrl && input.key.name === "d" && current.editor.text === "") {
       return settle(current, Closed({ by: "end of input" }))
     }
     return LineEditor.match(LineEditor.press(current.editor, input), {
       Edited: ({ editor }) => {
         current.editor = editor
+        // Somebody who has words to send, or has hardly seen the question, does not answer it with their first letter.
+        const isMeant = draft.isEmpty() && now - current.seenAt >= alone
+        answerKey.typed(editor.text, isMeant ? (question.keys ?? noKeys) : noKeys, now)
         return ""
       },
-      Submitted: ({ text }) => settle(current, Typed({ text })),
+      Submitted: ({ shown, text }) => {
+        if (!(question.commands ?? !isText) || !isCommand(text)) return settle(current, Typed({ text, shown }))
+        current.editor = LineEditor.make(question.initial)
+        answerKey.forget()
+        options.onCommand(text)
+        return lines(style.bold(prompt) + Display.reveal(text))
+      },
       Unused: () => ""
     })
   }
+  /** Takes back what was typed as an answer. False where nothing was. */
+  const unTypes = (current: Open): boolean => {
+    if (current.editor.text === (current.question.initial ?? "")) return false
+    current.editor = LineEditor.make(current.question.initial)
+    answerKey.forget()
+    return true
+  }
+  /** Takes one step back: out of a text, out of a question behind a question, or out of what is going on. */
+  const escape = (heard: Open | undefined, isSecond: boolean, now: number): string => {
+    if (heard === undefined) {
+      if (!isSecond || !draft.clear()) options.onEscape()
+      return ""
+    }
+    const isBack = heard.question.back === true
+    if (isBack || unTypes(heard)) {
+      escaped = now
+      return isBack ? settle(heard, Closed({ by: "escape" })) : ""
+    }
+    if (now - escaped < twice) return ""
+    options.onEscape()
+    return settle(heard, Closed({ by: "interrupt" }))
+  }
+  const leave = (next: Departure): string => {
+    direct += region.close()
+    departure = next
+    return ""
+  }
   const pressDraft = (input: UserInput): string => {
     const { name, ctrl, meta } = input.key
-    if (ctrl && name === "d" && draft.text === "") {
+    if (ctrl && name === "d" && draft.isEmpty() && !draft.isSearching()) {
       // While a dialog is on the screen, a Ctrl-D that came too early must not end the input.
       if (dialog === undefined) options.onEndOfInput()
       return ""
@@ -163,37 +238,48 @@ export const make = (options: Options) => {
     // An early Enter was meant for an earlier dialog, unless a draft had been begun before: the typed text stays
     // visible.
     if (submits && dialog !== undefined && !dialog.composing) return ""
-    if (name === "tab" && !ctrl && !meta) {
-      const { editor, choices } = LineEditor.complete(draft, complete)
-      draft = editor
-      return choices.length === 0 ? "" : lines(style.dim(choices.map((choice) => Display.oneLine(choice)).join("  ")))
-    }
-    return LineEditor.match(LineEditor.press(draft, input), {
-      Edited: ({ editor }) => {
-        draft = editor
-        return ""
-      },
-      Submitted: ({ editor, text }) => {
-        draft = editor
+    return PromptLine.match(draft.press(input), {
+      Edited: () => "",
+      Choices: ({ choices }) =>
+        choices.length === 0 ? "" : lines(style.dim(choices.map((choice) => Display.oneLine(choice)).join("  "))),
+      Submitted: ({ shown, text }) => {
         if (text.trim() === "") return ""
         options.onLine(text)
         return lines(
           style.bold(prompt) +
-            Display.reveal(text)
+            Display.reveal(shown)
               .split("\n")
               .join("\n" + " ".repeat(Display.width(prompt)))
         )
-      },
-      Unused: () => ""
+      }
     })
+  }
+  /** Text goes first: nobody leaves by a key that was to clear it. */
+  const interrupt = (heard: Open | undefined): string => {
+    if (dialog !== undefined && unTypes(dialog)) return ""
+    if (heard === undefined && draft.clear()) return ""
+    options.onInterrupt()
+    return dialog === undefined ? "" : settle(dialog, Closed({ by: "interrupt" }))
+  }
+  /** Shows folded pastes in full, where there are any. */
+  const unfolds = (heard: Open | undefined): boolean => {
+    if (heard === undefined) return draft.unfold()
+    const before = heard.editor
+    return (heard.editor = LineEditor.unfold(before)) !== before
+  }
+  /** Leaves for an editor of what is typed. A choice is no text, and a secret goes into no file. */
+  const edit = (heard: Open | undefined): string => {
+    if (heard !== undefined && (heard.question.paste !== "insert" || heard.question.hidden === true)) return ""
+    editing = heard ?? "draft"
+    return leave({ _tag: "Edit", text: heard === undefined ? draft.text() : LineEditor.whole(heard.editor) })
   }
   const putPasted = (): void => {
     const text = pasted
     pasted = ""
     if (text === "") return
-    if (pasting === "draft") draft = LineEditor.insert(draft, text)
+    if (pasting === "draft") draft.paste(text)
     // A paste into a question that is gone is dropped: it may have been a secret.
-    else if (dialog !== undefined && pasting === dialog) dialog.editor = LineEditor.insert(dialog.editor, text)
+    else if (dialog !== undefined && pasting === dialog) dialog.editor = LineEditor.paste(dialog.editor, text)
   }
   const pressOne = (input: UserInput, now: number): string => {
     const { name, ctrl } = input.key
@@ -201,26 +287,44 @@ export const make = (options: Options) => {
     const second = name === "enter" && lastKey.name === "return" && gap < guard / 2
     // This key comes from the terminal, not from the person.
     if (name === "resize" || second) return ""
+    const isSecondEscape = lastKey.name === "escape" && gap < twice
     lastKey = { name, at: now }
     if (lost && gap >= guard) pasting = undefined
     const pastes = pasting !== undefined || name === "paste-start" || name === "paste-end"
-    if (pager !== undefined && (!pastes || (ctrl && name === "c"))) {
-      if (!pager.press(input)) direct += closePager(now)
+    if (pager !== undefined && !pastes) {
+      if (!pager.press(input)) direct += uncover(now)
       return ""
     }
-    if (ctrl && shortcuts.has(name) && pasting === undefined) {
-      options.onShortcut(name)
+    if (departure !== undefined) return ""
+    const heard = dialog !== undefined && listening(dialog, now, gap) ? dialog : undefined
+    const chorded = chord
+    chord = false
+    if (ctrl && pasting === undefined) {
+      if (name === "o" && unfolds(heard)) return ""
+      if (shortcuts.has(name)) {
+        options.onShortcut(name)
+        return ""
+      }
+      if (options.leaves === true && !draft.isSearching()) {
+        if (name === "z") return leave({ _tag: "Suspend" })
+        chord = name === "x"
+        if (chord) return ""
+        if (name === "g" || (name === "e" && chorded)) return edit(heard)
+      }
+    }
+    if (ctrl && name === "c" && pasting !== undefined) {
+      // The key may be a character of the paste. What is left of it must not become keys, and be submitted by one.
+      putPasted()
+      lost = true
+      pasting = "nowhere"
       return ""
     }
     if (ctrl && name === "c") {
-      putPasted()
-      // The key may be a character of the paste. What is left of it must not become keys, and be submitted by one.
-      lost = pasting !== undefined
-      pasting = lost ? "nowhere" : undefined
       held = []
-      options.onInterrupt()
-      return dialog === undefined ? "" : settle(dialog, Closed({ by: "interrupt" }))
+      return interrupt(heard)
     }
+    if (name === "escape" && pasting === undefined && (heard !== undefined || !draft.isSearching()))
+      return escape(heard, isSecondEscape, now)
     const dropped = gap < dropping
     if (!dropped) dropping = 0
     if (name === "paste-start") {
@@ -239,8 +343,8 @@ export const make = (options: Options) => {
       pasted += name === "return" || name === "enter" ? "\n" : Option.getOrElse(input.input, () => "")
       return ""
     }
-    if (dropped) return ""
-    return dialog !== undefined && listening(dialog, now, gap) ? pressDialog(dialog, input) : pressDraft(input)
+    if (dropped || answerKey.takes(input, now)) return ""
+    return heard === undefined ? pressDraft(input) : pressDialog(heard, input, now)
   }
 
   const pressAll = (typed: Iterable<UserInput>, now: number): string => {
@@ -261,7 +365,7 @@ export const make = (options: Options) => {
 
   return {
     ended: () => ended,
-    draft: () => draft.text,
+    draft: draft.text,
     view: paint,
     print,
     printLine: (text: string, now: number) => print(lines(text), now),
@@ -269,7 +373,7 @@ export const make = (options: Options) => {
       status = next
       return paint(now)
     },
-    busy: () => status !== undefined && !closed,
+    busy: () => (status !== undefined || dialog?.question.until !== undefined) && !closed,
     /** Turns the spinner. */
     turn: (now: number) => {
       frame++
@@ -281,26 +385,54 @@ export const make = (options: Options) => {
       return paint(now)
     },
     setDraft: (text: string, now: number) => {
-      draft = LineEditor.setText(draft, text)
+      draft.set(text)
       return paint(now)
     },
-    setCompletion: (next: (line: string) => ReadonlyArray<string>) => {
-      complete = next
+    /** Which lines are for the program also where a question is open. */
+    setCommands: (next: (line: string) => boolean) => {
+      isCommand = next
     },
+    setCompletion: draft.setCompletion,
     resize: (columns: number, rows: number, now: number): string => {
       if (columns === size.columns && rows === size.rows) return ""
       size = { columns, rows }
       pager?.resize(columns, rows)
-      return closed ? "" : pager === undefined ? region.resize(columns, rows, view(now)) : drawPager()
+      if (closed || departure !== undefined) return ""
+      return pager === undefined ? region.resize(columns, rows, view(now)) : drawPager()
     },
     press: (typed: Iterable<UserInput>, now: number): string => {
       const keys = [...typed]
       const isPaging = pager !== undefined
-      const redraw = keys.some(({ key }) => key.ctrl && key.name === "l") && pasting === undefined && !isPaging
+      const redraw =
+        keys.some(({ key }) => (key.ctrl && key.name === "l") || key.name === "continue") &&
+        pasting === undefined &&
+        !isCovered()
       const printed = pressAll(keys, now)
       const out = direct + (isPaging ? drawPager() : "") + (redraw ? region.redraw(view(now)) : "")
       direct = ""
       return out + print(printed, now)
+    },
+    /** When an answer of one key counts. */
+    due: answerKey.due,
+    /** A key has stayed alone for long enough. */
+    mature: (now: number): string => {
+      const due = answerKey.due()
+      if (dialog === undefined || due === undefined || now < due) return ""
+      answerKey.give(now)
+      return print(settle(dialog, Typed({ text: dialog.editor.text, shown: dialog.editor.text })), now)
+    },
+    /** How long until somebody should be called to this question: never while they type. */
+    silence: (current: Open, now: number): number | undefined =>
+      dialog === current ? Math.max(0, lastKey.at + quiet - now) : undefined,
+    departure: () => departure,
+    /** The terminal is ours again; with the text that came out of an editor. */
+    comeBack: (text: string | undefined, now: number): string => {
+      if (departure === undefined) return ""
+      if (departure._tag === "Edit" && text !== undefined) {
+        if (editing === "draft") draft.set(text)
+        else editing.editor = LineEditor.setText(editing.editor, text)
+      }
+      return uncover(now)
     },
     /** Sets what is drawn above the status, by its size; or draws it again. */
     setLive: (next: Live | undefined, now: number) => {
@@ -309,7 +441,7 @@ export const make = (options: Options) => {
     },
     /** Opens a text over everything else, until a key closes it. */
     page: (text: Pager.Text, atEnd: boolean): string => {
-      if (closed || ended || pager !== undefined) return ""
+      if (closed || ended || isCovered()) return ""
       pager = Pager.make(text, size, { color: options.color, atEnd })
       return drawPager()
     },
@@ -320,7 +452,7 @@ export const make = (options: Options) => {
         return ""
       }
       next.run = held.length > 0 || now - lastKey.at < guard
-      next.composing = draft.text !== ""
+      next.composing = !draft.isEmpty()
       dialog = next
       between = true
       const rows = ScreenLayout.dialogRows(style, next, { columns: size.columns, rows: Infinity })
@@ -342,6 +474,7 @@ export const make = (options: Options) => {
       // An answer was half typed. The rest of a "yes" is no message for an agent, and the rest of a password even less.
       if (current.editor.text !== (current.question.initial ?? ""))
         dropping = current.question.hidden === true ? 10 * guard : guard
+      answerKey.forget()
       const what = current.title ?? current.question.label.trim()
       return print(lines(style.dim(`${what} (closed: answered elsewhere or withdrawn)`)), now)
     },
@@ -358,7 +491,7 @@ export const make = (options: Options) => {
       dialog = undefined
     },
     close: (): string => {
-      const left = pager === undefined ? "" : closePager(0)
+      const left = isCovered() ? uncover(0) : ""
       closed = true
       return left + region.close()
     }

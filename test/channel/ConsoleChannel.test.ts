@@ -48,7 +48,7 @@ describe("ConsoleChannel", () => {
       assert.deepStrictEqual(terminal.screen(), [
         "Allow run_command?",
         '│ {"command":"ls -la"}',
-        "│ [y]es [n]o [a]lways [t]urn [i]dle once never all [c]omment [e]dit",
+        "│ [y]es [n]o [a]lways [c]omment [m]ore",
         "│ always and never are remembered for: ls",
         "answer>"
       ])
@@ -307,6 +307,109 @@ describe("ConsoleChannel", () => {
     })
   )
 
+  it.scoped("counts down where a limit was set", () =>
+    Effect.gen(function* () {
+      const { ask, say, terminal } = yield* setup({ timeouts: { permission: "90 seconds" } })
+      const asking = yield* ask(samples.Approve.interaction)
+      assert.include(terminal.screen(), "1:30 left to answer")
+      yield* TestClock.adjust("20 seconds")
+      assert.include(terminal.screen(), "1:10 left to answer")
+      yield* say("y")
+      assert.notInclude(terminal.screen().join("\n"), "left to answer")
+      assert.deepStrictEqual((yield* Fiber.join(asking)).answer, { decision: "allow", scope: "once" })
+    })
+  )
+
+  it.scoped("shows the other options behind a key", () =>
+    Effect.gen(function* () {
+      const { ask, say, terminal } = yield* setup()
+      const asking = yield* ask(samples.Approve.interaction)
+      yield* say("m")
+      assert.include(terminal.screen(), "│ all        allow everything, every agent, until resumed")
+      yield* say("idle")
+      assert.deepStrictEqual((yield* Fiber.join(asking)).answer, { decision: "allow", scope: "idle" })
+    })
+  )
+
+  it.scoped("asks again whatever nonsense is typed, for ever, and never takes it for a no", () =>
+    Effect.gen(function* () {
+      const { ask, say, terminal } = yield* setup()
+      const asking = yield* ask(samples.Approve.interaction)
+      for (const line of ["", "  ", "/help", "nope", "yes please", "Y N", "ja", "\\"]) yield* say(line)
+      assert.include(terminal.screen().join("\n"), "Please type one of y, n")
+      yield* say("yes")
+      assert.deepStrictEqual((yield* Fiber.join(asking)).answer, { decision: "allow", scope: "once" })
+    })
+  )
+
+  it.scoped("goes back from a comment and an edit with escape, and never farther by one key too many", () =>
+    Effect.gen(function* () {
+      const { ask, say, terminal } = yield* setup()
+      const asking = yield* ask(samples.Approve.interaction)
+      for (const way of ["c", "e"]) {
+        yield* say(way)
+        assert.include(terminal.screen().join("\n"), "Escape goes back")
+        yield* terminal.type("half")
+        yield* terminal.press("escape")
+        yield* TestClock.adjust("250 millis")
+        yield* terminal.press("escape")
+        yield* TestClock.adjust("1 second")
+        assert.include(terminal.screen().join("\n"), "[y]es      allow this call")
+      }
+      yield* say("y")
+      assert.deepStrictEqual((yield* Fiber.join(asking)).answer, { decision: "allow", scope: "once" })
+    })
+  )
+
+  it.scoped("keeps a rule for the workspace only after it was shown, and says why it cannot", () =>
+    Effect.gen(function* () {
+      const kept: Array<string> = []
+      const { ask, say, terminal } = yield* setup({
+        keepForProject: (rule) =>
+          kept.length === 0 ? Effect.sync(() => void kept.push(rule)) : Effect.fail("The disk is full.")
+      })
+      const first = yield* ask(samples.Approve.interaction)
+      yield* say("p")
+      assert.includeMembers([...terminal.screen()], ["│   ls", "y/n>"])
+      yield* say("n")
+      assert.deepStrictEqual(kept, [])
+      yield* say("project")
+      yield* say("yes")
+      assert.deepStrictEqual((yield* Fiber.join(first)).answer, { decision: "allow", scope: "once" })
+      assert.deepStrictEqual(kept, ["ls"])
+      const second = yield* ask(samples.Approve.interaction)
+      yield* say("p")
+      yield* say("y")
+      assert.include(terminal.screen(), "│ The disk is full. Nothing was kept.")
+      yield* say("n")
+      yield* say("n")
+      assert.deepStrictEqual((yield* Fiber.join(second)).answer, { decision: "deny", scope: "once" })
+    })
+  )
+
+  it.scoped("has no such answer where nothing is kept, nor for a call that is asked about each time", () =>
+    Effect.gen(function* () {
+      for (const [options, interaction] of [
+        [{}, samples.Approve.interaction],
+        [
+          { keepForProject: () => Effect.void },
+          new Interaction.Approve({
+            ...samples.Approve.interaction,
+            onceOnly: true,
+            options: samples.Approve.interaction.options.filter(({ full }) => full !== "always")
+          })
+        ]
+      ] as const) {
+        const { ask, say, terminal } = yield* setup(options)
+        const asking = yield* ask(interaction)
+        yield* say("p")
+        assert.include(terminal.screen().join("\n"), "Please type one of")
+        yield* say("n")
+        assert.deepStrictEqual((yield* Fiber.join(asking)).answer, { decision: "deny", scope: "once" })
+      }
+    })
+  )
+
   it.scoped("can be read and answered in 20 columns", () =>
     Effect.gen(function* () {
       const { terminal, ask, say } = yield* setup(undefined, { columns: 20, rows: 24 })
@@ -316,10 +419,8 @@ describe("ConsoleChannel", () => {
         '│ {"command":"ls',
         '│ -la"}',
         "│ [y]es [n]o",
-        "│ [a]lways [t]urn",
-        "│ [i]dle once never",
-        "│ all [c]omment",
-        "│ [e]dit",
+        "│ [a]lways [c]omment",
+        "│ [m]ore",
         "│ always and never",
         "│ are remembered",
         "│ for: ls",

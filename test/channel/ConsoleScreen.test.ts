@@ -78,12 +78,16 @@ describe("the prompt", () => {
     })
   )
 
-  it.scoped("keeps the draft on Ctrl-C", () =>
+  it.scoped("clears what is typed on Ctrl-C, tells nobody, and gives it back on Ctrl-Y", () =>
     Effect.gen(function* () {
       const { terminal, screen } = yield* setup()
       yield* terminal.type("half a thought")
       yield* terminal.press("c", { ctrl: true })
+      assert.strictEqual(yield* screen.draft, "")
+      yield* terminal.press("y", { ctrl: true })
       assert.strictEqual(yield* screen.draft, "half a thought")
+      yield* terminal.type("\n")
+      assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Line({ text: "half a thought" }))
     })
   )
 
@@ -123,7 +127,6 @@ describe("the prompt", () => {
       yield* terminal.type("rest\n")
       yield* pause
       yield* terminal.type("three\n")
-      assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Interrupt())
       assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Line({ text: "one\ntwo\nthree" }))
     })
   )
@@ -139,6 +142,8 @@ describe("the prompt", () => {
       yield* terminal.press("c", { ctrl: true })
       yield* terminal.type("q\nrest\n")
       yield* terminal.press("paste-end")
+      assert.include(terminal.screen().at(-1), "log")
+      yield* terminal.type("q")
       assert.deepStrictEqual(terminal.screen(), ["> mine"])
       yield* terminal.type("!\n")
       assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Line({ text: "mine!" }))

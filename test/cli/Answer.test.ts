@@ -264,6 +264,7 @@ const makeScreen = Effect.gen(function* () {
     setDraft: () => Effect.void,
     setPrompt: () => Effect.void,
     setCompletion: () => Effect.void,
+    setCommands: () => Effect.void,
     dialog: (title, use) =>
       use((question) =>
         Effect.gen(function* () {

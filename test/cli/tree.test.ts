@@ -177,7 +177,7 @@ describe("chat with subagents", () => {
 
   it.scoped("gives back what no agent has read, before what is half typed", () =>
     Effect.gen(function* () {
-      const { agent, ctrlC, enter, screen, terminal } = yield* chat(
+      const { agent, enter, screen, terminal, wait } = yield* chat(
         { main: [calls(delegate("helper")), { text: "never" }], helper: [work("a"), { text: "never" }] },
         { worker: () => Effect.never, runtime: { policy: Family.delegationAllowed } }
       )
@@ -187,7 +187,8 @@ describe("chat with subagents", () => {
       yield* enter("@helper hurry")
       yield* enter("@main and tell me")
       yield* terminal.type("half")
-      yield* ctrlC
+      yield* terminal.press("escape")
+      yield* wait("250 millis")
       assert.strictEqual(yield* screen.draft, "hurry\nand tell me\nhalf")
       assert.isTrue(yield* agent.isIdle)
     })

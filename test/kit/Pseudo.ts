@@ -40,13 +40,34 @@ export interface Pseudo {
 export const start = (
   place: Place,
   args: ReadonlyArray<string>,
-  { columns = 80, env = {}, rows = 24 }: Options = {}
+  options: Options = {}
+): Effect.Effect<Pseudo, never, Scope.Scope> => spawn(place, process.execPath, [binary, ...args], options)
+
+/** Starts a shell with jobs there, whose prompt is `$`; `program` is what it calls the program. */
+export const startShell = (
+  place: Place,
+  options: Options = {}
+): Effect.Effect<Pseudo & { readonly program: string }, never, Scope.Scope> =>
+  Effect.map(
+    spawn(place, "bash", ["--norc", "--noprofile", "-i"], { ...options, env: { ...options.env, PS1: "$ " } }),
+    (shell) => ({ ...shell, program: `'${process.execPath}' '${binary}'` })
+  )
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const spawn = (
+  place: Place,
+  file: string,
+  args: ReadonlyArray<string>,
+  { columns = 80, env = {}, rows = 24 }: Options
 ): Effect.Effect<Pseudo, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
       Effect.sync(() => {
         const terminal = new xterm.Terminal({ cols: columns, rows, scrollback: 10_000, allowProposedApi: true })
-        const child = pty.spawn(process.execPath, [binary, ...args], {
+        const child = pty.spawn(file, [...args], {
           name: env["TERM"] ?? "xterm-256color",
           cols: columns,
           rows,

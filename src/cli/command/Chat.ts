@@ -34,6 +34,7 @@ export const run = (invocation: Arguments.Invocation) =>
     // The model is resolved before the terminal is taken over, so that a mistake is told on a plain line.
     yield* Launch.resolveModel(settings, settings.model)
     const known = yield* Launch.profiles(settings)
+    const history = interactive ? yield* openHistory(settings) : undefined
     return yield* Effect.gen(function* () {
       const screen = yield* ConsoleScreen
       const console = yield* ConsoleChannel.make()
@@ -66,6 +67,7 @@ export const run = (invocation: Arguments.Invocation) =>
             interactive,
             drawn: interactive,
             sessions,
+            remember: history?.add,
             past: { turns, fork: (turn) => Effect.provide(fork(turn), platform) },
             goingOn,
             commands: Effect.flatMap(
@@ -87,12 +89,19 @@ export const run = (invocation: Arguments.Invocation) =>
         last = yield* chat(kept, known ? kept.settings.model : model, rewound)
       }
       return last.ended
-    }).pipe(Effect.provide(Screen.layer({ output: "stdout" })))
+    }).pipe(Effect.provide(Screen.layer({ output: "stdout", history: history?.entries })))
   }).pipe(Effect.scoped)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Loaded for a person at a terminal only. */
+const openHistory = (settings: Settings.Settings) =>
+  Effect.map(
+    Effect.promise(() => Promise.all([import("../config/PromptHistory.js"), import("../../core/Redaction.js")])),
+    ([PromptHistory, Redaction]) => PromptHistory.open(settings, Redaction.make(Object.values(settings.keys)))
+  )
 
 const loadTrustQuestion = Effect.promise(() => import("../config/TrustQuestion.js"))
 

@@ -10,6 +10,7 @@
  * STATE/workspaces/shop-3f6c0b1d9a2e4c57/workspace.json   whose folder it is
  *                                        sessions.db      sessions
  *                                        audit/           decisions
+ *                                        history          what was typed at the prompt
  *                                        trust.json       what of the workspace's own files the person trusts
  * ```
  *

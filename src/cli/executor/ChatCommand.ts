@@ -2,6 +2,8 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import { existsSync } from "node:fs"
+import * as Nearest from "../../core/Nearest.js"
 import type { Service as Screen } from "../../channel/ConsoleScreen.js"
 import * as Display from "../../terminal/Display.js"
 import type { Origin } from "../../core/Origin.js"
@@ -28,6 +30,21 @@ export interface Options {
   readonly past?: ChatPast.Past | undefined
   /** Told of the fork that the chat is to go on with. */
   readonly rewound?: ((rewound: ChatPast.Rewound) => void) | undefined
+}
+
+/**
+ * The command that a line is, without its slash. A line that begins with a path, such as `/etc/hosts is wrong` or
+ * `/tmp is full`, is none.
+ */
+export const nameIn = (line: string): string | undefined => {
+  const [, name] = /^\/([a-z][a-z-]*)(?:\s|$)/.exec(line.trimEnd()) ?? []
+  return name === undefined || (!isKnown(name) && existsSync(`/${name}`)) ? undefined : name
+}
+
+/** Whether a line is certainly for the program, also where an answer is asked for. */
+export const isOne = (line: string): boolean => {
+  const name = nameIn(line)
+  return name !== undefined && isKnown(name)
 }
 
 /** Runs a command, without its slash. */
@@ -79,7 +96,9 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
         agent.history.clear()
         return yield* screen.printLine("The conversation is forgotten.")
       default:
-        return yield* screen.printLine(`There is no command /${name}. /help lists them.`)
+        return yield* screen.printLine(
+          `There is no command /${name}.${meant(name)} /help lists them. To begin a message with a slash, put a blank before it.`
+        )
     }
   })
 
@@ -123,8 +142,17 @@ const commands: ReadonlyArray<readonly [usage: string, what: string]> = [
   ["sessions", "the last sessions, and how to go on with one"],
   ["rewind [TURN]", "the turns so far, or back to the end of one; what came after it stays in the old session"],
   ["clear", "forget the conversation"],
-  ["quit", "leave; Ctrl-D and twice Ctrl-C do too"]
+  ["quit", "leave; Ctrl-D and twice Ctrl-C without any text do too"]
 ]
+
+const names: ReadonlySet<string> = new Set([...commands.map(([usage]) => usage.split(" ")[0] ?? ""), "exit"])
+
+const isKnown = (name: string): boolean => names.has(name)
+
+const meant = (name: string): string => {
+  const nearest = Nearest.of(name, [...names])
+  return nearest === undefined ? "" : ` Did you mean /${nearest}?`
+}
 
 const permissionVerbs = ["show", "status", "check ", "allow ", "deny ", "default ", "suspend ", "resume", "clear"]
 

@@ -1,10 +1,12 @@
 /**
  * A person at a terminal: lines go to the agents, events come back as a transcript.
  *
- * Enter interjects while an agent works; the prompt names the receiver when it is not obvious. Ctrl-C cancels the turn
- * and gives back the lines that no agent has read. A second Ctrl-C quits, and so does one more when nothing runs.
+ * Enter interjects while an agent works; the prompt names the receiver when it is not obvious. Ctrl-C and escape cancel
+ * the turn and give back the lines that no agent has read. A second Ctrl-C quits, and so does one more when nothing
+ * runs. Commands work where a question is open, too.
  */
 import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
@@ -37,6 +39,8 @@ export interface Options {
   readonly goingOn?: ChatPast.Rewound | undefined
   /** How commands run here, in few words, and one more sentence if needed. Default: not shown. */
   readonly commands?: Effect.Effect<{ readonly words: string; readonly remark: string | undefined }> | undefined
+  /** Keeps a submitted line for later sessions. Default: nothing is kept. */
+  readonly remember?: ((line: string) => Effect.Effect<void>) | undefined
   /** Names of profiles, for completion. */
   readonly profiles?: ReadonlyArray<string> | undefined
 }
@@ -89,8 +93,25 @@ export const run = (options: Options): Effect.Effect<number | ChatPast.Rewound, 
       yield* Fiber.await(shown)
       return exit
     })
+    // Completed by a command in a dialog; the loop may be waiting for the turn that asks.
+    const quitting = yield* Deferred.make<void>()
+    yield* screen.setCommands((line) => {
+      if (!ChatCommand.isOne(line)) return undefined
+      const text = line.trim()
+      return isQuit(text)
+        ? Effect.asVoid(Deferred.succeed(quitting, undefined))
+        : Effect.gen(function* () {
+            yield* ChatCommand.run(text.slice(1), commands)
+            yield* rewound === undefined ? prompt : Deferred.succeed(quitting, undefined)
+          })
+    })
+    const stop = Effect.suspend(() => (rewound === undefined ? quit : Effect.succeed(rewound)))
+    const orQuit = <A>(waiting: Effect.Effect<A>) =>
+      Effect.raceFirst(Effect.map(waiting, Option.some), Effect.as(Deferred.await(quitting), Option.none<A>()))
     for (;;) {
-      const submitted = yield* screen.next
+      const next = yield* orQuit(screen.next)
+      if (Option.isNone(next)) return yield* stop
+      const submitted = next.value
       switch (submitted._tag) {
         case "EndOfInput":
           if (!interactive) yield* agent.awaitIdle
@@ -108,14 +129,21 @@ export const run = (options: Options): Effect.Effect<number | ChatPast.Rewound, 
           }
           break
         }
+        case "Escape": {
+          if (!(yield* agent.isIdle)) yield* Effect.forkScoped(cancel(agent, screen))
+          break
+        }
         case "Shortcut": {
           yield* open(submitted.key, screen, drawing)
           break
         }
         case "Line": {
           const text = submitted.text.trim()
-          if (text === "/quit" || text === "/exit") return yield* quit
-          if (text.startsWith("/")) {
+          if (interactive && options.remember !== undefined) yield* options.remember(submitted.text)
+          const isCommand = !/^\s/.test(submitted.text) && ChatCommand.nameIn(text) !== undefined
+          if (isCommand && isQuit(text)) return yield* quit
+          if (isCommand && !ChatCommand.isOne(text)) yield* giveBack([submitted.text], screen)
+          if (isCommand) {
             const running = ChatCommand.run(text.slice(1), commands)
             yield* interactive && text.startsWith("/cancel") ? Effect.forkScoped(running) : running
             // The scope ends the agent as it stands: nothing more is written to the old session.
@@ -126,7 +154,9 @@ export const run = (options: Options): Effect.Effect<number | ChatPast.Rewound, 
           const sent = yield* send(submitted.text, agent, screen, outline)
           yield* prompt
           if (!interactive && sent) {
-            const end = yield* agent.awaitIdle
+            const ended = yield* orQuit(agent.awaitIdle)
+            if (Option.isNone(ended)) return yield* stop
+            const end = ended.value
             // The next line may refer to the result of this turn.
             yield* Effect.raceFirst(Queue.take(turnShown), Fiber.await(shown))
             exit = Option.match(end, { onNone: () => exit, onSome: ExitCode.ofTurn })
@@ -165,6 +195,8 @@ const welcomeBack = (screen: Screen, { forked, words }: ChatPast.Rewound, intera
     )
     if (interactive && words !== "") yield* screen.setDraft(words)
   })
+
+const isQuit = (text: string): boolean => /^\/(?:quit|exit)(?:\s|$)/.test(text)
 
 /** What was shown in brief: thoughts with `t`, what the last command printed with `o`. */
 const open = (key: string, screen: Screen, drawing: Transcript.Drawing | undefined): Effect.Effect<void> => {

@@ -121,7 +121,7 @@ const listen = (screen: Screen, agent: Agent.Agent): Effect.Effect<void> =>
       if (submitted._tag === "EndOfInput") return
       if (submitted._tag === "Shortcut") continue
       // Unread words would begin another turn.
-      if (submitted._tag === "Interrupt") yield* Effect.zipRight(Effect.ignore(agent.takeBack()), agent.cancel("user"))
+      if (submitted._tag !== "Line") yield* Effect.zipRight(Effect.ignore(agent.takeBack()), agent.cancel("user"))
       else yield* Effect.ignore(agent.send(submitted.text))
     }
   })

@@ -3,7 +3,8 @@
  *
  * It differs from the platform's own terminal where a screen needs it: the output may be stderr, `isTTY` asks both
  * ends, the end of input ends the mailbox, Ctrl-C is a key like any other, pastes are marked by keys named
- * `paste-start` and `paste-end`, and a change of size arrives as a key named `resize`.
+ * `paste-start` and `paste-end`, and a change of size arrives as a key named `resize`. When the program was stopped and
+ * goes on, the terminal is taken over anew, which arrives as a key named `continue`.
  *
  * @since 0.1.0
  */
@@ -115,6 +116,32 @@ export const make = (options: Options = {}): Terminal.Terminal => {
 }
 
 // -----------------------------------------------------------------------------------------------------------------
+// combinators
+// -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * Runs an effect while nobody here reads this input, which is a usual terminal meanwhile.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
+export const withoutInput = <A, E, R>(input: Input, use: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => {
+      givenAway.add(input)
+      input.setRawMode?.(false)
+      input.pause()
+    }),
+    () => use,
+    () =>
+      Effect.sync(() => {
+        givenAway.delete(input)
+        takeOver(input)
+        input.resume()
+      })
+  )
+
+// -----------------------------------------------------------------------------------------------------------------
 // layers
 // -----------------------------------------------------------------------------------------------------------------
 
@@ -134,6 +161,22 @@ export const layer = (options?: Options): Layer.Layer<Terminal.Terminal> =>
 /** How long a lone escape byte waits for the rest of a sequence, in milliseconds. */
 const escapeCodeTimeout = 50
 
+/** Inputs that somebody else reads for a while. */
+const givenAway = new WeakSet<Input>()
+
+/** A shell may have changed the mode, which the stream does not know: it would take the second call for one too many. */
+const takeOver = (input: Input): void => {
+  input.setRawMode?.(false)
+  input.setRawMode?.(true)
+}
+
+/** Enter with shift, alt or ctrl, as terminals write it that can tell them apart. */
+const enterWith: ReadonlyMap<string, Partial<readline.Key>> = new Map([
+  ["\x1b[13;2u", { shift: true }],
+  ["\x1b[13;3u", { meta: true }],
+  ["\x1b[13;5u", { shift: true }]
+])
+
 /** Feeds the mailbox; returns a function that stops it. */
 const listen = (
   input: Input,
@@ -141,7 +184,17 @@ const listen = (
   interactive: boolean,
   keys: Mailbox.Mailbox<Terminal.UserInput>
 ): (() => void) => {
-  const onKey = (text: string | undefined, key: readline.Key) => {
+  const fromTerminal = (name: string) => {
+    keys.unsafeOffer({ input: Option.none(), key: { name, ctrl: false, meta: false, shift: false } })
+  }
+  const onKey = (text: string | undefined, typed: readline.Key) => {
+    // Escape may come as a key with meta, and twice as one key.
+    if (typed.name === "escape") {
+      for (const _ of typed.sequence ?? "-") fromTerminal("escape")
+      return
+    }
+    const enter = enterWith.get(typed.sequence ?? "")
+    const key = enter === undefined ? typed : { ...typed, ...enter, name: "return" }
     keys.unsafeOffer({
       input: Option.fromNullable(text),
       key: {
@@ -152,8 +205,11 @@ const listen = (
       }
     })
   }
-  const onResize = () => {
-    keys.unsafeOffer({ input: Option.none(), key: { name: "resize", ctrl: false, meta: false, shift: false } })
+  const onResize = () => fromTerminal("resize")
+  const onContinue = () => {
+    if (!interactive || givenAway.has(input)) return
+    takeOver(input)
+    fromTerminal("continue")
   }
   const onEnd = () => {
     keys.unsafeDone(Exit.void)
@@ -180,6 +236,7 @@ const listen = (
   output.on("resize", onResize)
   output.on("error", onOutputError)
   process.on("exit", onExit)
+  process.on("SIGCONT", onContinue)
   // A stream that ended before we listened emits no further `end`.
   if (input.readableEnded || input.destroyed) onEnd()
   else input.resume()
@@ -192,6 +249,7 @@ const listen = (
     output.off("resize", onResize)
     output.off("error", onOutputError)
     process.off("exit", onExit)
+    process.off("SIGCONT", onContinue)
     restore()
     // A listening stream keeps the process alive.
     input.pause()

@@ -35,6 +35,18 @@ export const writeNow = (line: string): void => {
   if (!isGone(process.stderr)) process.stderr.write(`${TerminalText.printed(line, false)}\n`)
 }
 
+/** How somebody is called to a terminal: by its bell, and with it by a note of the desktop in one of two forms. */
+export type Call = keyof typeof calls
+
+/** Our own words only: nothing foreign is in such a sequence. */
+const calls = {
+  bell: "\x07",
+  note9: "\x1b]9;Assent waits for an answer\x07",
+  note777: "\x1b]777;notify;Assent;A question waits for an answer\x07"
+} as const
+
+export const ring = (to: Name, call: Call): Effect.Effect<void> => send(to, () => calls[call])
+
 /** Waits until the reader has gone away; later writes are dropped. */
 export const gone = (to: Name): Effect.Effect<void> =>
   Effect.async<void>((resume) => {

@@ -1,0 +1,212 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import * as Program from "../kit/Program.js"
+import * as Pseudo from "../kit/Pseudo.js"
+
+const sizes = [120, 80, 40]
+
+const start = (place: Program.Place, options: Pseudo.Options = {}, ...flags: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const screen = yield* Pseudo.start(place, ["chat", ...flags], options)
+    yield* screen.sees((text) => /Commands [a-z, ]+\.\n>$/.test(text.replace(/\n(?!>)/g, " ").replace(/ +/g, " ")))
+    return screen
+  })
+
+/** Where this workspace's history is. */
+const historyOf = (place: Program.Place): string => {
+  const root = join(place.path("state"), "workspaces")
+  return join(root, readdirSync(root)[0] ?? "", "history")
+}
+
+const script = (...steps: ReadonlyArray<unknown>) => ({ version: 1, agents: { main: steps } })
+const command = (line: string) => ({ tools: [{ name: "run_command", params: { command: line } }] })
+const hushed = Effect.sleep("700 millis")
+
+describe("keys at a terminal", () => {
+  for (const columns of sizes)
+    it.live(`clear, search, fold and break lines, in ${columns} columns`, () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const place = yield* Program.place
+          const screen = yield* start(place, { columns })
+          // Ctrl-C with text never quits, however often it is pressed.
+          for (let time = 0; time < 3; time++) {
+            yield* screen.type("not this")
+            yield* screen.sees((text) => text.endsWith("> not this"))
+            yield* screen.type("\x03")
+            yield* screen.sees((text) => text.endsWith("\n>"))
+          }
+          yield* screen.type("one\ntwo")
+          yield* screen.sees((text) => text.endsWith("> one\n  two"))
+          yield* screen.type("\x1b[13;2uthree\x1b\rfour")
+          yield* screen.sees((text) => text.endsWith("> one\n  two\n  three\n  four"))
+          yield* screen.type("\x1b\x1b")
+          yield* screen.sees((text) => text.endsWith("\n>"))
+          yield* screen.type(`\x1b[200~${Array.from({ length: 40 }, (_, row) => `row ${row}`).join("\r")}\x1b[201~`)
+          yield* screen.sees((text) => text.endsWith("> [40 lines · Ctrl-O opens]"))
+          yield* screen.type("\x0f")
+          yield* screen.sees((text) => text.includes("  row 38\n  row 39"))
+          yield* screen.type("\x03/cost\r")
+          yield* screen.sees((text) => text.includes("> /cost"))
+          yield* screen.type("\x12co")
+          yield* screen.sees((text) => text.endsWith('search "co"> /cost'))
+          yield* screen.type("\t")
+          yield* screen.sees((text) => text.endsWith("\n> /cost"))
+          yield* screen.type("\x03\x03\x03")
+          assert.strictEqual(yield* screen.exit, 0)
+        })
+      )
+    )
+
+  it.live("leave the terminal to a shell and to an editor, and come back as it was", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        const editor = place.path("editor.sh")
+        writeFileSync(editor, '#!/bin/sh\nprintf "%s" "$(cat "$1") from an editor" > "$1"\n')
+        chmodSync(editor, 0o755)
+        const screen = yield* start(place, { env: { EDITOR: editor, VISUAL: "" } })
+        yield* screen.type("words")
+        yield* screen.sees((text) => text.endsWith("> words"))
+        yield* screen.type("\x07")
+        yield* screen.sees((text) => text.endsWith("> words from an editor"))
+        yield* screen.type("\x18\x05")
+        yield* screen.sees((text) => text.endsWith("> words from an editor from an editor"))
+        // There is no shell here with jobs: it comes back by itself, and draws itself anew.
+        yield* screen.type("\x1a")
+        yield* hushed
+        yield* screen.type("!")
+        yield* screen.sees((text) => text.endsWith("editor!"))
+      })
+    )
+  )
+
+  it.live("stop it as a job of a shell, whose terminal is sane, and fg goes on", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        const shell = yield* Pseudo.startShell(place)
+        yield* shell.type(`${shell.program} chat\r`)
+        yield* shell.sees((text) => text.endsWith(".\n>"))
+        yield* shell.type("half a thought")
+        yield* shell.sees((text) => text.endsWith("> half a thought"))
+        yield* shell.type("\x1a")
+        yield* shell.sees((text) => /Stopped[^\n]*\n(?:[^\n]*\n)?\$$/.test(text))
+        yield* shell.type("stty -a | grep -c ' icanon'; stty -a | grep -c ' echo '\r")
+        yield* shell.sees((text) => text.endsWith("\n1\n1\n$"))
+        yield* shell.resize(60, 20)
+        yield* shell.type("fg\r")
+        yield* shell.sees((text) => text.endsWith("> half a thought"))
+        yield* shell.type(" that goes on\r")
+        yield* shell.sees((text) => text.includes("> half a thought that goes on\n"))
+      })
+    )
+  )
+
+  it.live("keep what was typed for the next time, for its owner only, and no secret of it", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        const key = ["sk", "0".repeat(24)].join("-")
+        const first = yield* start(place)
+        const lines = ["/cost", "/agents", `use ${key}`, "my password is hunter2", " /private", "/cost"]
+        for (const line of lines) yield* first.type(`${line}\r`)
+        yield* first.type("\x04")
+        assert.strictEqual(yield* first.exit, 0)
+        const file = historyOf(place)
+        assert.strictEqual(statSync(file).mode & 0o777, 0o600)
+        assert.deepStrictEqual(readFileSync(file, "utf8"), '"/cost"\n"/agents"\n"/cost"\n')
+        // Whatever stands in it, it can only be text.
+        writeFileSync(file, '"\\u001b]0;owned\\u0007\\u001b[2Jred"\nnot json\n[1]\n"\\u001b[31m"\n"/agents"\n')
+        const second = yield* start(place)
+        yield* second.type("\x1b[A")
+        yield* second.sees((text) => text.endsWith("\n> /agents"))
+        yield* second.type("\x1b[A")
+        yield* second.sees((text) => text.endsWith("\n> [31m"))
+        yield* second.type("\x1b[A")
+        yield* second.sees((text) => text.endsWith("\n> ]0;owned[2Jred"))
+      })
+    )
+  )
+
+  it.live("interrupt with escape, which never quits", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        yield* place.write("workspace/script.json", script(command("sleep 60"), { text: "x" }))
+        const screen = yield* start(place, {}, "--model", "script:script.json", "--yolo")
+        yield* screen.type("go\r")
+        yield* screen.sees((text) => text.includes("sleep 60"))
+        yield* screen.type("\x1b")
+        yield* screen.sees((text) => text.includes("— cancelled (user) —"))
+        for (let time = 0; time < 4; time++) yield* screen.type("\x1b")
+        yield* hushed
+        yield* screen.type("alive")
+        yield* screen.sees((text) => text.endsWith("> alive"))
+      })
+    )
+  )
+})
+
+describe("a message that begins with a slash", () => {
+  it.live("is one where it begins with a path, and no command that there is not", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        yield* place.write("workspace/script.json", script({ text: "First." }, { text: "Second." }))
+        const screen = yield* start(place, {}, "--model", "script:script.json")
+        yield* screen.type("/usr/lib is large\r")
+        yield* screen.sees((text) => text.endsWith("First.\n>"))
+        yield* screen.type("/tmp is full\r")
+        yield* screen.sees((text) => text.endsWith("Second.\n>"))
+        yield* screen.type("/agnets\r")
+        yield* screen.sees((text) => text.includes("Did you mean /agents?") && text.endsWith("\n> /agnets"))
+      })
+    )
+  )
+})
+
+describe("a permission at a terminal", () => {
+  for (const columns of sizes)
+    it.live(`is given with one key, and takes commands, in ${columns} columns`, () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const place = yield* Program.place
+          yield* place.write("workspace/script.json", script(command("printf 'a%.0s' 1"), { text: "Done." }))
+          const screen = yield* start(place, { columns, rows: 40 }, "--model", "script:script.json")
+          yield* screen.type("go\r")
+          yield* screen.sees((text) => text.endsWith("answer>"))
+          yield* hushed
+          yield* screen.type("/help\r")
+          yield* screen.sees((text) => text.includes("this list") && text.endsWith("answer>"))
+          yield* screen.type("\r")
+          yield* screen.sees((text) => text.includes("Please type one of") && text.endsWith("answer>"))
+          yield* hushed
+          yield* screen.type("c")
+          yield* screen.sees((text) => text.endsWith("comment>"))
+          yield* screen.type("\x1b")
+          yield* screen.sees((text) => text.includes("comment> (back)") && text.endsWith("answer>"))
+          yield* hushed
+          yield* screen.type("y")
+          yield* screen.sees((text) => text.endsWith("Done.\n>"))
+        })
+      )
+    )
+
+  it.live("takes /quit", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        yield* place.write("workspace/script.json", script(command("true"), { text: "Done." }))
+        const screen = yield* start(place, {}, "--model", "script:script.json")
+        yield* screen.type("go\r")
+        yield* screen.sees((text) => text.endsWith("answer>"))
+        yield* hushed
+        yield* screen.type("/quit\r")
+        assert.strictEqual(yield* screen.exit, 0)
+      })
+    )
+  )
+})
