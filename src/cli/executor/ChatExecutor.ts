@@ -105,7 +105,9 @@ export const run = (options: Options): Effect.Effect<number | ChatPast.Rewound, 
             yield* rewound === undefined ? prompt : Deferred.succeed(quitting, undefined)
           })
     })
-    const stop = Effect.suspend(() => (rewound === undefined ? quit : Effect.succeed(rewound)))
+    const stop = Effect.suspend((): Effect.Effect<number | ChatPast.Rewound> =>
+      rewound === undefined ? quit : Effect.succeed(rewound)
+    )
     const orQuit = <A>(waiting: Effect.Effect<A>) =>
       Effect.raceFirst(Effect.map(waiting, Option.some), Effect.as(Deferred.await(quitting), Option.none<A>()))
     for (;;) {
