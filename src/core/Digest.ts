@@ -23,14 +23,14 @@ export const canonicalJson = (value: unknown): string => JSON.stringify(sortKeys
 export const digest = (value: unknown): string => sha256(canonicalJson(value))
 
 /**
- * Lower-case hexadecimal SHA-256 of a text's UTF-8 bytes.
+ * Lower-case hexadecimal SHA-256 of bytes, or of a text's UTF-8 bytes.
  *
  * @since 0.1.0
  * @category conversions
  */
-export const sha256 = (text: string): string =>
+export const sha256 = (text: string | Uint8Array): string =>
   native === undefined
-    ? Sha256.hex(Sha256.digest(bytesOf(text)))
+    ? Sha256.hex(Sha256.digest(typeof text === "string" ? bytesOf(text) : text))
     : native.createHash("sha256").update(text).digest("hex")
 
 /**

@@ -19,6 +19,7 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as Lazy from "../internal/Lazy.js"
+import { Attachment, digestIn } from "../core/Attachment.js"
 import * as Digest from "../core/Digest.js"
 import * as ForeignJson from "../core/ForeignJson.js"
 import { CorrelationId, MessageId, RequestId, SessionId, ToolCallId } from "../core/Id.js"
@@ -53,6 +54,15 @@ export const Received = Schema.Struct({
   source: Schema.Literal("user", "parent", "child", "system"),
   delivery: Schema.Literal("steer", "queue"),
   text: Schema.String,
+  /** Present on words with files: the words and the files in their order. */
+  parts: Schema.optional(
+    Schema.Array(
+      Schema.Union(
+        Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
+        Schema.Struct({ type: Schema.Literal("file"), file: Attachment })
+      )
+    )
+  ),
   /** Milliseconds since the epoch. */
   at: Schema.Number,
   /** Present on words that came while the agent worked. */
@@ -348,6 +358,30 @@ export const subagentIn = (entry: JournalEntry): number => {
         ? entry.request.interaction.subagentId
         : undefined
   return Number(/^subagent_(\d+)$/.exec(id ?? "")?.[1] ?? 0)
+}
+
+/**
+ * The digests of the content that these entries refer to, each once. A store keeps it as long as the entries.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
+export const contentsIn = (entries: Iterable<JournalEntry>): ReadonlyArray<string> => {
+  const found = new Set<string>()
+  for (const entry of entries) {
+    if (entry._tag === "MessageReceived") {
+      for (const part of entry.message.parts ?? []) if (part.type === "file") found.add(part.file.sha256)
+    } else if (entry._tag === "HistoryReplaced") {
+      for (const { content } of entry.messages) {
+        if (typeof content === "string") continue
+        for (const part of content) {
+          const digest = part.type === "file" && part.data instanceof URL ? digestIn(part.data) : undefined
+          if (digest !== undefined) found.add(digest)
+        }
+      }
+    }
+  }
+  return [...found]
 }
 
 /**

@@ -7,16 +7,47 @@
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Encoding from "effect/Encoding"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import * as Digest from "../core/Digest.js"
 import { RequestId, SessionId } from "../core/Id.js"
 import * as JournalEntry from "./JournalEntry.js"
 import type * as SessionStore from "./SessionStore.js"
 import * as StoreError from "./StoreError.js"
 
+/**
+ * A whole session, with the content that its entries refer to.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Archive extends SessionStore.Loaded {
+  readonly contents: ReadonlyArray<SessionStore.Content>
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
+
+/**
+ * Reads a whole session.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const load = (
+  store: SessionStore.Service,
+  rootSessionId: SessionId
+): Effect.Effect<Archive, StoreError.SessionUnknown | StoreError.JournalUnreadable | StoreError.StoreUnusable> =>
+  Effect.flatMap(store.load(rootSessionId), (loaded) =>
+    Effect.map(
+      Effect.forEach(contentsIn(loaded.entries), (sha256) =>
+        Effect.map(contentOf(store, sha256), (bytes): SessionStore.Content => ({ sha256, bytes }))
+      ),
+      (contents) => ({ ...loaded, contents })
+    )
+  )
 
 /**
  * Decodes what `SessionStore.toJson` made. A string on the left says what is wrong, and where.
@@ -24,7 +55,7 @@ import * as StoreError from "./StoreError.js"
  * @since 0.1.0
  * @category conversions
  */
-export const decode = (input: unknown): Either.Either<SessionStore.Loaded, string> =>
+export const decode = (input: unknown): Either.Either<Archive, string> =>
   Either.gen(function* () {
     const document = yield* Either.mapLeft(
       Schema.decodeUnknownEither(Document)(input),
@@ -42,8 +73,18 @@ export const decode = (input: unknown): Either.Either<SessionStore.Loaded, strin
       entries.push({ seq, sessionId, at, entry: decoded })
     }
     if (entries.length === 0) return yield* Either.left("it has no entries")
+    const contents: Array<SessionStore.Content> = []
+    for (const { base64, sha256 } of document.contents ?? []) {
+      const bytes = Either.getOrUndefined(Encoding.decodeBase64(base64))
+      if (bytes === undefined || Digest.sha256(bytes) !== sha256) {
+        return yield* Either.left(`its content ${sha256.slice(0, 12)} is damaged`)
+      }
+      contents.push({ sha256, bytes })
+    }
+    const missing = contentsIn(entries).find((wanted) => !contents.some(({ sha256 }) => sha256 === wanted))
+    if (missing !== undefined) return yield* Either.left(`its content ${missing.slice(0, 12)} is missing`)
     const { answers, rootSessionId } = document
-    return { rootSessionId, entries, answers }
+    return { rootSessionId, entries, answers, contents }
   })
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -59,7 +100,7 @@ export const decode = (input: unknown): Either.Either<SessionStore.Loaded, strin
  */
 export const restore = (
   store: SessionStore.Service,
-  { answers, entries, rootSessionId }: SessionStore.Loaded
+  { answers, contents, entries, rootSessionId }: Archive
 ): Effect.Effect<
   void,
   | StoreError.SessionPresent
@@ -79,6 +120,7 @@ export const restore = (
           onFailure: (error) => error._tag !== "SessionUnknown"
         })
         if (isThere) return yield* new StoreError.SessionPresent({ rootSessionId })
+        yield* Effect.forEach(contents, lease.putContent, { discard: true })
         yield* lease.append(entries.map(({ at, entry, sessionId }) => ({ at, entry, sessionId })))
       })
     )
@@ -88,6 +130,23 @@ export const restore = (
     }
   })
 
+/**
+ * Puts the content that these entries refer to, before they are written to another store.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const carry = (
+  from: SessionStore.Service,
+  lease: SessionStore.Lease,
+  entries: ReadonlyArray<JournalEntry.Draft>
+): Effect.Effect<void, StoreError.StoreUnusable | StoreError.StoreUnwritable | StoreError.SessionTakenOver> =>
+  Effect.forEach(
+    contentsIn(entries),
+    (sha256) => Effect.flatMap(contentOf(from, sha256), (bytes) => lease.putContent({ sha256, bytes })),
+    { discard: true }
+  )
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
@@ -95,9 +154,20 @@ export const restore = (
 /** Milliseconds, of which a date can be made. */
 const Time = Schema.Int.pipe(Schema.between(0, 8.64e15, { message: () => "a time is expected, in milliseconds" }))
 
+/** An entry refers to it, so a store without it is damaged. */
+const contentOf = (store: SessionStore.Service, sha256: string) =>
+  Effect.catchTag(store.getContent(sha256), "ContentUnknown", () => {
+    const reason = `content that an entry refers to is missing (${sha256.slice(0, 12)})`
+    return new StoreError.StoreUnusable({ store: store.name, problem: "unreadable", reason })
+  })
+
+const contentsIn = (entries: ReadonlyArray<JournalEntry.Draft>): ReadonlyArray<string> =>
+  JournalEntry.contentsIn(entries.map(({ entry }) => entry))
+
 const Document = Schema.Struct({
   version: Schema.Number,
   rootSessionId: SessionId,
   entries: Schema.Array(Schema.Struct({ seq: Schema.Number, sessionId: SessionId, at: Time, entry: Schema.Unknown })),
-  answers: Schema.Array(Schema.Struct({ requestId: RequestId, answer: Schema.Unknown, by: Schema.String, at: Time }))
+  answers: Schema.Array(Schema.Struct({ requestId: RequestId, answer: Schema.Unknown, by: Schema.String, at: Time })),
+  contents: Schema.optional(Schema.Array(Schema.Struct({ sha256: Schema.String, base64: Schema.String })))
 })

@@ -9,53 +9,29 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Encoding from "effect/Encoding"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { IdGenerator, type RequestId, type SessionId } from "../core/Id.js"
-import * as Interaction from "../interaction/Interaction.js"
-import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as JournalEntry from "./JournalEntry.js"
 import * as SessionLease from "./SessionLease.js"
 import * as SessionSummary from "./SessionSummary.js"
 import * as StoreError from "./StoreError.js"
+import {
+  accepts,
+  answeredAlready,
+  byAge,
+  notOpen,
+  waitingIn,
+  type StoredAnswer,
+  type WaitingRequest
+} from "./WaitingRequest.js"
+
+export { accepts, answeredAlready, byAge, notOpen, waitingIn, type StoredAnswer, type WaitingRequest }
 
 // -----------------------------------------------------------------------------------------------------------------
 // models
 // -----------------------------------------------------------------------------------------------------------------
-
-/**
- * An answer that came while the session was not running.
- *
- * @since 0.1.0
- * @category models
- */
-export interface StoredAnswer {
-  readonly requestId: RequestId
-  /** Encoded; it fits the request. */
-  readonly answer: unknown
-  readonly by: string
-  /** Milliseconds since the epoch. */
-  readonly at: number
-}
-
-/**
- * A request that a session waits for: who asks is in its `agentPath`, since when in its `issuedAt`.
- *
- * @since 0.1.0
- * @category models
- */
-export interface WaitingRequest {
-  readonly rootSessionId: SessionId
-  /** The first words of the session. */
-  readonly title: string
-  /** The session's workspace, if it has one. */
-  readonly workspace?: string | undefined
-  readonly request: InteractionRequest
-  /** What was stored for it; it counts when the session is resumed. */
-  readonly answer?: StoredAnswer | undefined
-  /** The process that runs the session: there it is answered. */
-  readonly holder?: StoreError.Holder | undefined
-}
 
 /**
  * The stored data of a tree.
@@ -68,6 +44,18 @@ export interface Loaded {
   /** Entries of all sessions of the tree, in the order of writing. */
   readonly entries: ReadonlyArray<JournalEntry.Written>
   readonly answers: ReadonlyArray<StoredAnswer>
+}
+
+/**
+ * Bytes that entries refer to by their digest.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Content {
+  /** SHA-256 of the bytes; lower-case hexadecimal. */
+  readonly sha256: string
+  readonly bytes: Uint8Array
 }
 
 /**
@@ -84,9 +72,22 @@ export interface Lease {
    *
    * Cancel and shutdown wait for it too, so a store that waits for others, such as a network, should have a timeout of
    * its own. After 15 seconds without an answer the turn fails, and nothing more is written until the answer comes.
+   *
+   * Content that the entries refer to (`JournalEntry.contentsIn`) is the session's from then on. Entries that refer to
+   * content that is not in the store are not written.
    */
   readonly append: (
     drafts: ReadonlyArray<JournalEntry.Draft>
+  ) => Effect.Effect<void, StoreError.StoreUnwritable | StoreError.SessionTakenOver>
+  /**
+   * Keeps content for entries to come: put first, append then. Durable once it returns. The same bytes are kept once,
+   * however many sessions put them.
+   *
+   * Until an entry refers to it the lease holds it. What no entry refers to when the lease ends is dropped then; when the
+   * process died, with the next lease, deletion or content.
+   */
+  readonly putContent: (
+    content: Content
   ) => Effect.Effect<void, StoreError.StoreUnwritable | StoreError.SessionTakenOver>
 }
 
@@ -122,7 +123,11 @@ export interface Service {
   readonly openRequests: (
     rootSessionId?: SessionId
   ) => Effect.Effect<ReadonlyArray<WaitingRequest>, StoreError.JournalUnreadable | StoreError.StoreUnusable>
-  /** Deletes a tree that no process runs. */
+  /** The bytes of this digest, as long as a session refers to them or a lease holds them. */
+  readonly getContent: (
+    sha256: string
+  ) => Effect.Effect<Uint8Array, StoreError.ContentUnknown | StoreError.StoreUnusable>
+  /** Deletes a tree that no process runs, and the content that no other one refers to. */
   readonly delete: (
     rootSessionId: SessionId
   ) => Effect.Effect<
@@ -172,7 +177,8 @@ export class SessionStore extends Context.Tag("assent/journal/SessionStore")<Ses
  */
 export const makeMemory: Effect.Effect<(process: SessionLease.Process) => Service> = Effect.map(IdGenerator, (ids) => {
   const trees = new Map<SessionId, Tree>()
-  return (locker) => memoryOf(trees, locker, () => ids.unsafeNext("ses"))
+  const contents = new Map<string, Uint8Array>()
+  return (locker) => memoryOf(trees, contents, locker, () => ids.unsafeNext("ses"))
 })
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -195,12 +201,15 @@ export const layerMemory: Layer.Layer<SessionStore> = Layer.effect(
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * A stored tree as JSON-like data, for export. A string on the left says what cannot be encoded.
+ * A stored tree as JSON-like data, for export, with the content that it refers to: `SessionArchive.load` reads both. A
+ * string on the left says what cannot be encoded.
  *
  * @since 0.1.0
  * @category conversions
  */
-export const toJson = (loaded: Loaded): Either.Either<unknown, string> =>
+export const toJson = (
+  loaded: Loaded & { readonly contents?: ReadonlyArray<Content> | undefined }
+): Either.Either<unknown, string> =>
   Either.map(
     Either.all(
       loaded.entries.map(({ seq, sessionId, at, entry }) =>
@@ -211,90 +220,27 @@ export const toJson = (loaded: Loaded): Either.Either<unknown, string> =>
       version: JournalEntry.version,
       rootSessionId: loaded.rootSessionId,
       entries,
-      answers: loaded.answers
+      answers: loaded.answers,
+      ...(loaded.contents === undefined || loaded.contents.length === 0
+        ? {}
+        : {
+            contents: loaded.contents.map(({ bytes, sha256 }) => ({ sha256, base64: Encoding.encodeBase64(bytes) }))
+          })
     })
   )
 
 /**
- * Checks an encoded answer against a stored request; for stores.
+ * Why entries are not written that refer to content of this digest; for stores.
  *
  * @since 0.1.0
- * @category operations
+ * @category constructors
  */
-export const accepts = (
-  { requestId, interaction }: InteractionRequest,
-  answer: unknown
-): Either.Either<void, StoreError.AnswerRefused> => {
-  if (Interaction.isSecret(interaction._tag)) {
-    const reason = `answers to ${interaction._tag} are secrets and are not kept; resume the session and answer there`
-    return Either.left(new StoreError.AnswerRefused({ requestId, problem: "secret", reason }))
-  }
-  const decoded = Interaction.decodeAnswer(interaction, answer)
-  return Either.isRight(decoded)
-    ? Either.void
-    : Either.left(new StoreError.AnswerRefused({ requestId, problem: "misfit", reason: decoded.left }))
-}
-
-/**
- * The requests that a session waits for, made of its entries about them; for stores.
- *
- * @since 0.1.0
- * @category conversions
- */
-export const waitingIn = (
-  { closed, holder, open, rootSessionId, title, workspace }: SessionSummary.Listed,
-  about: ReadonlyArray<JournalEntry.Written>,
-  answers: ReadonlyArray<StoredAnswer>
-): ReadonlyArray<WaitingRequest> => {
-  if (closed || open.length === 0) return []
-  const raised = new Map<RequestId, InteractionRequest>()
-  for (const { entry } of about) {
-    if (entry._tag === "InteractionRaised") raised.set(entry.request.requestId, entry.request)
-  }
-  return open.flatMap(({ requestId }) => {
-    const request = raised.get(requestId)
-    const answer = answers.find((answer) => answer.requestId === requestId)
-    return request === undefined
-      ? []
-      : [
-          {
-            rootSessionId,
-            title,
-            request,
-            ...(workspace === undefined ? {} : { workspace }),
-            ...(answer === undefined ? {} : { answer }),
-            ...(holder === undefined ? {} : { holder })
-          }
-        ]
+export const contentMissing = (store: string, sha256: string): StoreError.StoreUnwritable =>
+  new StoreError.StoreUnwritable({
+    store,
+    reason: `an entry refers to content that is not in it (${sha256.slice(0, 12)})`,
+    remedy: "Attach the file again."
   })
-}
-
-/**
- * Asked first comes first; for stores.
- *
- * @since 0.1.0
- * @category operations
- */
-export const byAge = (a: WaitingRequest, b: WaitingRequest): number =>
-  a.request.issuedAt - b.request.issuedAt || (a.request.requestId < b.request.requestId ? -1 : 1)
-
-/**
- * The refusal of an answer to a request that is not open.
- *
- * @since 0.1.0
- * @category constructors
- */
-export const notOpen = (requestId: RequestId): StoreError.AnswerRefused =>
-  new StoreError.AnswerRefused({ requestId, problem: "notOpen", reason: "nobody waits for it" })
-
-/**
- * The refusal of an answer when another one came first, from `by`.
- *
- * @since 0.1.0
- * @category constructors
- */
-export const answeredAlready = (requestId: RequestId, by: string): StoreError.AnswerRefused =>
-  new StoreError.AnswerRefused({ requestId, problem: "answered", reason: `${by} has answered it` })
 
 /**
  * Whether an append of this lease never waits, so that nobody has to watch how long it takes.
@@ -315,10 +261,19 @@ interface Tree {
   summary: SessionSummary.SessionSummary
   lock: SessionLease.Row | undefined
   readonly answers: Map<RequestId, StoredAnswer>
+  /** Digests of the content that entries refer to. */
+  readonly contents: Set<string>
+  /** Digests of the content that the lease holds beside that. */
+  held: Set<string>
 }
 
 /** All of it runs in synchronous sections, so nothing comes between check and write. */
-const memoryOf = (trees: Map<SessionId, Tree>, locker: SessionLease.Process, newToken: () => string): Service => {
+const memoryOf = (
+  trees: Map<SessionId, Tree>,
+  contents: Map<string, Uint8Array>,
+  locker: SessionLease.Process,
+  newToken: () => string
+): Service => {
   const known = (rootSessionId: SessionId): Either.Either<Tree, StoreError.SessionUnknown> => {
     const tree = trees.get(rootSessionId)
     return tree !== undefined && tree.entries.length > 0
@@ -344,22 +299,51 @@ const memoryOf = (trees: Map<SessionId, Tree>, locker: SessionLease.Process, new
         entries: [],
         summary: SessionSummary.empty(rootSessionId, now),
         lock: undefined,
-        answers: new Map()
+        answers: new Map(),
+        contents: new Set(),
+        held: new Set()
       }
       return Either.map(unlocked(rootSessionId, tree, now), () => {
+        // Of a holder that died.
+        tree.held = new Set()
+        sweep(now)
         tree.lock = { token, pid: locker.pid, host: locker.host, heartbeat: now }
         trees.set(rootSessionId, tree)
         return tree
       })
     })
 
+  /** Drops what no session refers to and no living lease holds. */
+  const sweep = (now: number): void => {
+    if (contents.size === 0) return
+    const wanted = new Set<string>()
+    for (const tree of trees.values()) {
+      if (tree.held.size > 0 && SessionLease.holderOf(tree.lock, locker, now) === undefined) {
+        tree.held = new Set()
+        // A holder that stood still must not go on without what it had put.
+        tree.lock = undefined
+      }
+      for (const sha256 of [...tree.contents, ...tree.held]) wanted.add(sha256)
+    }
+    for (const sha256 of [...contents.keys()]) if (!wanted.has(sha256)) contents.delete(sha256)
+  }
+
   const leaseOf = (rootSessionId: SessionId, tree: Tree, token: string): Lease => {
-    const append: Lease["append"] = (drafts) =>
-      at((now) => {
+    const whileHeld = <A, E>(f: (lock: SessionLease.Row, now: number) => Either.Either<A, E>) =>
+      at((now): Either.Either<A, E | StoreError.SessionTakenOver> => {
         const { lock } = tree
-        if (lock?.token !== token) {
-          const holder = lock === undefined ? {} : { holder: { pid: lock.pid, host: lock.host } }
-          return Either.left(new StoreError.SessionTakenOver({ rootSessionId, ...holder }))
+        if (lock?.token === token) return f(lock, now)
+        const holder = lock === undefined ? {} : { holder: { pid: lock.pid, host: lock.host } }
+        return Either.left(new StoreError.SessionTakenOver({ rootSessionId, ...holder }))
+      })
+    const append: Lease["append"] = (drafts) =>
+      whileHeld((lock, now) => {
+        const wanted = JournalEntry.contentsIn(drafts.map(({ entry }) => entry))
+        const missing = wanted.find((sha256) => !contents.has(sha256))
+        if (missing !== undefined) return Either.left(contentMissing(":memory:", missing))
+        for (const sha256 of wanted) {
+          tree.contents.add(sha256)
+          tree.held.delete(sha256)
         }
         const before = tree.entries.length
         const written = drafts.map(({ at = now, entry, sessionId }, index) => ({
@@ -374,7 +358,15 @@ const memoryOf = (trees: Map<SessionId, Tree>, locker: SessionLease.Process, new
         return Either.void
       })
     prompt.add(append)
-    return { rootSessionId, append }
+    const putContent: Lease["putContent"] = ({ bytes, sha256 }) =>
+      whileHeld((_, now) => {
+        sweep(now)
+        tree.held.add(sha256)
+        // A copy: nobody else may change what is kept.
+        if (!contents.has(sha256)) contents.set(sha256, bytes.slice())
+        return Either.void
+      })
+    return { rootSessionId, append, putContent }
   }
 
   return {
@@ -391,10 +383,14 @@ const memoryOf = (trees: Map<SessionId, Tree>, locker: SessionLease.Process, new
               return Either.right(true)
             }),
           release: (tree) =>
-            Effect.sync(() => {
-              if (tree.lock?.token !== token) return
-              tree.lock = undefined
-              if (tree.entries.length === 0) trees.delete(rootSessionId)
+            at((now) => {
+              if (tree.lock?.token === token) {
+                tree.lock = undefined
+                tree.held = new Set()
+                if (tree.entries.length === 0) trees.delete(rootSessionId)
+                sweep(now)
+              }
+              return Either.void
             })
         })
         return Effect.map(held, (tree) => leaseOf(rootSessionId, tree, token))
@@ -438,8 +434,14 @@ const memoryOf = (trees: Map<SessionId, Tree>, locker: SessionLease.Process, new
           // A suspended holder must not write to a deleted tree.
           tree.lock = undefined
           trees.delete(rootSessionId)
+          sweep(now)
         })
       ),
+    getContent: (sha256) =>
+      Effect.suspend(() => {
+        const bytes = contents.get(sha256)
+        return bytes === undefined ? new StoreError.ContentUnknown({ sha256 }) : Effect.succeed(bytes.slice())
+      }),
     answer: (requestId, answer, by) =>
       at((now) =>
         Either.gen(function* () {

@@ -203,6 +203,21 @@ export class JournalUnreadable extends Schema.TaggedError<JournalUnreadable>("as
   }
 }
 
+/**
+ * The store does not have this content: no session refers to it, or the store is damaged.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ContentUnknown extends Schema.TaggedError<ContentUnknown>("assent/journal/ContentUnknown")(
+  "ContentUnknown",
+  { sha256: Schema.String }
+) {
+  override get message(): string {
+    return `There is no content ${this.sha256.slice(0, 12)} in this store. Attach the file again.`
+  }
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // answers
 // -----------------------------------------------------------------------------------------------------------------

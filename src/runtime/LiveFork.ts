@@ -114,7 +114,9 @@ export const spent = ({ ledger }: Live, sessionId: SessionId, model: string): Re
 
 /** The highest number of a subagent that the history speaks of: the model must not take a new one for it. */
 const lastSubagent = (messages: ReadonlyArray<Prompt.Message>): number =>
-  Array.from(JSON.stringify(messages).matchAll(/\bsubagent_(\d{1,9})\b/g), ([, number]) => Number(number)).reduce(
-    (last, number) => Math.max(last, number),
-    0
-  )
+  Array.from(JSON.stringify(messages, withoutBytes).matchAll(/\bsubagent_(\d{1,9})\b/g), ([, number]) =>
+    Number(number)
+  ).reduce((last, number) => Math.max(last, number), 0)
+
+/** Files name no subagents, and as JSON they would be many times as long. */
+const withoutBytes = (_: string, value: unknown): unknown => (value instanceof Uint8Array ? undefined : value)

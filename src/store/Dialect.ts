@@ -25,17 +25,20 @@ export const of = (sql: SqlClient.SqlClient): Dialect | undefined =>
   })
 
 /**
- * Holds what `name` stands for until the transaction ends, which this must be the first statement of. Others that hold
- * the same wait. Does nothing in SQLite.
+ * Holds what these names stand for until the transaction ends, which this must be the first statement of. Others that
+ * hold one of them wait. Does nothing in SQLite. Content comes before sessions, so that no two wait for each other.
  *
  * It also sets the isolation. A stricter one shows the transaction what was there before it waited, which is what it
  * waits in order not to see.
  */
-export const hold = (sql: SqlClient.SqlClient, name: string): Effect.Effect<void, SqlError> =>
+export const hold = (sql: SqlClient.SqlClient, ...names: ReadonlyArray<string>): Effect.Effect<void, SqlError> =>
   of(sql) === "pg"
     ? Effect.asVoid(
         sql.unsafe(
-          `SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(${space}, ${keyOf(name)})`
+          [
+            "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+            ...names.map((name) => `SELECT pg_advisory_xact_lock(${space}, ${keyOf(name)})`)
+          ].join("; ")
         )
       )
     : Effect.void

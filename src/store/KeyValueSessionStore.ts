@@ -5,6 +5,7 @@
  *  sessions/0 │ sessions/1            the ids of all sessions
  *  session:ID/0 │ session:ID/1        one session: its lock, summary, answers, and how many batches count
  *  batch:0:ID, batch:1:ID, …          a batch of entries each
+ *  content:SHA-256                    bytes; which sessions want them is with the sessions
  * ```
  *
  * Such a store replaces values one by one, and may leave half of one when its process dies. So a value that is replaced
@@ -26,8 +27,9 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import * as Digest from "../core/Digest.js"
 import { IdGenerator, RequestId, SessionId } from "../core/Id.js"
-import type * as JournalEntry from "../journal/JournalEntry.js"
+import * as JournalEntry from "../journal/JournalEntry.js"
 import * as SessionLease from "../journal/SessionLease.js"
 import * as SessionStore from "../journal/SessionStore.js"
 import * as SessionSummary from "../journal/SessionSummary.js"
@@ -90,6 +92,11 @@ export const make = (options: Options): Effect.Effect<SessionStore.Service, neve
         : new StoreError.SessionLocked({ rootSessionId: root, holder, heartbeat: lock.heartbeat })
     }
 
+    const takenOver = (root: SessionId, lock: SessionLease.Row | undefined) => {
+      const holder = lock === undefined ? {} : { holder: { pid: lock.pid, host: lock.host } }
+      return new StoreError.SessionTakenOver({ rootSessionId: root, ...holder })
+    }
+
     const entriesOf = (root: SessionId, { batches }: Session) =>
       Effect.gen(function* () {
         const rows: Array<EntryRow.Unnumbered> = []
@@ -116,33 +123,107 @@ export const make = (options: Options): Effect.Effect<SessionStore.Service, neve
         const place = sessionAt(root)
         const before = yield* place.read
         const lock = before?.lock
-        if (before === undefined || lock?.token !== held.token) {
-          const holder = lock === undefined ? {} : { holder: { pid: lock.pid, host: lock.host } }
-          return yield* new StoreError.SessionTakenOver({ rootSessionId: root, ...holder })
-        }
+        if (before === undefined || lock?.token !== held.token) return yield* takenOver(root, lock)
         const { batches, summary } = held
-        if (summary.entries === 0) {
-          const roots = (yield* index.read) ?? []
-          if (!roots.includes(root)) yield* index.write([...roots, root])
+        const wanted = JournalEntry.contentsIn(written.map(({ entry }) => entry))
+        for (const sha256 of wanted) {
+          if ((yield* contentOf(sha256)) === undefined) return yield* SessionStore.contentMissing(name, sha256)
         }
+        if (summary.entries === 0) yield* indexed(root)
         const body = rows.map(({ at, body, session }) => ({ at, body, session }))
         yield* values.set(batchAt(root, batches), JSON.stringify(body))
         const after = SessionSummary.after(
           summary,
           written.map((draft, at) => ({ ...draft, at: draft.at ?? now, seq: summary.entries + at + 1 }))
         )
-        yield* place.write({ ...before, summary: after, batches: batches + 1, lock: { ...lock, heartbeat: now } })
+        yield* place.write({
+          ...before,
+          summary: after,
+          batches: batches + 1,
+          lock: { ...lock, heartbeat: now },
+          ...(wanted.length === 0
+            ? {}
+            : {
+                contents: [...new Set([...(before.contents ?? []), ...wanted])],
+                held: (before.held ?? []).filter((sha256) => !wanted.includes(sha256))
+              })
+        })
         // What this lease knows decides, not what the store has: a batch that was reported as failed does not count.
         held.summary = after
         held.batches = batches + 1
       })
 
+    /** Before anything of it counts: what is not in the list is never found again. */
+    const indexed = (root: SessionId) =>
+      Effect.flatMap(index.read, (roots = []) => (roots.includes(root) ? Effect.void : index.write([...roots, root])))
+
+    /** Undefined also for half of it, which a process left that died. */
+    const contentOf = (sha256: string) =>
+      Effect.map(values.getUint8Array(contentAt(sha256)), (found) =>
+        Option.getOrUndefined(Option.filter(found, (bytes) => Digest.sha256(bytes) === sha256))
+      )
+
+    /**
+     * Drops what this session's lease held, where nobody else wants it. Before the session forgets that: nobody could
+     * find what a process left that died in between.
+     */
+    const dropHeld = (owner: SessionId, { held: left = [] }: Pick<Session, "held">) =>
+      Effect.gen(function* () {
+        if (left.length === 0) return
+        const wanted = new Set<string>()
+        for (const root of (yield* index.read) ?? []) {
+          const { contents = [], held = [] } = (yield* sessionAt(root).read) ?? {}
+          for (const sha256 of contents) wanted.add(sha256)
+          if (root !== owner) for (const sha256 of held) wanted.add(sha256)
+        }
+        for (const sha256 of left) if (!wanted.has(sha256)) yield* remove(values, contentAt(sha256))
+      })
+
+    /** What is left of a session without its lease. */
+    const unheld = (root: SessionId, { held: _, lock: __, ...left }: Session) =>
+      left.summary.entries > 0
+        ? sessionAt(root).write(left)
+        : Effect.gen(function* () {
+            const roots = (yield* index.read) ?? []
+            if (roots.includes(root)) yield* index.write(roots.filter((one) => one !== root))
+            yield* sessionAt(root).remove
+          })
+
+    /** Drops what leases held whose process is gone. Such a lease ends: its process must not go on without the content. */
+    const sweep = (now: number) =>
+      Effect.gen(function* () {
+        for (const root of (yield* index.read) ?? []) {
+          const session = yield* sessionAt(root).read
+          if (session?.held === undefined || session.held.length === 0) continue
+          if (SessionLease.holderOf(session.lock, locker, now) !== undefined) continue
+          yield* dropHeld(root, session)
+          yield* unheld(root, session)
+        }
+      })
+
+    const put = ({ root, token }: Held, { bytes, sha256 }: SessionStore.Content) =>
+      Effect.gen(function* () {
+        yield* sweep(yield* Clock.currentTimeMillis)
+        const place = sessionAt(root)
+        const before = yield* place.read
+        if (before?.lock?.token !== token) return yield* takenOver(root, before?.lock)
+        const { contents = [], held = [] } = before
+        if (!contents.includes(sha256) && !held.includes(sha256)) {
+          yield* indexed(root)
+          yield* place.write({ ...before, held: [...held, sha256] })
+        }
+        if ((yield* contentOf(sha256)) === undefined) yield* values.set(contentAt(sha256), bytes)
+      }).pipe(writing, inTurn)
+
     const acquire = (root: SessionId, token: string) =>
       Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
         const place = sessionAt(root)
-        const before = (yield* place.read) ?? { summary: SessionSummary.empty(root, now), batches: 0, answers: [] }
-        yield* unlocked(root, before.lock, now)
+        const found = (yield* place.read) ?? { summary: SessionSummary.empty(root, now), batches: 0, answers: [] }
+        yield* unlocked(root, found.lock, now)
+        // Of a holder that died.
+        yield* dropHeld(root, found)
+        const { held: _, ...before } = found
         yield* place.write({ ...before, lock: { token, pid: locker.pid, host: locker.host, heartbeat: now } })
         const held: Held = { root, token, summary: before.summary, batches: before.batches }
         return held
@@ -185,9 +266,7 @@ export const make = (options: Options): Effect.Effect<SessionStore.Service, neve
               ),
             release: (held) =>
               Effect.ignore(
-                whileHeld(held, ({ lock: _, ...session }) =>
-                  session.summary.entries === 0 ? sessionAt(root).remove : sessionAt(root).write(session)
-                )
+                whileHeld(held, (session) => Effect.zipRight(dropHeld(root, session), unheld(root, session)))
               )
           })
           return Effect.map(held, (held): SessionStore.Lease => ({
@@ -200,7 +279,8 @@ export const make = (options: Options): Effect.Effect<SessionStore.Service, neve
                   (reason) => new StoreError.StoreUnwritable({ store: name, reason })
                 )
                 yield* append(held, rows, drafts).pipe(writing, inTurn, Effect.catchTag("StoreUnusable", unreadable))
-              })
+              }),
+            putContent: (content) => Effect.catchTag(put(held, content), "StoreUnusable", unreadable)
           }))
         }),
       load: (root) =>
@@ -229,6 +309,10 @@ export const make = (options: Options): Effect.Effect<SessionStore.Service, neve
           })
           return waiting.flat().sort(SessionStore.byAge)
         }).pipe(inTurn, reading),
+      getContent: (sha256) =>
+        Effect.flatMap(contentOf(sha256), (bytes) =>
+          bytes === undefined ? Effect.fail(new StoreError.ContentUnknown({ sha256 })) : Effect.succeed(bytes)
+        ).pipe(inTurn, reading),
       delete: (root) =>
         Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis
@@ -236,11 +320,18 @@ export const make = (options: Options): Effect.Effect<SessionStore.Service, neve
           yield* unlocked(root, session.lock, now)
           const place = sessionAt(root)
           // From here on nobody knows it, and a holder that stood still has no lock to write with.
-          yield* place.write({ summary: SessionSummary.empty(root, now), batches: 0, answers: [] })
-          const roots = (yield* index.read) ?? []
-          yield* index.write(roots.filter((one) => one !== root))
+          const { contents = [], held = [] } = session
+          const ended = {
+            summary: SessionSummary.empty(root, now),
+            batches: 0,
+            answers: [],
+            held: [...contents, ...held]
+          }
+          yield* place.write(ended)
           for (let batch = 0; batch < session.batches; batch++) yield* remove(values, batchAt(root, batch))
-          yield* place.remove
+          yield* dropHeld(root, ended)
+          yield* unheld(root, ended)
+          yield* sweep(now)
         }).pipe(writing, inTurn),
       answer: (requestId, answer, by) =>
         Effect.gen(function* () {
@@ -300,11 +391,17 @@ const Session = Schema.Struct({
   answers: Schema.Array(
     Schema.Struct({ requestId: RequestId, answer: Schema.Unknown, by: Schema.String, at: Schema.Number })
   ),
+  /** Digests of the content that entries refer to. */
+  contents: Schema.optional(Schema.Array(Schema.String)),
+  /** Digests of the content that the lease holds beside that. */
+  held: Schema.optional(Schema.Array(Schema.String)),
   lock: Schema.optional(
     Schema.Struct({ token: Schema.String, pid: Schema.Number, host: Schema.String, heartbeat: Schema.Number })
   )
 })
 type Session = typeof Session.Type
+
+const contentAt = (sha256: string) => `content:${sha256}`
 
 const decodeBatch = Schema.decodeUnknownEither(
   Schema.parseJson(Schema.Array(Schema.Struct({ session: SessionId, at: Schema.Number, body: Schema.String })))

@@ -16,7 +16,7 @@ import * as Dialect from "./Dialect.js"
  * @since 0.1.0
  * @category constants
  */
-export const latest = 1
+export const latest = 2
 
 /**
  * Names the tables that this module owns; the list of migrations that have run is one of them.
@@ -164,9 +164,9 @@ const all = (statements: ReadonlyArray<string>) =>
     Effect.forEach(statements, (statement) => sql.unsafe(inDialect(statement, Dialect.of(sql))), { discard: true })
   )
 
-/** SQLite's INTEGER has 64 bits, PostgreSQL's 32: too few for milliseconds since the epoch. */
+/** SQLite's INTEGER has 64 bits, PostgreSQL's 32: too few for milliseconds since the epoch. Bytes have another name. */
 const inDialect = (statement: string, dialect: Dialect.Dialect | undefined): string =>
-  dialect === "pg" ? statement.replaceAll(" INTEGER", " BIGINT") : statement
+  dialect === "pg" ? statement.replaceAll(" INTEGER", " BIGINT").replaceAll(" BLOB", " BYTEA") : statement
 
 // A migration is never edited: a change is a new migration. Every column name is one word, so that no client's name
 // transformation changes it.
@@ -199,6 +199,12 @@ const statements = {
       at INTEGER NOT NULL
     )`,
     `CREATE INDEX assent_answer_root ON assent_answer (root)`
+  ],
+  "0002_content": [
+    `CREATE TABLE assent_content (sha256 TEXT PRIMARY KEY NOT NULL, bytes BLOB NOT NULL)`,
+    `CREATE TABLE assent_reference (root TEXT NOT NULL, sha256 TEXT NOT NULL, token TEXT NOT NULL)`,
+    `CREATE UNIQUE INDEX assent_reference_root ON assent_reference (root, sha256, token)`,
+    `CREATE INDEX assent_reference_content ON assent_reference (sha256)`
   ]
 }
 
@@ -241,7 +247,9 @@ const inPostgres: { readonly [name: string]: readonly [columns: string, keys: st
   assent_answer: [
     "request text NOT NULL, root text NOT NULL, answer text NOT NULL, author text NOT NULL, at bigint NOT NULL",
     "request"
-  ]
+  ],
+  assent_content: ["sha256 text NOT NULL, bytes bytea NOT NULL", "sha256"],
+  assent_reference: ["root text NOT NULL, sha256 text NOT NULL, token text NOT NULL", "root sha256 token"]
 }
 
 /** The migrator's own table, as it makes it. */

@@ -28,6 +28,7 @@ import * as SessionLease from "../journal/SessionLease.js"
 import * as SessionStore from "../journal/SessionStore.js"
 import * as SessionSummary from "../journal/SessionSummary.js"
 import * as StoreError from "../journal/StoreError.js"
+import * as ContentTable from "./ContentTable.js"
 import * as Dialect from "./Dialect.js"
 import * as EntryRow from "./EntryRow.js"
 import * as Migrations from "./Migrations.js"
@@ -72,6 +73,7 @@ export const make = (
     const ids = yield* IdGenerator
     const { process: locker, name = "the database", isThere = Effect.succeed(true) } = options
     const failure = SqlFailure.make(name)
+    const contents = ContentTable.make(sql)
 
     if (Dialect.of(sql) === undefined) return yield* failure.unknownDatabase
     const version = yield* failure.reading(Migrations.version)
@@ -142,7 +144,10 @@ export const make = (
      */
     const writeHeld = (held: Held, jobs: ReadonlyArray<Job>, now: number) =>
       Effect.gen(function* () {
-        if (!(yield* beat(held, now))) return Either.left(yield* takenOver(held.root))
+        if (!(yield* beat(held, now))) return refused(yield* takenOver(held.root))
+        const wanted = [...new Set(jobs.flatMap(({ contents }) => contents))]
+        const missing = wanted.length === 0 ? undefined : yield* contents.refer(held.root, held.token, wanted)
+        if (missing !== undefined) return refused(SessionStore.contentMissing(name, missing))
         // A commit that failed may have reached the database all the same, when only its acknowledgement was lost. It
         // was reported as failed, and whoever heard that writes the same again.
         if (held.isDoubtful) {
@@ -172,14 +177,17 @@ export const make = (
         const outcome = yield* failure
           .writing(
             sql.withTransaction(
-              Effect.forEach(leases, (held) =>
-                Effect.map(
-                  writeHeld(
-                    held,
-                    jobs.filter((job) => job.held === held),
-                    now
-                  ),
-                  (written) => [held, written] as const
+              Effect.zipRight(
+                jobs.some(({ contents }) => contents.length > 0) ? Dialect.hold(sql, ContentTable.lock) : Effect.void,
+                Effect.forEach(leases, (held) =>
+                  Effect.map(
+                    writeHeld(
+                      held,
+                      jobs.filter((job) => job.held === held),
+                      now
+                    ),
+                    (written) => [held, written] as const
+                  )
                 )
               )
             )
@@ -219,9 +227,28 @@ export const make = (
           RETURNING token`
         if (taken.length === 0) return yield* lockedBy(root, row)
         const summary = (yield* summaryOf(root)) ?? SessionSummary.empty(root, now)
-        const held: Held = { root, token, summary, isDoubtful: false }
-        return held
-      }).pipe(sql.withTransaction, failure.writing)
+        const held: Held = { root, token, summary, isDoubtful: false, hasPut: false }
+        return { held, isLeft: yield* contents.isHeld(root) }
+      }).pipe(
+        sql.withTransaction,
+        // Of a holder that died.
+        Effect.tap(({ isLeft }) => (isLeft ? changing(contents.releaseOthers(root, token)) : Effect.void)),
+        Effect.map(({ held }) => held),
+        failure.writing
+      )
+
+    /** A transaction about content alone. */
+    const changing = <A, E>(change: Effect.Effect<A, E>) =>
+      sql.withTransaction(Effect.zipRight(Dialect.hold(sql, ContentTable.lock), change))
+
+    const put = (held: Held, content: SessionStore.Content) =>
+      Effect.gen(function* () {
+        held.hasPut = true
+        const now = yield* Clock.currentTimeMillis
+        if ((yield* lockOf(held.root))?.token !== held.token) return yield* yield* takenOver(held.root)
+        yield* contents.sweep(locker, now)
+        yield* contents.put(content, held.root, held.token)
+      }).pipe(changing, failure.writing)
 
     const keep = (root: SessionId, requestId: RequestId, answer: unknown, by: string) =>
       Effect.gen(function* () {
@@ -276,8 +303,14 @@ export const make = (
           EntryRow.encode(drafts, at),
           (reason) => new StoreError.StoreUnwritable({ store: name, reason })
         )
-        yield* write({ held, rows, written: drafts.map((draft) => ({ ...draft, at: draft.at ?? at })) })
-      })
+        yield* write({
+          held,
+          rows,
+          written: drafts.map((draft) => ({ ...draft, at: draft.at ?? at })),
+          contents: JournalEntry.contentsIn(drafts.map(({ entry }) => entry))
+        })
+      }),
+      putContent: (content) => put(held, content)
     })
 
     return {
@@ -293,8 +326,11 @@ export const make = (
                 failure.writing(Effect.flatMap(Clock.currentTimeMillis, (now) => beat(held, now))),
                 () => true
               ),
-            release: () =>
-              Effect.ignore(failure.writing(sql`DELETE FROM assent_lock WHERE root = ${root} AND token = ${token}`))
+            release: ({ hasPut }) =>
+              Effect.zipRight(
+                hasPut ? Effect.ignore(failure.writing(changing(contents.release(root, token)))) : Effect.void,
+                Effect.ignore(failure.writing(sql`DELETE FROM assent_lock WHERE root = ${root} AND token = ${token}`))
+              )
           })
           return Effect.map(held, leaseOf)
         }),
@@ -327,16 +363,22 @@ export const make = (
         }
         return waiting.sort(SessionStore.byAge)
       }),
+      getContent: Effect.fn("SessionStore.getContent")(function* (sha256) {
+        return (yield* failure.reading(contents.get(sha256))) ?? (yield* new StoreError.ContentUnknown({ sha256 }))
+      }),
       delete: (root) =>
         Effect.gen(function* () {
-          yield* Dialect.hold(sql, root)
+          yield* Dialect.hold(sql, ContentTable.lock, root)
           if ((yield* summaryOf(root)) === undefined)
             return yield* new StoreError.SessionUnknown({ rootSessionId: root })
           // The lock goes first: a holder that comes back waits for it, and then has none to write with.
-          yield* requireGone(root, yield* Clock.currentTimeMillis)
+          const now = yield* Clock.currentTimeMillis
+          yield* requireGone(root, now)
           for (const table of ["assent_entry", "assent_answer", "assent_session"]) {
             yield* sql`DELETE FROM ${sql(table)} WHERE root = ${root}`
           }
+          yield* contents.forget(root)
+          yield* contents.sweep(locker, now)
         }).pipe(sql.withTransaction, failure.writing),
       answer: (requestId, answer, by) =>
         Effect.gen(function* () {
@@ -376,6 +418,8 @@ interface Held {
   summary: SessionSummary.SessionSummary
   /** The last commit failed, so that nobody knows what the database has of it. */
   isDoubtful: boolean
+  /** It has put content, so that it may hold some. */
+  hasPut: boolean
 }
 
 /** One append. */
@@ -383,6 +427,8 @@ interface Job {
   readonly held: Held
   readonly rows: ReadonlyArray<EntryRow.Unnumbered>
   readonly written: ReadonlyArray<Omit<JournalEntry.Written, "seq">>
+  /** Digests of the content that they refer to. */
+  readonly contents: ReadonlyArray<string>
 }
 
 interface SummaryRow {
@@ -396,6 +442,11 @@ interface AnswerRow {
   readonly author: string
   readonly at: number
 }
+
+const refused = (
+  why: StoreError.SessionTakenOver | StoreError.StoreUnwritable
+): Either.Either<SessionSummary.SessionSummary, StoreError.SessionTakenOver | StoreError.StoreUnwritable> =>
+  Either.left(why)
 
 /** PostgreSQL gives numbers of 64 bits as text. */
 const numbers = <Row extends SessionLease.Row>(row: Row): Row => ({

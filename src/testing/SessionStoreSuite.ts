@@ -18,22 +18,37 @@
  * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
-import * as Schema from "effect/Schema"
-import * as Scope from "effect/Scope"
+import type * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as TestContext from "effect/TestContext"
-import * as Digest from "../core/Digest.js"
-import { CorrelationId, MessageId, RequestId, SessionId } from "../core/Id.js"
+import { SessionId } from "../core/Id.js"
 import * as Interaction from "../interaction/Interaction.js"
-import * as JournalEntry from "../journal/JournalEntry.js"
 import * as SessionLease from "../journal/SessionLease.js"
 import type * as SessionStore from "../journal/SessionStore.js"
+import * as ContentContract from "./ContentContract.js"
+import {
+  expect,
+  expectEntries,
+  expectFailure,
+  here,
+  lockAndStall,
+  opened,
+  other,
+  raised,
+  requestId,
+  root,
+  said,
+  StoreBroken,
+  there,
+  write,
+  type Body
+} from "./StoreProbe.js"
+
+export { StoreBroken } from "./StoreProbe.js"
 
 /**
  * The store that is checked.
@@ -59,21 +74,6 @@ export interface Options {
 export interface Check {
   readonly name: string
   readonly check: Effect.Effect<void, StoreBroken>
-}
-
-/**
- * The store breaks its contract.
- *
- * @since 0.1.0
- * @category errors
- */
-export class StoreBroken extends Schema.TaggedError<StoreBroken>("assent/testing/StoreBroken")("StoreBroken", {
-  /** What is wrong. */
-  sentence: Schema.String
-}) {
-  override get message(): string {
-    return this.sentence
-  }
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -107,115 +107,12 @@ export const make = ({ fresh }: Options): ReadonlyArray<Check> =>
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-type Open = Effect.Effect.Success<Options["fresh"]>
-type Body = (open: Open, store: SessionStore.Service) => Effect.Effect<void, unknown, Scope.Scope>
-
-const here: SessionLease.Process = { pid: 1, host: "here", isAlive: () => true }
-const there: SessionLease.Process = { pid: 2, host: "there", isAlive: () => true }
-
-const root = SessionId.make("ses_checked")
-const other = SessionId.make("ses_other")
-const requestId = RequestId.make("req_checked")
-
-const opened = (sessionId: SessionId = root): JournalEntry.Draft => ({
-  sessionId,
-  entry: {
-    _tag: "SessionOpened",
-    version: JournalEntry.version,
-    sessionId,
-    rootSessionId: sessionId,
-    agent: "main",
-    depth: 0,
-    model: "offline",
-    instructions: "digest"
-  }
-})
-
-const said = (id: string, sessionId: SessionId = root): JournalEntry.Draft => ({
-  sessionId,
-  entry: {
-    _tag: "MessageReceived",
-    message: { id: MessageId.make(id), source: "user", delivery: "steer", text: `words "${id}"\n`, at: 1 }
-  }
-})
-
-const raised = (
-  interaction: Interaction.Interaction = new Interaction.Select({ prompt: "Which?", options: ["a", "b"] })
-) => ({
-  sessionId: root,
-  entry: {
-    _tag: "InteractionRaised" as const,
-    request: {
-      requestId,
-      correlationId: CorrelationId.make("turn_1"),
-      sessionId: root,
-      agentPath: "main",
-      issuedAt: 5,
-      interaction
-    }
-  }
-})
-
-const expect = (holds: boolean, sentence: string): Effect.Effect<void, StoreBroken> =>
-  holds ? Effect.void : new StoreBroken({ sentence })
-
-/** The effect fails with this tag; otherwise the sentence is what is wrong. */
-const expectFailure = <A, R>(
-  effect: Effect.Effect<A, { readonly _tag: string }, R>,
-  tag: string,
-  sentence: string
-): Effect.Effect<void, StoreBroken, R> =>
-  Effect.flatMap(Effect.either(effect), (outcome) => {
-    const what = Either.isRight(outcome) ? "it succeeded" : `it failed with ${outcome.left._tag}`
-    const isRight = Either.isLeft(outcome) && outcome.left._tag === tag
-    return expect(isRight, `${sentence}: it must fail with ${tag}, and ${what}.`)
-  })
-
 const brokenBy = (cause: Cause.Cause<unknown>): StoreBroken => {
   const found = Option.getOrElse(Cause.failureOption(cause), () => Cause.squash(cause))
   if (found instanceof StoreBroken) return found
   const what = found instanceof Error ? found.message : String(found)
   return new StoreBroken({ sentence: `It failed where it must not: ${what}` })
 }
-
-const write = (store: SessionStore.Service, ...drafts: ReadonlyArray<JournalEntry.Draft>) =>
-  Effect.scoped(Effect.flatMap(store.lock(drafts[0]?.sessionId ?? root), (lease) => lease.append(drafts)))
-
-const textOf = (entries: ReadonlyArray<JournalEntry.Draft>): string =>
-  Digest.canonicalJson(
-    entries.map(({ entry, sessionId }) => [sessionId, Either.getOrThrow(JournalEntry.encode(entry))])
-  )
-
-const expectEntries = (store: SessionStore.Service, expected: ReadonlyArray<JournalEntry.Draft>, when: string) =>
-  Effect.flatMap(store.load(root), ({ entries }) =>
-    Effect.zipRight(
-      expect(
-        textOf(entries) === textOf(expected),
-        `The journal has other entries than were written ${when}: ${entries.map(({ entry }) => entry._tag).join(", ")}.`
-      ),
-      expect(
-        entries.every(({ seq }, index) => seq === index + 1),
-        `Entries are numbered from 1 without gaps; here they have ${entries.map(({ seq }) => seq).join(", ")}.`
-      )
-    )
-  )
-
-/** Takes the lease as a process that then stands still: no timer of it fires. */
-const lockAndStall = (store: SessionStore.Service) =>
-  Effect.gen(function* () {
-    const clock = yield* Effect.clock
-    const stalled: Clock.Clock = {
-      [Clock.ClockTypeId]: Clock.ClockTypeId,
-      unsafeCurrentTimeMillis: () => clock.unsafeCurrentTimeMillis(),
-      unsafeCurrentTimeNanos: () => clock.unsafeCurrentTimeNanos(),
-      currentTimeMillis: clock.currentTimeMillis,
-      currentTimeNanos: clock.currentTimeNanos,
-      sleep: () => Effect.never
-    }
-    const scope = yield* Scope.make()
-    const lease = yield* Scope.extend(Effect.withClock(store.lock(root), stalled), scope)
-    return { lease, end: Scope.close(scope, Exit.void) }
-  })
 
 const contract: { readonly [name: string]: Body } = {
   "gives back what was written, in its order and with its times": (_, store) =>
@@ -405,5 +302,6 @@ const contract: { readonly [name: string]: Body } = {
         open.join() === [root, requestId].join(),
         `What is open must be ${requestId} of ${root}, and here it is: ${open.map((one) => one.join(" ")).join("; ") || "nothing"}.`
       )
-    })
+    }),
+  ...ContentContract.checks
 }

@@ -36,7 +36,8 @@ const recorded = () => {
                 appended.push(drafts.map(textOf))
               })
         )
-      })
+      }),
+    putContent: () => Effect.void
   }
   return { appended, state, lease }
 }

@@ -6,12 +6,12 @@ import type { RequestId } from "../../src/core/Id.js"
 import * as SessionArchive from "../../src/journal/SessionArchive.js"
 import * as SessionSnapshot from "../../src/journal/SessionSnapshot.js"
 import * as SessionStore from "../../src/journal/SessionStore.js"
-import { draft, journal, raised, received, root } from "../kit/JournalSample.js"
+import { attached, content, draft, journal, opened, raised, received, root } from "../kit/JournalSample.js"
 
 const open = Effect.map(SessionStore.makeMemory, (open) => open({ pid: 1, host: "here", isAlive: () => true }))
 
 /** As a file has it. */
-const exported = (loaded: SessionStore.Loaded): any =>
+const exported = (loaded: SessionStore.Loaded | SessionArchive.Archive): any =>
   JSON.parse(JSON.stringify(Either.getOrThrow(SessionStore.toJson(loaded))))
 
 const session = Effect.gen(function* () {
@@ -35,6 +35,36 @@ describe("an exported session", () => {
       assert.deepStrictEqual(exported(after), exported(before))
       assert.strictEqual((yield* Effect.flip(SessionArchive.restore(store, decoded)))._tag, "SessionPresent")
       assert.deepStrictEqual(exported(yield* store.load(root)), exported(before))
+    })
+  )
+
+  it.effect("brings the content that it refers to, and is refused without it", () =>
+    Effect.gen(function* () {
+      const from = yield* open
+      const [one, two] = [content("one"), content("two")]
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const lease = yield* from.lock(root)
+          yield* Effect.forEach([one, two], lease.putContent)
+          yield* lease.append([draft(opened()), draft(attached("msg_1", one, two)), draft(attached("msg_2", one))])
+        })
+      )
+      const document = exported(yield* SessionArchive.load(from, root))
+      assert.lengthOf(document.contents, 2)
+      const to = yield* open
+      yield* SessionArchive.restore(to, yield* SessionArchive.decode(document))
+      for (const { bytes, sha256 } of [one, two]) assert.deepStrictEqual(yield* to.getContent(sha256), bytes)
+      const [first, second] = document.contents
+      const broken: ReadonlyArray<readonly [unknown, string]> = [
+        [[first], `its content ${two.sha256.slice(0, 12)} is missing`],
+        [undefined, "is missing"],
+        [[first, { ...second, base64: first.base64 }], "is damaged"],
+        [[first, { ...second, base64: "*" }], "is damaged"],
+        [[first, {}], "it is no exported session"]
+      ]
+      for (const [contents, says] of broken) {
+        assert.include(Either.getOrThrow(Either.flip(SessionArchive.decode({ ...document, contents }))), says)
+      }
     })
   )
 

@@ -3,6 +3,8 @@ import * as Prompt from "@effect/ai/Prompt"
 import * as FastCheck from "fast-check"
 import type { CorrelationId, MessageId, RequestId, SessionId, ToolCallId } from "../../src/core/Id.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
+import * as Digest from "../../src/core/Digest.js"
+import type * as SessionStore from "../../src/journal/SessionStore.js"
 import type { InteractionRequest } from "../../src/interaction/InteractionRequest.js"
 import * as History from "../../src/conversation/History.js"
 import * as JournalEntry from "../../src/journal/JournalEntry.js"
@@ -32,6 +34,23 @@ export const received = (
   _tag: "MessageReceived",
   message: { id: id as MessageId, source: "user", delivery: "steer", text, at: 1, ...more }
 })
+
+/** Bytes, and words that refer to them. */
+export const content = (text: string): SessionStore.Content => {
+  const bytes = new TextEncoder().encode(text)
+  return { bytes, sha256: Digest.sha256(bytes) }
+}
+
+export const attached = (id: string, ...contents: ReadonlyArray<SessionStore.Content>) =>
+  received(id, "Look", {
+    parts: [
+      { type: "text", text: "Look" },
+      ...contents.map(({ bytes, sha256 }, at) => ({
+        type: "file" as const,
+        file: { name: `${at}.png`, mediaType: "image/png", size: bytes.length, sha256 }
+      }))
+    ]
+  })
 
 export const taken = (
   correlationId: string,

@@ -13,7 +13,7 @@ import * as PostgresStore from "../../src/store/PostgresStore.js"
 import * as JournalSample from "../kit/JournalSample.js"
 import * as Postgres from "../kit/Postgres.js"
 
-const { draft, opened, raised, received, root, said } = JournalSample
+const { attached, content, draft, opened, raised, received, root, said } = JournalSample
 const me: Process = { pid: 1, host: "here", isAlive: () => true }
 const beginning = [draft(opened()), draft(received("msg_1", "Fix it")), draft(raised("req_1"))]
 
@@ -118,6 +118,29 @@ describe.runIf(Postgres.isThere)("a PostgreSQL store that cannot be opened", () 
       assert.include((yield* Effect.flip(open)).message, '"assent_lock"')
       const tables = yield* tamper((sql) => sql`SELECT 1 FROM pg_tables WHERE schemaname = ${name}`)
       assert.lengthOf(tables, 1)
+    })
+  )
+
+  live("of an older version, gets the tables that it lacks, with all that is in it", () =>
+    Effect.gen(function* () {
+      const { open, tamper } = yield* place
+      yield* Effect.scoped(Effect.flatMap(open, write))
+      yield* tamper((sql) =>
+        Effect.forEach(
+          [
+            "DROP TABLE assent_content",
+            "DROP TABLE assent_reference",
+            `DELETE FROM ${Migrations.table} WHERE migration_id > 1`
+          ],
+          (statement) => sql.unsafe(statement)
+        )
+      )
+      const [store] = yield* Effect.all([open, open], { concurrency: "unbounded" })
+      const picture = content("picture")
+      const lease = yield* store.lock(root)
+      yield* lease.putContent(picture)
+      yield* lease.append([draft(attached("msg_2", picture))])
+      assert.deepStrictEqual(yield* store.getContent(picture.sha256), picture.bytes)
     })
   )
 

@@ -11,7 +11,7 @@ import * as PostgresStore from "../../src/store/PostgresStore.js"
 import * as JournalSample from "../kit/JournalSample.js"
 import * as Postgres from "../kit/Postgres.js"
 
-const { draft, opened, raised, received } = JournalSample
+const { attached, content, draft, opened, raised, received } = JournalSample
 const rounds = Array.from({ length: 150 }, (_, round) => round)
 
 /** Two processes of two hosts, and a look past both of them. */
@@ -134,5 +134,39 @@ describe.runIf(Postgres.isThere)("in PostgreSQL, when two processes race", () =>
         if (Either.isRight(resumed)) assert.lengthOf(resumed.right[1].entries, loaded.entries.length)
         else assert.strictEqual(tag(written), "done")
       })
+  )
+
+  race("content is there for whoever refers to it, and gone with the last", ({ one, other, sql }, root) =>
+    Effect.gen(function* () {
+      const picture = content(`picture ${root}`)
+      const last = `${root}_2` as SessionId
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const lease = yield* one.lock(root)
+          yield* lease.putContent(picture)
+          yield* lease.append([draft(attached("msg_1", picture), root)])
+        })
+      )
+      const beginAnother = Effect.scoped(
+        Effect.gen(function* () {
+          const lease = yield* other.lock(last)
+          yield* lease.putContent(picture)
+          yield* lease.append([draft(opened(last), last), draft(attached("msg_1", picture), last)])
+        })
+      )
+      // As a copy of a session does: it refers to what is there, and puts nothing.
+      const copied = `${root}_3` as SessionId
+      const copy = Effect.scoped(
+        Effect.flatMap(other.lock(copied), (lease) =>
+          lease.append([draft(opened(copied), copied), draft(attached("msg_1", picture), copied)])
+        )
+      )
+      const [, , copying] = yield* Effect.all([one.delete(root), beginAnother, Effect.either(copy)], together)
+      assert.include(["done", "StoreUnwritable"], tag(copying))
+      assert.deepStrictEqual(yield* one.getContent(picture.sha256), picture.bytes)
+      yield* Effect.all([other.delete(last), Effect.ignore(one.delete(copied))], together)
+      const rows = yield* sql`SELECT sha256 FROM assent_content UNION ALL SELECT sha256 FROM assent_reference`
+      assert.deepStrictEqual(rows, [])
+    })
   )
 })

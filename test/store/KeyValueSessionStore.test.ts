@@ -5,6 +5,9 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Digest from "../../src/core/Digest.js"
+import type { SessionId } from "../../src/core/Id.js"
+import * as JournalEntry from "../../src/journal/JournalEntry.js"
 import type { Process } from "../../src/journal/SessionLease.js"
 import * as KeyValueSessionStore from "../../src/store/KeyValueSessionStore.js"
 import * as JournalSample from "../kit/JournalSample.js"
@@ -12,7 +15,7 @@ import * as Mortal from "../kit/Mortal.js"
 import { crashSuite } from "../suite/crashSuite.js"
 import { sessionStoreSuite } from "../suite/sessionStoreSuite.js"
 
-const { draft, opened, received, root, said } = JournalSample
+const { attached, content, draft, opened, received, root, said } = JournalSample
 
 const openIn = (values: KeyValueStore.KeyValueStore) => (process: Process) =>
   Effect.provideService(KeyValueSessionStore.make({ process }), KeyValueStore.KeyValueStore, values)
@@ -127,6 +130,51 @@ describe("a store of keys and values", () => {
       assert.strictEqual(lost._tag, "JournalUnreadable")
     })
   )
+
+  for (const half of [true, false]) {
+    it.scoped(`refers to no content that is not there, and loses none, wherever it dies (in part: ${half})`, () =>
+      Effect.gen(function* () {
+        const other = "ses_other" as SessionId
+        const [one, two] = [content("one"), content("two")]
+        for (let at = 1; at < 60; at++) {
+          const { directory, fs, values } = yield* inDirectory
+          yield* Effect.gen(function* () {
+            const store = yield* openIn(dying(values, at, half))(me)
+            for (const id of [root, other]) {
+              yield* Effect.scoped(
+                Effect.gen(function* () {
+                  const lease = yield* store.lock(id)
+                  yield* lease.putContent(one)
+                  yield* lease.append([draft(opened(id), id), draft(attached("msg_1", one), id)])
+                  yield* lease.putContent(two)
+                  if (id === other) yield* lease.append([draft(attached("msg_2", one, two), id)])
+                })
+              )
+            }
+            yield* store.delete(other)
+            yield* store.delete(root)
+          }).pipe(Effect.exit)
+          const store = yield* openIn(values)({ pid: 2, host: "here", isAlive: () => false })
+          const wanted: Array<string> = []
+          for (const { rootSessionId } of yield* store.list) {
+            const { entries } = yield* store.load(rootSessionId)
+            for (const sha256 of JournalEntry.contentsIn(entries.map(({ entry }) => entry))) {
+              wanted.push(sha256)
+              assert.strictEqual(Digest.sha256(yield* store.getContent(sha256)), sha256, `${at}`)
+            }
+          }
+          // The next content sweeps what nobody refers to.
+          yield* Effect.scoped(Effect.flatMap(store.lock("ses_next" as SessionId), (lease) => lease.putContent(one)))
+          const kept = (yield* fs.readDirectory(directory)).filter((name) => name.startsWith("content"))
+          assert.deepStrictEqual(
+            kept.sort(),
+            [...new Set(wanted)].map((sha256) => `content%3A${sha256}`).sort(),
+            `${at}`
+          )
+        }
+      })
+    )
+  }
 
   it.scoped("says in words that it cannot be written or read", () =>
     Effect.gen(function* () {

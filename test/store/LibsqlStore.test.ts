@@ -21,7 +21,7 @@ import * as Migrations from "../../src/store/Migrations.js"
 import * as SqlSessionStore from "../../src/store/SqlSessionStore.js"
 import * as JournalSample from "../kit/JournalSample.js"
 
-const { draft, opened, raised, received, root, said, taken, turnEnded } = JournalSample
+const { attached, content, draft, opened, raised, received, root, said, taken, turnEnded } = JournalSample
 
 const me: Process = { pid: 1, host: "here", isAlive: () => true }
 
@@ -198,6 +198,34 @@ describe("a store that cannot be used", () => {
           assert.include(error.message, "version 99")
         })
       )
+    })
+  )
+})
+
+describe("a store of an older version", () => {
+  live(
+    "gets the tables that it lacks, with all that is in it",
+    Effect.gen(function* () {
+      const { open, tamper } = yield* place
+      yield* Effect.scoped(Effect.flatMap(open, (store) => write(store, beginning)))
+      yield* tamper((sql) =>
+        Effect.forEach(
+          [
+            "DROP TABLE assent_content",
+            "DROP TABLE assent_reference",
+            `DELETE FROM ${Migrations.table} WHERE migration_id > 1`,
+            "PRAGMA user_version = 1"
+          ],
+          (statement) => sql.unsafe(statement)
+        )
+      )
+      const store = yield* open
+      assert.lengthOf((yield* store.load(root)).entries, beginning.length)
+      const picture = content("picture")
+      const lease = yield* store.lock(root)
+      yield* lease.putContent(picture)
+      yield* lease.append([draft(attached("msg_2", picture))])
+      assert.deepStrictEqual(yield* store.getContent(picture.sha256), picture.bytes)
     })
   )
 })

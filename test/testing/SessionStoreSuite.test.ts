@@ -22,6 +22,8 @@ for (const [name, fresh] of Object.entries({ memory, values })) {
   })
 }
 
+const remembered = new Map<string, Uint8Array>()
+
 const broken = (change: (store: SessionStore.Service) => Partial<SessionStore.Service>): Fresh =>
   Effect.map(
     memory,
@@ -50,6 +52,21 @@ describe("a broken store", () => {
     "The list must be, last used first": broken((store) => ({
       list: Effect.map(store.list, (all) => [...all].reverse())
     })),
+    "Content was kept that no session refers to any more": broken((store) => {
+      // A store that never forgets.
+      return {
+        getContent: (sha256) =>
+          Effect.orElse(store.getContent(sha256), () => Effect.succeed(remembered.get(sha256) ?? new Uint8Array())),
+        lock: (id) =>
+          Effect.map(store.lock(id), (lease) => ({
+            ...lease,
+            putContent: (content) => {
+              remembered.set(content.sha256, content.bytes)
+              return lease.putContent(content)
+            }
+          }))
+      }
+    }),
     "It failed where it must not: no such thing": broken(() => ({ load: () => Effect.die(new Error("no such thing")) }))
   }
   for (const [says, fresh] of Object.entries(stores)) {

@@ -9,6 +9,7 @@ import * as RecordedScript from "../../journal/RecordedScript.js"
 import * as SessionFork from "../../journal/SessionFork.js"
 import * as Replay from "../../journal/Replay.js"
 import * as Retention from "../../journal/Retention.js"
+import * as SessionArchive from "../../journal/SessionArchive.js"
 import * as SessionStore from "../../journal/SessionStore.js"
 import type { Listed } from "../../journal/SessionSummary.js"
 import * as StoreError from "../../journal/StoreError.js"
@@ -267,7 +268,7 @@ const fork = ({
 /** One JSON document with the whole session, to take elsewhere. */
 const exportAll = (store: SessionStore.Service, id: SessionId) =>
   Effect.gen(function* () {
-    const json = yield* Either.mapLeft(SessionStore.toJson(yield* store.load(id)), (reason) =>
+    const json = yield* Either.mapLeft(SessionStore.toJson(yield* SessionArchive.load(store, id)), (reason) =>
       ConfigurationInvalid.make(`Session ${id} cannot be exported: ${reason}.`)
     )
     yield* Output.writeJson("stdout", json)

@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Id from "../../core/Id.js"
 import type { SessionId } from "../../core/Id.js"
 import * as JournalEntry from "../../journal/JournalEntry.js"
+import * as SessionArchive from "../../journal/SessionArchive.js"
 import * as SessionFork from "../../journal/SessionFork.js"
 import type * as SessionStore from "../../journal/SessionStore.js"
 
@@ -34,7 +35,10 @@ export const adopt = (from: SessionStore.Service, { store, workspace }: Target, 
         const { answers, entries } = yield* from.load(id)
         const lease = yield* store.lock(id)
         // If it is already there, an earlier process moved it and ended before the next step.
-        if (!(yield* holds(store, id))) yield* lease.append([...entries, moved])
+        if (!(yield* holds(store, id))) {
+          yield* SessionArchive.carry(from, lease, entries)
+          yield* lease.append([...entries, moved])
+        }
         return answers
       })
     ).pipe(
@@ -65,7 +69,11 @@ export const takeOver = (
       at: at >= 0 && at <= now ? at : now,
       entry: withoutAuthority(entry, { rootSessionId, workspace, model })
     }))
-    yield* Effect.scoped(Effect.flatMap(store.lock(rootSessionId), (lease) => lease.append(drafts)))
+    yield* Effect.scoped(
+      Effect.flatMap(store.lock(rootSessionId), (lease) =>
+        Effect.zipRight(SessionArchive.carry(from, lease, drafts), lease.append(drafts))
+      )
+    )
     return rootSessionId
   })
 
