@@ -2,10 +2,10 @@
  * What allows programs: patterns that people wrote, names, and what was remembered, each compared word by word.
  *
  * A pattern means what it says: `git push*` is `git push` with anything behind it, `npm test` is `npm test`. A wildcard
- * never extends the word of a program or a subcommand (`git diff*` is `git diff *`). Words that run other programs or
- * write to any place (`git -c`, `--output`) have to be spelled out. One word (`git`, `git*`) is a name: it allows what
- * the harmless table lists for the program, and for a program outside the table a call without arguments. `touch *` is
- * two words.
+ * never extends the word of a program or a subcommand: `git*` is `git *`, which is `git` alone and `git` with any words
+ * behind it; `git diff*` is `git diff *`. Words that run other programs or write to any place (`git -c`, `--output`) have
+ * to be spelled out. One word without a wildcard (`git`) is a name: it allows what the harmless table lists for the
+ * program, and for a program outside the table a call without arguments.
  */
 import * as Glob from "../core/Glob.js"
 import * as Harmless from "./Harmless.js"
@@ -70,13 +70,20 @@ export const harmless = (text: string): CommandPattern => ({
   covers: (run) => (isPlain(run) && Harmless.isHarmless(run.own, run.open) ? "itself" : undefined)
 })
 
-/** Allows exactly this simple command. */
-export const exactly = (text: string, command: string): CommandPattern => ({
-  text,
-  program: undefined,
-  tails: [],
-  covers: (run) => (run.known && !run.fed && run.text === command ? "whole" : undefined)
-})
+/** Allows exactly this simple command. Where no word of it is quoted, blanks and quotes do not matter. */
+export const exactly = (text: string, command: string): CommandPattern => {
+  const all = plainText.test(command) ? words(command) : undefined
+  return {
+    text,
+    program: undefined,
+    tails: [],
+    covers: (run) => {
+      if (!run.known || run.fed || run.text === undefined) return undefined
+      const is = run.text === command || (all !== undefined && run.assignments.length === 0 && equal(all, run.words))
+      return is ? "whole" : undefined
+    }
+  }
+}
 
 /** Why a pattern allows less than its author may expect; nothing for others. */
 export const remark = (text: string): string | undefined => {
@@ -84,12 +91,9 @@ export const remark = (text: string): string | undefined => {
   const first = all.find((word) => !assignment.test(word)) ?? ""
   if (/^[A-Za-z_][\w-]*\(/.test(first)) return undefined
   const program = first.replace(/\*+$/, "")
-  if (Glob.isWild(program) || program === "")
-    return `${shown(text)} allows no command: name the program, such as "npm test*".`
-  if (first === program || all.length > all.indexOf(first) + 1) return undefined
-  return Harmless.isListed(program)
-    ? undefined
-    : `${shown(text)} allows ${program} without arguments only, because it may do anything with others: name them, such as "${program} test*".`
+  return Glob.isWild(program) || program === ""
+    ? `${shown(text)} allows no command: name the program, such as "npm test*".`
+    : undefined
 }
 
 /** The program, where the pattern is about all commands of one program. */
@@ -115,6 +119,9 @@ const plainName = /^[A-Za-z0-9_][A-Za-z0-9_.+-]*$/
 /** A word that may be a subcommand, perhaps with stars behind it. */
 const bareWord = /^([A-Za-z0-9_][A-Za-z0-9_.+-]*)(\**)$/
 
+/** Words and blanks that mean the same to every shell. */
+const plainText = /^[A-Za-z0-9_./:,@%+ -]+$/
+
 /** Letters mixed with wildcards, in the place of a subcommand. */
 const partlyNamed = /^(?=.*[A-Za-z0-9_])[A-Za-z0-9_*?[][A-Za-z0-9_*?[\]!-]*$/
 
@@ -138,10 +145,8 @@ const fromWords = (text: string, all: ReadonlyArray<string>): CommandPattern => 
   if (parts === undefined) return { text, program: undefined, tails: [], covers: nothing }
   const { head, rest } = parts
   const [program = ""] = head
-  const own =
-    all.length - assignments.length === 1
-      ? named(text, program)
-      : spelled(text, head, rest.every(isStars) ? everything : Glob.compile(rest.join(separator)), all, rest, quoted)
+  const glob = rest.every(isStars) ? everything : Glob.compile(rest.join(separator))
+  const own = spelled(text, head, glob, all, rest, quoted)
   return {
     text,
     program,
@@ -201,6 +206,7 @@ const spelled = (
   // A pattern that bounds a path does not match a path that climbs out with `..`.
   const bounds = restWords.some((word) => word.includes("/"))
   const climbs = restWords.some((word) => hasClimb(word))
+  const parts = [...head, ...restWords]
   const fits = (words: ReadonlyArray<string>) => {
     if (words.length < head.length || !head.every((word, i) => word === words[i])) return false
     if (rest === everything) return true
@@ -214,7 +220,7 @@ const spelled = (
     covers: (run) => {
       if (!isPlain(run) || takesOrders(run) || !(fits(run.words) || (quoted && fits(run.sources)))) return undefined
       if (run.open && Program.canEscape(head[0] ?? "")) return undefined
-      if (!Program.escapes(run.own).every((word) => all.some((part) => spells(part, word)))) return undefined
+      if (!Program.escapes(run.own).every((word) => parts.some((part) => spells(part, word)))) return undefined
       if (bounds && !climbs && run.words.some((word, i) => i >= head.length && hasClimb(word))) return undefined
       return "itself"
     }

@@ -50,8 +50,8 @@ export interface Outcome {
 const rules = PermissionRule.compile({
   tools: [],
   patterns: [
-    ...["git*", "ls*", "cat", "grep*", "sort*", "uniq*", "find*", "env*", "xargs*", "timeout*", "nohup*", "time*"],
-    ...["npm test*", "wide *", "make build", "sh -c *", "env tool go*"]
+    ...["git", "ls*", "cat", "grep*", "sort", "uniq", "find", "env*", "xargs*", "timeout*", "nohup*", "time*"],
+    ...["npm test*", "wide*", "make build", "sh -c *", "env tool go*"]
   ],
   arguments: ["head", "npm run lint"]
 })

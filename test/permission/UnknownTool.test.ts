@@ -97,12 +97,12 @@ describe("a star", () => {
     )
   })
 
-  it("behind a program that may do anything is said to allow little", () => {
+  it("in the place of a program is said to allow no command, and behind a program allows its words", () => {
     const warnings = (text: string) => PermissionFile.policy({ whitelist: { patterns: [text] } }).warnings
-    assert.include(warnings("npm*").join(), 'name them, such as "npm test*"')
     assert.include(warnings("*--help").join(), "allows no command")
     for (const text of [
       "git*",
+      "npm*",
       "ls *",
       "npm *",
       "touch *",

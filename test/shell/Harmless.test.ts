@@ -231,7 +231,7 @@ const command = (text: string, cwd?: string) =>
   })
 const names = PermissionRule.compile({
   tools: [],
-  patterns: ["git*", "ls*", "grep", "find*", "env*", "xargs*", "timeout*", "nohup*", "echo*", "time*", "npm test*"],
+  patterns: ["git", "ls", "grep", "find", "env", "xargs", "timeout", "nohup", "echo*", "time", "npm test*"],
   arguments: ["cat"]
 })
 const allowed = (text: string, cwd?: string) => PermissionRule.allows(names, command(text, cwd)) !== undefined
