@@ -8,7 +8,7 @@ const floors: ReadonlyArray<ReadonlyArray<string>> = [
   ["shell", "sandbox"],
   ["event", "tool", "internal"],
   ["interaction", "audit", "model", "terminal"],
-  ["broker", "xml", "channel", "permission"],
+  ["broker", "xml", "channel", "permission", "people"],
   ["inbox"],
   ["conversation", "bridge"],
   ["journal"],

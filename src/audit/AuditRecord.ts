@@ -49,6 +49,8 @@ const described = {
   by: Schema.optional(Schema.String),
   /** Whether `by` answered, or a rule did in its place: `Interactor.How`. */
   how: Schema.optional(Schema.String),
+  /** Present where several had to agree: what each of them said. */
+  votes: Schema.optional(Schema.Array(Schema.Struct({ by: Schema.String, vote: Schema.String }))),
   /** Milliseconds since the epoch; present when somebody was asked. */
   askedAt: Schema.optional(Schema.Number),
   /** Milliseconds since the epoch. */
@@ -147,6 +149,7 @@ export const permission = (
     readonly requestId?: RequestId | undefined
     readonly by?: string | undefined
     readonly how?: string | undefined
+    readonly votes?: AuditEntry["votes"]
     readonly askedAt?: number | undefined
     readonly sandbox?: string | undefined
     readonly answeredAt: number
@@ -184,6 +187,7 @@ export const decided = (entry: AuditEntry, redactor: Redactor): Decided => {
     reason: toldOf(entry.reason),
     by: toldOf(entry.by),
     how: toldOf(entry.how),
+    ...(entry.votes && { votes: entry.votes.map(({ by, vote }) => ({ by: told(by), vote: told(vote) })) }),
     askedAt: entry.askedAt,
     answeredAt: entry.answeredAt,
     tool: toldOf(entry.tool),

@@ -84,10 +84,11 @@ export const visible = (text: string): string =>
 // -----------------------------------------------------------------------------------------------------------------
 
 const account = (decided: Decided): string => {
-  const { agent, argsDigest, askedAt, answeredAt, by, how, kind, method, reason, requestId, tool } = decided
+  const { agent, argsDigest, askedAt, answeredAt, by, how, kind, method, reason, requestId, tool, votes } = decided
   const what = tool ?? kind
   const why = [method, reason].filter((part) => part !== undefined).join(": ")
   const who = by === undefined ? "" : `by ${by}${how === undefined || how === "answered" ? "" : ` (${how})`}`
+  const said = votes === undefined ? "" : `votes ${votes.map(({ by, vote }) => `${by}: ${vote}`).join(", ")}`
   const waited = askedAt === undefined ? "" : `after ${((answeredAt - askedAt) / 1_000).toFixed(1)} s`
   const ids = [
     requestId,
@@ -95,7 +96,7 @@ const account = (decided: Decided): string => {
     decided.correlationId,
     argsDigest === undefined ? undefined : `args ${argsDigest.slice(0, 12)}`
   ].filter((id) => id !== undefined)
-  return [`${decided.class} ${what}`, agent, why, who, waited, `[${ids.join(" ")}]`]
+  return [`${decided.class} ${what}`, agent, why, who, said, waited, `[${ids.join(" ")}]`]
     .filter((part) => part !== "" && part !== "[]")
     .join("  ")
 }

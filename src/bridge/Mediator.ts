@@ -26,6 +26,7 @@ import type * as AuditTrail from "../audit/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
 import type { Settlement } from "../inbox/PendingReplies.js"
 import type { Entry, ChildRequest, ChildRequestQueue } from "../inbox/ChildRequestQueue.js"
+import * as Ballot from "../interaction/Ballot.js"
 import * as Interaction from "../interaction/Interaction.js"
 import * as InteractionAudit from "../broker/InteractionAudit.js"
 import { InteractorUnavailable, type InteractionError } from "../interaction/InteractionError.js"
@@ -202,11 +203,13 @@ class Mediator {
   }
 
   private ask(held: Held): Effect.Effect<Answered, InteractionError> {
-    const { recheck, request } = held.raised
-    const options: Interactor.Options<Interaction.Interaction> = { recheck, withdrawn: () => held.why }
+    const { recheck, request, votes } = held.raised
+    const options: Interactor.Options<Interaction.Interaction> = { recheck, votes, withdrawn: () => held.why }
     const forwarded = Effect.suspend(() => Asking.ask(this.options.interactor, request, options))
     const { strategy } = this.options
     if (strategy === undefined || strategy === forward) return forwarded
+    // What a rule reserves for people, no parent decides.
+    if (Ballot.isReserved(held.raised.request.interaction)) return forwarded
     return Interactor.rechecked(
       options,
       Effect.flatMap(this.decided(strategy, held), (known) =>

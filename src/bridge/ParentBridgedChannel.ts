@@ -82,6 +82,7 @@ class Bridge implements Interactor.Service {
         port.ask({
           request,
           recheck: options?.recheck,
+          votes: options?.votes,
           reply: door.replyPort
         })
         const giveUp = (why: InteractionError, end: Settlement = Exit.fail(why)) => {

@@ -37,6 +37,7 @@ import * as EventBus from "../event/EventBus.js"
 import * as EventPublisher from "../event/EventPublisher.js"
 import * as Participants from "./Participants.js"
 import * as FairLock from "../internal/FairLock.js"
+import * as Ballot from "../interaction/Ballot.js"
 import * as Interaction from "../interaction/Interaction.js"
 import {
   InteractionAlreadyAnswered,
@@ -49,6 +50,7 @@ import {
 import * as InteractionEvent from "../interaction/InteractionEvent.js"
 import type { InteractionJournal } from "./InteractionJournal.js"
 import * as RequestDurability from "./RequestDurability.js"
+import { BallotBox, settledWith } from "./BallotBox.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Asking from "../interaction/Asking.js"
 import * as Interactor from "../interaction/Interactor.js"
@@ -188,6 +190,9 @@ const decided = (
 
 type Ending = Effect.Effect<AnyAnswered, InteractionError>
 
+/** Only an approval is reserved, and its answers are those of an approval; the type of all answers cannot say so. */
+const asVote = (answered: AnyAnswered) => answered as Interactor.Answered<Interaction.Approve>
+
 /**
  * From the first step on only waiting is interruptible. Many requests may wait for long, so the stack of a waiting
  * request holds only what goes on with its answer: every step that can fail cleans up after itself.
@@ -262,7 +267,9 @@ class Broker implements Owned, Participants.Host {
       if (Either.isLeft(decoded)) {
         return new MalformedAnswer({ requestId, kind: interaction._tag, reason: decoded.left })
       }
-      this.settle(raised, Exit.succeed({ answer: decoded.right, by, how: "answered" }), by)
+      const answered: AnyAnswered = { answer: decoded.right, by, how: "answered" }
+      if (raised.ballot !== undefined) return Effect.asVoid(raised.ballot.file(asVote(answered)))
+      this.settle(raised, Exit.succeed(answered), by)
       return Effect.void
     })
   }
@@ -382,18 +389,64 @@ class Broker implements Owned, Participants.Host {
     const everybody = this.attachments.join(raised)
     this.questions ??= new Map()
     this.questions.set(request.requestId, raised)
+    if (Ballot.isReserved(request.interaction)) raised.ballot = this.ballotOf(raised, request.interaction)
     if (this.options.journal !== undefined) {
       return raised.after(RequestDurability.raised(this.options, request), (end) => {
         this.tell(raised, InteractionEvent.requested(request, this.redactor))
         // The request had ended before, or has ended by now: nobody is asked.
-        if (end !== undefined) this.settle(raised, end, Exit.isSuccess(end) ? end.value.by : "the journal")
-        return end === undefined
-          ? this.attachments.showAll(raised, everybody, () => this.wait(raised))
-          : this.wait(raised)
+        if (end !== undefined) return this.endedBefore(raised, end, everybody)
+        return this.showAll(raised, everybody)
       })
     }
     this.tell(raised, InteractionEvent.requested(request, this.redactor))
+    return this.showAll(raised, everybody)
+  }
+
+  private showAll(raised: OpenRequest, everybody: Parameters<Participants.Participants["showAll"]>[1]): Ending {
+    // The votes that it has may suffice.
+    if (raised.ballot?.count() === "settled") return this.wait(raised)
     return this.attachments.showAll(raised, everybody, () => this.wait(raised))
+  }
+
+  private endedBefore(
+    raised: OpenRequest,
+    end: Exit.Exit<AnyAnswered, InteractionError>,
+    everybody: Parameters<Participants.Participants["showAll"]>[1]
+  ): Ending {
+    const { ballot } = raised
+    if (ballot !== undefined && Exit.isSuccess(end)) {
+      // An answer that was left for a reserved call is one vote. Whether it counts is told to nobody any more.
+      return raised.after(Effect.ignore(ballot.file(asVote(end.value))), () => this.showAll(raised, everybody))
+    }
+    this.settle(raised, end, Exit.isSuccess(end) ? end.value.by : "the journal")
+    return this.wait(raised)
+  }
+
+  private ballotOf(raised: OpenRequest, reserved: Interaction.Approve & Ballot.Reserved): BallotBox {
+    const { journal } = this.options
+    const { request } = raised
+    const { requestId } = request
+    const box = new BallotBox(
+      {
+        keep: (request, vote) => journal?.voted(request, vote) ?? Effect.void,
+        tell: (voted, missing) =>
+          this.tell(raised, {
+            _tag: "InteractionVoted",
+            requestId,
+            kind: reserved._tag,
+            ...voted,
+            ...(missing === undefined ? {} : { missing: this.redactor.text(missing) })
+          }),
+        settledBy: () => (raised.settled === undefined ? undefined : (this.winners.settledBy(requestId) ?? "somebody")),
+        settle: (answered) => void this.settle(raised, settledWith(answered), answered.by)
+      },
+      request,
+      reserved
+    )
+    // Votes on an approval, as the type of all votes cannot say.
+    const given = (raised.options?.votes ?? []) as ReadonlyArray<Ballot.Cast>
+    box.restore([...given, ...(journal?.votes(requestId, reserved.needs.digest) ?? [])])
+    return box
   }
 
   private wait(raised: OpenRequest): Ending {

@@ -7,7 +7,7 @@ import type * as Exit from "effect/Exit"
 import type * as Interaction from "../interaction/Interaction.js"
 import type { InteractionError } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
-import type { Answered } from "../interaction/Interactor.js"
+import type { Answered, Vote } from "../interaction/Interactor.js"
 
 /**
  * How a request ended for good before this process asked it, and who ended it.
@@ -39,4 +39,8 @@ export interface InteractionJournal {
   ) => Effect.Effect<void, string>
   /** The end that came before the request was raised again. */
   readonly kept: (requestId: string) => Kept | undefined
+  /** Returns when a vote on the request is durable. When it fails, with a sentence, the vote does not count. */
+  readonly voted: (request: InteractionRequest, vote: Vote<Interaction.Approve>) => Effect.Effect<void, string>
+  /** The votes that came before the request was raised again, on exactly these arguments. */
+  readonly votes: (requestId: string, digest: string) => ReadonlyArray<Vote<Interaction.Approve>>
 }

@@ -18,6 +18,7 @@ import { InteractorUnavailable, type InteractionError } from "../interaction/Int
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import { Waiting } from "../interaction/PendingRequests.js"
+import type { BallotBox } from "./BallotBox.js"
 
 /** An attached interactor. */
 export interface Attachment {
@@ -32,6 +33,8 @@ type Answered = Interactor.Answered<Interaction.Interaction>
 export class OpenRequest extends Waiting<Answered, InteractionError> {
   /** Whether it has the prompt slot. */
   holdsSlot = false
+  /** Where answers go that are votes; only where a rule reserves the call. */
+  ballot: BallotBox | undefined = undefined
   private error: InteractionError | undefined
   private shown: ReadonlyArray<Showing> = nobody
 

@@ -22,6 +22,7 @@ import { InteractorUnavailable, NoInteractor, type InteractionError } from "../i
 import * as InteractionEvent from "../interaction/InteractionEvent.js"
 import * as Asking from "../interaction/Asking.js"
 import type * as Interactor from "../interaction/Interactor.js"
+import type { BallotBox } from "./BallotBox.js"
 import { checked, dismiss, failureOf, type Attachment, type By, type OpenRequest } from "./OpenRequest.js"
 
 /** What this needs of a broker. */
@@ -106,9 +107,9 @@ export class Participants {
   ): Effect.Effect<A, InteractionError> {
     const { interactor } = attachment
     const { fiber, options, request } = raised
-    // A request for the prompt slot was rechecked when it got the slot.
+    // A request for the prompt slot was rechecked when it got the slot. A vote takes a fiber: it is written down.
     const isRechecked = options?.recheck === undefined || Interaction.takesPromptSlot(request.interaction._tag)
-    const posting = isRechecked ? postingOf(attachment) : undefined
+    const posting = isRechecked && raised.ballot === undefined ? postingOf(attachment) : undefined
     if (posting === undefined) return raised.after(this.show(attachment, raised), next)
     if (!this.isToShow(attachment, raised)) return next()
     const came = (exit: Answer) => this.came(attachment, raised, checked(request, interactor.id, exit))
@@ -149,6 +150,7 @@ export class Participants {
   /** Starts one interactor on one request, in a fiber that ends with the request, the attachment or the broker. */
   private show(attachment: Attachment, raised: OpenRequest): Effect.Effect<void> {
     if (!this.isToShow(attachment, raised)) return Effect.void
+    if (raised.ballot !== undefined) return this.poll(attachment, raised, raised.ballot)
     const { request, options } = raised
     const by = attachment.interactor.id
     // An interactor is foreign code: it may throw before it returns an effect, or reply with something invalid.
@@ -168,6 +170,49 @@ export class Participants {
         : asking
     const run = Effect.map(Effect.exit(watched), (exit) => this.came(attachment, raised, exit))
     raised.join(attachment)
+    return Effect.map(Effect.forkIn(Effect.interruptible(run), this.scope), (fiber) =>
+      this.shows(attachment, raised, fiber)
+    )
+  }
+
+  /** Asks one interactor for a vote. It leaves with its answer; one through which several people answer files their votes. */
+  private poll(attachment: Attachment, raised: OpenRequest, ballot: BallotBox): Effect.Effect<void> {
+    const { interactor } = attachment
+    const { options } = raised
+    const { requestId } = raised.request
+    raised.join(attachment)
+    const by = interactor.id
+    const { principal, roles } = interactor
+    const refused = principal === undefined ? undefined : ballot.refuses(principal, roles)
+    if (refused !== undefined) {
+      const error = new InteractorUnavailable({ requestId, by, reason: refused })
+      return Effect.sync(() =>
+        refused === "voted" ? this.leave(attachment, raised) : this.came(attachment, raised, Exit.fail(error))
+      )
+    }
+    const vote = (reply: Interactor.Reply<Interaction.Interaction>) => ballot.file(asVote(Asking.answered(by, reply)))
+    const asking = Effect.flatMap(
+      Effect.suspend(() =>
+        interactor.request(ballot.shown, {
+          ...options,
+          votes: ballot.cast,
+          vote,
+          ended: () => this.host.endOf(raised)
+        })
+      ),
+      (reply) =>
+        Effect.mapError(vote(reply), ({ message }) => new InteractorUnavailable({ requestId, by, reason: message }))
+    )
+    const run = Effect.map(Effect.exit(asking), (exit) => {
+      if (raised.settled !== undefined) return this.host.tellLate(raised.clock, requestId, by)
+      if (Exit.isSuccess(exit)) return this.leave(attachment, raised)
+      const error = failureOf(raised.request, by, exit.cause)
+      const isWithdrawn = error._tag === "InteractionCancelled" && error.by !== undefined
+      // Who has no say may not withdraw it for the others either.
+      const objection = isWithdrawn ? ballot.refuses(error.by ?? "") : undefined
+      if (objection === undefined || objection === "voted") return this.came(attachment, raised, Exit.fail(error))
+      return this.came(attachment, raised, Exit.fail(new InteractorUnavailable({ requestId, by, reason: objection })))
+    })
     return Effect.map(Effect.forkIn(Effect.interruptible(run), this.scope), (fiber) =>
       this.shows(attachment, raised, fiber)
     )
@@ -220,8 +265,12 @@ export class Participants {
 
   private endIfNobodyIsLeft(raised: OpenRequest): void {
     if (raised.hasShowing()) return
-    const { lastError, request } = raised
+    const { ballot, lastError, request } = raised
     if (lastError === undefined && this.host.options.whenNobody === "wait") return
+    if (ballot !== undefined && this.hadSomebody) {
+      this.host.settle(raised, Exit.fail(ballot.missing(lastError)), "nobody")
+      return
+    }
     this.host.settle(raised, Exit.fail(lastError ?? this.nobody(request.requestId)), "nobody")
   }
 }
@@ -231,6 +280,10 @@ export class Participants {
 // -----------------------------------------------------------------------------------------------------------------
 
 const nobody: ReadonlyArray<Attachment> = []
+
+/** Only an approval is reserved, and its answers are those of an approval; the type of all answers cannot say so. */
+const asVote = (answered: Interactor.Answered<Interaction.Interaction>) =>
+  answered as Interactor.Answered<Interaction.Approve>
 
 /** How to post a question without a fiber. An interactor that throws here is asked in a fiber, which sees it crash. */
 const postingOf = ({ interactor }: Attachment): Asking.Posting | undefined => {

@@ -19,6 +19,7 @@ import * as Option from "effect/Option"
 import { RequestId } from "../core/Id.js"
 import type { Interaction } from "../interaction/Interaction.js"
 import {
+  type AnswerRejected,
   InteractionAlreadyAnswered,
   InteractionCancelled,
   type InteractionError,
@@ -67,9 +68,14 @@ export type Outcome = Exit.Exit<Interactor.Answered<Interaction>, InteractionErr
 export interface Entry {
   readonly request: InteractionRequest
   readonly resume: Settle
+  /** Takes answers, where they are votes: the dialog stays open for others. */
+  readonly vote: Voting | undefined
   /** Waits for room in the lane, is in it, was taken out of it by a reader, or has ended. */
   place: "waiting" | "lined" | "shown" | "gone"
 }
+
+/** Files a vote. */
+export type Voting = (reply: Interactor.Reply<Interaction>) => Effect.Effect<Interactor.Filed, AnswerRejected>
 
 /** Is told about the progress of a dialog. */
 export interface Watch {
@@ -82,10 +88,15 @@ export interface DialogTable {
   /** Opens a dialog and waits for its outcome. Interrupting it closes the dialog; `ended` says why. */
   readonly ask: (
     request: InteractionRequest,
-    ended: (() => Interactor.Ended | undefined) | undefined
+    ended: (() => Interactor.Ended | undefined) | undefined,
+    vote?: Voting | undefined
   ) => Effect.Effect<Interactor.Answered<Interaction>, InteractionError>
   /** As `ask`, without waiting: `resume` gets the outcome, unless the returned function closed the dialog first. */
-  readonly post: (request: InteractionRequest, resume: Settle) => (ended?: Interactor.Ended) => void
+  readonly post: (
+    request: InteractionRequest,
+    resume: Settle,
+    vote?: Voting | undefined
+  ) => (ended?: Interactor.Ended) => void
   readonly take: Effect.Effect<Dialog>
   /** Takes as many dialogs as there are, at least one; fails with none after the end. */
   readonly takeAll: Effect.Effect<Chunk.Chunk<Dialog>, Option.Option<never>>
@@ -211,14 +222,14 @@ export const make = (id: string, capacity: number, watch: Watch = unwatched): Di
     return told === Effect.void ? Effect.succeed(taken) : Effect.as(told, taken)
   })
 
-  const post: DialogTable["post"] = (request, resume) => {
+  const post: DialogTable["post"] = (request, resume, vote) => {
     const { requestId } = request
     if (closed || entries.has(requestId)) {
       const reason = closed ? "it was closed" : "a request with this id is open there already"
       resume(Exit.fail(new InteractorUnavailable({ requestId, by: id, reason })))
       return () => undefined
     }
-    const entry: Entry = { request, resume, place: "waiting" }
+    const entry: Entry = { request, resume, vote, place: "waiting" }
     entries.set(requestId, entry)
     winners.forget(requestId)
     ends.delete(requestId)
@@ -234,11 +245,11 @@ export const make = (id: string, capacity: number, watch: Watch = unwatched): Di
   return {
     take,
     takeAll,
-    ask: (request, ended) =>
+    ask: (request, ended, vote) =>
       Effect.uninterruptibleMask((restore) => {
         let withdraw: ((ended?: Interactor.Ended) => void) | undefined
         const outcome = Effect.async<Interactor.Answered<Interaction>, InteractionError>((resume) => {
-          withdraw = post(request, resume)
+          withdraw = post(request, resume, vote)
         })
         return Effect.catchAllCause(restore(outcome), (cause) => {
           withdraw?.(ended?.())

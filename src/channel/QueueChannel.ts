@@ -33,6 +33,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type * as Field from "../interaction/Field.js"
+import * as Ballot from "../interaction/Ballot.js"
 import * as Form from "../interaction/Form.js"
 import { type Answer, type Interaction, isKind } from "../interaction/Interaction.js"
 import {
@@ -42,7 +43,8 @@ import {
   type InteractionError,
   InteractionTimedOut,
   MalformedAnswer,
-  type UnknownRequest
+  type UnknownRequest,
+  VoteRefused
 } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as FairLock from "../internal/FairLock.js"
@@ -70,7 +72,8 @@ export interface Service {
   readonly stream: Stream.Stream<DialogTable.Dialog>
   /**
    * Settles a request with an encoded answer. An answer that does not decode is rejected, and the request stays open.
-   * `by` names the person in events and audit; default: the channel's id.
+   * `by` is the person whom the program has signed in, for events and audit, and where it matters who answers; default: the
+   * channel's id. Where several have to agree, it files a vote, and returns when that is durable.
    */
   readonly answer: (requestId: string, answer: unknown, by?: string) => Effect.Effect<void, AnswerRejected>
   /** As `answer`, with what a person typed: see `TypedAnswer`. `cancel` withdraws where it can mean nothing else. */
@@ -81,7 +84,10 @@ export interface Service {
    */
   readonly answerForm: (requestId: string, values: unknown, by?: string) => Effect.Effect<void, AnswerRejected>
   /** Withdraws a request: the asker sees it cancelled. */
-  readonly cancel: (requestId: string, by?: string) => Effect.Effect<void, InteractionAlreadyAnswered | UnknownRequest>
+  readonly cancel: (
+    requestId: string,
+    by?: string
+  ) => Effect.Effect<void, InteractionAlreadyAnswered | UnknownRequest | VoteRefused>
   /** The requests that can be answered now, oldest first. */
   readonly open: Effect.Effect<ReadonlyArray<InteractionRequest>>
 }
@@ -157,7 +163,7 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, Scope
           withOpen(desk, requestId, by, (entry) => {
             const { interaction } = entry.request
             return Either.match(Form.decode(interaction, values), {
-              onLeft: (problems): Effect.Effect<void, MalformedAnswer> => misfitting(entry, interaction, problems),
+              onLeft: (problems): Effect.Effect<void, AnswerRejected> => misfitting(entry, interaction, problems),
               onRight: (answer) => settle(desk, by, entry, Either.right(answer))
             })
           }),
@@ -250,7 +256,12 @@ class QueueInteractor implements Interactor.Service, Asking.Posting {
   ): Effect.Effect<Interactor.Answered<I>, InteractionError> => {
     if (!isKind(request.interaction._tag)) return Effect.fail(Interactor.declined(this.id, request))
     // An entry is settled with an answer that its own request's kind has decoded.
-    const asked = this.desk.ask(request, options?.ended) as Effect.Effect<Interactor.Answered<I>, InteractionError>
+    // So is what is given to `vote`.
+    const vote = options?.vote as DialogTable.Voting | undefined
+    const asked = this.desk.ask(request, options?.ended, vote) as Effect.Effect<
+      Interactor.Answered<I>,
+      InteractionError
+    >
     const rechecked = Interactor.rechecked(options, asked)
     return this.line === undefined ? rechecked : this.line.hold(rechecked)
   }
@@ -304,9 +315,10 @@ const settle = (
   by: string,
   entry: DialogTable.Entry,
   parsed: Either.Either<Answer<Interaction>, string>
-): Effect.Effect<void, MalformedAnswer> => {
+): Effect.Effect<void, AnswerRejected> => {
   const { interaction, requestId } = entry.request
   if (Either.isLeft(parsed)) return new MalformedAnswer({ requestId, kind: interaction._tag, reason: parsed.left })
+  if (entry.vote !== undefined) return Effect.asVoid(entry.vote({ answer: parsed.right, by }))
   desk.settle(entry, "answered", by, Exit.succeed({ answer: parsed.right, by, how: "answered" }))
   return Effect.void
 }
@@ -323,7 +335,14 @@ const misfitting = (
     problems
   })
 
-const withdraw = (desk: DialogTable.DialogTable, by: string, entry: DialogTable.Entry): Effect.Effect<void> => {
+const withdraw = (
+  desk: DialogTable.DialogTable,
+  by: string,
+  entry: DialogTable.Entry
+): Effect.Effect<void, VoteRefused> => {
+  const { interaction, requestId } = entry.request
+  const refused = Ballot.isReserved(interaction) ? Ballot.refusal(interaction.needs, { by }) : undefined
+  if (refused !== undefined) return new VoteRefused({ requestId, by, reason: refused })
   desk.settle(entry, "cancelled", by, Exit.fail(new InteractionCancelled({ requestId: entry.request.requestId, by })))
   return Effect.void
 }

@@ -95,6 +95,9 @@ export type PermissionMethod = typeof PermissionMethod.Type
 
 const settled = { requestId: RequestId, kind: Schema.String }
 
+/** One person's answer where several have to agree. */
+const Vote = Schema.Struct({ by: Schema.String, vote: Schema.Literal("allow", "deny", "edit") })
+
 const all = () =>
   Schema.Union(
     // agent
@@ -178,8 +181,18 @@ const all = () =>
       status: Schema.Literal("answered"),
       /** The encoded answer; absent for `Auth.*`. */
       value: Schema.optional(Schema.Unknown),
+      /** Who answered; all who took part where several had to agree. */
       by: Schema.String,
-      how: Schema.String
+      how: Schema.String,
+      /** Present where several had to agree: what each of them said. */
+      votes: Schema.optional(Schema.Array(Vote))
+    }),
+    /** Where several have to agree, one of them has answered; that is written down. */
+    event("InteractionVoted", {
+      ...settled,
+      ...Vote.fields,
+      /** Who is missing yet, such as `1 more of: ops`; absent for the vote that settles it. */
+      missing: Schema.optional(Schema.String)
     }),
     event("InteractionCancelled", { ...settled, by: Schema.optional(Schema.String) }),
     event("InteractionTimedOut", { ...settled, by: Schema.String }),
@@ -200,6 +213,8 @@ const all = () =>
       by: Schema.optional(Schema.String),
       /** `model` when a model answered: `Interactor.How`. Absent where a person answered, or nobody. */
       how: Schema.optional(Schema.String),
+      /** Present where several had to agree: what each of them said. */
+      votes: Schema.optional(Schema.Array(Vote)),
       edited: Schema.optional(Schema.Boolean),
       /**
        * For a command that was allowed: `confined`, `left` (outside of the sandbox there is), `open` (there is none).

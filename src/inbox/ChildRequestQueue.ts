@@ -18,6 +18,7 @@ export interface ChildRequest {
   readonly request: InteractionRequest
   /** May yield an answer shortly before somebody is asked. */
   readonly recheck: Interactor.Options<Interaction.Interaction>["recheck"]
+  readonly votes?: Interactor.Options<Interaction.Interaction>["votes"]
   /** The port that takes the settlement. */
   readonly reply: ReplyPort
 }

@@ -93,12 +93,18 @@ export const told = <I extends Interaction>(answer: Answered<I>): Answered<I> =>
 
 /** The reply of the interactor with this id, with its author. */
 export const answered = <I extends Interaction>(id: string, reply: Reply<I>): Answered<I> =>
-  isTold(reply) ? reply : { answer: reply.answer, by: reply.by ?? id, how: "answered" }
+  isTold(reply) ? reply : withVotes({ answer: reply.answer, by: reply.by ?? id, how: "answered" }, reply)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
 const known = new WeakSet<object>()
+
+/** Most answers are one person's, and keep the shape they have. */
+const withVotes = <I extends Interaction>(answer: Answered<I>, { roles, votes }: Reply<I>): Answered<I> => {
+  if (roles === undefined && votes === undefined) return answer
+  return { ...answer, ...(roles && { roles }), ...(votes && { votes }) }
+}
 
 const isTold = <I extends Interaction>(reply: Reply<I>): reply is Answered<I> => known.has(reply)

@@ -16,7 +16,10 @@ import * as Option from "effect/Option"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Field from "./Field.js"
+import { Needs } from "./Needs.js"
 import { ClarifyAnswers, Question } from "./Question.js"
+
+export { Need, Needs, Voted } from "./Needs.js"
 
 /**
  * Version of the kinds, their payloads and answers. A new kind or field raises the minor number, a removed one the major.
@@ -109,10 +112,7 @@ export class Approve extends Schema.TaggedRequest<Approve>("assent/interaction/A
     approvalKey: Schema.String,
     /** In display order. */
     options: Schema.Array(ApproveOption),
-    /**
-     * True when an allowing answer holds for this one call, whatever its scope. The reason: a guard wants a question
-     * for each such call, or the call is too long to be shown whole.
-     */
+    /** True when an allowing answer holds for this one call: a guard or a rule wants each asked, or it is too long to be shown. */
     onceOnly: Schema.optional(Schema.Boolean),
     /** Present when the arguments may be edited: their names, current values and format. */
     editable: Schema.optional(
@@ -122,7 +122,11 @@ export class Approve extends Schema.TaggedRequest<Approve>("assent/interaction/A
         current: Schema.Record({ key: Schema.String, value: Schema.Unknown })
       })
     ),
-    display: Schema.optional(ToolDisplay)
+    display: Schema.optional(ToolDisplay),
+    /** Present when a rule reserves the call: whose agreement it needs. An answer is a vote then. */
+    needs: Schema.optional(Needs),
+    /** True when the policy leaves the decision about this call to a model too: see `Interactors.byModel`. */
+    delegated: Schema.optional(Schema.Boolean)
   }
 }) {}
 

@@ -142,12 +142,28 @@ export class MalformedAnswer extends Schema.TaggedError<MalformedAnswer>("assent
 }
 
 /**
+ * The answer of this person does not count, or could not be recorded. The request stays open.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class VoteRefused extends Schema.TaggedError<VoteRefused>("assent/interaction/VoteRefused")("VoteRefused", {
+  requestId: Schema.String,
+  by: Schema.String,
+  reason: Schema.String
+}) {
+  override get message(): string {
+    return `The answer of ${ForeignJson.echo(this.by)} does not count: ${this.reason}`
+  }
+}
+
+/**
  * Why an answer was turned away.
  *
  * @since 0.1.0
  * @category errors
  */
-export type AnswerRejected = InteractionAlreadyAnswered | UnknownRequest | MalformedAnswer
+export type AnswerRejected = InteractionAlreadyAnswered | UnknownRequest | MalformedAnswer | VoteRefused
 
 /**
  * A request names a kind outside the contract; nothing was shown.

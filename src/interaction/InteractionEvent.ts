@@ -11,6 +11,7 @@ import type * as Spans from "../core/Spans.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as EventBus from "../event/EventBus.js"
 import * as EventPublisher from "../event/EventPublisher.js"
+import * as Ballot from "./Ballot.js"
 import * as Field from "./Field.js"
 import type { Progress } from "./FormProgress.js"
 import * as Interaction from "./Interaction.js"
@@ -59,9 +60,11 @@ export const settled = (
 ): AgentEvent.Body => {
   const common = { requestId, kind: interaction._tag }
   if (Exit.isSuccess(exit)) {
-    const { answer, by, how } = exit.value
+    const { answer, by, how, votes } = exit.value
+    // Only an approval takes votes; the type of all votes cannot say so.
+    const told = votes === undefined ? {} : { votes: Ballot.votedOf(votes as ReadonlyArray<Ballot.Cast>) }
     const value = Interaction.isSecret(interaction._tag) ? {} : { value: redactor.value(answer) }
-    return { _tag: "InteractionAnswered", ...common, status: "answered", ...value, by, how }
+    return { _tag: "InteractionAnswered", ...common, status: "answered", ...value, by, how, ...told }
   }
   const error = Option.getOrUndefined(Cause.failureOption(exit.cause))
   switch (error?._tag) {

@@ -45,7 +45,7 @@ import * as InteractionRequest from "./InteractionRequest.js"
 import type { Answered, How, Options, Reply, Service } from "./InteractorPort.js"
 
 export { type Flat, type Open, SchemaNotFlat } from "./FlatSchema.js"
-export type { Answered, Ended, How, Options, Reply, Service, Vote } from "./InteractorPort.js"
+export type { Answered, Ended, Filed, How, Options, Reply, Service, Vote } from "./InteractorPort.js"
 
 /**
  * The interactor that is asked where no fiber-local one was set.
@@ -258,14 +258,18 @@ export const make = (options: {
   /** `"unbounded"` for interactors that can show any number of dialogs side by side. Default: one. */
   readonly dialogs?: "one" | "unbounded" | undefined
   readonly relay?: boolean | undefined
+  /** The one person who answers here, as events and the audit name them. Default: nobody is known, and `id` stands for them. */
+  readonly principal?: string | undefined
   readonly timeouts?: Timeouts | undefined
   /** How its answers come about: from somebody (the default), from a model, or from a rule when nobody is there. */
   readonly how?: Exclude<How, "recheck" | "timeout"> | undefined
 }): Service => {
   const how = options.how ?? "answered"
+  const by = options.principal ?? options.id
   const service: Service = {
     id: options.id,
     relay: options.relay ?? false,
+    principal: options.principal,
     request: <I extends Interaction>(request: InteractionRequest.InteractionRequest<I>) => {
       const handler: Handlers[Kind] | undefined = isKind(request.interaction._tag)
         ? options.handlers[request.interaction._tag]
@@ -276,7 +280,7 @@ export const make = (options: {
       const handle = handler as unknown as (
         request: InteractionRequest.InteractionRequest<I>
       ) => Effect.Effect<Answer<I>, InteractionError>
-      return Effect.map(handle(request), (answer) => Asking.told<I>({ answer, by: options.id, how }))
+      return Effect.map(handle(request), (answer) => Asking.told<I>({ answer, by, how }))
     }
   }
   const timed = options.timeouts === undefined ? service : withTimeout(service, options.timeouts)
@@ -304,10 +308,12 @@ export const layer = (service: Service): Layer.Layer<Interactor> => Layer.succee
  */
 export const serialized = (service: Service): Service => {
   const line = FairLock.make()
-  const { id, relay } = service
+  const { id, principal, relay, roles } = service
   return {
     id,
     relay,
+    principal,
+    roles,
     request: (request, options) => line.hold(rechecked(options, service.request(request, options)))
   }
 }
@@ -401,6 +407,8 @@ export const withTimeout = (
 ): Service => ({
   id: service.id,
   relay: service.relay,
+  principal: service.principal,
+  roles: service.roles,
   request: <I extends Interaction>(request: InteractionRequest.InteractionRequest<I>, options?: Options<I>) =>
     Option.match(timeoutOf(request.interaction, timeouts), {
       onNone: () => service.request(request, options),

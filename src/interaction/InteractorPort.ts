@@ -7,7 +7,7 @@
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 import type { Answer, Interaction } from "./Interaction.js"
-import type { InteractionError } from "./InteractionError.js"
+import type { AnswerRejected, InteractionError } from "./InteractionError.js"
 import type { InteractionRequest } from "./InteractionRequest.js"
 
 /**
@@ -26,8 +26,15 @@ export type How = "answered" | "model" | "timeout" | "auto" | "yolo" | "recheck"
  */
 export interface Reply<I extends Interaction> {
   readonly answer: Answer<I>
-  /** The person, where one is named. Default: the id of the interactor. */
+  /**
+   * Who answered, as the interactor knows it for itself: by a token, the operating system's user, the application's own
+   * sign-in. What an answer says of its author is not that. Default: the id of the interactor.
+   */
   readonly by?: string | undefined
+  /** Roles that the author has, as the interactor knows it; a policy may name others. */
+  readonly roles?: ReadonlyArray<string> | undefined
+  /** Present when several people agreed on it: the vote of each. */
+  readonly votes?: ReadonlyArray<Vote<I>> | undefined
 }
 
 /**
@@ -53,6 +60,8 @@ export interface Vote<I extends Interaction> {
   readonly answer: Answer<I>
   /** Whose vote it is; each person counts once. */
   readonly by: string
+  /** Roles that this person has, beside those of a policy. */
+  readonly roles?: ReadonlyArray<string> | undefined
 }
 
 /**
@@ -76,7 +85,21 @@ export interface Options<I extends Interaction> {
   readonly ended?: (() => Ended | undefined) | undefined
   /** The votes given so far, where several have to agree. Absent: one answer decides. */
   readonly votes?: ReadonlyArray<Vote<I>> | undefined
+  /**
+   * Files an answer without ending the dialog, where several have to agree. An interactor yields one answer, and votes
+   * once with it; one through which several people answer gives each answer to this function and goes on asking. It
+   * returns when the vote is durable, and fails where the vote does not count: its author is told so, and the dialog stays.
+   */
+  readonly vote?: ((reply: Reply<I>) => Effect.Effect<Filed, AnswerRejected>) | undefined
 }
+
+/**
+ * What came of a vote: others are waited for, or it settled the question. Then the asking is interrupted.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Filed = "open" | "settled"
 
 /**
  * How a question ended, for the interactors that were asked as well and did not end it.
@@ -103,6 +126,13 @@ export interface Service {
   readonly id: string
   /** True for an interactor that only forwards and shows nothing itself. */
   readonly relay: boolean
+  /**
+   * The one person who answers here, where it can be nobody else. They are not asked what they have no say in. Absent: it
+   * is known only with the answer.
+   */
+  readonly principal?: string | undefined
+  /** Roles of the principal, as the interactor knows it. */
+  readonly roles?: ReadonlyArray<string> | undefined
   /**
    * Asks and waits for the answer. Interrupting it withdraws the question and closes the dialog. Fails when the question
    * was withdrawn, timed out, or could not be put; a denial is an answer.

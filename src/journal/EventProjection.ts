@@ -11,6 +11,7 @@ import * as Redaction from "../core/Redaction.js"
 import * as ToolSummary from "../tool/ToolSummary.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
 import * as AgentEvent from "../event/AgentEvent.js"
+import * as Ballot from "../interaction/Ballot.js"
 import * as Interaction from "../interaction/Interaction.js"
 import * as InteractionEvent from "../interaction/InteractionEvent.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
@@ -39,6 +40,7 @@ export class EventProjection {
   /** All calls by id: a resuming process records some of them again. */
   private readonly calls = new Map<ToolCallId, Call>()
   private readonly requests = new Map<RequestId, Request>()
+  private readonly votes = new Map<RequestId, ReadonlyArray<Ballot.Cast>>()
   /** The requests that are not settled. */
   private readonly open = new Set<RequestId>()
 
@@ -82,6 +84,8 @@ export class EventProjection {
         return this.raise(entry.request)
       case "InteractionSettled":
         return this.settle(entry)
+      case "VoteGiven":
+        return this.vote(entry)
       case "PermissionsChanged":
         return this.permit(entry.permissions)
       case "HistoryReplaced":
@@ -259,7 +263,18 @@ export class EventProjection {
     this.tell(InteractionEvent.requested(request, redactor))
   }
 
+  private vote({ answer, by, requestId, roles }: EntryOf<"VoteGiven">): void {
+    const interaction = this.requests.get(requestId)?.request.interaction
+    if (interaction === undefined || !Ballot.isReserved(interaction)) return
+    const votes = [...(this.votes.get(requestId) ?? []), { answer, by, ...(roles && { roles }) }]
+    this.votes.set(requestId, votes)
+    const standing = Ballot.standing(interaction, votes)
+    const missing = standing._tag === "Open" ? { missing: standing.missing } : {}
+    this.tell({ _tag: "InteractionVoted", requestId, kind: "Approve", by, vote: answer.decision, ...missing })
+  }
+
   private settle({ answer, by, requestId, status }: EntryOf<"InteractionSettled">): void {
+    const votes = this.votes.get(requestId)
     const known = this.requests.get(requestId)
     if (known === undefined || !this.open.delete(requestId)) return
     known.by = by
@@ -274,7 +289,8 @@ export class EventProjection {
           status,
           ...(answer === undefined ? {} : { value: answer }),
           by: who,
-          how: "answered"
+          how: "answered",
+          ...(votes && { votes: Ballot.votedOf(votes) })
         })
         return this.envelope(interaction, answer)
       case "timed_out":

@@ -18,6 +18,7 @@
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
 import * as Lazy from "../internal/Lazy.js"
 import { Attachment, digestIn } from "../core/Attachment.js"
 import * as Digest from "../core/Digest.js"
@@ -245,6 +246,16 @@ export const JournalEntry = Schema.Union(
     /** Present when an opted-in rule decided, and no person. */
     how: Schema.optional(Schema.Literal("timeout", "yolo"))
   }),
+  /** One person's answer to a request on which several have to agree; durable before they are told that it counts. */
+  Schema.TaggedStruct("VoteGiven", {
+    requestId: RequestId,
+    by: Schema.String,
+    /** Those that the channel knew of. */
+    roles: Schema.optional(Schema.Array(Schema.String)),
+    answer: Interaction.ApproveAnswer,
+    /** SHA-256 of the tool and the arguments that the vote is about. */
+    digest: Schema.String
+  }),
   // state
   Schema.TaggedStruct("PermissionsChanged", { permissions: Permissions }),
   /** The history, except the system message, was replaced with this: it was shortened, or cleared. */
@@ -422,12 +433,30 @@ const isRaised = Schema.is(
   })
 )
 
-/** A later contract has more kinds; what a question of such a kind allows or asks, nobody here can tell. */
+const isTagged = Schema.is(Schema.Struct({ _tag: Schema.String }))
+
+/**
+ * A later contract has more kinds, and a later version more entries; what a question of such a kind allows or asks, and
+ * what follows from such an entry, nobody here can tell.
+ */
 const unknownKind = (input: unknown): string | undefined => {
+  if (isTagged(input) && !isKnown(input._tag)) {
+    const tag = JSON.stringify(ForeignJson.echo(input._tag))
+    return `it holds an entry of the kind ${tag}, which a later version wrote; open it with that`
+  }
   if (!isRaised(input) || Interaction.isKind(input.request.interaction._tag)) return undefined
   const kind = JSON.stringify(ForeignJson.echo(input.request.interaction._tag))
   return `it holds a question of the kind ${kind}, which a later version asked; this program knows the kinds of contract ${Interaction.contractVersion}`
 }
+
+/** The kinds of entries that this version knows. */
+const isKnown = Lazy.make(() => {
+  const known = JournalEntry.members.flatMap(({ ast }) => SchemaAST.getPropertySignatures(ast))
+  const names: ReadonlySet<unknown> = new Set(
+    known.flatMap(({ name, type }) => (name === "_tag" && SchemaAST.isLiteral(type) ? [type.literal] : []))
+  )
+  return (tag: string) => names.has(tag)
+})
 
 const encodeEntry = Lazy.make(() => ParseResult.encodeEither(JournalEntry))
 const decodeEntry = Lazy.make(() => ParseResult.decodeUnknownEither(JournalEntry))

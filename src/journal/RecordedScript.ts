@@ -234,6 +234,8 @@ class Recording {
         return this.ask(entry.request)
       case "InteractionSettled":
         return this.settle(entry)
+      case "VoteGiven":
+        return this.comment(`${oneLine(entry.requestId)} vote of ${oneLine(entry.by)}: ${entry.answer.decision}`)
       case "HistoryReplaced":
         // Replies are counted in the history, and the compaction removed some.
         this.remark(`The history of ${this.name} was shortened on the way; play it where nothing shortens it.`)

@@ -12,6 +12,7 @@ import * as Option from "effect/Option"
 import type { CorrelationId, MessageId, SessionId, ToolCallId } from "../core/Id.js"
 import type * as Redaction from "../core/Redaction.js"
 import type { Message } from "../inbox/Message.js"
+import * as Ballot from "../interaction/Ballot.js"
 import * as Interaction from "../interaction/Interaction.js"
 import type { InteractionJournal } from "../broker/InteractionJournal.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
@@ -186,12 +187,25 @@ export class SessionRecorder {
 export const interactions = (
   journal: JournalWriter.Service,
   redactor: Redaction.Redactor,
-  kept: InteractionJournal["kept"] = () => undefined
+  kept: InteractionJournal["kept"] = () => undefined,
+  votes: InteractionJournal["votes"] = () => []
 ): InteractionJournal => {
   const write = (sessionId: SessionId, entry: JournalEntry.JournalEntry) =>
     Effect.mapError(journal.of(sessionId).write([entry]), ({ message }) => message)
   return {
     kept,
+    votes,
+    voted: ({ interaction, requestId, sessionId }, { answer, by, roles }) =>
+      Ballot.isReserved(interaction)
+        ? write(sessionId, {
+            _tag: "VoteGiven",
+            requestId,
+            by,
+            ...(roles && { roles }),
+            answer,
+            digest: interaction.needs.digest
+          })
+        : Effect.void,
     raised: (request) => {
       const toolCallId = InteractionRequest.callOf(request)
       const call = toolCallId === undefined ? {} : { toolCallId }

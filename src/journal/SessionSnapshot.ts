@@ -64,6 +64,8 @@ export interface SessionSnapshot {
   readonly open: ReadonlyArray<InteractionRequest.InteractionRequest>
   /** Requests settled in the running turn since its last batch: the same question gets the same settlement again. */
   readonly answered: ReadonlyArray<Answered>
+  /** Votes on requests that are open, or settled since its last batch, oldest first. */
+  readonly votes: ReadonlyArray<EntryOf<"VoteGiven">>
   /** Tasks of its parent whose end was not reported, in order. */
   readonly tasks: ReadonlyArray<Task>
   /** The sum over all model calls. */
@@ -176,6 +178,7 @@ export const begun = (opened: SessionOpened): SessionSnapshot => ({
   batch: undefined,
   open: [],
   answered: [],
+  votes: [],
   tasks: [],
   usage: { calls: 0 },
   children: [],
@@ -334,6 +337,7 @@ class Folding {
   private batch: Batch | undefined
   private readonly open: Map<RequestId, InteractionRequest.InteractionRequest>
   private answered: ReadonlyArray<Answered>
+  private votes: ReadonlyArray<EntryOf<"VoteGiven">>
   private readonly tasks: Map<MessageId, Task>
   private usage: SessionSnapshot["usage"]
   private closed: boolean
@@ -350,6 +354,7 @@ class Folding {
     this.batch = session.batch
     this.open = new Map(session.open.map((request) => [request.requestId, request]))
     this.answered = session.answered
+    this.votes = session.votes
     this.tasks = new Map(session.tasks.map((task) => [task.messageId, task]))
     this.usage = session.usage
     this.closed = session.closed
@@ -367,6 +372,7 @@ class Folding {
       batch: this.batch,
       open: [...this.open.values()],
       answered: this.answered,
+      votes: this.votes,
       tasks: [...this.tasks.values()],
       usage: this.usage,
       children: this.children,
@@ -422,7 +428,7 @@ class Folding {
           if (task !== undefined) this.tasks.set(id, { ...task, end: entry.end })
         }
         this.turn = undefined
-        this.answered = []
+        this.used()
         this.lastEnd = entry.end
         return
       case "InteractionRaised":
@@ -430,6 +436,9 @@ class Folding {
         return
       case "InteractionSettled":
         return this.settle(entry)
+      case "VoteGiven":
+        this.votes = [...this.votes, entry]
+        return
       case "HistoryReplaced":
         this.history = History.make(entry.messages, verbatim)
         return
@@ -487,7 +496,13 @@ class Folding {
     this.history.appendAssistant(this.batch.content)
     this.history.appendResults(this.batch.calls.map(resultOf))
     this.batch = undefined
+    this.used()
+  }
+
+  /** The settlements were used. */
+  private used(): void {
     this.answered = []
+    if (this.votes.length > 0) this.votes = this.votes.filter(({ requestId }) => this.open.has(requestId))
   }
 }
 

@@ -30,6 +30,10 @@ export interface Subject {
   readonly warnings: ReadonlyArray<string>
   /** The question that guards want to be asked. */
   readonly own?: Guard.Ask | undefined
+  /** Whose agreement the call needs, where a rule reserves it. */
+  readonly needs?: Interaction.Needs | undefined
+  /** Whether the policy leaves it to a model too. */
+  readonly delegated?: boolean | undefined
   /** The context of the preview. Default: the context in which the tool was built. */
   readonly context?: Context.Context<never> | undefined
 }
@@ -95,7 +99,7 @@ export const within = <A, E>(effect: Effect.Effect<A, E>, context: Context.Conte
 const shownWhole = { head: 80_000, tail: 20_000 }
 
 const formOf = (
-  { call, entry, own }: Subject,
+  { call, delegated, entry, needs, own }: Subject,
   key: string,
   preview: ToolDisplay,
   redactor: Redaction.Redactor
@@ -106,7 +110,7 @@ const formOf = (
   // A preview in words may leave out the arguments, so they are added.
   const display =
     preview.details === undefined && argumentsSummary.endsWith("…") ? { ...plain(call, redactor), ...preview } : preview
-  const onceOnly = own !== undefined || display.truncated === true
+  const onceOnly = own !== undefined || needs !== undefined || display.truncated === true
   const fields = {
     toolCallId: call.id,
     tool: call.name,
@@ -118,7 +122,9 @@ const formOf = (
   }
   const whole =
     editable === undefined ? fields : { ...fields, editable: editableOf(editable, declared.value(call.params)) }
-  return Interaction.approve(onceOnly ? { ...whole, onceOnly } : whole)
+  const marked = onceOnly ? { ...whole, onceOnly } : whole
+  if (needs !== undefined) return Interaction.approve({ ...marked, needs })
+  return Interaction.approve(delegated === true ? { ...marked, delegated } : marked)
 }
 
 const plain = (call: ToolCall, redactor: Redaction.Redactor): ToolDisplay => {

@@ -1,5 +1,6 @@
 /** One call on its way through the gate: what is known of it so far, and its resolution. */
 import * as Option from "effect/Option"
+import type * as Ballot from "../interaction/Ballot.js"
 import type { Authority, Proposal } from "./Authority.js"
 import type * as PermissionCheck from "./PermissionCheck.js"
 import type * as Guard from "./Guard.js"
@@ -15,6 +16,8 @@ export interface Case extends Proposal {
   /** The questions that guards want to be asked about it. */
   readonly own: Guard.Ask | undefined
   readonly edits: number
+  /** Votes on exactly these arguments, which those people wanted in place of others. */
+  readonly votes?: ReadonlyArray<Ballot.Cast> | undefined
   /** The call has to wait before it runs; the guards look at it once more after that. */
   readonly held: boolean
   /** Shared by all rounds of a call. */

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import * as Approvals from "./Approvals.js"
 import * as CommandPattern from "../shell/CommandPattern.js"
 import * as PermissionRule from "./PermissionRule.js"
 import * as PolicySource from "./PolicySource.js"
@@ -31,6 +32,18 @@ export interface Policy {
   readonly blacklist: PermissionRule.Compiled
   /** @internal */
   readonly whitelist: PermissionRule.Compiled
+  /**
+   * Calls that are reserved; absent where none is.
+   *
+   * @internal
+   */
+  readonly approvals: Approvals.Approvals | undefined
+  /**
+   * What a model may allow too.
+   *
+   * @internal
+   */
+  readonly delegated: PermissionRule.Compiled
   /** Tools annotated as only reading are allowed. */
   readonly whitelistReadonly: boolean
   /** Commands that run in a sandbox are allowed. */
@@ -70,6 +83,8 @@ export interface Of<out Names extends string> extends Policy {
 export type Source<Names extends string = string> = PolicySource.PolicySource & {
   readonly blacklist?: { readonly tools?: ReadonlyArray<Names> | undefined } | undefined
   readonly whitelist?: { readonly tools?: ReadonlyArray<Names> | undefined } | undefined
+  readonly approvals?: ReadonlyArray<{ readonly tools?: ReadonlyArray<Names> | undefined }> | undefined
+  readonly delegated?: { readonly tools?: ReadonlyArray<Names> | undefined } | undefined
   readonly guards?: { readonly deny?: { readonly tools?: ReadonlyArray<Names> | undefined } | undefined } | undefined
 }
 
@@ -94,6 +109,8 @@ export const make = <const Names extends string = never>(source: Source<Names>):
     deny: compile(guards?.deny),
     blacklist: compile(blacklist),
     whitelist: compile(whitelist),
+    approvals: Approvals.make(file),
+    delegated: compile(file.delegated),
     whitelistReadonly: whitelist?.readonly === true,
     whitelistSandboxed: whitelist?.sandboxed === true,
     sanitize: {
@@ -102,7 +119,7 @@ export const make = <const Names extends string = never>(source: Source<Names>):
       pathScope: guards?.sanitize?.pathScope ?? Sanitizer.defaults.pathScope
     },
     ...(channel === undefined ? {} : { channel }),
-    warnings: [...contradictions(file), ...narrow(file)],
+    warnings: [...contradictions(file), ...narrow(file), ...unfilled(file)],
     source: file,
     files: []
   }
@@ -134,7 +151,7 @@ export const subject = (
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
- * Joins the user's policy with a workspace's. Guards and blacklists add up. A workspace's allowances (its whitelist, a
+ * Joins the user's policy with a workspace's. Guards, blacklists and approvals add up. A workspace's allowances (its whitelist, a
  * milder default, a milder sanitizer) and its channel count only when the person trusted the workspace; until then it
  * can only take away.
  *
@@ -160,6 +177,7 @@ export const within = (runtime: Policy, own: Policy): Policy => {
   return {
     ...own,
     deny: PermissionRule.union(runtime.deny, own.deny),
+    approvals: Approvals.union(runtime.approvals, own.approvals),
     sanitize: {
       metacharacters: a.metacharacters || b.metacharacters,
       // Only whether there is one counts here: the guards of both look at calls.
@@ -230,6 +248,19 @@ function contradictions({ guards, blacklist, whitelist }: PolicySource.PolicySou
         .filter((entry) => allowed.has(entry))
         .map((entry) => `${JSON.stringify(entry)} is in whitelist.${kind} and in ${name}.${kind}: it is denied.`)
     return [...both(guards?.deny?.[kind], "guards.deny"), ...both(blacklist?.[kind], "blacklist")]
+  })
+}
+
+/** Remarks about roles that nobody could fill, as far as the policy knows. */
+function unfilled({ approvals, roles }: PolicySource.PolicySource): ReadonlyArray<string> {
+  return (approvals ?? []).flatMap(({ quorum = 1, roles: wanted }) => {
+    if (wanted === undefined) return []
+    const named = roles ?? {}
+    const members = new Set(wanted.flatMap((role) => (Object.hasOwn(named, role) ? (named[role] ?? []) : [])))
+    const those = members.size === 0 ? "nobody" : `only ${[...members].join(", ")}`
+    return members.size >= quorum
+      ? []
+      : [`An approval needs ${quorum} of: ${wanted.join(", ")}, and "roles" names ${those} there.`]
   })
 }
 

@@ -9,6 +9,7 @@ import * as Redaction from "../core/Redaction.js"
 import type { Redactor } from "../core/Redaction.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ApprovalForm from "./ApprovalForm.js"
+import * as Approvals from "./Approvals.js"
 import * as Guard from "./Guard.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
 import * as PermissionRule from "./PermissionRule.js"
@@ -60,6 +61,11 @@ export const foresee = (
     const subject = CompiledPolicy.subject(policy, entry, params)
     const found = yield* Guard.objection(policy.deny, guards, { tool: entry.name, params, subject, entry }, redactor)
     if (typeof found === "string") return denied("guard", found)
+    const needs = policy.approvals && Approvals.needsOf(policy.approvals, subject)
+    if (needs !== undefined) {
+      const rule = Approvals.describe(needs)
+      return state.denial(policy, subject) ?? ({ decision: "ask", method: "approvals", rule } as const)
+    }
     const decision = state.evaluate(policy, subject, entry, sessionId)
     if (decision.decision !== "allow" || found === undefined) return decision
     const covering = found.coveredBy === "all" ? state.blanket : undefined

@@ -207,13 +207,14 @@ export class PermissionCheck {
     if (this.resolved !== undefined) return this.resolved
     this.resolved = resolution
     this.options.decided?.(call, resolution, edited ? call.params : undefined)
-    const { granted, method, requestId, by, how, sandbox } = resolution
+    const { granted, method, requestId, by, how, sandbox, votes } = resolution
     const reason = this.options.redactor.text(resolution.reason)
     // Members are added one by one: spreads would give every event a shape of its own.
     const body: Resolved = { _tag: "PermissionResolved", toolCallId: call.id, tool: call.name, granted, method, reason }
     if (requestId !== undefined) body.requestId = requestId
     if (by !== undefined) body.by = by
     if (how !== undefined && how !== "answered") body.how = how
+    if (votes !== undefined) body.votes = votes
     if (edited) body.edited = edited
     if (sandbox !== undefined) body.sandbox = sandbox
     this.tell(body)

@@ -11,6 +11,7 @@ import type { Redactor } from "../core/Redaction.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as CommandLine from "../shell/CommandLine.js"
 import * as CommandPattern from "../shell/CommandPattern.js"
+import * as Approvals from "./Approvals.js"
 import * as Foresight from "./Foresight.js"
 import * as Glob from "../core/Glob.js"
 import type * as Guard from "./Guard.js"
@@ -162,10 +163,12 @@ const show = (target: Target): ReadonlyArray<string> => {
   return [
     ...status(target),
     ...list("guards", PermissionRule.describe(policy.deny)),
+    ...list("reserved", policy.approvals === undefined ? [] : Approvals.list(policy.approvals)),
     ...list("denied in this session", deny),
     ...list("denied by policy", PermissionRule.describe(policy.blacklist)),
     ...list("allowed in this session", allow),
     ...list("allowed by policy", PermissionRule.describe(policy.whitelist)),
+    ...list("a model may allow too", PermissionRule.describe(policy.delegated)),
     ...list("never ask", silent)
   ]
 }
@@ -189,6 +192,13 @@ const check = (
   const subject = CompiledPolicy.subject(policy, entry, params.right)
   const guard = PermissionRule.denies(policy.deny, subject)
   if (guard !== undefined) return said([`deny (guard): ${guard}`])
+  const needs = policy.approvals && Approvals.needsOf(policy.approvals, subject)
+  if (needs !== undefined) {
+    const denial = state.denial(policy, subject)
+    return said([
+      denial === undefined ? `ask (approvals): ${Approvals.describe(needs)}` : `deny (${denial.method}): ${denial.rule}`
+    ])
+  }
   const { decision, method, rule } = state.evaluate(policy, subject, entry, sessionId)
   return said([`${decision} (${method}): ${rule}`])
 }

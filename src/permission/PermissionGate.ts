@@ -7,6 +7,9 @@
  *                 ask)      envelopes)           edited arguments └─► from the top
  * ```
  *
+ * A call that the policy's approvals reserve leaves this way behind the guards: it is asked of those whom the rule names, and
+ * what comes later may only deny it: see `ReservedCall`.
+ *
  * Guards run in every mode, before anybody is asked and again on the final arguments just before execution. When a
  * guard wants a question of its own, the later steps may deny the call but not allow it. Any failure in the gate
  * denies.
@@ -26,6 +29,7 @@ import * as Option from "effect/Option"
 import { isImmediate } from "../internal/Immediate.js"
 import * as Spans from "../core/Spans.js"
 import type { ApproveAnswer } from "../interaction/Interaction.js"
+import type * as Ballot from "../interaction/Ballot.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import * as Asking from "../interaction/Asking.js"
 import * as Interactor from "../interaction/Interactor.js"
@@ -34,7 +38,9 @@ import * as Recheck from "../interaction/Recheck.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as ApprovalForm from "./ApprovalForm.js"
+import * as Approvals from "./Approvals.js"
 import type { Authority, Proposal } from "./Authority.js"
+import * as ReservedCall from "./ReservedCall.js"
 import { askAgain, decides, noWarnings, ownQuestion, allowedOf, verdictOf, type Case } from "./Case.js"
 import * as PermissionCheck from "./PermissionCheck.js"
 import * as Guard from "./Guard.js"
@@ -138,8 +144,8 @@ const maxEdits = 5
 
 type Deciding = Effect.Effect<Verdict, never, Interactor.Interactor>
 
-class Gate implements Service {
-  constructor(private readonly options: Options) {}
+class Gate implements Service, ReservedCall.Gate {
+  constructor(readonly options: Options) {}
 
   check(proposal: Proposal, authority = this.options.authority): Deciding {
     return Effect.withFiberRuntime((fiber, status) =>
@@ -245,8 +251,15 @@ class Gate implements Service {
     const subject = CompiledPolicy.subject(this.options.policy, now.entry, now.call.params)
     return now.check.after(this.objection(now.entry, now.call.params, subject), (found) => {
       if (typeof found === "string") return this.deny(now, { granted: false, method: "guard", reason: found })
-      return this.authorized(found === now.own ? now : { ...now, own: found }, subject)
+      const next = found === now.own ? now : { ...now, own: found }
+      const { approvals } = this.options.policy
+      return approvals === undefined ? this.authorized(next, subject) : this.reserved(next, subject, approvals)
     })
+  }
+
+  private reserved(now: Case, subject: PermissionRule.Subject, approvals: Approvals.Approvals): Deciding {
+    const all = Approvals.needsOf(approvals, subject)
+    return all === undefined ? this.authorized(now, subject) : ReservedCall.decide(this, now, subject, all)
   }
 
   private authorized(now: Case, subject: PermissionRule.Subject): Deciding {
@@ -296,7 +309,7 @@ class Gate implements Service {
     return (now.own.coveredBy === "all" ? state.blanket : undefined) ?? ownQuestion
   }
 
-  private byRule(now: Case, { decision, method, rule }: Decision): Effect.Effect<Verdict> {
+  byRule(now: Case, { decision, method, rule }: Decision): Effect.Effect<Verdict> {
     return decision === "allow"
       ? this.allow(now, { granted: true, method, reason: rule })
       : this.deny(now, { granted: false, method, reason: `blocked by ${method.replaceAll("_", " ")}: ${rule}` })
@@ -308,39 +321,51 @@ class Gate implements Service {
    */
   private ask(now: Case, subject: PermissionRule.Subject, doubt?: string): Deciding {
     const key = PermissionRule.rememberKey(subject)
-    return now.check.after(ApprovalForm.make(now, key, this.options.redactor), (form) => {
-      const { fiber, origin, restore } = now.check
-      const request = InteractionRequest.unsafeMake(form, fiber, origin)
-      const asked = { requestId: request.requestId, askedAt: request.issuedAt }
-      const before = now.check.asked
-      // While this request waited in line, an earlier answer may have decided the call; then that decision is reported.
-      let known: Decision | undefined
-      const recheck = Recheck.make((): Option.Option<ApproveAnswer> => {
-        const found = this.evaluate(now, subject)
-        if (found.decision === "ask") {
-          now.check.asked = asked
-          return Option.none()
-        }
-        known = found
-        return Option.some({ decision: found.decision, scope: "once" })
-      })
-      return now.check.await(
-        Asking.askMasked(Interactor.of(fiber), request, { recheck }, restore),
-        ({ answer, by, how }) => {
-          // An earlier answer to another request decided it: this request was never shown.
-          if (how === "recheck") {
-            now.check.asked = before
-            return this.byRule(now, known ?? this.evaluate(now, subject))
+    const { policy, redactor } = this.options
+    const isDelegated =
+      now.own === undefined && policy.delegated !== PermissionRule.empty && this.isDelegated(subject, doubt)
+    return now.check.after(
+      ApprovalForm.make(isDelegated ? { ...now, delegated: true } : now, key, redactor),
+      (form) => {
+        const { fiber, origin, restore } = now.check
+        const request = InteractionRequest.unsafeMake(form, fiber, origin)
+        const asked = { requestId: request.requestId, askedAt: request.issuedAt }
+        const before = now.check.asked
+        // While this request waited in line, an earlier answer may have decided the call; then that decision is reported.
+        let known: Decision | undefined
+        const recheck = Recheck.make((): Option.Option<ApproveAnswer> => {
+          const found = this.evaluate(now, subject)
+          if (found.decision === "ask") {
+            now.check.asked = asked
+            return Option.none()
           }
-          const to = { requestId: asked.requestId, askedAt: asked.askedAt, by, how }
-          return this.answered(now, subject, to, form.onceOnly === true ? PermissionOption.once(answer) : answer)
-        },
-        (error) => {
-          const reason = this.options.redactor.text(doubt ?? error.message)
-          return this.deny(now, { granted: false, method: unanswered(error), reason, ...asked })
-        }
-      )
-    })
+          known = found
+          return Option.some({ decision: found.decision, scope: "once" })
+        })
+        return now.check.await(
+          Asking.askMasked(Interactor.of(fiber), request, { recheck }, restore),
+          ({ answer, by, how }) => {
+            // An earlier answer to another request decided it: this request was never shown.
+            if (how === "recheck") {
+              now.check.asked = before
+              return this.byRule(now, known ?? this.evaluate(now, subject))
+            }
+            const to = { requestId: asked.requestId, askedAt: asked.askedAt, by, how }
+            return this.answered(now, subject, to, form.onceOnly === true ? PermissionOption.once(answer) : answer)
+          },
+          (error) => {
+            const reason = this.options.redactor.text(doubt ?? error.message)
+            return this.deny(now, { granted: false, method: unanswered(error), reason, ...asked })
+          }
+        )
+      }
+    )
+  }
+
+  private isDelegated(subject: PermissionRule.Subject, doubt: string | undefined): boolean {
+    const { policy } = this.options
+    if (doubt !== undefined || subject.doubt !== undefined || this.doubt(subject) !== undefined) return false
+    return PermissionRule.allows(policy.delegated, subject) !== undefined
   }
 
   private answered(
@@ -362,7 +387,7 @@ class Gate implements Service {
     return this.resolve(now, { granted, method, reason, requestId, askedAt, by, how })
   }
 
-  private remember(now: Case, answer: ApproveAnswer, key: string): void {
+  remember(now: Case, answer: ApproveAnswer, key: string): void {
     const { state, policy } = this.options
     const { sessionId } = now.check.origin
     const before = state.status(policy, sessionId).suspension
@@ -374,7 +399,12 @@ class Gate implements Service {
   }
 
   /** Edited arguments start from the top. Arguments that do not decode are shown again with the problem. */
-  private withEdits(now: Case, changes: { readonly [name: string]: unknown }, asked: PermissionCheck.Asked): Deciding {
+  withEdits(
+    now: Case,
+    changes: { readonly [name: string]: unknown },
+    asked: PermissionCheck.Asked,
+    votes?: ReadonlyArray<Ballot.Cast>
+  ): Deciding {
     const { call, entry } = now
     const edits = now.edits + 1
     if (edits > maxEdits) {
@@ -386,8 +416,8 @@ class Gate implements Service {
     )
     return this.validated(
       Either.isLeft(decoded)
-        ? { ...now, edits, warnings: [`The edited arguments do not fit: ${decoded.left}`] }
-        : { ...now, ...decoded.right, edited: true, edits, warnings: noWarnings }
+        ? { ...now, edits, votes: undefined, warnings: [`The edited arguments do not fit: ${decoded.left}`] }
+        : { ...now, ...decoded.right, edited: true, edits, votes, warnings: noWarnings }
     )
   }
 
@@ -400,7 +430,7 @@ class Gate implements Service {
     return Guard.objection(policy.deny, guards, { tool: entry.name, params, subject, entry }, redactor)
   }
 
-  private resolve(now: Case, resolution: Resolution): Effect.Effect<Verdict> {
+  resolve(now: Case, resolution: Resolution): Effect.Effect<Verdict> {
     return resolution.granted ? this.allow(now, resolution) : this.deny(now, resolution)
   }
 
@@ -439,7 +469,7 @@ class Gate implements Service {
       : Effect.map(settled, (settled) => verdictOf(now, settled))
   }
 
-  private deny(now: Case, resolution: Resolution): Effect.Effect<Verdict> {
+  deny(now: Case, resolution: Resolution): Effect.Effect<Verdict> {
     const settled = now.check.settle(now, resolution)
     return isImmediate(settled) ? Effect.succeed(denied(settled.value)) : Effect.map(settled, denied)
   }

@@ -138,6 +138,14 @@ export class PermissionState {
     )
   }
 
+  /** The entry that denies a call by name or pattern, in this session's list or the policy's; no default counts. */
+  denial(policy: CompiledPolicy.Policy, subject: PermissionRule.Subject): Decision | undefined {
+    const sessionDeny = this.sessionDeny(subject)
+    if (sessionDeny !== undefined) return { decision: "deny", method: "session_blacklist", rule: sessionDeny }
+    const deny = PermissionRule.denies(policy.blacklist, subject)
+    return deny === undefined ? undefined : { decision: "deny", method: "blacklist", rule: deny }
+  }
+
   private decide(
     policy: CompiledPolicy.Policy,
     subject: PermissionRule.Subject,
@@ -147,10 +155,8 @@ export class PermissionState {
     if (this.turn.has(sessionId)) return suspended.turn
     if (this.idle.has(sessionId)) return suspended.idle
     if (this.all) return suspended.all
-    const sessionDeny = this.sessionDeny(subject)
-    if (sessionDeny !== undefined) return { decision: "deny", method: "session_blacklist", rule: sessionDeny }
-    const deny = PermissionRule.denies(policy.blacklist, subject)
-    if (deny !== undefined) return { decision: "deny", method: "blacklist", rule: deny }
+    const denied = this.denial(policy, subject)
+    if (denied !== undefined) return denied
     const sessionAllow = this.sessionAllow(subject)
     if (sessionAllow !== undefined) return { decision: "allow", method: "session_whitelist", rule: sessionAllow }
     const allow = PermissionRule.allows(policy.whitelist, subject)

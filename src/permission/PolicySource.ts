@@ -24,6 +24,37 @@ const list = { tools: Rules, patterns: Rules, arguments: Rules }
 const Flag = Schema.optional(Schema.Boolean)
 const Texts = Schema.optional(Schema.Array(Schema.String))
 
+/** A person as a channel names them, or a role. */
+const Name = Schema.String.pipe(
+  Schema.filter(
+    (text) => (text.trim() !== "" && text === text.trim()) || "a name is not empty and has no blanks around it"
+  )
+)
+const Names = Schema.Array(Name)
+
+/** Calls that are reserved: they are asked of several people, of those in a role, or just of a person, and nothing else allows them. */
+const Approval = Schema.Struct({
+  ...list,
+  /** How many different people have to allow it. Default: 1. */
+  quorum: Schema.optional(
+    Schema.Int.pipe(
+      Schema.between(1, 100, {
+        message: () => ({ message: "a quorum is a whole number from 1 to 100", override: true })
+      })
+    )
+  ),
+  /** They have one of these roles. Default: anybody. */
+  roles: Schema.optional(Schema.NonEmptyArray(Name)),
+  /** Whether one of them denies it alone, or as many as have to allow it. Default: one. */
+  deny: Schema.optional(oneOf("one", "quorum"))
+}).pipe(
+  Schema.filter(({ arguments: words, patterns, tools }) =>
+    [words, patterns, tools].some((rules) => rules !== undefined && rules.length > 0)
+      ? undefined
+      : "an approval names the calls that it is about: tools, patterns or arguments"
+  )
+)
+
 const Channel = Schema.Struct({
   type: oneOf("console", "queue", "webhook", "file", "auto", "halt"),
   /** Where a webhook posts to. */
@@ -35,7 +66,12 @@ const Channel = Schema.Struct({
   /** Where a file channel keeps its requests. */
   directory: Schema.optional(Schema.NonEmptyString),
   /** Seconds; zero or less waits for ever. */
-  timeout: Schema.optional(Schema.Finite)
+  timeout: Schema.optional(Schema.Finite),
+  /**
+   * For a file channel and a webhook: what an answer says of its author counts, because whoever writes the answers there
+   * knows people for themselves.
+   */
+  vouches: Flag
 }).pipe(
   Schema.filter(({ type, endpoint, directory }) =>
     type === "webhook" && endpoint === undefined
@@ -86,6 +122,11 @@ export const PolicySource = Schema.Struct({
    * sandbox.
    */
   whitelist: Schema.optional(Schema.Struct({ ...list, readonly: Flag, sandboxed: Flag })),
+  approvals: Schema.optional(Schema.Array(Approval)),
+  /** Who has a role that `approvals` name: people as channels name them. */
+  roles: Schema.optional(Schema.Record({ key: Name, value: Names })),
+  /** What a model may allow too, where one is asked: see `Interactors.byModel`. */
+  delegated: Schema.optional(Schema.Struct(list)),
   channel: Schema.optional(Channel)
 }).annotations({ identifier: "PermissionFile" })
 export type PolicySource = typeof PolicySource.Type
@@ -117,6 +158,10 @@ export interface Problem {
 /** One file with the meaning of both. */
 export const merge = (user: PolicySource, workspace: PolicySource, trusted: boolean): PolicySource => {
   const channel = (trusted ? workspace.channel : undefined) ?? user.channel
+  // Who decides is the person's own business: a workspace adds roles that the person has not filled, once it is trusted.
+  const roles = trusted ? { ...workspace.roles, ...user.roles } : user.roles
+  const approvals = [...(user.approvals ?? []), ...(workspace.approvals ?? [])]
+  const delegated = trusted ? rules(user.delegated, workspace.delegated) : user.delegated
   return {
     version: 1,
     defaultPolicy: defaultOf(user.defaultPolicy, workspace.defaultPolicy, trusted),
@@ -140,6 +185,9 @@ export const merge = (user: PolicySource, workspace: PolicySource, trusted: bool
           sandboxed: user.whitelist?.sandboxed === true || workspace.whitelist?.sandboxed === true
         }
       : user.whitelist,
+    ...(approvals.length === 0 ? {} : { approvals }),
+    ...(roles === undefined ? {} : { roles }),
+    ...(delegated === undefined ? {} : { delegated }),
     ...(channel === undefined ? {} : { channel })
   }
 }
@@ -149,11 +197,13 @@ export const everything =
   'A pattern of wildcards would allow everything; say "defaultPolicy": "allow" if that is meant.'
 
 /** Entries that are well-formed and still cannot be meant. */
-export const misread = ({ blacklist, guards, whitelist }: PolicySource): ReadonlyArray<Problem> => [
-  ...(whitelist?.patterns ?? []).flatMap((text, i) =>
-    CommandPattern.namesNothing(text) ? [{ path: `$.whitelist.patterns[${i}]`, message: everything }] : []
+export const misread = (source: PolicySource): ReadonlyArray<Problem> => [
+  ...(["whitelist", "delegated"] as const).flatMap((part) =>
+    (source[part]?.patterns ?? []).flatMap((text, i) =>
+      CommandPattern.namesNothing(text) ? [{ path: `$.${part}.patterns[${i}]`, message: everything }] : []
+    )
   ),
-  ...toolLists({ blacklist, guards, whitelist }).flatMap(({ names, path }) =>
+  ...toolLists(source).flatMap(({ names, path }) =>
     names.flatMap((name, i) =>
       name.includes("*") && !PermissionRule.isServer(name)
         ? [
@@ -182,12 +232,18 @@ export const unknownTools = (
         return [{ path: `${list.path}[${i}]`, message: `there is no tool ${JSON.stringify(name)}. ${hint}` }]
       })
     )
-  const { blacklist, guards, whitelist } = source
-  return { allowing: problems(toolLists({ whitelist })), denying: problems(toolLists({ blacklist, guards })) }
+  return { allowing: problems(toolLists(allowingOf(source))), denying: problems(toolLists(denyingOf(source))) }
 }
 
 /** Sentences about the parts of an untrusted workspace's file that have no effect. */
-export const ignored = ({ whitelist, defaultPolicy, channel, guards }: PolicySource): ReadonlyArray<string> => {
+export const ignored = ({
+  channel,
+  defaultPolicy,
+  delegated,
+  guards,
+  roles,
+  whitelist
+}: PolicySource): ReadonlyArray<string> => {
   const pathScope = guards?.sanitize?.pathScope ?? true
   const milder =
     pathScope === false ||
@@ -197,6 +253,8 @@ export const ignored = ({ whitelist, defaultPolicy, channel, guards }: PolicySou
     ...(milder ? ["guards.sanitize.pathScope"] : []),
     ...(whitelist === undefined ? [] : ["whitelist"]),
     ...(defaultPolicy === "allow" ? ["defaultPolicy"] : []),
+    ...(roles === undefined ? [] : ["roles"]),
+    ...(delegated === undefined ? [] : ["delegated"]),
     ...(channel === undefined ? [] : ["channel"])
   ]
   return parts.length === 0
@@ -205,7 +263,14 @@ export const ignored = ({ whitelist, defaultPolicy, channel, guards }: PolicySou
 }
 
 /** The allowances in a workspace's file, which count only with trust: one line for each rule, as written. */
-export const allowances = ({ channel, defaultPolicy, guards, whitelist }: PolicySource): ReadonlyArray<string> => {
+export const allowances = ({
+  channel,
+  defaultPolicy,
+  delegated,
+  guards,
+  roles,
+  whitelist
+}: PolicySource): ReadonlyArray<string> => {
   const pathScope = guards?.sanitize?.pathScope
   return [
     ...(defaultPolicy === "allow" ? ["whatever no rule is about (defaultPolicy: allow)"] : []),
@@ -214,6 +279,10 @@ export const allowances = ({ channel, defaultPolicy, guards, whitelist }: Policy
     ...(whitelist?.arguments ?? []).map((words) => `calls with the arguments ${words}`),
     ...(whitelist?.readonly === true ? ["every tool that only reads"] : []),
     ...(whitelist?.sandboxed === true ? ["every command that runs in a sandbox"] : []),
+    ...Object.entries(roles ?? {}).map(([role, people]) => `the role ${role} is that of ${people.join(", ")}`),
+    ...(delegated?.tools ?? []).map((name) => `a model may allow the tool ${name}`),
+    ...(delegated?.patterns ?? []).map((pattern) => `a model may allow calls like ${pattern}`),
+    ...(delegated?.arguments ?? []).map((words) => `a model may allow calls with the arguments ${words}`),
     ...(channel === undefined ? [] : [`questions go to the channel ${JSON.stringify(channel)}`]),
     ...(pathScope === undefined || pathScope === true
       ? []
@@ -223,13 +292,13 @@ export const allowances = ({ channel, defaultPolicy, guards, whitelist }: Policy
 
 /** The names themselves, as in {@link unknownTools}. */
 export const unknownNames = (
-  { blacklist, guards, whitelist }: PolicySource,
+  source: PolicySource,
   known: ReadonlyArray<string>
 ): { readonly allowing: ReadonlyArray<string>; readonly denying: ReadonlyArray<string> } => {
   const names = new Set(known)
   const unknown = (lists: ReturnType<typeof toolLists>) =>
     lists.flatMap((list) => list.names.filter((name) => !names.has(name) && !name.startsWith("mcp__")))
-  return { allowing: unknown(toolLists({ whitelist })), denying: unknown(toolLists({ blacklist, guards })) }
+  return { allowing: unknown(toolLists(allowingOf(source))), denying: unknown(toolLists(denyingOf(source))) }
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -240,12 +309,20 @@ type Default = NonNullable<PolicySource["defaultPolicy"]>
 type Rules = PolicySource["blacklist"]
 type Sanitize = NonNullable<NonNullable<PolicySource["guards"]>["sanitize"]>
 
-const toolLists = ({ blacklist, guards, whitelist }: Pick<PolicySource, "blacklist" | "guards" | "whitelist">) =>
-  [
-    { path: "$.guards.deny.tools", names: guards?.deny?.tools ?? [] },
-    { path: "$.blacklist.tools", names: blacklist?.tools ?? [] },
-    { path: "$.whitelist.tools", names: whitelist?.tools ?? [] }
-  ] as const
+type Lists = Pick<PolicySource, "approvals" | "blacklist" | "delegated" | "guards" | "whitelist">
+
+const allowingOf = ({ delegated, whitelist }: Lists): Lists => ({ delegated, whitelist })
+
+/** A misspelt name in one of these leaves a tool open, so it is an error. */
+const denyingOf = ({ approvals, blacklist, guards }: Lists): Lists => ({ approvals, blacklist, guards })
+
+const toolLists = ({ approvals, blacklist, delegated, guards, whitelist }: Lists) => [
+  { path: "$.guards.deny.tools", names: guards?.deny?.tools ?? [] },
+  { path: "$.blacklist.tools", names: blacklist?.tools ?? [] },
+  ...(approvals ?? []).map(({ tools }, i) => ({ path: `$.approvals[${i}].tools`, names: tools ?? [] })),
+  { path: "$.whitelist.tools", names: whitelist?.tools ?? [] },
+  { path: "$.delegated.tools", names: delegated?.tools ?? [] }
+]
 
 const severity: { readonly [D in Default]: number } = { allow: 0, ask: 1, deny: 2 }
 

@@ -11,6 +11,8 @@ import * as Origin from "../core/Origin.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { Policy } from "./CompiledPolicy.js"
 import * as CompiledPolicy from "./CompiledPolicy.js"
+import * as Approvals from "./Approvals.js"
+import * as Needs from "../interaction/Needs.js"
 import * as PermissionRule from "./PermissionRule.js"
 import { PermissionState } from "./PermissionState.js"
 import * as Sanitizer from "./Sanitizer.js"
@@ -202,8 +204,17 @@ const judged = (policy: Policy, record: Past, tool: string, { tools }: TrialOpti
   const hard = call.deniedBy(policy.deny) ?? call.unsafe
   if (typeof hard === "string") return { would: "deny", rule: hard }
   if (method === "guard" && !reason.startsWith("forbidden by rule ")) return { why: noGuard }
-  const found = ruled(policy, record, call)
+  const reserved = call.reserved
+  if (reserved !== undefined && reserved !== maybe) return reservedCall(policy, call, reserved)
+  const found = reserved === undefined ? ruled(policy, record, call) : call.unknown
   return hard === undefined || ("would" in found && found.would === "deny") ? found : call.unknown
+}
+
+/** Nothing but a list that denies stands beside an approval. */
+const reservedCall = (policy: Policy, call: Call, rule: string): Found => {
+  const denied = call.deniedBy(policy.blacklist)
+  if (denied === undefined) return { would: "ask", rule }
+  return denied === maybe ? call.unknown : { would: "deny", rule: denied }
 }
 
 /** After the guards. */
@@ -256,6 +267,20 @@ class Call {
   deniedBy(rules: PermissionRule.Compiled): string | typeof maybe | undefined {
     if (this.subject !== undefined) return PermissionRule.denies(rules, this.subject)
     return PermissionRule.named(rules, this.tool) ?? (this.mayMean(rules) ? maybe : undefined)
+  }
+
+  /** What the policy's approvals demand. */
+  get reserved(): string | typeof maybe | undefined {
+    const { policy, subject, tool } = this
+    const { approvals } = policy
+    if (approvals === undefined) return undefined
+    if (subject !== undefined) {
+      const needs = Approvals.needsOf(approvals, subject)
+      return needs && Approvals.describe(needs)
+    }
+    const named = approvals.find(({ rules }) => PermissionRule.named(rules, tool) !== undefined)
+    if (named !== undefined) return Needs.describe(named.need)
+    return approvals.some(({ rules }) => this.mayMean(rules)) ? maybe : undefined
   }
 
   /** What the sanitizer says of the command alone. */

@@ -3,7 +3,7 @@ import type * as Effect from "effect/Effect"
 import type { RequestId } from "../core/Id.js"
 import type * as Spans from "../core/Spans.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
-import type { ApproveAnswer } from "../interaction/Interaction.js"
+import type { ApproveAnswer, Voted } from "../interaction/Interaction.js"
 import type { InteractionError } from "../interaction/InteractionError.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type { ToolCall } from "../tool/ToolCall.js"
@@ -85,6 +85,8 @@ export interface Resolution {
   readonly by?: string
   /** Whether that person answered, or a rule did in their place; for the record. */
   readonly how?: Interactor.How
+  /** Present where several had to agree: what each of them said. */
+  readonly votes?: ReadonlyArray<Voted>
   /** Milliseconds since the epoch, when somebody was asked; for the record. */
   readonly askedAt?: number
   /** How an allowed command runs: in a sandbox, outside of an available one, or with none available. */

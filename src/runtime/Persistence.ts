@@ -26,7 +26,7 @@ import type * as Origin from "../core/Origin.js"
 import type * as AuditTrail from "../audit/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
 import * as EventPublisher from "../event/EventPublisher.js"
-import type { Kept } from "../broker/InteractionJournal.js"
+import type { InteractionJournal, Kept } from "../broker/InteractionJournal.js"
 import type * as Model from "../model/Model.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
 import type { PermissionState } from "../permission/PermissionState.js"
@@ -74,6 +74,12 @@ export interface Persistence extends Options {
    * @internal
    */
   readonly kept: (requestId: string) => Kept | undefined
+  /**
+   * Stored votes on a request, on exactly these arguments.
+   *
+   * @internal
+   */
+  readonly votes: InteractionJournal["votes"]
   /**
    * Usage of its model calls so far.
    *
@@ -144,6 +150,7 @@ export const begin = (
       journal: yield* JournalWriter.make(lease),
       restored: undefined,
       kept: () => undefined,
+      votes: () => [],
       spent: [],
       taken: nothing
     }
@@ -239,6 +246,7 @@ export const forkAgent = (
         profile: root?.profile
       }),
       kept: () => undefined,
+      votes: () => [],
       spent: LiveFork.spent(agent, forked.rootSessionId, model.id),
       taken: nothing
     }
@@ -355,6 +363,10 @@ const resumed = (
       journal: yield* JournalWriter.make(lease),
       restored,
       kept: (id) => kept.get(id),
+      votes: (id, digest) =>
+        restored.sessions.flatMap(({ votes }) =>
+          votes.filter((vote) => vote.requestId === id && vote.digest === digest)
+        ),
       spent: spentIn(entries),
       taken: takenIn(entries)
     }

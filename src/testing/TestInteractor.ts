@@ -92,6 +92,8 @@ export type Script = ReadonlyArray<Step> | ((request: InteractionRequest, index:
 export interface Options {
   /** Default: `person`. */
   readonly id?: string | undefined
+  /** What the person is, where rules name roles. */
+  readonly roles?: ReadonlyArray<string> | undefined
   /** Default: never answers. */
   readonly script?: Script | undefined
   /** Default: one dialog at a time. */
@@ -254,7 +256,7 @@ export const make = (options: Options = {}): Effect.Effect<Service> =>
     // Written when a dialog opens, read by `next`; unbounded, because a test asks a bounded number of times.
     Queue.unbounded<InteractionRequest>(),
     (disconnected, opened): Service => {
-      const id = options.id ?? "person"
+      const { id = "person", roles } = options
       const script = toFunction(options.script)
       const shown: Array<InteractionRequest> = []
       const open = new Set<InteractionRequest>()
@@ -264,6 +266,8 @@ export const make = (options: Options = {}): Effect.Effect<Service> =>
       const person: Interactor.Service = {
         id,
         relay: false,
+        principal: id,
+        roles,
         request: <I extends Interaction.Interaction>(request: InteractionRequest<I>) =>
           // An opened dialog is always closed, wherever the asker is interrupted.
           Effect.uninterruptibleMask((restore): Effect.Effect<Interactor.Reply<I>, InteractionError> => {
@@ -286,7 +290,7 @@ export const make = (options: Options = {}): Effect.Effect<Service> =>
                 open.delete(request)
                 return Exit.isInterrupted(exit) ? dismiss : Effect.void
               }),
-              Effect.map((value): Interactor.Reply<I> => ({ answer: value, by: id }))
+              Effect.map((value): Interactor.Reply<I> => ({ answer: value, by: id, ...(roles && { roles }) }))
             )
           })
       }
@@ -305,6 +309,38 @@ export const make = (options: Options = {}): Effect.Effect<Service> =>
       }
     }
   )
+
+/**
+ * Several people by their names, each with a script or all of their options.
+ *
+ * @example
+ * ```ts
+ * import { Interaction, Interactor, Interactors } from "assent"
+ * import { TestInteractor } from "assent/testing"
+ * import { Effect } from "effect"
+ *
+ * const program = Effect.gen(function* () {
+ *   const { ada, grace, linus } = yield* TestInteractor.people({ ada: ["y"], grace: ["y"], linus: [TestInteractor.silent] })
+ *   const ask = Interactor.request(new Interaction.Confirm({ prompt: "Deploy?", default: false }))
+ *   const all = [ada, grace, linus].map(({ interactor }) => interactor)
+ *   const { answer, by } = yield* Interactor.withInteractor(Interactors.quorum({ of: all, need: 2 }))(ask)
+ *   return { answer, by }
+ * })
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const people = <const Names extends string>(all: {
+  readonly [Name in Names]: Script | Omit<Options, "id">
+}): Effect.Effect<{ readonly [Name in Names]: Service }> =>
+  // The record has the keys of `all`, which the type of `Object.entries` has forgotten.
+  Effect.map(
+    Effect.forEach(Object.entries<Script | Omit<Options, "id">>(all), ([id, given]) =>
+      Effect.map(make({ ...(isScript(given) ? { script: given } : given), id }), (person) => [id, person] as const)
+    ),
+    Object.fromEntries
+  ) as Effect.Effect<{ readonly [Name in Names]: Service }>
 
 // -----------------------------------------------------------------------------------------------------------------
 // layers
@@ -326,6 +362,9 @@ export const layer = (options?: Options): Layer.Layer<TestInteractor | Interacto
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const isScript = (given: Script | Omit<Options, "id">): given is Script =>
+  typeof given === "function" || Array.isArray(given)
 
 type AnyAnswer = Interaction.Answer<Interaction.Interaction>
 

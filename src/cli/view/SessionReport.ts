@@ -147,6 +147,8 @@ const spoken = (entry: JournalEntry, toolOf: (id: string) => string): ReadonlyAr
       return [`  ? ${asked(entry.request.interaction)}`]
     case "InteractionSettled":
       return [`  = ${entry.status}${entry.by === undefined ? "" : ` by ${entry.by}`}${answerOf(entry.answer)}`]
+    case "VoteGiven":
+      return [`  + ${entry.by}: ${entry.answer.decision}`]
     case "TurnEnded":
       return [`-- ${entry.end._tag}${entry.end._tag === "Failed" ? `: ${entry.end.error}` : ""}`]
     case "HistoryReplaced":

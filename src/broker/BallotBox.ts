@@ -1,0 +1,159 @@
+/**
+ * Where the votes on one request go: each is in the journal before its author is told, and the one that completes what the
+ * rules demand settles the request.
+ *
+ * ```
+ *  answer ─► is it one, from somebody who has a say? ─► journal ─► counted, told ─┬─► open: others are waited for
+ *                                                                                └─► decided: the request is settled
+ * ```
+ *
+ * Votes are filed one after the other, so that their order in the journal is the order in which they counted.
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Ballot from "../interaction/Ballot.js"
+import type * as Interaction from "../interaction/Interaction.js"
+import { misfit } from "../interaction/Interaction.js"
+import {
+  InteractionAlreadyAnswered,
+  InteractorUnavailable,
+  MalformedAnswer,
+  VoteRefused,
+  type AnswerRejected,
+  type InteractionError
+} from "../interaction/InteractionError.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import type * as Interactor from "../interaction/Interactor.js"
+import * as Needs from "../interaction/Needs.js"
+
+/** What this needs of a broker. */
+export interface Host {
+  /** Returns when the vote is durable; fails with a sentence. */
+  readonly keep: (request: InteractionRequest, vote: Ballot.Cast) => Effect.Effect<void, string>
+  readonly tell: (voted: Needs.Voted, missing: string | undefined) => void
+  /** Who settled the request; nothing while it is open. */
+  readonly settledBy: () => string | undefined
+  readonly settle: (answered: Interactor.Answered<Interaction.Approve>) => void
+}
+
+export class BallotBox {
+  private votes: ReadonlyArray<Ballot.Cast> = []
+  private readonly line = Effect.unsafeMakeSemaphore(1)
+
+  constructor(
+    private readonly host: Host,
+    private readonly request: InteractionRequest,
+    private readonly reserved: Interaction.Approve & Ballot.Reserved
+  ) {}
+
+  /** The request as it is shown now: with those who have voted. */
+  get shown(): InteractionRequest {
+    if (this.votes.length === 0) return this.request
+    const needs = { ...this.reserved.needs, votes: Ballot.votedOf(this.votes) }
+    // The class of the value is kept: a spread alone would lose it.
+    const interaction = Object.assign(Object.create(Object.getPrototypeOf(this.reserved)), { ...this.reserved, needs })
+    return { ...this.request, interaction }
+  }
+
+  get cast(): ReadonlyArray<Ballot.Cast> {
+    return this.votes
+  }
+
+  /** Takes votes that are in the journal already, or were given before. */
+  restore(votes: ReadonlyArray<Ballot.Cast>): void {
+    for (const vote of votes) {
+      if (this.refusalOf(vote) === undefined) this.votes = Ballot.having(this.reserved, this.votes, vote) ?? this.votes
+    }
+  }
+
+  /** Settles the request where the votes suffice. */
+  count(): Interactor.Filed {
+    const standing = Ballot.standing(this.reserved, this.votes)
+    if (standing._tag === "Open") return "open"
+    this.host.settle({ answer: standing.answer, by: standing.by, how: "answered", votes: this.votes })
+    return "settled"
+  }
+
+  /** Why this person is not asked; `voted` when they have their vote in already. */
+  refuses(principal: string, roles?: ReadonlyArray<string>): string | undefined {
+    if (this.votes.some(({ by }) => by === principal)) return "voted"
+    return Ballot.refusal(this.reserved.needs, { by: principal, roles })
+  }
+
+  /** Files an answer, or the votes of those who gave it together. */
+  file(answered: Interactor.Answered<Interaction.Approve>): Effect.Effect<Interactor.Filed, AnswerRejected> {
+    const { answer, by, how, roles, votes } = answered
+    if (how !== "answered") {
+      const reason = `${Needs.describeAll(this.reserved.needs.all)}, and it came from nobody (${how})`
+      return new VoteRefused({ requestId: this.request.requestId, by, reason })
+    }
+    const given = votes ?? [{ answer, by, ...(roles && { roles }) }]
+    return this.line.withPermits(1)(
+      Effect.uninterruptible(Effect.reduce(given, "open" as Interactor.Filed, (filed, vote) => this.one(filed, vote)))
+    )
+  }
+
+  /** The end of a request that nobody is left for: who is missing, and who has voted. */
+  missing(last: InteractionError | undefined): InteractionError {
+    if (last?._tag === "InteractionTimedOut") return last
+    const { requestId } = this.request
+    const { all } = this.reserved.needs
+    const said = Needs.describeVotes(Ballot.votedOf(this.votes))
+    const reason = [
+      Needs.describeAll(all),
+      ...(said === undefined ? [] : [said]),
+      "nobody else who could decide it is there",
+      ...(last === undefined ? [] : [last.message])
+    ].join("; ")
+    return new InteractorUnavailable({ requestId, by: "broker", reason })
+  }
+
+  private one(filed: Interactor.Filed, vote: Ballot.Cast): Effect.Effect<Interactor.Filed, AnswerRejected> {
+    return Effect.suspend((): Effect.Effect<Interactor.Filed, AnswerRejected> => {
+      const { requestId } = this.request
+      const { by } = vote
+      if (filed === "settled") return Effect.succeed(filed)
+      const winner = this.host.settledBy()
+      if (winner !== undefined) return new InteractionAlreadyAnswered({ requestId, by: winner })
+      const refused = this.refusalOf(vote)
+      if (refused !== undefined) return refused
+      const votes = Ballot.having(this.reserved, this.votes, vote)
+      // Given twice, also on two channels or after a crash, it counts once.
+      if (votes === undefined) return Effect.succeed("open")
+      return Effect.matchEffect(this.host.keep(this.request, vote), {
+        onFailure: (reason) => new VoteRefused({ requestId, by, reason: `it could not be recorded: ${reason}` }),
+        onSuccess: () => this.kept(votes, vote)
+      })
+    })
+  }
+
+  private kept(
+    votes: ReadonlyArray<Ballot.Cast>,
+    { answer, by }: Ballot.Cast
+  ): Effect.Effect<Interactor.Filed, AnswerRejected> {
+    const winner = this.host.settledBy()
+    // It was withdrawn while the vote was written.
+    if (winner !== undefined) {
+      return new InteractionAlreadyAnswered({ requestId: this.request.requestId, by: winner })
+    }
+    this.votes = votes
+    const standing = Ballot.standing(this.reserved, votes)
+    this.host.tell({ by, vote: answer.decision }, standing._tag === "Open" ? standing.missing : undefined)
+    return Effect.sync(() => this.count())
+  }
+
+  private refusalOf(vote: Ballot.Cast): AnswerRejected | undefined {
+    const { requestId } = this.request
+    const reason = misfit(this.reserved, vote.answer)
+    if (reason !== undefined) return new MalformedAnswer({ requestId, kind: "Approve", reason })
+    const refused = Ballot.refusal(this.reserved.needs, vote)
+    return refused === undefined ? undefined : new VoteRefused({ requestId, by: vote.by, reason: refused })
+  }
+}
+
+/** The end of a request that was settled, for a vote. */
+export const settledWith = (
+  answered: Interactor.Answered<Interaction.Approve>
+): Exit.Exit<Interactor.Answered<Interaction.Interaction>, InteractionError> =>
+  // An answer to an approval is one to an interaction; the type of all answers cannot say so.
+  Exit.succeed(answered as Interactor.Answered<Interaction.Interaction>)

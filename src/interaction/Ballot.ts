@@ -1,0 +1,133 @@
+/**
+ * The votes on a call that a rule reserves, counted. Pure: the same votes always come to the same.
+ *
+ * A vote belongs to a person and counts once, whichever way it came; a later vote of theirs replaces it. Those who allow the
+ * call as it is are counted together, and so are those who want exactly the same other arguments. A denial goes before an
+ * allowance that the same vote completes.
+ */
+import { canonicalJson } from "../core/Digest.js"
+import type { Approve, ApproveAnswer, Interaction } from "./Interaction.js"
+import type { Vote } from "./InteractorPort.js"
+import * as Needs from "./Needs.js"
+
+/** One vote on a call. */
+export type Cast = Vote<Approve>
+
+/** A call that a rule reserves. */
+export interface Reserved {
+  readonly needs: Needs.Needs
+  readonly editable?: Approve["editable"]
+}
+
+/** What votes come to. */
+export type Standing =
+  | { readonly _tag: "Open"; readonly missing: string }
+  | { readonly _tag: "Decided"; readonly answer: ApproveAnswer; readonly by: string }
+
+// -----------------------------------------------------------------------------------------------------------------
+// predicates
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Whether a rule reserves this interaction. */
+export const isReserved = (interaction: Interaction): interaction is Approve & Reserved =>
+  interaction._tag === "Approve" && interaction.needs !== undefined
+
+// -----------------------------------------------------------------------------------------------------------------
+// getters
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Why a person's vote does not count; nothing when it does for at least one of the rules. */
+export const refusal = ({ all }: Needs.Needs, voter: Pick<Cast, "by" | "roles">): string | undefined =>
+  all.some((need) => isEntitled(need, voter)) ? undefined : `${Needs.describeAll(all)}, and ${voter.by} is none of them`
+
+/** The votes with this one, which replaces an earlier one of the same person; nothing when that one was the same. */
+export const having = (reserved: Reserved, votes: ReadonlyArray<Cast>, vote: Cast): ReadonlyArray<Cast> | undefined => {
+  const before = votes.find(({ by }) => by === vote.by)
+  if (before !== undefined && keyOf(reserved, before.answer) === keyOf(reserved, vote.answer)) return undefined
+  return [...votes.filter(({ by }) => by !== vote.by), vote]
+}
+
+/** What the votes come to. Votes of people whom no rule asks are not counted. */
+export const standing = (reserved: Reserved, cast: ReadonlyArray<Cast>): Standing => {
+  const { all } = reserved.needs
+  const votes = onceEach(cast).filter((vote) => all.some((need) => isEntitled(need, vote)))
+  const by = namesOf(votes)
+  const denials = votes.filter(({ answer }) => answer.decision === "deny")
+  if (all.some((need) => count(need, denials) >= (need.deny === "one" ? 1 : need.quorum))) {
+    return { _tag: "Decided", answer: denialOf(denials), by }
+  }
+  const groups = new Map<string, ReadonlyArray<Cast>>()
+  for (const vote of votes) {
+    if (vote.answer.decision === "deny") continue
+    const key = keyOf(reserved, vote.answer)
+    groups.set(key, [...(groups.get(key) ?? []), vote])
+  }
+  for (const [key, group] of groups) {
+    const [first] = group
+    if (first !== undefined && all.every((need) => count(need, group) >= need.quorum)) {
+      return { _tag: "Decided", answer: key === allowed ? allowOnce : first.answer, by }
+    }
+  }
+  const best = (need: Needs.Need) => Math.max(0, ...[...groups.values()].map((group) => count(need, group)))
+  const lacking = all.flatMap((need) =>
+    best(need) < need.quorum ? [{ ...need, quorum: need.quorum - best(need) }] : []
+  )
+  const missing = lacking.length === 0 ? "they do not agree on the arguments" : Needs.describeMissing(lacking)
+  return { _tag: "Open", missing }
+}
+
+/** The votes that say the same as this answer. */
+export const agreeing = (
+  reserved: Reserved,
+  votes: ReadonlyArray<Cast>,
+  answer: ApproveAnswer
+): ReadonlyArray<Cast> => {
+  const key = keyOf(reserved, answer)
+  return onceEach(votes).filter((vote) => keyOf(reserved, vote.answer) === key)
+}
+
+/** What each person said, in the order of their votes. */
+export const votedOf = (votes: ReadonlyArray<Cast>): ReadonlyArray<Needs.Voted> =>
+  onceEach(votes).map(({ answer, by }) => ({ by, vote: answer.decision }))
+
+/** Names of all who voted. */
+export const namesOf = (votes: ReadonlyArray<Cast>): string =>
+  onceEach(votes)
+    .map(({ by }) => by)
+    .join(", ")
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const allowOnce: ApproveAnswer = { decision: "allow", scope: "once" }
+
+/** The group of those who allow the call as it is; edits have JSON as key. */
+const allowed = "allow"
+
+const isEntitled = ({ members, roles }: Needs.Need, voter: Pick<Cast, "by" | "roles">): boolean =>
+  roles.length === 0 || members.includes(voter.by) || voter.roles?.some((role) => roles.includes(role)) === true
+
+/** The last vote of each person. */
+const onceEach = (votes: ReadonlyArray<Cast>): ReadonlyArray<Cast> => [
+  ...new Map(votes.map((vote) => [vote.by, vote])).values()
+]
+
+const count = (need: Needs.Need, votes: ReadonlyArray<Cast>): number =>
+  votes.filter((vote) => isEntitled(need, vote)).length
+
+/** Arguments that equal the present ones are no edit. */
+const keyOf = ({ editable }: Reserved, answer: ApproveAnswer): string => {
+  if (answer.decision === "deny") return "deny"
+  if (answer.decision === "allow") return allowed
+  const current = editable?.current ?? {}
+  const wanted = canonicalJson({ ...current, ...answer.editedArguments })
+  return wanted === canonicalJson(current) ? allowed : wanted
+}
+
+const denialOf = (denials: ReadonlyArray<Cast>): ApproveAnswer => {
+  const said = denials.flatMap(({ answer }) => (answer.decision === "deny" ? [answer] : []))
+  const comments = said.flatMap(({ comment }) => (comment === undefined ? [] : [comment]))
+  const scope = said.every((denial) => denial.scope === "session") ? "session" : "once"
+  return comments.length === 0 ? { decision: "deny", scope } : { decision: "deny", scope, comment: comments.join("\n") }
+}

@@ -1,0 +1,85 @@
+/**
+ * Rules that reserve calls: for several people, for those in a role, or just for a person. They stand directly behind the
+ * guards, and nothing else satisfies them.
+ *
+ * A rule is read as those that deny: what may be meant is enough, also where it cannot be told what a command runs.
+ */
+import * as Digest from "../core/Digest.js"
+import type * as Interaction from "../interaction/Interaction.js"
+import * as Needs from "../interaction/Needs.js"
+import * as PermissionRule from "./PermissionRule.js"
+import type { PolicySource } from "./PolicySource.js"
+
+/** A rule that is ready to be evaluated. */
+export interface Approval {
+  readonly rules: PermissionRule.Compiled
+  readonly need: Omit<Interaction.Need, "rule">
+}
+
+/** Rules for the calls of one agent; absent where no call is reserved. */
+export type Approvals = ReadonlyArray<Approval>
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+// A function declaration, because the default policy needs it while the module loads.
+export function make({ approvals = [], roles = {} }: Pick<PolicySource, "approvals" | "roles">): Approvals | undefined {
+  if (approvals.length === 0) return undefined
+  return approvals.map(({ arguments: words, deny = "one", patterns, quorum = 1, roles: wanted = [], tools }) => ({
+    rules: PermissionRule.compile({ tools: tools ?? [], patterns: patterns ?? [], arguments: words ?? [] }),
+    need: {
+      quorum,
+      roles: wanted,
+      members: [...new Set(wanted.flatMap((role) => (Object.hasOwn(roles, role) ? (roles[role] ?? []) : [])))],
+      deny
+    }
+  }))
+}
+
+/** The rules of both. */
+export const union = (a: Approvals | undefined, b: Approvals | undefined): Approvals | undefined =>
+  a === undefined ? b : b === undefined ? a : [...a, ...b]
+
+// -----------------------------------------------------------------------------------------------------------------
+// getters
+// -----------------------------------------------------------------------------------------------------------------
+
+/** What the rules demand for a call; nothing where none reserves it. */
+export const needsOf = (
+  approvals: Approvals,
+  subject: PermissionRule.Subject
+): readonly [Interaction.Need, ...ReadonlyArray<Interaction.Need>] | undefined => {
+  const [first, ...others] = approvals.flatMap(({ need, rules }) => {
+    const rule = PermissionRule.denies(rules, subject) ?? doubtful(rules, subject)
+    return rule === undefined ? [] : [{ ...need, rule }]
+  })
+  return first === undefined ? undefined : [first, ...others]
+}
+
+/** What a call of a tool needs, with its identity: a vote counts for exactly this tool and these arguments. */
+export const needs = (
+  all: readonly [Interaction.Need, ...ReadonlyArray<Interaction.Need>],
+  { name, params }: { readonly name: string; readonly params: unknown }
+): Interaction.Needs => ({ digest: Digest.digest({ tool: name, params: params ?? null }), all, votes: [] })
+
+/** For people: what is demanded, and by which rules. */
+export const describe = (all: ReadonlyArray<Interaction.Need>): string =>
+  `${Needs.describeAll(all)} (${[...new Set(all.map(({ rule }) => rule))].join(", ")})`
+
+/** One line for each rule, for people. */
+export const list = (approvals: Approvals): ReadonlyArray<string> =>
+  approvals.map(({ need, rules }) => {
+    const members = need.members.length === 0 ? "" : ` (${need.members.join(", ")})`
+    const deny = need.deny === "quorum" && need.quorum > 1 ? "; as many have to deny" : ""
+    return `${PermissionRule.describe(rules).join(", ")}: ${Needs.describe(need)}${members}${deny}`
+  })
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const doubtful = (rules: PermissionRule.Compiled, subject: PermissionRule.Subject): string | undefined => {
+  const why = PermissionRule.doubt(rules, subject)
+  return why === undefined ? undefined : `${PermissionRule.describe(rules).join(", ")}: ${why}`
+}

@@ -1,0 +1,162 @@
+/**
+ * A call that the policy's approvals reserve, on its way through the gate behind the guards.
+ *
+ * ```
+ *  guards ─► denied by a list? ─► asked of those who decide ─► votes counted ─► stage, envelope: may only deny ─► runs
+ *                                       ▲                          │
+ *                                       └── other arguments, ◄─────┘
+ *                                           from the top
+ * ```
+ *
+ * Nobody is believed: whatever comes back, the votes in it are counted again here, against the rules of this gate. So an
+ * interactor that answers alone, a parent that mediates, a time that ran out and `--yolo` allow nothing. An allowance holds
+ * for this call only.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Asking from "../interaction/Asking.js"
+import * as Ballot from "../interaction/Ballot.js"
+import type * as Interaction from "../interaction/Interaction.js"
+import * as InteractionRequest from "../interaction/InteractionRequest.js"
+import * as Interactor from "../interaction/Interactor.js"
+import * as Needs from "../interaction/Needs.js"
+import * as Recheck from "../interaction/Recheck.js"
+import * as ApprovalForm from "./ApprovalForm.js"
+import * as Approvals from "./Approvals.js"
+import type { Authority } from "./Authority.js"
+import type { Case } from "./Case.js"
+import type * as PermissionCheck from "./PermissionCheck.js"
+import type * as CompiledPolicy from "./CompiledPolicy.js"
+import * as PermissionRule from "./PermissionRule.js"
+import type { Decision, PermissionState } from "./PermissionState.js"
+import { answered, unanswered, type Resolution, type Verdict } from "./Verdict.js"
+
+type Deciding = Effect.Effect<Verdict, never, Interactor.Interactor>
+
+/** What this needs of a gate. */
+export interface Gate {
+  readonly options: PermissionCheck.Options & {
+    readonly policy: CompiledPolicy.Policy
+    readonly state: PermissionState
+    readonly insteadOfAsking?: Authority | undefined
+  }
+  readonly byRule: (now: Case, decision: Decision) => Effect.Effect<Verdict>
+  readonly resolve: (now: Case, resolution: Resolution) => Effect.Effect<Verdict>
+  readonly deny: (now: Case, resolution: Resolution) => Effect.Effect<Verdict>
+  readonly remember: (now: Case, answer: Interaction.ApproveAnswer, key: string) => void
+  readonly withEdits: (
+    now: Case,
+    changes: { readonly [name: string]: unknown },
+    asked: PermissionCheck.Asked,
+    votes: ReadonlyArray<Ballot.Cast>
+  ) => Deciding
+}
+
+/** Decides about a call for which the rules demand all of this. */
+export const decide = (
+  gate: Gate,
+  now: Case,
+  subject: PermissionRule.Subject,
+  all: readonly [Interaction.Need, ...ReadonlyArray<Interaction.Need>]
+): Deciding => {
+  const { policy, redactor, state } = gate.options
+  const denial = state.denial(policy, subject)
+  if (denial !== undefined) return gate.byRule(now, denial)
+  const needs = Approvals.needs(all, now.call)
+  const key = PermissionRule.rememberKey(subject)
+  return now.check.after(ApprovalForm.make({ ...now, needs }, key, redactor), (form) => {
+    const reserved = { ...form, needs }
+    // Those who wanted exactly these arguments have voted on them already.
+    const given = now.votes ?? []
+    const before = Ballot.standing(reserved, given)
+    if (before._tag === "Decided" && now.check.asked !== undefined) {
+      return apply(gate, now, reserved, key, before, given, now.check.asked)
+    }
+    const { fiber, origin, restore } = now.check
+    const request = InteractionRequest.unsafeMake(form, fiber, origin)
+    const asked = { requestId: request.requestId, askedAt: request.issuedAt }
+    now.check.asked = asked
+    // A list may deny it while it waits in line; nothing may allow it.
+    const recheck = Recheck.make((): Option.Option<Interaction.ApproveAnswer> =>
+      state.denial(policy, subject) === undefined ? Option.none() : Option.some({ decision: "deny", scope: "once" })
+    )
+    return now.check.await(
+      Asking.askMasked(Interactor.of(fiber), request, { recheck, votes: given }, restore),
+      (reply) => {
+        const votes = votesOf(reply)
+        const standing = Ballot.standing(reserved, votes)
+        if (standing._tag === "Decided") return apply(gate, now, reserved, key, standing, votes, asked)
+        const known = state.denial(policy, subject)
+        if (reply.how === "recheck" && known !== undefined) return gate.byRule(now, known)
+        const reason = [
+          Approvals.describe(all),
+          Needs.describeVotes(Ballot.votedOf(votes)) ??
+            (reply.how === "answered" ? undefined : `${reply.how} is nobody`)
+        ].filter((part) => part !== undefined)
+        return gate.deny(now, { granted: false, method: "unavailable", reason: reason.join("; "), ...asked })
+      },
+      (error) => {
+        const reason = redactor.text(`${Approvals.describe(all)}: ${error.message}`)
+        return gate.deny(now, { granted: false, method: unanswered(error), reason, ...asked })
+      }
+    )
+  })
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** One person's answer is one vote. What nobody gave is none. */
+const votesOf = ({
+  answer,
+  by,
+  how,
+  roles,
+  votes
+}: Interactor.Answered<Interaction.Approve>): ReadonlyArray<Ballot.Cast> =>
+  how === "answered" ? (votes ?? [{ answer, by, ...(roles && { roles }) }]) : []
+
+const apply = (
+  gate: Gate,
+  now: Case,
+  reserved: Ballot.Reserved,
+  key: string,
+  { answer, by }: Extract<Ballot.Standing, { readonly _tag: "Decided" }>,
+  cast: ReadonlyArray<Ballot.Cast>,
+  { askedAt, requestId }: PermissionCheck.Asked
+): Deciding => {
+  const votes = Ballot.votedOf(cast)
+  const who: Pick<Resolution, "askedAt" | "by" | "how" | "requestId" | "votes"> = {
+    ...(requestId === undefined ? {} : { requestId }),
+    ...(askedAt === undefined ? {} : { askedAt }),
+    by,
+    how: "answered",
+    votes
+  }
+  now.check.asked = who
+  if (answer.decision === "edit") {
+    // Whoever wanted exactly these arguments allows them; whoever wanted others does not.
+    const same = Ballot.agreeing(reserved, cast, answer).map((vote): Ballot.Cast => ({
+      ...vote,
+      answer: { decision: "allow", scope: "once" }
+    }))
+    return gate.withEdits(now, answer.editedArguments, who, same)
+  }
+  if (answer.decision === "deny") {
+    if (answer.scope === "session") gate.remember(now, answer, key)
+    return gate.deny(now, { ...answered(answer, by, "answered"), ...who })
+  }
+  const allowed: Resolution = { granted: true, method: "user_approved", reason: `allowed (once) by ${by}`, ...who }
+  return unlessDenied(gate, now, now.authority, () =>
+    unlessDenied(gate, now, gate.options.insteadOfAsking, () => gate.resolve(now, allowed))
+  )
+}
+
+/** A stage and an envelope bound what an agent may do at all. What they grant is not needed any more. */
+const unlessDenied = (gate: Gate, now: Case, authority: Authority | undefined, goOn: () => Deciding): Deciding =>
+  authority === undefined
+    ? goOn()
+    : now.check.after(authority(now, gate.options), (known) =>
+        Option.isSome(known) && !known.value.granted ? gate.deny(now, known.value) : goOn()
+      )
