@@ -1,23 +1,35 @@
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
+import * as HttpServer from "@effect/platform/HttpServer"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
 import { Interaction, InteractionRequest, Interactor, QueueChannel } from "assent"
+import * as ConfigProvider from "effect/ConfigProvider"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Tracer from "effect/Tracer"
 import { reviewerInteractor } from "./custom-interactor.js"
 import * as Durable from "./durable.js"
 import * as Family from "./family.js"
 import * as HttpAgent from "./http-agent.js"
+import * as ManyAgents from "./many-agents.js"
+import * as OwnStore from "./own-store.js"
 import * as OwnToolkit from "./own-toolkit.js"
-import * as StageExample from "./stage.js"
-import * as TypedResult from "./typed-result.js"
 import * as PermissionsFromCode from "./permissions-from-code.js"
+import * as SpansAndMetrics from "./spans-and-metrics.js"
+import * as StageExample from "./stage.js"
+import * as TwoClients from "./two-clients.js"
+import * as TypedResult from "./typed-result.js"
+import * as WebhookApproval from "./webhook-approval.js"
+import * as WithoutEffect from "./without-effect.js"
 
 describe("examples", () => {
   it.scoped("own toolkit: asks before it deploys", () =>
@@ -153,4 +165,113 @@ describe("examples", () => {
       assert.deepStrictEqual(yield* Fiber.join(other), { _tag: "Completed", text: "On the front page.", steps: 1 })
     }).pipe(Effect.provide(HttpAgent.server.pipe(Layer.provideMerge(NodeHttpServer.layerTest))))
   )
+
+  it.effect("webhook: a bot in a chat approves", () =>
+    Effect.gen(function* () {
+      const told: Array<string> = []
+      const bot = HttpLayerRouter.serve(
+        HttpLayerRouter.add(
+          "POST",
+          "/ask",
+          Effect.gen(function* () {
+            const request = yield* HttpServerRequest.schemaBodyJson(InteractionRequest.InteractionRequest)
+            const { authorization } = (yield* HttpServerRequest.HttpServerRequest).headers
+            told.push(`${authorization} ${request.agentPath} ${request.interaction._tag}`)
+            return yield* HttpServerResponse.json({ requestId: request.requestId, answer: "y", by: "grace" })
+          })
+        ),
+        { disableListenLog: true }
+      )
+      const end = yield* Effect.gen(function* () {
+        const { address } = yield* HttpServer.HttpServer
+        assert(address._tag === "TcpAddress")
+        const settings = ConfigProvider.fromMap(
+          new Map([
+            ["BOT_URL", `http://127.0.0.1:${address.port}/ask`],
+            ["BOT_TOKEN", "s3same"]
+          ])
+        )
+        return yield* WebhookApproval.program.pipe(
+          Effect.provide(WebhookApproval.live),
+          Effect.withConfigProvider(settings)
+        )
+      }).pipe(Effect.provide(Layer.provideMerge(bot, NodeHttpServer.layerTest)))
+      assert.deepStrictEqual({ ...end }, { _tag: "Completed", text: "She has it back.", steps: 2 })
+      assert.deepStrictEqual(told, ["Bearer s3same main Approve"])
+    })
+  )
+
+  it.scoped("two clients: both are asked, one answers, and the other's dialog is closed", () =>
+    Effect.gen(function* () {
+      const { agent, join, telephone, terminal } = yield* TwoClients.start
+      yield* join
+      const running = yield* Effect.fork(agent.run("merge it"))
+      const [here, there] = [yield* terminal.take, yield* telephone.take]
+      assert(here._tag === "Opened" && there._tag === "Opened")
+      assert.strictEqual(here.request.requestId, there.request.requestId)
+      yield* telephone.answerText(there.request.requestId, "y", "ada")
+      assert.strictEqual((yield* Fiber.join(running))._tag, "Completed")
+      assert.strictEqual((yield* terminal.take)._tag, "Closed")
+      const late = yield* Effect.flip(terminal.answerText(here.request.requestId, "n", "bob"))
+      assert.strictEqual(late._tag, "InteractionAlreadyAnswered")
+    }).pipe(Effect.provide(TwoClients.live))
+  )
+
+  describe("own store", () => {
+    for (const { check, name } of OwnStore.checks) it.effect(name, () => check)
+  })
+
+  it.effect("spans and metrics: the program's tracer and registry have them", () =>
+    Effect.gen(function* () {
+      const spans: Array<string> = []
+      const tracer = Tracer.make({
+        context: (run) => run(),
+        span: (name, parent, context, links, startTime, kind) => {
+          spans.push(name)
+          const attributes = new Map<string, unknown>()
+          return {
+            _tag: "Span",
+            name,
+            spanId: `${spans.length}`,
+            traceId: "trace",
+            parent,
+            context,
+            links,
+            kind,
+            attributes,
+            sampled: true,
+            status: { _tag: "Started", startTime },
+            attribute: (key, value) => void attributes.set(key, value),
+            event: () => {},
+            addLinks: () => {},
+            end: () => {}
+          }
+        }
+      })
+      const before = yield* SpansAndMetrics.completed
+      yield* SpansAndMetrics.program.pipe(Effect.provide(SpansAndMetrics.live), Effect.withTracer(tracer))
+      assert.strictEqual(yield* SpansAndMetrics.completed, before + 1)
+      assert.deepStrictEqual(spans, ["checkout", "invoke_agent main", "chat script/script"])
+    })
+  )
+
+  it.effect("many agents: each does what its own policy allows", () =>
+    Effect.gen(function* () {
+      const got = yield* ManyAgents.program(1_000)
+      assert.deepStrictEqual(got[7], ["shelf 7"])
+      const denied = got.filter(([result = ""]) => result.startsWith("Permission denied: "))
+      assert.lengthOf(denied, 999)
+    }).pipe(Effect.provide(ManyAgents.live))
+  )
+
+  it("without Effect: promises, and a function that approves", async () => {
+    const asked: Array<string> = []
+    const assistant = WithoutEffect.makeAssistant((tool, summary) => {
+      asked.push(`${tool} ${summary}`)
+      return Promise.resolve(true)
+    })
+    assert.strictEqual(await assistant.ask("Write to Ada."), "It is on its way.")
+    assert.deepStrictEqual(asked, ["mail ada@example.com"])
+    await assistant.close()
+  })
 })
