@@ -188,7 +188,6 @@ describe("the house", () => {
       // They read a fiber-local value without a step of Effect: an origin, an interactor, a span.
       "core/Origin.ts",
       "core/Spans.ts",
-      "core/World.ts",
       "interaction/InteractionRequest.ts",
       "interaction/Interactor.ts",
       // A call and its request pass here, thousands at a time: no generator, scope or fiber for what needs none.
@@ -200,8 +199,6 @@ describe("the house", () => {
       "permission/PermissionGate.ts",
       "turn/ToolBatch.ts",
       // They end a fiber of their own and do not wait for it, or wait for it in their own way.
-      "runtime/RunningAgent.ts",
-      "subagent/Subagent.ts",
       "turn/Compaction.ts",
       "turn/Generation.ts",
       "turn/RunningCalls.ts",
@@ -212,7 +209,6 @@ describe("the house", () => {
       "audit/AuditFile.ts",
       "event/EventBus.ts",
       "inbox/ChildRequestQueue.ts",
-      "inbox/Inbox.ts",
       "store/WriteQueue.ts",
       // What Node or a terminal calls back.
       "channel/ConsolePlain.ts",

@@ -25,7 +25,7 @@ import type * as Redaction from "../core/Redaction.js"
 import type * as AuditTrail from "../audit/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
 import type { Settlement } from "../inbox/PendingReplies.js"
-import type { Entry, ChildRequest, ChildRequestQueue } from "../inbox/ChildRequestQueue.js"
+import type { Entry, ChildRequest, ChildRequestQueue, Withdrawal } from "../inbox/ChildRequestQueue.js"
 import * as Ballot from "../interaction/Ballot.js"
 import * as Interaction from "../interaction/Interaction.js"
 import * as InteractionAudit from "../broker/InteractionAudit.js"
@@ -148,7 +148,7 @@ interface Held {
   readonly raised: ChildRequest
   fiber: Fiber.RuntimeFiber<void> | undefined
   /** Set when the child stopped waiting. */
-  why: InteractionError | undefined
+  withdrawn: Withdrawal | undefined
 }
 
 type Answered = Interactor.Answered<Interaction.Interaction>
@@ -160,24 +160,23 @@ class Mediator {
 
   get run(): Effect.Effect<never> {
     const taken = (entries: ReadonlyArray<Entry>) =>
-      Effect.forEach(
-        entries,
-        (entry) => (entry._tag === "Ask" ? this.take(entry.raised) : this.drop(entry.requestId, entry.why)),
-        { discard: true }
-      )
+      Effect.forEach(entries, (entry) => (entry._tag === "Ask" ? this.take(entry.raised) : this.drop(entry)), {
+        discard: true
+      })
     // Fibers forked in an uninterruptible region are uninterruptible, except where they say otherwise.
     return Effect.forever(Effect.flatMap(this.options.lane.take, (entries) => Effect.uninterruptible(taken(entries))))
   }
 
   /** Interrupts the open questions. */
   get end(): Effect.Effect<void> {
-    return Effect.suspend(() =>
-      Fiber.interruptAll([...this.held.values()].flatMap(({ fiber }) => (fiber === undefined ? [] : [fiber])))
-    )
+    return Effect.suspend(() => {
+      this.options.lane.close()
+      return Fiber.interruptAll([...this.held.values()].flatMap(({ fiber }) => (fiber === undefined ? [] : [fiber])))
+    })
   }
 
   private take(raised: ChildRequest): Effect.Effect<void> {
-    const held: Held = { raised, fiber: undefined, why: undefined }
+    const held: Held = { raised, fiber: undefined, withdrawn: undefined }
     this.held.set(raised.request.requestId, held)
     const mediate = Effect.matchCause(Effect.interruptible(this.ask(held)), {
       onFailure: (cause) => this.settle(held, Exit.failCause(cause)),
@@ -188,23 +187,28 @@ class Mediator {
     })
   }
 
-  private settle({ raised, why }: Held, exit: Exit.Exit<Answered, InteractionError>): void {
+  private settle({ raised, withdrawn }: Held, exit: Exit.Exit<Answered, InteractionError>): void {
     const { reply, request } = raised
     this.held.delete(request.requestId)
     // A withdrawn request was settled by the child's end.
-    if (why === undefined) reply.settle(request.requestId, settlement(exit, request, this.by), this.by)
+    if (withdrawn === undefined) reply.settle(request.requestId, settlement(exit, request, this.by), this.by)
+    else withdrawn.taken.complete()
   }
 
-  private drop(requestId: string, why: InteractionError): Effect.Effect<void> {
-    const held = this.held.get(requestId)
-    if (held === undefined) return Effect.void
-    held.why = why
+  private drop(withdrawn: Withdrawal): Effect.Effect<void> {
+    const held = this.held.get(withdrawn.requestId)
+    if (held === undefined) {
+      withdrawn.taken.complete()
+      return Effect.void
+    }
+    held.withdrawn = withdrawn
     return held.fiber === undefined ? Effect.void : Fiber.interruptAsFork(held.fiber, FiberId.none)
   }
 
   private ask(held: Held): Effect.Effect<Answered, InteractionError> {
     const { recheck, request, votes } = held.raised
-    const options: Interactor.Options<Interaction.Interaction> = { recheck, votes, withdrawn: () => held.why }
+    const withdrawn = () => held.withdrawn?.why
+    const options: Interactor.Options<Interaction.Interaction> = { recheck, votes, withdrawn }
     const forwarded = Effect.suspend(() => Asking.ask(this.options.interactor, request, options))
     const { strategy } = this.options
     if (strategy === undefined || strategy === forward) return forwarded

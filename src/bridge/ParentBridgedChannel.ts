@@ -85,14 +85,16 @@ class Bridge implements Interactor.Service {
           votes: options?.votes,
           reply: door.replyPort
         })
-        const giveUp = (why: InteractionError, end: Settlement = Exit.fail(why)) => {
-          if (door.close(requestId, end)) port.withdraw(requestId, why)
-        }
+        const giveUp = (why: InteractionError, end: Settlement = Exit.fail(why)) =>
+          door.close(requestId, end) ? port.withdraw(requestId, why) : Effect.void
         const timeUp = (limit: Duration.Duration) =>
           Effect.sync(() => {
             const why = new InteractionTimedOut({ requestId, by: parent, after: Duration.toMillis(limit) })
             const allows = timeouts.onTimeout === "allow" && request.interaction._tag === "Approve"
-            giveUp(why, allows ? Exit.succeed(Asking.told({ answer: allowed, by: parent, how: "timeout" })) : undefined)
+            void giveUp(
+              why,
+              allows ? Exit.succeed(Asking.told({ answer: allowed, by: parent, how: "timeout" })) : undefined
+            )
           })
         const waiting =
           limit === undefined
@@ -101,11 +103,12 @@ class Bridge implements Interactor.Service {
                 Effect.onExit(restore(entry.await), () => Fiber.interruptAsFork(timer, FiberId.none))
               )
         return Effect.flatMap(Effect.exit(waiting), (exit) => {
-          if (Exit.isFailure(exit) && Cause.isInterrupted(exit.cause)) {
-            giveUp(options?.withdrawn?.() ?? new InteractionCancelled({ requestId }))
-          }
           // The answer fits the kind of the request; the type of `PendingReplies` has lost that.
-          return exit as Exit.Exit<Interactor.Answered<I>, InteractionError>
+          const answered = exit as Exit.Exit<Interactor.Answered<I>, InteractionError>
+          if (Exit.isSuccess(exit) || !Cause.isInterrupted(exit.cause)) return answered
+          // The asker goes on when nobody shows the question any more: its turn must not end before the question does.
+          const why = options?.withdrawn?.() ?? new InteractionCancelled({ requestId })
+          return Effect.zipRight(giveUp(why), answered)
         })
       })
     )

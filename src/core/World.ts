@@ -14,7 +14,6 @@
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
 import type * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
@@ -55,31 +54,12 @@ interface Value {
   readonly value: unknown
 }
 
-/**
- * Runs an effect in this fiber with these values. Afterwards the fiber has the FiberRefs that it had before, and nothing
- * of what the effect has set.
- */
-export const within =
-  (own: Own) =>
-  <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.uninterruptibleMask((restore) =>
-      Effect.withFiberRuntime<A, E, R>((fiber) => {
-        const before = fiber.getFiberRefs()
-        const back = Effect.updateFiberRefs((id, refs) => restored(id, refs, before))
-        const enter = Effect.updateFiberRefs((id, refs) => {
-          let entered = refs
-          for (const { fiberRef, value } of own.values()) {
-            entered = FiberRefs.updateAs(entered, { fiberId: id, fiberRef, value })
-          }
-          return entered
-        })
-        const inside = Effect.matchCauseEffect(restore(self), {
-          onFailure: (cause) => Effect.zipRight(back, Effect.failCause(cause)),
-          onSuccess: (value) => Effect.as(back, value)
-        })
-        return Effect.zipRight(enter, inside)
-      })
-    )
+/** The FiberRefs of a fiber that works in this world for the rest of its life. */
+export const entered = (fiberId: FiberId.Single, refs: FiberRefs.FiberRefs, own: Own): FiberRefs.FiberRefs => {
+  let entered = refs
+  for (const { fiberRef, value } of own.values()) entered = FiberRefs.updateAs(entered, { fiberId, fiberRef, value })
+  return entered
+}
 
 /** The FiberRefs `before`, for a fiber that has others now. */
 export const restored = (

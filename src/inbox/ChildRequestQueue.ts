@@ -11,6 +11,7 @@ import type * as Interaction from "../interaction/Interaction.js"
 import type { InteractionError } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import type * as Interactor from "../interaction/Interactor.js"
+import type { OneShot } from "../internal/OneShot.js"
 import type { ReplyPort } from "./PendingReplies.js"
 
 /** A child's question. */
@@ -25,15 +26,18 @@ export interface ChildRequest {
 
 export type Entry = Data.TaggedEnum<{
   readonly Ask: { readonly raised: ChildRequest }
-  /** The child stopped waiting, and why. */
-  readonly Withdraw: { readonly requestId: string; readonly why: InteractionError }
+  /** The child stopped waiting, and why. `taken` is completed once the question is withdrawn everywhere above. */
+  readonly Withdraw: { readonly requestId: string; readonly why: InteractionError; readonly taken: OneShot<void> }
 }>
+export type Withdrawal = Data.TaggedEnum.Value<Entry, "Withdraw">
 export const { Ask, Withdraw, $match: match } = Data.taggedEnum<Entry>()
 
 export interface ChildRequestQueue {
   readonly post: (entry: Entry) => void
   /** Waits for entries and takes all of them. It has one reader. */
   readonly take: Effect.Effect<ReadonlyArray<Entry>>
+  /** Its reader is gone: no child waits for it any longer. */
+  readonly close: () => void
 }
 
 export const make = (): ChildRequestQueue => new Lane()
@@ -44,6 +48,7 @@ export const make = (): ChildRequestQueue => new Lane()
 
 class Lane implements ChildRequestQueue {
   private entries: Array<Entry> = []
+  private isClosed = false
   private reader: ((effect: Effect.Effect<ReadonlyArray<Entry>>) => void) | undefined
 
   post(entry: Entry): void {
@@ -52,6 +57,12 @@ class Lane implements ChildRequestQueue {
     this.reader = undefined
     // The reader takes entries when it runs, so an interrupt before that loses none.
     resume?.(this.take)
+    if (this.isClosed) this.close()
+  }
+
+  close(): void {
+    this.isClosed = true
+    for (const entry of this.taken()) if (entry._tag === "Withdraw") entry.taken.complete()
   }
 
   get take(): Effect.Effect<ReadonlyArray<Entry>> {

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Id from "../core/Id.js"
 import type { MessageId } from "../core/Id.js"
 import type { InteractionError } from "../interaction/InteractionError.js"
+import { OneShot } from "../internal/OneShot.js"
 import * as PendingReplies from "./PendingReplies.js"
 import type { Delivery, Draft, Message } from "./Message.js"
 import * as ChildRequestQueue from "./ChildRequestQueue.js"
@@ -17,7 +18,8 @@ import * as ChildRequestQueue from "./ChildRequestQueue.js"
 /** A child's end of its parent's inbox, for its questions. */
 export interface ChildPort {
   readonly ask: (raised: ChildRequestQueue.ChildRequest) => void
-  readonly withdraw: (requestId: string, why: InteractionError) => void
+  /** Completed once the question is withdrawn everywhere above. */
+  readonly withdraw: (requestId: string, why: InteractionError) => OneShot<void>
 }
 
 export interface Service {
@@ -28,8 +30,6 @@ export interface Service {
   readonly requests: ChildRequestQueue.ChildRequestQueue
   /** Where this session's own questions to its parent wait; unused in a root. */
   readonly door: PendingReplies.PendingReplies
-  /** Waits until a message is there. */
-  readonly awaitWork: Effect.Effect<void>
   /** Takes the messages that steer the running turn, oldest first. */
   readonly takeSteering: () => ReadonlyArray<Message>
   /**
@@ -71,7 +71,6 @@ export const unsafeMake = (ids: Id.Generator, clock: Clock.Clock, options: Optio
 class SessionInbox implements Service {
   private steer: Array<Message> = []
   private queue: Array<Message> = []
-  private reader: ((effect: Effect.Effect<void>) => void) | undefined
   // Most sessions have neither children nor a parent.
   private lane: ChildRequestQueue.ChildRequestQueue | undefined
   private ownDoor: PendingReplies.PendingReplies | undefined
@@ -95,10 +94,6 @@ class SessionInbox implements Service {
 
   get door(): PendingReplies.PendingReplies {
     return (this.ownDoor ??= PendingReplies.make(this.options.late ?? unheard))
-  }
-
-  get awaitWork(): Effect.Effect<void> {
-    return Effect.suspend(() => (this.isEmpty() ? this.arrival() : Effect.void))
   }
 
   takeSteering(): ReadonlyArray<Message> {
@@ -130,9 +125,6 @@ class SessionInbox implements Service {
     const message = interjection === undefined ? plain : { ...plain, interjection }
     this[delivery].push(message)
     this.options.filed?.(message)
-    const resume = this.reader
-    this.reader = undefined
-    resume?.(Effect.void)
     return message
   }
 
@@ -158,16 +150,6 @@ class SessionInbox implements Service {
   peek(): ReadonlyArray<Message> {
     return [...this.steer, ...this.queue]
   }
-
-  private arrival(): Effect.Effect<void> {
-    return Effect.async<void>((resume) => {
-      // Other fibers may have run since the check before.
-      if (!this.isEmpty()) return resume(Effect.void)
-      // Not removed when the reader is interrupted: resuming an ended fiber loses nothing, because messages are taken
-      // by calls. A finalizer would cost every idle session a kilobyte.
-      this.reader = resume
-    })
-  }
 }
 
 const unheard = () => undefined
@@ -179,7 +161,9 @@ class InboxChildPort implements ChildPort {
     this.inbox.requests.post(ChildRequestQueue.Ask({ raised }))
   }
 
-  withdraw(requestId: string, why: InteractionError): void {
-    this.inbox.requests.post(ChildRequestQueue.Withdraw({ requestId, why }))
+  withdraw(requestId: string, why: InteractionError): OneShot<void> {
+    const taken = new OneShot<void>()
+    this.inbox.requests.post(ChildRequestQueue.Withdraw({ requestId, why, taken }))
+    return taken
   }
 }

@@ -19,6 +19,7 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
+import type * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
 import { globalValue } from "effect/GlobalValue"
@@ -115,15 +116,22 @@ export const inFiber =
     Effect.zipRight(
       Effect.updateFiberRefs((id, refs) => {
         const context = Context.add(FiberRefs.getOrDefault(refs, FiberRef.currentContext), Interactor, service)
-        return FiberRefs.updateManyAs(refs, {
-          entries: [
-            [currentRef, [[id, service]]],
-            [FiberRef.currentContext, [[id, context]]]
-          ]
-        })
+        return FiberRefs.updateManyAs(refs, { entries: locals(service, context, id) })
       }),
       self
     ) as Effect.Effect<A, E, Exclude<R, Interactor>>
+
+/**
+ * What {@link inFiber} sets, as local values of the fiber with this id, to set them together with others. `context` has the
+ * interactor in it.
+ *
+ * @internal
+ */
+export const locals = (service: Service, context: Context.Context<never>, id: FiberId.Single) =>
+  [
+    [currentRef, [[id, service]]],
+    [FiberRef.currentContext, [[id, context]]]
+  ] as const
 
 /**
  * Asks the current interactor, as the running fiber's origin, and returns the answer with its author.

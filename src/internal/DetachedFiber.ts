@@ -1,24 +1,39 @@
 /** Fibers that outlive the fiber that starts them. */
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
+import type * as FiberStatus from "effect/FiberStatus"
 import * as Runtime from "effect/Runtime"
 import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as World from "../core/World.js"
 
+/** Where fibers are started: the world of one fiber at one moment. */
+export type Place = Runtime.Runtime<never>
+
+/** The place where a fiber is now. Fibers that are started there can be interrupted only where they say so. */
+export const placeOf = (fiber: Fiber.RuntimeFiber<unknown, unknown>, { runtimeFlags }: FiberStatus.Running): Place =>
+  Runtime.make({
+    context: World.around(fiber.currentContext),
+    runtimeFlags: RuntimeFlags.disable(runtimeFlags, RuntimeFlags.Interruption),
+    fiberRefs: fiber.getFiberRefs()
+  })
+
+/** The place of the running fiber. */
+export const here: Effect.Effect<Place> = Effect.withFiberRuntime((fiber, status) =>
+  Effect.succeed(placeOf(fiber, status))
+)
+
 /**
- * Starts an effect in a fiber of its own that nobody supervises, in the world of the starting fiber. The effect
- * begins even if it is interrupted at once, and can be interrupted only where it says so.
+ * Starts an effect in a fiber of its own that nobody supervises. It begins after the running code, and even if it is
+ * interrupted at once.
+ */
+export const unsafeFork = <A, E>(place: Place, effect: Effect.Effect<A, E>): Fiber.RuntimeFiber<A, E> =>
+  Runtime.runFork(place, effect, { immediate: false })
+
+/**
+ * As {@link unsafeFork}, in the world of the starting fiber.
  *
  * Unlike a fiber of `Effect.forkDaemon`, it does not hold its ended parent in memory: two kilobytes for each child of
  * an agent, because a tool call starts the child and ends before it.
  */
 export const fork = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<Fiber.RuntimeFiber<A, E>> =>
-  Effect.withFiberRuntime((fiber, status) => {
-    const runtimeFlags = RuntimeFlags.disable(status.runtimeFlags, RuntimeFlags.Interruption)
-    const runtime = Runtime.make({
-      context: World.around(fiber.currentContext),
-      runtimeFlags,
-      fiberRefs: fiber.getFiberRefs()
-    })
-    return Effect.succeed(Runtime.runFork(runtime, effect, { immediate: false }))
-  })
+  Effect.map(here, (place) => unsafeFork(place, effect))

@@ -30,7 +30,6 @@ import type { SessionId } from "../core/Id.js"
 import * as Id from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import type * as Origin from "../core/Origin.js"
-import * as DetachedFiber from "../internal/DetachedFiber.js"
 import * as AuditTrail from "../audit/AuditTrail.js"
 import * as EventBus from "../event/EventBus.js"
 import * as EventPublisher from "../event/EventPublisher.js"
@@ -361,9 +360,7 @@ const startedWith = (
           const ids = Context.get(context, Id.IdGenerator)
           const clock = Context.get(services, Clock.Clock)
           const { goOn, parts } = made(context, interactors, options, { ids, clock, scope, services })
-          const begun = Effect.flatMap(DetachedFiber.fork(parts.session.run), (loop) =>
-            endedWith(outer, new RunningAgent(parts, loop))
-          )
+          const begun = Effect.zipRight(parts.session.start, endedWith(outer, new RunningAgent(parts)))
           if (goOn === undefined) return begun
           const undone = () => Effect.zipRight(Scope.close(scope, Exit.void), parts.broker.close)
           return Effect.zipRight(Effect.onError(restore(goOn), undone), begun)

@@ -3,8 +3,6 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
-import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import type { CancelReason } from "../core/Interruption.js"
@@ -44,10 +42,7 @@ export class RunningAgent {
   private readonly over = new OneShot<Option.Option<TurnEnd>>()
   private permissionsMemo: AgentPermissions.Permissions | undefined
 
-  constructor(
-    private readonly parts: Parts,
-    private readonly loop: Fiber.RuntimeFiber<never>
-  ) {}
+  constructor(private readonly parts: Parts) {}
 
   get id() {
     return this.origin.sessionId
@@ -140,15 +135,9 @@ export class RunningAgent {
 
   // A stored session is resumed in this state, with its question open and its queued words.
   halt(detail: string): Effect.Effect<void> {
-    const { loop } = this
     const { session, tree } = this.parts
     if (!tree.journal.enabled) return session.halt(detail)
-    const halted = Effect.suspend(() => {
-      // The loop ends before the turn is halted, or it might take the next one.
-      loop.unsafeInterruptAsFork(FiberId.none)
-      return session.halt(detail)
-    })
-    return Effect.all([Effect.ignore(tree.journal.freeze), halted, Fiber.await(loop)], { discard: true })
+    return Effect.zipRight(Effect.ignore(tree.journal.freeze), session.close({ halt: detail }))
   }
 
   get compact() {
@@ -219,9 +208,7 @@ export class RunningAgent {
 
   /** Nothing runs, so nothing can take long: no fiber and no timer, which were 40 of the 104 µs of a life without a turn. */
   private get stopAtRest(): Effect.Effect<void> {
-    const { loop } = this
     const { session } = this.parts
-    loop.unsafeInterruptAsFork(FiberId.none)
     return Effect.flatMap(this.released, () =>
       Effect.flatMap(session.awaitIdle, (last) => this.ended(last, this.parts.shutdownWithin))
     )
@@ -274,15 +261,8 @@ export class RunningAgent {
   }
 
   private get close(): Effect.Effect<void> {
-    const { loop } = this
-    const { session } = this.parts
-    const cancelled = Effect.suspend(() => {
-      // The loop ends before the turn is cancelled, or it might take the next one.
-      loop.unsafeInterruptAsFork(FiberId.none)
-      return session.cancel("shutdown")
-    })
     return Effect.zipRight(
-      Effect.zipRight(cancelled, Fiber.await(loop)),
+      Effect.suspend(() => this.parts.session.close({ cancel: "shutdown" })),
       Effect.suspend(() => this.released)
     )
   }

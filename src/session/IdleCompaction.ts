@@ -1,45 +1,26 @@
 /**
- * A requested compaction between two turns. The next turn waits for its end. An interjection ends it, and the next turn
+ * A requested compaction between two turns. The next turn begins after its end. An interjection ends it, and the next turn
  * then does the compaction.
  */
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as FiberId from "effect/FiberId"
-import type { Restore } from "../core/Interruption.js"
 import type * as Compaction from "../turn/Compaction.js"
-
-export interface IdleCompaction {
-  readonly isRunning: () => boolean
-  /** Waits until no compaction runs between turns. */
-  readonly settled: Effect.Effect<void>
-  /** Begins when it is called, before the result is run: from then on {@link isRunning} is true. */
-  readonly begin: () => Effect.Effect<void>
-}
 
 /** The part of a session that this needs. */
 export interface Loop {
-  /** Called when it begins, in the same synchronous section. */
+  /** Called when it begins. */
   readonly begun: () => void
-  /** Runs the work in a fiber of its own, which can be cancelled alone, and waits for its end. */
-  readonly cancellable: (work: Effect.Effect<void>, restore: Restore) => Effect.Effect<unknown>
+  /** Runs the work in a fiber of its own, which can be cancelled alone; then calls `ended`, also when it was cancelled. */
+  readonly cancellable: (work: Effect.Effect<void>, ended: () => void) => void
   /** Whether the request must fail as cancelled. */
   readonly isStopped: () => boolean
   /** Whether no words wait. */
   readonly isQuiet: () => boolean
-  /** Called at its end, with any exit, before the next turn. */
+  /** Called at its end, before the next turn. */
   readonly ended: () => void
 }
 
-export const make = (compaction: Compaction.Service, loop: Loop): IdleCompaction =>
-  new SessionIdleCompaction(compaction, loop)
-
-// -----------------------------------------------------------------------------------------------------------------
-// internal
-// -----------------------------------------------------------------------------------------------------------------
-
-class SessionIdleCompaction implements IdleCompaction {
-  /** Made and completed by the compacting fiber, awaited by the next turn. */
-  private running: Deferred.Deferred<void> | undefined
+export class IdleCompaction {
+  private running = false
 
   constructor(
     private readonly compaction: Compaction.Service,
@@ -47,38 +28,19 @@ class SessionIdleCompaction implements IdleCompaction {
   ) {}
 
   isRunning(): boolean {
-    return this.running !== undefined
+    return this.running
   }
 
-  get settled(): Effect.Effect<void> {
-    return Effect.suspend(() => (this.running === undefined ? Effect.void : Deferred.await(this.running)))
-  }
-
-  begin(): Effect.Effect<void> {
+  begin(): void {
     const { compaction, loop } = this
-    const gate = Deferred.unsafeMake<void>(FiberId.none)
-    this.running = gate
+    this.running = true
     loop.begun()
-    const end = () => {
-      if (this.running !== gate) return
-      this.running = undefined
+    loop.cancellable(Effect.interruptible(compaction.run("manual")), () => {
+      if (loop.isStopped()) compaction.dismiss()
+      // A new request may have come meanwhile: checking and ending are one step.
+      if (compaction.isRequested() && loop.isQuiet()) return this.begin()
+      this.running = false
       loop.ended()
-      Deferred.unsafeDone(gate, Effect.void)
-    }
-    const once = Effect.uninterruptibleMask((restore) =>
-      Effect.ensuring(
-        loop.cancellable(Effect.interruptible(compaction.run("manual")), restore),
-        Effect.sync(() => {
-          if (loop.isStopped()) compaction.dismiss()
-        })
-      )
-    )
-    // A new request may have come meanwhile: checking and ending are one step.
-    const all: Effect.Effect<void> = Effect.flatMap(once, () => {
-      if (compaction.isRequested() && loop.isQuiet()) return all
-      end()
-      return Effect.void
     })
-    return Effect.ensuring(all, Effect.sync(end))
   }
 }

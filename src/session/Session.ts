@@ -22,6 +22,7 @@ import type * as Model from "../model/Model.js"
 import type * as PermissionGate from "../permission/PermissionGate.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { Compacted } from "../turn/Compaction.js"
+import type { StopReason } from "../turn/Turn.js"
 import { Delegations } from "../turn/Delegation.js"
 import type { RunningCalls } from "../turn/RunningCalls.js"
 import * as TurnContext from "../turn/TurnContext.js"
@@ -56,8 +57,8 @@ export interface Service {
   readonly delegations: Delegations
   /** Its running tool calls. */
   readonly calls: RunningCalls
-  /** The loop; interrupt it to end the session. */
-  readonly run: Effect.Effect<never>
+  /** From now on it takes turns, in the world around this. */
+  readonly start: Effect.Effect<void>
   /**
    * Files words by a policy. Synchronous: deciding and filing are one step. A session that has ended files them too, for
    * the process that resumes it.
@@ -76,16 +77,18 @@ export interface Service {
   readonly bound: () => PermissionGate.Authority | undefined
   /** Cancels the running turn, or the one about to begin, and waits for its end; none when idle. */
   readonly cancel: (reason: CancelReason) => Effect.Effect<Option.Option<TurnEnd>>
-  /** Ends the session if nothing runs in it, and says whether it did; interrupt {@link run} then, and wait for nothing. */
+  /** Ends the session if nothing runs in it, and says whether it did. */
   readonly end: () => boolean
+  /** Ends the session: stops the running turn for this reason, begins no other, and waits until it has ended. */
+  readonly close: (reason: StopReason) => Effect.Effect<void>
   /** Ends the running turn as halted, because nobody can answer. */
   readonly halt: (detail: string) => Effect.Effect<void>
-  /** Ends it for all who wait for it, although its loop does not end. */
+  /** Ends it for all who wait for it, although its turn does not end. */
   readonly abandon: () => void
   /** Whether it has ended, and takes no more turns. */
   readonly isOver: () => boolean
   readonly isIdle: Effect.Effect<boolean>
-  /** Waits until no turn runs and the inbox is empty, or {@link run} has ended; yields the last turn's end. */
+  /** Waits until no turn runs and the inbox is empty, or it has ended; yields the last turn's end. */
   readonly awaitIdle: Effect.Effect<Option.Option<TurnEnd>>
   /** Keeps the session busy until the result is called, for work beside its turns. */
   readonly retain: () => () => void
@@ -103,10 +106,10 @@ export interface Service {
   readonly setModel: (model: Model.Service) => Effect.Effect<void>
 }
 
-/** A session of a tree. It takes no turn before {@link Service.run}. */
-export const make = (shared: TurnContext.Shared, own: Own, { clock, ids, scope }: Surroundings): Service => {
+/** A session of a tree. It takes no turn before {@link Service.start}. */
+export const make = (shared: TurnContext.Shared, own: Own, { clock, ids }: Surroundings): Service => {
   const reopening = own.restored === undefined ? undefined : ResumedQuestions.make(own.restored)
-  return new Session(shared, own, clock, { ids, scope, reopening })
+  return new Session(shared, own, clock, { ids, reopening })
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -176,8 +179,8 @@ class Session implements Service {
     return this.loop.session.calls
   }
 
-  get run() {
-    return this.loop.run
+  get start() {
+    return this.loop.start
   }
 
   submit(draft: Draft, policy: Policy): Message {
@@ -206,6 +209,10 @@ class Session implements Service {
 
   end(): boolean {
     return this.loop.end()
+  }
+
+  close(reason: StopReason): Effect.Effect<void> {
+    return this.loop.close(reason)
   }
 
   halt(detail: string): Effect.Effect<void> {

@@ -2,7 +2,7 @@
  * A child: a session of its own, wired to its parent.
  *
  * ```
- *  parent's scope ⊃ child's scope ⊃ child's loop, its turns, its own children
+ *  parent's scope ⊃ child's scope ⊃ child's turns, its own children
  *  child's tools ─► its gate ─► bridge ─► parent's mediator ─► …
  * ```
  *
@@ -12,11 +12,8 @@ import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
-import * as FiberId from "effect/FiberId"
 import * as Scope from "effect/Scope"
 import * as ParentBridgedChannel from "../bridge/ParentBridgedChannel.js"
-import * as DetachedFiber from "../internal/DetachedFiber.js"
 import * as Id from "../core/Id.js"
 import type { ToolCallId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
@@ -144,7 +141,6 @@ class Child implements Subagent {
   readonly tasks: ChildTasks
   private readonly tree: AgentTree
   private readonly family: Family
-  private loop: Fiber.RuntimeFiber<never> | undefined
 
   constructor(
     { family, id, parent, recipe, restored, tree }: Options,
@@ -171,10 +167,10 @@ class Child implements Subagent {
 
   /** Takes tasks from now on, until its scope is closed. */
   get start(): Effect.Effect<void> {
-    return Effect.flatMap(DetachedFiber.fork(this.session.run), (loop) => {
-      this.loop = loop
-      return Scope.addFinalizerExit(this.parts.scope, () => this.end)
-    })
+    return Effect.zipRight(
+      this.session.start,
+      Scope.addFinalizerExit(this.parts.scope, () => this.end)
+    )
   }
 
   get close(): Effect.Effect<void> {
@@ -182,9 +178,7 @@ class Child implements Subagent {
     return Effect.uninterruptible(
       Effect.suspend(() => {
         this.tasks.silence()
-        // The loop ends before the turn is cancelled, or it might take the next one.
-        this.loop?.unsafeInterruptAsFork(FiberId.none)
-        return Effect.flatMap(session.cancel("parent"), () => {
+        return Effect.flatMap(session.close({ cancel: "parent" }), () => {
           journal?.closed()
           return Scope.close(scope, Exit.void)
         })
@@ -192,11 +186,10 @@ class Child implements Subagent {
     )
   }
 
-  /** Its tasks end first: the turn of a cancelled task has an end, and the loop must report it. */
+  /** Its tasks end first: the turn of a cancelled task has an end, and the session must report it. */
   private get end(): Effect.Effect<void> {
-    const { loop } = this
-    const stopped = loop === undefined ? Effect.void : Fiber.interrupt(loop)
-    return Effect.map(Effect.zipRight(this.tasks.giveUp, stopped), () => {
+    const { session } = this
+    return Effect.map(Effect.zipRight(this.tasks.giveUp, session.close({ cancel: "shutdown" })), () => {
       this.tree.delete(this.session.origin.sessionId)
       this.parts.tell({ _tag: "AgentStatusChanged", status: "done" })
       this.family.ended(this.id)

@@ -21,7 +21,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as EventLoop from "../internal/EventLoop.js"
 import * as Defect from "../core/Defect.js"
-import type { CancelReason, Restore } from "../core/Interruption.js"
+import type { CancelReason } from "../core/Interruption.js"
 import { BadOutput, type ModelError } from "../model/Model.js"
 import type { Message } from "../inbox/Message.js"
 import * as Compaction from "./Compaction.js"
@@ -29,7 +29,7 @@ import type { Generated } from "./ReplyCollector.js"
 import { Generation } from "./Generation.js"
 import * as History from "../conversation/History.js"
 import * as PromptMessage from "../conversation/PromptMessage.js"
-import { TurnFiber, type Options as FiberOptions, type Steps, type Work } from "./TurnFiber.js"
+import { TurnFiber, type Steps, type Work } from "./TurnFiber.js"
 import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import { emit, setStatus, type TurnContext } from "./TurnContext.js"
 import * as SessionSpan from "./SessionSpan.js"
@@ -41,10 +41,13 @@ import { Cancelled, Completed, Failed, Halted, TurnLimit, type TurnEnd } from ".
 
 export * from "../event/TurnEnd.js"
 
+/** Why a turn is stopped before it ends. */
+export type StopReason = { readonly cancel: CancelReason } | { readonly halt: string }
+
 /** Shared between a turn and its cancellers. */
 export interface StopSignal {
   /** Set before the turn is stopped. */
-  reason: { readonly cancel: CancelReason } | { readonly halt: string } | undefined
+  reason: StopReason | undefined
   /**
    * Set by the turn when it decides to end: from then on it reads no more messages. The exit of an interrupted fiber
    * could not carry it.
@@ -55,7 +58,7 @@ export interface StopSignal {
 /** The signal of a turn that was not stopped. */
 export const fresh = (): StopSignal => ({ reason: undefined, end: undefined })
 
-export interface Options extends Pick<FiberOptions, "fork"> {
+export interface Options {
   readonly session: TurnContext
   readonly stop: StopSignal
   /** Ids for calls to which the model gave none. */
@@ -88,18 +91,23 @@ export class Turn {
   crash: Cause.Cause<never> | undefined
 
   constructor(private readonly options: Options) {
-    const { begun, fork, session } = options
+    const { begun, session } = options
     this.count = begun?.step ?? 0
     this.repetition = new RepetitionLimit(session.limits.identicalErrors)
-    this.fiber = new TurnFiber({ fork, patience: session.limits.stopWithin, failed: (cause) => this.failed(cause) })
+    this.fiber = new TurnFiber({ patience: session.limits.stopWithin, failed: (cause) => this.failed(cause) })
   }
 
   /**
-   * Runs the turn to its end, which the stop signal then holds. The input is already in the history. It never fails;
-   * when the waiting caller is interrupted, the turn is stopped first.
+   * Runs the turn to its end, which the stop signal then holds, and then `ended`: see {@link TurnFiber.run}. The input is
+   * already in the history. It never fails.
    */
-  run(input: ReadonlyArray<Message>, restore: Restore): Work {
-    return this.fiber.run(this.steps(input), restore)
+  run(input: ReadonlyArray<Message>, ended: () => Work): Work {
+    return this.fiber.run(this.steps(input), ended)
+  }
+
+  /** As {@link run}, in a fiber of its own; waits for the end. */
+  apart(input: ReadonlyArray<Message>): Work {
+    return Effect.suspend(() => this.fiber.apart(this.steps(input)))
   }
 
   private *steps(input: ReadonlyArray<Message>): Steps {

@@ -3,26 +3,26 @@
  *
  * A turn is a generator of effects. A section of it can be interrupted: the model's answer, by an interjection; a lone
  * tool call, by cancelling that call. An interrupted fiber stays interrupted. So it ends, and another fiber continues
- * the same generator. A section therefore costs no fiber of its own until it is interrupted.
+ * the same generator. A section therefore costs no fiber of its own until it is interrupted, and nobody waits for a
+ * turn that works: the fiber in which it ends does what is to be done then.
  *
  * ```
  *  fiber 1: ─ … ─[ answer ─x cut
  *  fiber 2:                 └─ what was said, the interjection, [ answer ] ─ … ─[ tool ─x does not stop: abandoned
- *  fiber 3:                                                                        └─ cancelled, …
+ *  fiber 3:                                                                        └─ cancelled, …, the end
  * ```
  *
  * Each of these fibers is uninterruptible except in marked regions; there, stopping the turn ends it. The state is
- * written by the running fiber, by the waiter of the turn, and by interrupting or stopping fibers, in synchronous
- * sections only.
+ * written by the running fiber, and by interrupting or stopping fibers, in synchronous sections only.
  */
-import type * as Cause from "effect/Cause"
+import * as Cause from "effect/Cause"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import { YieldWrap } from "effect/Utils"
-import type { Restore } from "../core/Interruption.js"
+import * as DetachedFiber from "../internal/DetachedFiber.js"
 import * as GracePeriod from "../internal/GracePeriod.js"
 import type { Interactor } from "../interaction/Interactor.js"
 
@@ -33,8 +33,6 @@ export type Work = Effect.Effect<void, never, Interactor>
 export type Steps<A = void> = Generator<YieldWrap<Effect.Effect<unknown, never, Interactor>>, A, never>
 
 export interface Options {
-  /** Starts an unsupervised fiber: an abandoned one must block nothing. */
-  readonly fork: (work: Work) => Effect.Effect<Fiber.RuntimeFiber<void>, never, Interactor>
   /** How long an interrupted section may take before the turn continues without it. */
   readonly patience: Duration.DurationInput
   /** Called with the cause of a fiber that failed. */
@@ -46,8 +44,6 @@ export class TurnFiber {
   /** Whether another fiber follows the ended one. */
   private goesOn = false
   private stopped = false
-  /** Resumes the waiter: called when the fiber has ended, or must stop. */
-  private notify: (() => void) | undefined
 
   constructor(private readonly options: Options) {}
 
@@ -61,25 +57,24 @@ export class TurnFiber {
     return this.stopped
   }
 
-  /** Runs a turn to its end. Only the waiting is interruptible; interrupted there, it stops the turn first. */
-  run(steps: Steps, restore: Restore): Work {
-    const running: Running = { fiber: undefined, section: undefined, isOver: false }
-    this.running = running
-    return Effect.flatMap(this.options.fork(Effect.gen(() => steps)), (fiber) => {
-      running.fiber = fiber
-      fiber.addObserver((exit) => {
-        if (Exit.isFailure(exit) && !running.isOver && !this.goesOn) this.options.failed(exit.cause)
-        this.over(running)
+  /**
+   * Runs a turn to its end, and then `ended`: in this fiber, and in others of the same world once this one was
+   * interrupted. Run it in an uninterruptible fiber that does nothing else after it.
+   */
+  run(steps: Steps, ended: () => Work): Work {
+    return Effect.withFiberRuntime((fiber, status) =>
+      this.leg({ steps, ended, place: DetachedFiber.placeOf(fiber, status) }, fiber)
+    )
+  }
+
+  /** As {@link run}, in a fiber of its own; waits for the end. */
+  apart(steps: Steps): Work {
+    return Effect.withFiberRuntime((fiber, status) =>
+      Effect.async((resume) => {
+        const turn = this.run(steps, () => Effect.sync(() => resume(Effect.void)))
+        fork(DetachedFiber.placeOf(fiber, status), turn)
       })
-      if (this.stopped) fiber.unsafeInterruptAsFork(FiberId.none)
-      return Effect.matchCauseEffect(restore(this.told(running)), {
-        onFailure: (cause) => {
-          this.stop()
-          return Effect.zipRight(this.ended(running, steps, restore), Effect.failCause(cause))
-        },
-        onSuccess: () => this.ended(running, steps, restore)
-      })
-    })
+    )
   }
 
   /**
@@ -110,10 +105,11 @@ export class TurnFiber {
 
   /** Interrupts the running section, if there is one. */
   interruptSection(): void {
-    const section = this.running?.section
+    const { running } = this
+    const section = running?.section
     if (section === undefined || section.isCut) return
     section.isCut = true
-    this.running?.fiber?.unsafeInterruptAsFork(FiberId.none)
+    running?.fiber.unsafeInterruptAsFork(FiberId.none)
   }
 
   /** Continues without a section that was interrupted and does not stop. */
@@ -123,59 +119,76 @@ export class TurnFiber {
     if (running === undefined || section?.abandoned === undefined) return
     running.section = undefined
     section.exit = Exit.interrupt(FiberId.none)
-    this.goesOn = true
     section.abandoned()
     this.over(running)
+    this.next(running.turn)
   }
 
   /** Stops the turn: each of its fibers is interrupted where it is interruptible. */
   stop(): void {
     if (this.stopped) return
     this.stopped = true
-    this.running?.fiber?.unsafeInterruptAsFork(FiberId.none)
-    this.wake()
+    if (this.running !== undefined) this.interrupt(this.running)
+  }
+
+  /** The part of the turn that this fiber does. */
+  private leg(turn: Whole, fiber: Fiber.RuntimeFiber<unknown, unknown>): Work {
+    const running: Running = { turn, fiber, section: undefined, isOver: false, notify: undefined }
+    this.running = running
+    if (this.stopped) this.interrupt(running)
+    return Effect.matchCauseEffect(
+      Effect.gen(() => turn.steps),
+      {
+        onFailure: (cause) => this.left(running, cause),
+        onSuccess: () => this.left(running, Cause.empty)
+      }
+    )
+  }
+
+  /** Continues in another fiber. */
+  private next(turn: Whole): void {
+    this.goesOn = false
+    fork(
+      turn.place,
+      Effect.withFiberRuntime((fiber) => this.leg(turn, fiber))
+    )
+  }
+
+  /** What a fiber does at its end: nothing when it was abandoned, or when another one continues. */
+  private left(running: Running, cause: Cause.Cause<never>): Work {
+    const { turn } = running
+    if (running.isOver) return Effect.void
+    this.over(running)
+    if (this.goesOn) {
+      this.next(turn)
+      return Effect.void
+    }
+    if (!Cause.isEmpty(cause)) this.options.failed(cause)
+    if (!this.stopped) return turn.ended()
+    // An interrupted fiber is no place for effects of others, such as a store's.
+    fork(turn.place, Effect.suspend(turn.ended))
+    return Effect.void
   }
 
   private over(running: Running): void {
-    if (running.isOver) return
     running.isOver = true
-    this.wake()
+    running.notify?.()
   }
 
-  private wake(): void {
-    const { notify } = this
-    this.notify = undefined
-    notify?.()
-  }
-
-  /** Waits until the fiber has ended, or must stop. */
-  private told(running: Running): Effect.Effect<void> {
-    return Effect.async((resume) => {
-      if (running.isOver || this.stopped) resume(Effect.void)
-      else this.notify = () => resume(Effect.void)
-    })
-  }
-
-  /** After an ended fiber the next one starts, if there is one; a fiber that must stop is waited for. */
-  private ended(running: Running, steps: Steps, restore: Restore): Work {
-    return Effect.suspend(() => {
-      if (!running.isOver) return Effect.flatMap(this.stopping(running), () => this.ended(running, steps, restore))
-      if (!this.goesOn) return Effect.void
-      this.goesOn = false
-      return this.run(steps, restore)
-    })
-  }
-
-  private stopping(running: Running): Effect.Effect<void> {
+  /** Interrupts a fiber, and abandons it if it does not stop in time. */
+  private interrupt(running: Running): void {
+    if (running.isOver) return
+    running.fiber.unsafeInterruptAsFork(FiberId.none)
     const over = (done: () => void) => {
       if (running.isOver) done()
-      else this.notify = done
+      else running.notify = done
     }
-    return Effect.flatMap(GracePeriod.wait(over, this.options.patience), (isOver) => {
-      if (isOver) return Effect.void
-      this.abandon()
-      return Effect.async((resume) => over(() => resume(Effect.void)))
-    })
+    fork(
+      running.turn.place,
+      Effect.map(GracePeriod.wait(over, this.options.patience), (isOver) => {
+        if (!isOver && !running.isOver) this.abandon()
+      })
+    )
   }
 }
 
@@ -183,14 +196,28 @@ export class TurnFiber {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+/** A turn, and where its fibers are started. */
+interface Whole {
+  readonly steps: Steps
+  readonly ended: () => Work
+  readonly place: DetachedFiber.Place
+}
+
 /** One of the fibers. */
 interface Running {
-  fiber: Fiber.RuntimeFiber<void> | undefined
+  readonly turn: Whole
+  readonly fiber: Fiber.RuntimeFiber<unknown, unknown>
   /** The section that can be interrupted now. */
   section: Section<unknown, unknown> | undefined
   /** Its fiber has ended, or was abandoned. */
   isOver: boolean
+  /** Called when it is over. */
+  notify: (() => void) | undefined
 }
+
+// A place is that of a fiber which ran a turn and had an interactor; the types do not know.
+const fork = (place: DetachedFiber.Place, work: Work): void =>
+  void DetachedFiber.unsafeFork(place, work as Effect.Effect<void>)
 
 /** Ends a fiber whose turn continues in another one. */
 const left: Effect.Effect<never> = Effect.interrupt

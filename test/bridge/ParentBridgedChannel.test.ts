@@ -6,6 +6,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as Mediator from "../../src/bridge/Mediator.js"
 import * as ParentBridgedChannel from "../../src/bridge/ParentBridgedChannel.js"
@@ -44,7 +45,7 @@ const family = (
       port: parent.childPort,
       ...(options.timeouts === undefined ? {} : { timeouts: options.timeouts })
     })
-    return { about, broker, bridge, child, events, parent, person }
+    return { about, broker, bridge, bus, child, events, parent, person }
   })
 
 describe("a bridge", () => {
@@ -170,6 +171,36 @@ describe("a bridge", () => {
         )
       }
       assert.strictEqual((yield* person.shown).length >= 1, true)
+    })
+  )
+
+  it.scoped("lets its asker go on once the question is withdrawn everywhere, however deep it came from", () =>
+    Effect.gen(function* () {
+      const { about, bridge, bus, person } = yield* family()
+      const asked = yield* InteractionSample.request(InteractionSample.samples.Approve.interaction)
+      let above: Interactor.Service = bridge
+      for (let depth = 0; depth < 5; depth++) {
+        const [parent, child] = [yield* Inbox.make(), yield* Inbox.make()]
+        const { requests: lane, childPort: port } = parent
+        yield* Mediator.start({ lane, interactor: above, origin: Origin.outside, bus, redactor: Redaction.shapesOnly })
+        above = ParentBridgedChannel.make({ parent: `depth ${depth}`, door: child.door, port })
+      }
+      const asking = yield* Effect.fork(above.request(asked))
+      yield* person.next
+      yield* Fiber.interrupt(asking)
+      assert.deepStrictEqual(about(asked.requestId), ["InteractionRequested", "InteractionCancelled"])
+    })
+  )
+
+  it.scoped("lets its asker go on where nobody mediates any more", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { bridge } = yield* Scope.extend(family(), scope)
+      yield* Scope.close(scope, Exit.void)
+      const asked = yield* InteractionSample.request(InteractionSample.samples.Approve.interaction)
+      const asking = yield* Effect.fork(bridge.request(asked))
+      yield* Recorder.settle
+      assert.isTrue(Exit.isInterrupted(yield* Fiber.interrupt(asking)))
     })
   )
 

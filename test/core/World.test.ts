@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as FiberRef from "effect/FiberRef"
 import { SyncScheduler } from "effect/Scheduler"
 import * as World from "../../src/core/World.js"
@@ -77,7 +79,7 @@ describe("a caller", () => {
     )
   })
 
-  it("runs an effect in its world, and the fiber has its own back however that ends", () => {
+  it("is entered for the rest of a fiber's life", () => {
     const own = World.own(
       plain,
       refs((self) => Effect.locally(self, Ref, "caller")),
@@ -86,21 +88,9 @@ describe("a caller", () => {
     )
     assert.isDefined(own)
     if (own === undefined) return
-    const changes = Effect.zipLeft(FiberRef.get(Ref), FiberRef.set(Ref, "left behind"))
-    for (const end of [Effect.void, Effect.fail("no"), Effect.die("no"), Effect.interrupt]) {
-      const seen = Effect.gen(function* () {
-        const inside: Array<string> = []
-        yield* Effect.exit(
-          World.within(own)(
-            Effect.zipRight(
-              Effect.map(changes, (it) => inside.push(it)),
-              end
-            )
-          )
-        )
-        return [...inside, yield* FiberRef.get(Ref)]
-      })
-      assert.deepStrictEqual(Effect.runSync(seen), ["caller", "root"])
-    }
+    const entered = Effect.updateFiberRefs((id, refs) => World.entered(id, refs, own))
+    const inside = Effect.forkDaemon(Effect.zipRight(entered, FiberRef.get(Ref)))
+    const seen = Effect.zip(Effect.flatMap(inside, Fiber.await), FiberRef.get(Ref))
+    assert.deepStrictEqual(Effect.runSync(seen), [Exit.succeed("caller"), "root"])
   })
 })

@@ -4,13 +4,18 @@ import * as fc from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type { RequestId } from "../../src/core/Id.js"
+import { OneShot } from "../../src/internal/OneShot.js"
 import * as ChildRequestQueue from "../../src/inbox/ChildRequestQueue.js"
 import { InteractionCancelled } from "../../src/interaction/InteractionError.js"
 import { settle } from "../kit/Recorder.js"
 import * as Shuffled from "../kit/Shuffled.js"
 
 const entry = (id: string) =>
-  ChildRequestQueue.Withdraw({ requestId: id, why: new InteractionCancelled({ requestId: id as RequestId }) })
+  ChildRequestQueue.Withdraw({
+    requestId: id,
+    why: new InteractionCancelled({ requestId: id as RequestId }),
+    taken: new OneShot()
+  })
 
 const ids = (entries: ReadonlyArray<ChildRequestQueue.Entry>) =>
   entries.map((entry) => (entry._tag === "Withdraw" ? entry.requestId : entry.raised.request.requestId))

@@ -1,14 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as fc from "effect/FastCheck"
-import * as Fiber from "effect/Fiber"
-import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
 import * as Id from "../../src/core/Id.js"
 import * as Inbox from "../../src/inbox/Inbox.js"
 import type { Message } from "../../src/inbox/Message.js"
-import { settle } from "../kit/Recorder.js"
-import * as Shuffled from "../kit/Shuffled.js"
 
 const texts = (messages: ReadonlyArray<Message>) => messages.map(({ text }) => text)
 const make = Effect.provideService(Inbox.make(), Id.IdGenerator, Id.sequence())
@@ -75,49 +70,6 @@ describe("Inbox", () => {
       assert.deepStrictEqual(texts(inbox.takeTurn()), [])
     })
   )
-
-  it.effect("wakes its reader once there is something, and at once when there is already", () =>
-    Effect.gen(function* () {
-      const inbox = yield* make
-      const waiting = yield* Effect.fork(inbox.awaitWork)
-      yield* settle
-      assert.isTrue(Option.isNone(yield* Fiber.poll(waiting)))
-      inbox.file({ text: "a" }, "steer")
-      yield* Fiber.join(waiting)
-      yield* inbox.awaitWork
-      assert.strictEqual(inbox.peek().length, 1, "waiting takes nothing")
-    })
-  )
-
-  it.effect("a reader that gave up is not woken, and the next one is", () =>
-    Effect.gen(function* () {
-      const inbox = yield* make
-      const first = yield* Effect.fork(inbox.awaitWork)
-      yield* settle
-      yield* Fiber.interrupt(first)
-      const second = yield* Effect.fork(inbox.awaitWork)
-      yield* settle
-      inbox.file({ text: "a" }, "steer")
-      yield* Fiber.join(second)
-    })
-  )
-
-  it("wakes its reader whatever runs between looking and waiting", () =>
-    fc.assert(
-      fc.asyncProperty(fc.integer(), async (seed) => {
-        const random = Shuffled.random(seed)
-        const program = Effect.gen(function* () {
-          const inbox = yield* make
-          const steps = Effect.all(Array.from({ length: Math.floor(random() * 30) }, () => Effect.void))
-          const reader = yield* Effect.fork(Effect.zipRight(steps, inbox.awaitWork))
-          yield* Effect.repeatN(Effect.yieldNow(), Math.floor(random() * 8))
-          inbox.file({ text: "a" }, "steer")
-          yield* Fiber.join(reader)
-        })
-        await Effect.runPromise(Effect.withScheduler(program, new Shuffled.Shuffled(random)))
-      }),
-      { numRuns: 1_000, timeout: 2_000 }
-    ))
 
   it.effect("a message can be taken back until it is taken", () =>
     Effect.gen(function* () {

@@ -4,35 +4,40 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
 import * as TestClock from "effect/TestClock"
 import * as TestContext from "effect/TestContext"
 import * as fc from "fast-check"
+import * as DetachedFiber from "../../src/internal/DetachedFiber.js"
+import { OneShot } from "../../src/internal/OneShot.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
 import { TurnFiber, type Steps } from "../../src/turn/TurnFiber.js"
 import * as HaltChannel from "../../src/channel/HaltChannel.js"
 import { settle } from "../kit/Recorder.js"
 
-/** One whose fibers and failures are counted. */
+/** One whose failures are seen. */
 const make = () => {
-  const seen = { forked: 0, failed: new Array<Cause.Cause<never>>() }
-  const legs = new TurnFiber({
-    fork: (work) => {
-      seen.forked++
-      return Effect.forkDaemon(work)
-    },
-    patience: "5 seconds",
-    failed: (cause) => seen.failed.push(cause)
-  })
+  const seen = { failed: new Array<Cause.Cause<never>>() }
+  const legs = new TurnFiber({ patience: "5 seconds", failed: (cause) => seen.failed.push(cause) })
   return { legs, seen }
 }
 
-/** Runs a turn as a session does, in a fiber that a test waits for or interrupts. */
+/** Notes in which fiber it runs. */
+const notedIn = <A, E>(fibers: Set<string>, effect: Effect.Effect<A, E>) =>
+  Effect.flatMap(Effect.fiberId, (id) => {
+    fibers.add(FiberId.threadName(id))
+    return effect
+  })
+
+/** Runs a turn as a session does, in a fiber that a test waits for. */
 const start = (legs: TurnFiber, work: () => Steps) =>
-  Effect.flatMap(HaltChannel.make, (nobody) =>
-    Effect.fork(
-      Interactor.withInteractor(nobody.interactor)(Effect.uninterruptibleMask((restore) => legs.run(work(), restore)))
-    )
-  )
+  Effect.gen(function* () {
+    const nobody = yield* HaltChannel.make
+    const end = new OneShot<void>()
+    const run = Effect.suspend(() => legs.run(work(), () => Effect.sync(() => end.complete())))
+    yield* DetachedFiber.fork(Interactor.inFiber(nobody.interactor)(run))
+    return end
+  })
 
 const kindOf = (exit: Exit.Exit<unknown, unknown>): string =>
   Exit.isSuccess(exit) ? `value ${String(exit.value)}` : Cause.isInterruptedOnly(exit.cause) ? "interrupted" : "failed"
@@ -42,53 +47,57 @@ describe("the legs of a turn", () => {
     Effect.gen(function* () {
       const { legs, seen } = make()
       const ends: Array<string> = []
+      const fibers = new Set<string>()
       const work = function* (): Steps {
         for (const n of [1, 2, 3]) {
-          ends.push(kindOf(yield* legs.section(n === 2 ? Effect.fail("no") : Effect.succeed(n))))
+          ends.push(kindOf(yield* legs.section(notedIn(fibers, n === 2 ? Effect.fail("no") : Effect.succeed(n)))))
         }
       }
-      yield* Fiber.join(yield* start(legs, work))
+      yield* yield* start(legs, work)
       assert.deepStrictEqual(ends, ["value 1", "failed", "value 3"])
-      assert.deepStrictEqual(seen, { forked: 1, failed: [] })
+      assert.strictEqual(fibers.size, 1)
+      assert.deepStrictEqual(seen, { failed: [] })
     })
   )
 
   it.effect("what was cut out ends, with what it has to clean up, and the turn goes on in another fiber", () =>
     Effect.gen(function* () {
-      const { legs, seen } = make()
+      const { legs } = make()
       const told: Array<string> = []
+      const fibers = new Set<string>()
       const waiting = Effect.onInterrupt(Effect.never, () => Effect.sync(() => told.push("cleaned up")))
       const work = function* (): Steps {
-        told.push(kindOf(yield* legs.section(waiting)))
-        told.push(kindOf(yield* legs.section(Effect.succeed("on"))))
+        told.push(kindOf(yield* legs.section(notedIn(fibers, waiting))))
+        told.push(kindOf(yield* legs.section(notedIn(fibers, Effect.succeed("on")))))
       }
       const running = yield* start(legs, work)
       yield* settle
       legs.interruptSection()
       legs.interruptSection()
-      yield* Fiber.join(running)
+      yield* running
       assert.deepStrictEqual(told, ["cleaned up", "interrupted", "value on"])
-      assert.strictEqual(seen.forked, 2)
+      assert.strictEqual(fibers.size, 2)
     })
   )
 
   it.effect("between two sections there is nothing to cut", () =>
     Effect.gen(function* () {
-      const { legs, seen } = make()
+      const { legs } = make()
       const gate = yield* Deferred.make<void>()
       const ends: Array<string> = []
+      const fibers = new Set<string>()
       const work = function* (): Steps {
-        ends.push(kindOf(yield* legs.section(Effect.succeed(1))))
+        ends.push(kindOf(yield* legs.section(notedIn(fibers, Effect.succeed(1)))))
         yield* Deferred.await(gate)
-        ends.push(kindOf(yield* legs.section(Effect.succeed(2))))
+        ends.push(kindOf(yield* legs.section(notedIn(fibers, Effect.succeed(2)))))
       }
       const running = yield* start(legs, work)
       yield* settle
       legs.interruptSection()
       yield* Deferred.succeed(gate, undefined)
-      yield* Fiber.join(running)
+      yield* running
       assert.deepStrictEqual(ends, ["value 1", "value 2"])
-      assert.strictEqual(seen.forked, 1)
+      assert.strictEqual(fibers.size, 1)
     })
   )
 
@@ -107,7 +116,7 @@ describe("the legs of a turn", () => {
       yield* TestClock.adjust("4 seconds")
       assert.deepStrictEqual(told, [])
       yield* TestClock.adjust("1 second")
-      yield* Fiber.join(running)
+      yield* running
       assert.deepStrictEqual(told, ["left behind", "interrupted"])
       yield* Deferred.succeed(gate, undefined)
       yield* settle
@@ -129,7 +138,7 @@ describe("the legs of a turn", () => {
       yield* TestClock.adjust("1 hour")
       assert.deepStrictEqual(ends, [])
       yield* Deferred.succeed(gate, undefined)
-      yield* Fiber.join(running)
+      yield* running
       assert.lengthOf(ends, 1)
     })
   )
@@ -146,8 +155,28 @@ describe("the legs of a turn", () => {
       const work = function* (): Steps {
         told.push(kindOf(yield* legs.section(run)))
       }
-      yield* Fiber.join(yield* start(legs, work))
+      yield* yield* start(legs, work)
       assert.deepStrictEqual(told, ["interrupted"])
+    })
+  )
+
+  it.effect("apart, its end is waited for: also that of its second fiber", () =>
+    Effect.gen(function* () {
+      const { legs } = make()
+      const told: Array<string> = []
+      const fibers = new Set<string>()
+      const work = function* (): Steps {
+        told.push(kindOf(yield* legs.section(notedIn(fibers, Effect.never))))
+        told.push(kindOf(yield* legs.section(notedIn(fibers, Effect.succeed("on")))))
+      }
+      const nobody = yield* HaltChannel.make
+      const waiting = Effect.zipLeft(Effect.fiberId, legs.apart(work()))
+      const waiter = yield* DetachedFiber.fork(Interactor.withInteractor(nobody.interactor)(waiting))
+      yield* settle
+      legs.interruptSection()
+      fibers.add(FiberId.threadName(yield* Fiber.join(waiter)))
+      assert.deepStrictEqual(told, ["interrupted", "value on"])
+      assert.strictEqual(fibers.size, 3)
     })
   )
 
@@ -158,7 +187,7 @@ describe("the legs of a turn", () => {
         yield* legs.section(Effect.void)
         throw new Error("broken")
       }
-      yield* Fiber.join(yield* start(legs, work))
+      yield* yield* start(legs, work)
       assert.deepStrictEqual(seen.failed.map(Cause.isDie), [true])
     })
   )
@@ -171,8 +200,7 @@ const section = fc.constantFrom("at once", "gate", "stubborn", "fails")
 const action = fc.oneof(
   { weight: 4, arbitrary: fc.constant("cut" as const) },
   { weight: 4, arbitrary: fc.constant("open" as const) },
-  { weight: 1, arbitrary: fc.constant("stop" as const) },
-  { weight: 1, arbitrary: fc.constant("interrupt" as const) },
+  { weight: 2, arbitrary: fc.constant("stop" as const) },
   { weight: 2, arbitrary: fc.constant("a minute" as const) },
   { weight: 4, arbitrary: fc.constant("let run" as const) }
 )
@@ -214,11 +242,10 @@ describe("whatever is cut and stopped, and when", () => {
             }
             log.push("end")
           }
-          const fiber = yield* start(legs, work)
+          const end = yield* start(legs, work)
           for (const what of actions) {
             if (what === "cut") legs.interruptSection()
             else if (what === "stop") legs.stop()
-            else if (what === "interrupt") fiber.unsafeInterruptAsFork(fiber.id())
             else if (what === "a minute") yield* TestClock.adjust("1 minute")
             else if (what === "let run") yield* Effect.yieldNow()
             else
@@ -227,13 +254,12 @@ describe("whatever is cut and stopped, and when", () => {
           }
           legs.stop()
           yield* TestClock.adjust("1 minute")
-          const exit = yield* Fiber.await(fiber)
+          yield* end
           const before = [...log]
           for (const gate of gates) yield* Deferred.succeed(gate, undefined)
           yield* settle
           assert.deepStrictEqual(log, before, "what was left behind is not heard any more")
           assert.deepStrictEqual(seen.failed, [])
-          assert.isTrue(Exit.isSuccess(exit) || Cause.isInterruptedOnly(exit.cause))
           const thens = log.filter((entry) => entry.startsWith("then"))
           assert.deepStrictEqual(
             thens,

@@ -1,0 +1,54 @@
+/** How many fibers an agent has: what waits for nothing has none, for thousands of agents may be idle or blocked. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Supervisor from "effect/Supervisor"
+import * as QueueChannel from "../../src/channel/QueueChannel.js"
+import * as Agent from "../../src/runtime/Agent.js"
+import * as Agents from "../kit/agents.js"
+import { settle } from "../kit/Recorder.js"
+
+/** An agent, and how many fibers live that it began. */
+const start = Effect.gen(function* () {
+  const channel = yield* QueueChannel.make({ timeouts: {} })
+  const fibers = yield* Supervisor.track
+  const agent = yield* Agent.startWith([channel.interactor]).pipe(
+    Effect.provide(
+      Agents.runtime({ agents: { main: [{ tools: [{ name: "add", params: { a: 1, b: 2 } }] }, { text: "3" }] } })
+    ),
+    Effect.provide(Supervisor.addSupervisor(fibers))
+  )
+  return { agent, channel, living: Effect.map(fibers.value, (living) => living.length) }
+})
+
+describe("an agent", () => {
+  it.scoped("has no fiber before its first turn, one while its question is open, and none after its turn", () =>
+    Effect.gen(function* () {
+      const { agent, channel, living } = yield* start
+      yield* settle
+      assert.strictEqual(yield* living, 0)
+      yield* agent.send("add")
+      const dialog = yield* channel.take
+      yield* settle
+      assert.strictEqual(yield* living, 1)
+      assert.strictEqual(dialog._tag, "Opened")
+      if (dialog._tag !== "Opened") return
+      yield* channel.answer(dialog.request.requestId, { decision: "allow", scope: "once" })
+      yield* agent.awaitIdle
+      yield* settle
+      assert.strictEqual(yield* living, 0)
+    })
+  )
+
+  it.scoped("has none after it was cancelled, or shut down, while its question was open", () =>
+    Effect.gen(function* () {
+      for (const stop of ["cancel", "shutdown"] as const) {
+        const { agent, channel, living } = yield* start
+        yield* agent.send("add")
+        yield* channel.take
+        yield* stop === "cancel" ? agent.cancel() : agent.shutdown
+        yield* settle
+        assert.strictEqual(yield* living, 0, stop)
+      }
+    })
+  )
+})
