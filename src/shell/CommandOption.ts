@@ -18,12 +18,36 @@ export const orderOf = (ran: Order.Ran): Order.Order | undefined => {
   return Program.alwaysRuns(ran.words[0] ?? "") ? Order.both(texts(ran), behind(ran)) : undefined
 }
 
+/**
+ * For rules that allow: with these words the program, which some of its options tell to run others, does its own work
+ * only, where it was called. What runs on another machine is its own work.
+ */
+export const isOwnWork = (words: ReadonlyArray<string>): boolean => {
+  const [program = ""] = words
+  const ran: Order.Ran = { words, unknown: [], fed: false, assignments: [] }
+  const builder = Order.known(builders, program)
+  const teller = builder ?? Order.known(tellers, program)
+  const builds = builder !== undefined || teller === make || (teller === undefined && Program.alwaysRuns(program))
+  if (builds && words.some((word, at) => at > 0 && elsewhere.test(word))) return false
+  if (teller === undefined) return !packagers.has(Program.nameOf(program)) || isNothing(texts(ran))
+  const script = scripts.get(teller)
+  if (script !== undefined && words.some((word, at) => at > 0 && script.test(word))) return false
+  const order = teller(ran)
+  return teller === ssh ? !order.dark : isNothing(order)
+}
+
 /** The program feeds what it runs, or may do so. */
 export const tells = (program: string): boolean => Order.known(tellers, program) !== undefined
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const isNothing = ({ dark, programs, texts }: Order.Order): boolean =>
+  !dark && programs.length === 0 && texts.every(HarmlessVariable.isPlainValue)
+
+/** Options that name another place for a project, whose files then say what runs. */
+const elsewhere = /^(?:-C|--?(?:prefix|cwd|dir|directory|chdir|project-dir|root|manifest-path)(?:=|$))/
 
 /** A command with more programs than this is not written by anybody. */
 const maxBehind = 8
@@ -324,6 +348,20 @@ const unlike =
 const many = (names: string, teller: Teller): ReadonlyArray<readonly [string, Teller]> =>
   names.split(" ").map((name) => [name, teller] as const)
 
+/** What these are told by their options. Their other words may be programs, too. */
+const builders: ReadonlyMap<string, Teller> = new Map<string, Teller>([
+  ["go", taking("--?(?:exec|toolexec|vettool)")],
+  ["cargo", unlike(/^--config/)],
+  ...many("gradle gradlew", unlike(/^(?:-I|--init-script)/))
+])
+
+/** Options that name a file with what is to be run; those of `sed` also edit the files that it is given. */
+const scripts: ReadonlyMap<Teller, RegExp> = new Map([
+  [sed, /^(?:-[nErszu]*[fi]|--(?:file|in-place))/],
+  [awk, /^(?:-[fEil]|--(?:file|exec|include|load))/],
+  [make, /^(?:-[A-Za-z]*[fI]|--(?:(?:make)?file|include-dir))/]
+])
+
 const tellers: ReadonlyMap<string, Teller> = new Map<string, Teller>([
   ...many("sed gsed", sed),
   ...many("awk gawk mawk nawk", awk),
@@ -358,8 +396,9 @@ const tellers: ReadonlyMap<string, Teller> = new Map<string, Teller>([
   ["cpio", unlike(/^--rsh/)],
   ...many("apt apt-get aptitude dpkg", unlike(/^(?:-[a-z]*o|--option|--(?:pre|post)-invoke|-[a-z]*c$|--config)/)),
   ...many("xterm gnome-terminal konsole", unlike(/^(?:-e|-x|--)/)),
-  ...many("go", (ran) => Order.both(taking("--?(?:exec|toolexec|vettool)")(ran), behind(ran))),
-  ...many("cargo", (ran) => Order.both(unlike(/^--config/)(ran), behind(ran))),
-  ...many("gradle gradlew", (ran) => Order.both(unlike(/^(?:-I|--init-script)/)(ran), behind(ran))),
+  ...Array.from(builders, ([name, told]): readonly [string, Teller] => [
+    name,
+    (ran) => Order.both(told(ran), behind(ran))
+  ]),
   ["git", GitOrder.orderOf]
 ])

@@ -7,6 +7,7 @@
  * to be spelled out. One word without a wildcard (`git`) is a name: it allows what the harmless table lists for the
  * program, and for a program outside the table a call without arguments.
  */
+import * as CommandOption from "./CommandOption.js"
 import * as Glob from "../core/Glob.js"
 import * as Harmless from "./Harmless.js"
 import * as Program from "./Program.js"
@@ -207,6 +208,7 @@ const spelled = (
   const bounds = restWords.some((word) => word.includes("/"))
   const climbs = restWords.some((word) => hasClimb(word))
   const parts = [...head, ...restWords]
+  const [program = ""] = head
   const fits = (words: ReadonlyArray<string>) => {
     if (words.length < head.length || !head.every((word, i) => word === words[i])) return false
     if (rest === everything) return true
@@ -219,8 +221,9 @@ const spelled = (
     tails: tailsOf(all, (tail) => tailPattern(text, tail)),
     covers: (run) => {
       if (!isPlain(run) || takesOrders(run) || !(fits(run.words) || (quoted && fits(run.sources)))) return undefined
-      if (run.open && Program.canEscape(head[0] ?? "")) return undefined
+      if (run.open && (Program.canEscape(program) || CommandOption.tells(program))) return undefined
       if (!Program.escapes(run.own).every((word) => parts.some((part) => spells(part, word)))) return undefined
+      if (!CommandOption.isOwnWork(unspelled(run.own, parts))) return undefined
       if (bounds && !climbs && run.words.some((word, i) => i >= head.length && hasClimb(word))) return undefined
       return "itself"
     }
@@ -228,6 +231,21 @@ const spelled = (
 }
 
 const hasClimb = (word: string): boolean => word.includes("..") && /(?:^|[/=:,])\.\.(?:\/|$)/.test(word)
+
+/**
+ * The words without the options that the pattern writes out, be it up to the value (`--file=*`). The letters of a
+ * cluster go on with a value, not with more letters: `sed -n*` does not write out `-ni`.
+ */
+const unspelled = (words: ReadonlyArray<string>, parts: ReadonlyArray<string>): ReadonlyArray<string> =>
+  words.filter(
+    (word, at) =>
+      at === 0 ||
+      !word.startsWith("-") ||
+      !parts.some((part) => {
+        const stem = part.replace(/\*+$/, "")
+        return word === stem || (stem !== part && /[A-Za-z0-9]=$/.test(stem) && word.startsWith(stem))
+      })
+  )
 
 /** A part of a pattern spells a word when it holds more than wildcards and dashes. */
 const spells = (part: string, word: string): boolean => /^[^*?[]*[A-Za-z0-9_]/.test(part) && Glob.test(part, word)

@@ -18,6 +18,9 @@ export const orderOf = (assignment: string, unknown: boolean): Order.Order => {
   return !unknown && plainValue.test(value) && !places.test(name) ? Order.nothing : Order.dark
 }
 
+/** A number, a yes or a no: no file and no program. */
+export const isPlainValue = (value: string): boolean => plainValue.test(value)
+
 /** A usual shell, as the value of `SHELL`. */
 export const isShell = (name: string, value: string): boolean =>
   name === "SHELL" && /^(?:(?:\/usr)?\/bin\/)?(?:ba|da|z|k)?sh$/.test(value)

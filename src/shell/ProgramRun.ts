@@ -69,9 +69,19 @@ const made = (run: Omit<ProgramRun, "own" | "inner">, cwd: Location.Directory, d
     case "Nothing":
       return { ...run, own: words, inner: none }
     case "Programs": {
+      // The unknown words that follow begin with a program's name.
+      if (run.open && runs.inner.length === 0) return { ...run, own: words, inner: undefined }
       const inner = runs.inner.map(({ words, assignments, open }) =>
         made(
-          { words, sources: words, text: undefined, assignments, known: words.length > 0, open, fed: run.fed },
+          {
+            words,
+            sources: words,
+            text: undefined,
+            assignments,
+            known: words.length > 0,
+            open: open || run.open,
+            fed: run.fed
+          },
           cwd,
           depth + 1
         )

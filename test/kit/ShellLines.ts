@@ -142,7 +142,7 @@ const split = (text: string): ReadonlyArray<string> => text.split("¦")
 
 const good = split(
   "git status¦git log -3¦git diff --stat¦git --no-pager show¦git branch -a¦git stash list¦ls -l¦cat a¦grep -n x a¦grep x a" +
-    "¦sort -r a¦uniq -c a¦find . -name a¦head -2 a¦npm test¦npm test x¦make build¦npm run lint¦git¦ls¦wc -l¦make all¦make sub¦bash¦wide¦wide open -f"
+    "¦sort -r a¦uniq -c a¦find . -name a¦head -2 a¦npm test¦npm test x¦make build¦npm run lint¦git¦ls¦wc -l¦make all¦make sub¦bash¦wide¦wide open -f¦env¦xargs¦timeout 5¦cat a | xargs env¦cat a | xargs -n1 nice¦cat a | xargs env find ."
 )
 const bad = split(
   "rm a¦x¦git push¦git log --output=o¦git diff --ext-diff¦git -c a=b log¦git -C sub log¦git grep -O x¦git branch n¦git stash" +
