@@ -7,6 +7,7 @@ import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as Approvals from "./Approvals.js"
 import * as CommandPattern from "../shell/CommandPattern.js"
 import * as PermissionRule from "./PermissionRule.js"
+import type { ProjectRules } from "./ProjectRules.js"
 import * as PolicySource from "./PolicySource.js"
 import * as Sanitizer from "./Sanitizer.js"
 
@@ -52,6 +53,12 @@ export interface Policy {
   readonly channel?: PolicySource.Channel
   /** Absolute: where relative paths of calls begin. Set by the program that runs agents with the policy. */
   readonly workspace?: string
+  /**
+   * What a person allows in this workspace beside the policy, whenever it is asked. Set by the program that keeps it.
+   *
+   * @internal
+   */
+  readonly project?: ProjectRules | undefined
   /** Sentences for the author of the file. */
   readonly warnings: ReadonlyArray<string>
   /** The data from which the policy was made. */

@@ -58,6 +58,7 @@ export const usage: ReadonlyArray<string> = [
   "permissions status                        the default and what is suspended",
   "permissions check TOOL [ARGUMENTS]        what would happen: arguments as JSON, or a command as it is",
   "permissions allow|deny PATTERN            remember for this session",
+  "permissions remove RULE                   forget a rule of this session, or one that was kept for this project",
   "permissions default allow|deny|ask        for this session",
   "permissions suspend [turn|idle|all]       ask nothing until then; idle without a word",
   "permissions resume                        ask again",
@@ -74,6 +75,15 @@ export const answer = (
   line: string,
   target: Target & { readonly guards: ReadonlyArray<Guard.Guard>; readonly redactor?: Redactor | undefined }
 ): Effect.Effect<Either.Either<Outcome, string>> => {
+  const removed = /^\s*remove\s+([^]+)$/.exec(line)?.[1]?.trim()
+  const { project } = target.policy
+  if (removed !== undefined && project?.entries().has(removed) === true) {
+    return Effect.match(project.revoke(removed), {
+      onFailure: (why) => Either.left(why),
+      // A session may remember the same.
+      onSuccess: () => (target.state.remove(removed) ? changed : said)([`No longer in this project: ${removed}`])
+    })
+  }
   const asked = /^\s*check\s+(\S+)\s*([^]*)$/.exec(line)
   const entry = target.tools.get(asked?.[1] ?? "")
   if (asked === null || entry === undefined) return Effect.sync(() => run(line, target))
@@ -109,6 +119,13 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
         onLeft: ({ message }) => message,
         onRight: (entry) => remember(verb, entry, target)
       })
+    case "remove":
+      if (argument === "") return Either.left("permissions remove needs a rule, as permissions show lists it.")
+      return state.remove(argument)
+        ? changed([`Forgotten: ${argument}`])
+        : Either.left(
+            `There is no such rule of this session or this project: ${ForeignJson.echo(argument)}. permissions show lists them; rules of a policy are changed in its file.`
+          )
     case "default":
       if (argument !== "allow" && argument !== "deny" && argument !== "ask") {
         return Either.left("permissions default takes allow, deny or ask.")
@@ -167,6 +184,7 @@ const show = (target: Target): ReadonlyArray<string> => {
     ...list("denied in this session", deny),
     ...list("denied by policy", PermissionRule.describe(policy.blacklist)),
     ...list("allowed in this session", allow),
+    ...list("allowed in this project, in every session", [...(policy.project?.entries() ?? [])]),
     ...list("allowed by policy", PermissionRule.describe(policy.whitelist)),
     ...list("a model may allow too", PermissionRule.describe(policy.delegated)),
     ...list("never ask", silent)

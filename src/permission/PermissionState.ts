@@ -10,6 +10,7 @@ import type { SessionId } from "../core/Id.js"
 import type { ApproveAnswer } from "../interaction/Interaction.js"
 import type * as CompiledPolicy from "./CompiledPolicy.js"
 import * as PermissionRule from "./PermissionRule.js"
+import type { ProjectRules } from "./ProjectRules.js"
 import type { PermissionMethod } from "../event/AgentEvent.js"
 
 /**
@@ -108,8 +109,8 @@ export class PermissionState {
   private idle: Set<SessionId> = empty
 
   /**
-   * Suspension, then session blacklist, blacklist, session whitelist, whitelist, session default, default: the first
-   * that decides wins. Guards, grants and envelopes come before; the gate checks them.
+   * Suspension, then session blacklist, blacklist, session whitelist, rules of the project, whitelist, session default,
+   * default: the first that decides wins. Guards, grants and envelopes come before; the gate checks them.
    */
   evaluate(
     policy: CompiledPolicy.Policy,
@@ -123,6 +124,8 @@ export class PermissionState {
     // When it cannot be told what a command runs, only an entry with the very same text covers it.
     if (doubt === undefined || PermissionRule.remembersExactly(this.allowed, subject)) return decision
     if (PermissionRule.spellsExactly(policy.whitelist, subject)) return decision
+    if (policy.project !== undefined && PermissionRule.remembersExactly(policy.project.entries(), subject))
+      return decision
     return { decision: "ask", method: "default", rule: doubt, doubt }
   }
 
@@ -159,6 +162,8 @@ export class PermissionState {
     if (denied !== undefined) return denied
     const sessionAllow = this.sessionAllow(subject)
     if (sessionAllow !== undefined) return { decision: "allow", method: "session_whitelist", rule: sessionAllow }
+    const project = policy.project === undefined ? undefined : this.projectAllow(policy.project, subject)
+    if (project !== undefined) return { decision: "allow", method: "whitelist", rule: `${project} (in this project)` }
     const allow = PermissionRule.allows(policy.whitelist, subject)
     if (allow !== undefined) return { decision: "allow", method: "whitelist", rule: allow }
     if (traits.autoApproved) return autoApproved
@@ -199,6 +204,14 @@ export class PermissionState {
     forget(this.allowed, entry)
     this.denied = having(this.denied, entry)
     this.changed?.()
+  }
+
+  /** Forgets an entry of either list; false where there is none. */
+  remove(entry: string): boolean {
+    const isAllowed = this.allowed.delete(entry)
+    if (!this.denied.delete(entry) && !isAllowed) return false
+    this.changed?.()
+    return true
   }
 
   setDefault(value: Default): void {
@@ -286,6 +299,12 @@ export class PermissionState {
       if (match !== undefined && !(match === "name" && exactlyAllowed)) return entry
     }
     return undefined
+  }
+
+  /** A compound may need entries of both. */
+  private projectAllow(rules: ProjectRules, subject: PermissionRule.Subject): string | undefined {
+    const entries = rules.entries()
+    return entries.size === 0 ? undefined : PermissionRule.entriesAllow([...this.allowed, ...entries], subject)
   }
 
   private sessionAllow(subject: PermissionRule.Subject): string | undefined {

@@ -175,7 +175,7 @@ describe("a permission at a terminal", () => {
         Effect.gen(function* () {
           const place = yield* Program.place
           yield* place.write("workspace/script.json", script(command("printf 'a%.0s' 1"), { text: "Done." }))
-          const screen = yield* start(place, { columns, rows: 40 }, "--model", "script:script.json")
+          const screen = yield* start(place, { columns, rows: 60 }, "--model", "script:script.json")
           yield* screen.type("go\r")
           yield* screen.sees((text) => text.endsWith("answer>"))
           yield* hushed
@@ -194,6 +194,47 @@ describe("a permission at a terminal", () => {
         })
       )
     )
+
+  it.live("is given for this project after its rule was seen, holds in the next session, and is taken back", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        const steps = script(command("touch made"), { text: "Done." })
+        yield* place.write("workspace/script.json", steps)
+        const first = yield* start(place, { columns: 40, rows: 40 }, "--model", "script:script.json")
+        yield* first.type("go\r")
+        yield* first.sees((text) => text.endsWith("answer>"))
+        yield* hushed
+        yield* first.type("p")
+        yield* first.sees((text) => text.includes("  touch made") && text.endsWith("y/n>"))
+        yield* hushed
+        yield* first.type("y")
+        yield* first.sees((text) => text.endsWith("Done.\n>"))
+        yield* first.type("\x04")
+        assert.strictEqual(yield* first.exit, 0)
+        const { stdout } = yield* place.run(["permissions"])
+        assert.match(stdout, /allowed in this project, in every session:\n {2}touch made/)
+
+        const second = yield* start(place, { rows: 40 }, "--model", "script:script.json")
+        yield* second.type("go\r")
+        yield* second.sees((text) => text.endsWith("Done.\n>"))
+        yield* second.type("/permissions\r")
+        yield* second.sees((text) => /1 allow touch made.* · this project/.test(text) && text.endsWith("rules>"))
+        yield* second.type("why run_command touch made\r")
+        yield* second.sees((text) => text.includes("allow (whitelist): touch made"))
+        yield* second.type("deny rm *\r")
+        yield* second.sees((text) => /1 deny {2}rm \* · this session/.test(text))
+        yield* second.type("remove 2\r")
+        yield* second.sees((text) => text.includes("No longer in this project: touch made"))
+        yield* hushed
+        yield* second.type("\x1b")
+        yield* second.sees((text) => text.endsWith("rules> (back)\n>"))
+        yield* second.type("\x04")
+        assert.strictEqual(yield* second.exit, 0)
+        assert.notInclude((yield* place.run(["permissions"])).stdout, "in this project")
+      })
+    )
+  )
 
   it.live("takes /quit", () =>
     Effect.scoped(

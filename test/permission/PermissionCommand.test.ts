@@ -47,6 +47,38 @@ describe("permissions", () => {
     })
   )
 
+  it.effect("takes back a rule of this session or of the project, and says where the others stand", () =>
+    Effect.gen(function* () {
+      const { left, lines, policy, state, tools } = yield* setUp()
+      lines("allow git *")
+      assert.deepStrictEqual(lines("remove git *"), ["Forgotten: git *"])
+      assert.deepStrictEqual(state.snapshot().allow, [])
+      assert.include(left("remove git *"), "no such rule")
+      assert.include(left("remove"), "needs a rule")
+      const entries = new Set(["npm test", "ls"])
+      const revoke = (entry: string) =>
+        entry === "ls" ? Effect.fail("The disk is full.") : Effect.sync(() => void entries.delete(entry))
+      const target = {
+        state,
+        policy: { ...policy, project: { entries: () => entries, revoke } },
+        tools,
+        sessionId: Kit.ses("root"),
+        guards: []
+      }
+      const shown = Either.getOrThrow(yield* PermissionCommand.answer("show", target)).lines
+      assert.includeMembers([...shown], ["allowed in this project, in every session:", "  npm test", "  ls"])
+      assert.deepStrictEqual(
+        yield* PermissionCommand.answer("remove npm test", target),
+        Either.right({
+          lines: ["No longer in this project: npm test"],
+          changed: false
+        })
+      )
+      assert.deepStrictEqual(yield* PermissionCommand.answer("remove ls", target), Either.left("The disk is full."))
+      assert.deepStrictEqual([...entries], ["ls"])
+    })
+  )
+
   it.effect("tells what would happen to a call, by which rule, and changes nothing", () =>
     Effect.gen(function* () {
       const { events, lines, run } = yield* setUp({

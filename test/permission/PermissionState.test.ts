@@ -1,3 +1,4 @@
+import * as Effect from "effect/Effect"
 import { assert, describe, it } from "@effect/vitest"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
@@ -25,6 +26,33 @@ const decide = (
   const { decision, method } = state.evaluate(PermissionFile.policy(policy), subject, traits, session)
   return `${decision} (${method})`
 }
+
+describe("rules of the project", () => {
+  const project = (...entries: ReadonlyArray<string>) => ({
+    ...PermissionFile.defaults,
+    project: { entries: () => new Set(entries), revoke: () => Effect.void }
+  })
+  const under = (state: PermissionState, policy: ReturnType<typeof project>, tool = "a") => {
+    const { decision, method, rule } = state.evaluate(policy, call(tool), plain, root)
+    return `${decision} (${method}): ${rule}`
+  }
+
+  it("allow what no list denies, before the default", () => {
+    const state = new PermissionState()
+    assert.strictEqual(under(state, project("a")), "allow (whitelist): a (in this project)")
+    assert.strictEqual(under(state, project("a"), "b"), "ask (default): the default is ask")
+    state.deny("a")
+    assert.strictEqual(under(state, project("a")), "deny (session_blacklist): a")
+    const denying = { ...PermissionFile.policy({ blacklist: { tools: ["a"] } }), project: project("a").project }
+    assert.strictEqual(new PermissionState().evaluate(denying, call("a"), plain, root).method, "blacklist")
+  })
+
+  it("are no part of a session, which does not take them with it", () => {
+    const state = new PermissionState()
+    under(state, project("a"))
+    assert.deepStrictEqual(state.snapshot(), new PermissionState().snapshot())
+  })
+})
 
 describe("suspensions", () => {
   it("of a turn and of idling belong to one session, of all to everybody", () => {

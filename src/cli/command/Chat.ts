@@ -50,7 +50,7 @@ export const run = (invocation: Arguments.Invocation) =>
         const TrustQuestion = yield* loadTrustQuestion
         for (const line of yield* TrustQuestion.notice(current)) yield* screen.printLine(line)
       }
-      const opened = yield* Channels.open(plans, current, Effect.succeed(console))
+      const opened = yield* Channels.open(plans, current, ConsoleChannel.make(Channels.consoleOptions(current)))
       const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor>()
       const withModel = (ref: string) => Effect.provide(Launch.resolveModel(current, ref), platform)
       /** One session, until the person quits or goes back to another turn. */
@@ -68,6 +68,7 @@ export const run = (invocation: Arguments.Invocation) =>
             drawn: interactive,
             sessions,
             remember: history?.add,
+            sources: { project: current.project, files: current.policy.files },
             past: { turns, fork: (turn) => Effect.provide(fork(turn), platform) },
             goingOn,
             commands: Effect.flatMap(

@@ -79,7 +79,9 @@ export const run = (invocation: Arguments.Invocation) =>
 
     const finish = wantsConsole
       ? Effect.flatMap(loadScreen, (Screen) =>
-          Screen.withConsole({ output: "stderr" }, (screen, console) => body(Effect.succeed(console), screen))
+          Screen.withConsole({ output: "stderr", console: Channels.consoleOptions(settings) }, (screen, console) =>
+            body(Effect.succeed(console), screen)
+          )
         )
       : body(Effect.dieMessage("a console was opened without a screen"))
     const working = Effect.flatten(Effect.scoped(finish))

@@ -8,6 +8,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as AutoChannel from "../../channel/AutoChannel.js"
+import type * as ConsoleChannel from "../../channel/ConsoleChannel.js"
 import * as HaltChannel from "../../channel/HaltChannel.js"
 import * as WebAddress from "../../core/WebAddress.js"
 import * as Interactor from "../../interaction/Interactor.js"
@@ -66,6 +67,12 @@ const chosen = (
     return plans
   })
 
+/** How a person at a console is asked: without a limit, unless the environment or a policy sets one. */
+export const consoleOptions = ({ project, timeouts }: Settings): ConsoleChannel.Options => ({
+  timeouts,
+  keepForProject: project?.keep
+})
+
 /** The interactors to attach, and the signal that an unattended program had to halt. */
 export interface Opened {
   readonly interactors: ReadonlyArray<Interactor.Service>
@@ -96,7 +103,7 @@ export const open = <R>(
     for (const one of plans) {
       switch (one._tag) {
         case "Console":
-          interactors.push(withGiven(yield* console, timeouts))
+          interactors.push(yield* console)
           break
         case "Auto":
           interactors.push(AutoChannel.make())
@@ -124,12 +131,6 @@ export const open = <R>(
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
-
-/** A person at a console has all the time there is, unless the environment says otherwise. */
-const withGiven = (interactor: Interactor.Service, timeouts: Interactor.Timeouts): Interactor.Service =>
-  timeouts.permission === undefined && timeouts.clarification === undefined
-    ? interactor
-    : Interactor.withTimeout(interactor, timeouts)
 
 /** A plan is checked before any channel is opened. */
 const checked = (

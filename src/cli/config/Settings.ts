@@ -25,6 +25,7 @@ import * as HiddenVariables from "./HiddenVariables.js"
 import { make as invalid, type ConfigurationInvalid } from "./ConfigurationInvalid.js"
 import * as Instructions from "./Instructions.js"
 import * as OwnFile from "./OwnFile.js"
+import * as ProjectFile from "./ProjectFile.js"
 import * as SandboxSettings from "./SandboxSettings.js"
 import * as Trust from "./Trust.js"
 import * as UserLocation from "./UserLocation.js"
@@ -59,6 +60,8 @@ export interface Settings extends UserLocation.Folder {
   readonly keys: { readonly [Name in ProviderName.ProviderName]?: Redacted.Redacted }
   readonly baseUrls: { readonly [Name in ProviderName.ProviderName]?: string }
   readonly policy: CompiledPolicy.Policy
+  /** What the person allowed in this workspace at prompts; nothing where a policy was named instead. */
+  readonly project: ProjectFile.ProjectFile | undefined
   /** The person said that this workspace's own files may allow things. */
   readonly trusted: boolean
   /** True when the workspace's files would allow something and nobody trusted them yet. */
@@ -118,6 +121,8 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
           )
         : { policy: yield* requirePolicy(path.resolve(flags.policy)), widens: false }
 
+    // A policy that was named holds alone.
+    const project = flags.policy === undefined ? yield* ProjectFile.open(place) : undefined
     const model = flags.model ?? (yield* variable("ASSENT_MODEL")) ?? configs.findLast((file) => file.model)?.model
     const ref = model ?? "offline"
     return {
@@ -128,7 +133,8 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
       model: ref,
       keys: yield* keys,
       baseUrls: yield* baseUrls(config, ref, flags["base-url"]),
-      policy,
+      policy: project === undefined ? policy : { ...policy, project },
+      project,
       trusted,
       wantsTrust: !trusted && Trust.isTrustable(brought) && (widens || Object.keys(workspaceConfig).length > 0),
       timeouts: {

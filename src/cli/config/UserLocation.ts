@@ -11,6 +11,7 @@
  *                                        sessions.db      sessions
  *                                        audit/           decisions
  *                                        history          what was typed at the prompt
+ *                                        project-rules.json  what was allowed there for good
  *                                        trust.json       what of the workspace's own files the person trusts
  * ```
  *

@@ -11,6 +11,7 @@ import type * as Model from "../../model/Model.js"
 import type * as Agent from "../../runtime/Agent.js"
 import type { Listed } from "../../journal/SessionSummary.js"
 import type { ConfigurationInvalid } from "../config/ConfigurationInvalid.js"
+import type { Sources } from "./PermissionEditor.js"
 import type * as AgentOutline from "../view/AgentOutline.js"
 import * as SessionReport from "../view/SessionReport.js"
 import * as ChatPast from "./ChatPast.js"
@@ -20,6 +21,10 @@ export interface Options {
   readonly agent: Agent.Agent
   readonly screen: Screen
   readonly outline: AgentOutline.AgentOutline
+  /** What allows and denies beside the session's own rules. Default: there is no list to edit. */
+  readonly sources?: Sources | undefined
+  /** False where a question is open: then a command asks none of its own. Default: true. */
+  readonly asks?: boolean | undefined
   /** Whether the screen has a width. */
   readonly interactive: boolean
   /** Resolves `/model PROVIDER/MODEL`. */
@@ -58,6 +63,11 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
       case "help":
         return yield* screen.printLine(help(columns).join("\n"))
       case "permissions": {
+        const { sources } = options
+        if (argument === "" && sources !== undefined && screen.source === "person" && options.asks !== false) {
+          const PermissionEditor = yield* Effect.promise(() => import("./PermissionEditor.js"))
+          return yield* PermissionEditor.open({ agent, screen, sources })
+        }
         const outcome = yield* agent.permissions(argument)
         return yield* screen.printLine(
           Either.match(outcome, { onLeft: (reason) => reason, onRight: ({ lines }) => lines.join("\n") })
@@ -133,7 +143,10 @@ export const labelOf = (outline: AgentOutline.AgentOutline, { agent, sessionId }
 
 const commands: ReadonlyArray<readonly [usage: string, what: string]> = [
   ["help", "this list"],
-  ["permissions [COMMAND]", "show, status, check, allow, deny, default, suspend, resume, clear"],
+  [
+    "permissions [COMMAND]",
+    "the rules, to be edited; or show, status, check, allow, deny, remove, default, suspend, resume, clear"
+  ],
   ["agents", "the agents there are, what they do and have used"],
   ["select AGENT|none", "who gets what you type; @AGENT WORDS addresses one once"],
   ["cancel [AGENT|TOOL|CALL]", "stop one agent, or one running call; the others go on"],
@@ -154,11 +167,22 @@ const meant = (name: string): string => {
   return nearest === undefined ? "" : ` Did you mean /${nearest}?`
 }
 
-const permissionVerbs = ["show", "status", "check ", "allow ", "deny ", "default ", "suspend ", "resume", "clear"]
+const permissionVerbs = [
+  "show",
+  "status",
+  "check ",
+  "allow ",
+  "deny ",
+  "remove ",
+  "default ",
+  "suspend ",
+  "resume",
+  "clear"
+]
 
 const help = (columns: number | undefined): ReadonlyArray<string> =>
   columns !== undefined && columns < 60
-    ? commands.flatMap(([usage, what]) => [`/${usage}`, `  ${what}`])
+    ? commands.flatMap(([usage, what]) => [`/${usage}`, ...Display.wrap(what, columns - 2).map((row) => `  ${row}`)])
     : commands.map(([usage, what]) => `${`/${usage}`.padEnd(26)} ${what}`)
 
 const recent = ({

@@ -39,6 +39,8 @@ export interface Options {
   readonly goingOn?: ChatPast.Rewound | undefined
   /** How commands run here, in few words, and one more sentence if needed. Default: not shown. */
   readonly commands?: Effect.Effect<{ readonly words: string; readonly remark: string | undefined }> | undefined
+  /** What allows and denies beside the session's own rules. Default: there is no list to edit. */
+  readonly sources?: ChatCommand.Options["sources"]
   /** Keeps a submitted line for later sessions. Default: nothing is kept. */
   readonly remember?: ((line: string) => Effect.Effect<void>) | undefined
   /** Names of profiles, for completion. */
@@ -101,7 +103,7 @@ export const run = (options: Options): Effect.Effect<number | ChatPast.Rewound, 
       return isQuit(text)
         ? Effect.asVoid(Deferred.succeed(quitting, undefined))
         : Effect.gen(function* () {
-            yield* ChatCommand.run(text.slice(1), commands)
+            yield* ChatCommand.run(text.slice(1), { ...commands, asks: false })
             yield* rewound === undefined ? prompt : Deferred.succeed(quitting, undefined)
           })
     })

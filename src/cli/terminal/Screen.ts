@@ -28,6 +28,8 @@ export interface Options {
   /** Where the screen is drawn. */
   readonly output: "stdout" | "stderr"
   readonly history?: ReadonlyArray<string> | undefined
+  /** How {@link withConsole} asks. */
+  readonly console?: ConsoleChannel.Options | undefined
 }
 
 /**
@@ -87,8 +89,9 @@ export const withConsole = <A, E, R>(
   use: (screen: ConsoleScreen.Service, console: Interactor.Service) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, Exclude<R, ConsoleScreen.ConsoleScreen>> =>
   Effect.provide(
-    Effect.flatMap(Effect.all([ConsoleScreen.ConsoleScreen, ConsoleChannel.make()]), ([screen, console]) =>
-      use(screen, console)
+    Effect.flatMap(
+      Effect.all([ConsoleScreen.ConsoleScreen, ConsoleChannel.make(options.console)]),
+      ([screen, console]) => use(screen, console)
     ),
     layer(options)
   )
