@@ -232,7 +232,8 @@ describe("the house", () => {
     const readers = new Set([
       "core/RegularFile.ts",
       "cli/config/OwnFile.ts",
-      "builtin/WorkspaceFile.ts",
+      "builtin/OpenedFile.ts",
+      "builtin/Checkpoints.ts",
       "builtin/ShellRun.ts",
       "builtin/StrayProcesses.ts",
       "sandbox/BubblewrapSandbox.ts",

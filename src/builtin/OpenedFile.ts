@@ -33,3 +33,7 @@ export const open = (
       description: "it was replaced while it was opened"
     })
   })
+
+/** All bytes of such a file. */
+export const bytes = (fileSystem: FileSystem.FileSystem, path: string): Effect.Effect<Uint8Array, PlatformError> =>
+  Effect.scoped(Effect.flatMap(open(fileSystem, path), ({ handle }) => fileSystem.readFile(handle)))

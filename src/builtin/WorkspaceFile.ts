@@ -4,15 +4,16 @@
  * A change is first planned from the current file. The plan is checked and shown before a person is asked, and is made
  * anew when the call runs. A file is replaced atomically, so no reader sees half of it.
  */
-import type { PlatformError } from "@effect/platform/Error"
 import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type * as Scope from "effect/Scope"
-import { IdGenerator } from "../core/Id.js"
+import * as Digest from "../core/Digest.js"
+import * as Origin from "../core/Origin.js"
+import * as Checkpoints from "./Checkpoints.js"
 import * as LineReader from "./LineReader.js"
 import * as OpenedFile from "./OpenedFile.js"
-import { isNotFound, sentence, WorkspaceRoot, type Service, type Target } from "./WorkspaceRoot.js"
+import * as ReplacedFile from "./ReplacedFile.js"
+import { sentence, WorkspaceRoot, type Service, type Target } from "./WorkspaceRoot.js"
 
 /** What a call would do to a file. */
 export interface Change {
@@ -169,10 +170,8 @@ const textOf = (workspace: Service, target: Target, info: FileSystem.File.Info):
       return yield* Effect.fail(`${target.shown} is too large to be edited as text (${info.size} bytes).`)
     }
     const { fileSystem } = workspace
-    const opened = OpenedFile.open(fileSystem, target.absolute)
-    const bytes = yield* Effect.mapError(
-      Effect.scoped(Effect.flatMap(opened, ({ handle }) => fileSystem.readFile(handle))),
-      (error) => sentence(error, target.shown)
+    const bytes = yield* Effect.mapError(OpenedFile.bytes(fileSystem, target.absolute), (error) =>
+      sentence(error, target.shown)
     )
     if (bytes.subarray(0, 65_536).includes(0)) return yield* Effect.fail(`${target.shown} is a binary file.`)
     return yield* Effect.try({
@@ -230,60 +229,50 @@ const changing = (
     )
   )
 
-/**
- * Writes a temporary file and renames it: readers see the old file or the new one, and a full disk leaves the old one.
- * It works through a handle of the directory, so that a link that replaces the directory meanwhile is not followed.
- */
 const replace = (workspace: Service, target: Target, content: string): Effect.Effect<void, string> => {
-  const { fileSystem, path } = workspace
-  const mode = Option.map(target.info, (info) => info.mode & 0o7777)
-  const work = Effect.gen(function* () {
-    const directory = yield* held(workspace, path.dirname(target.absolute), target.shown)
-    const temporary = `${directory}/.${(yield* IdGenerator).unsafeNext("call")}.tmp`
-    // After the rename there is nothing left to remove.
-    yield* Effect.addFinalizer(() => Effect.ignore(fileSystem.remove(temporary, { force: true })))
-    yield* Effect.scoped(
-      Effect.gen(function* () {
-        const file = yield* fileSystem.open(temporary, { flag: "wx" })
-        yield* file.writeAll(new TextEncoder().encode(content))
-        if (Option.isSome(mode)) yield* fileSystem.chmod(temporary, mode.value)
-        yield* file.sync
-      })
-    )
-    yield* fileSystem.rename(temporary, `${directory}/${path.basename(target.absolute)}`)
-  })
-  return Effect.mapError(Effect.scoped(work), (error) =>
-    typeof error === "string" ? error : sentence(error, target.shown)
-  )
+  const bytes = new TextEncoder().encode(content)
+  const written = ReplacedFile.write(workspace, target, bytes, target.info)
+  return workspace.checkpoints === undefined
+    ? written
+    : Effect.zipRight(remember(workspace, workspace.checkpoints, target, bytes), written)
 }
 
-/**
- * A name of the directory that no change of the path affects, until the scope closes. Missing directories are made.
- * Where the system has no such names it is the path, checked once more.
- */
-const held = (
-  workspace: Service,
-  directory: string,
-  shown: string
-): Effect.Effect<string, PlatformError | string, Scope.Scope> => {
-  const { fileSystem, path } = workspace
-  const replaced = `${shown} was not written: a directory on its way was replaced meanwhile. Look at it, and try again.`
-  const open = (name: string) =>
-    Effect.gen(function* () {
-      const { fd } = yield* fileSystem.open(name, { flag: "r" })
-      const handle = `/proc/self/fd/${fd}`
-      const found = yield* Effect.option(fileSystem.readLink(handle))
-      const real = Option.isSome(found) ? found.value : yield* fileSystem.realPath(name)
-      if (real !== directory) return yield* Effect.fail(replaced)
-      return Option.isSome(found) ? handle : name
-    })
-  return Effect.catchIf(
-    open(directory),
-    (error) => typeof error !== "string" && isNotFound(error) && path.dirname(directory) !== directory,
-    () =>
-      Effect.flatMap(held(workspace, path.dirname(directory), shown), (above) => {
-        const name = `${above}/${path.basename(directory)}`
-        return Effect.zipRight(Effect.ignore(fileSystem.makeDirectory(name)), open(name))
-      })
-  )
-}
+/** Keeps what the file is, for the call that changes it. */
+const remember = (
+  { fileSystem, path }: Service,
+  checkpoints: Checkpoints.Service,
+  { absolute, info, shown }: Target,
+  after: Uint8Array
+): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const { correlationId, depth, rootSessionId, sessionId, toolCallId } = yield* Origin.current
+    const size = Option.match(info, { onNone: () => 0, onSome: ({ size }) => Number(size) })
+    // A file that is not kept is not read: then its digest is of no use.
+    const found =
+      Option.isNone(info) || size > Checkpoints.defaults.file
+        ? undefined
+        : yield* OpenedFile.bytes(fileSystem, absolute)
+    const made: Array<string> = []
+    for (let at = path.dirname(absolute); !(yield* fileSystem.exists(at)); at = path.dirname(at)) made.unshift(at)
+    const before = Option.map(info, ({ mode }) => ({
+      digest: found === undefined ? "" : Digest.sha256(found),
+      mode: mode & 0o7777,
+      size
+    }))
+    yield* checkpoints.keep(
+      rootSessionId,
+      {
+        path: absolute,
+        shown,
+        sessionId,
+        depth,
+        made,
+        after: { digest: Digest.sha256(after), size: after.length },
+        ...(toolCallId === undefined ? {} : { toolCallId }),
+        ...(correlationId === undefined ? {} : { correlationId }),
+        ...(Option.isNone(before) ? {} : { before: before.value })
+      },
+      Effect.succeed(found ?? new Uint8Array())
+    )
+    // What cannot be kept is told when it is wanted back; the call goes on.
+  }).pipe(Effect.ignore)

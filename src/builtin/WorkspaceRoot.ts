@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as RealPath from "../permission/RealPath.js"
+import * as Checkpoints from "./Checkpoints.js"
 import * as DirectFiles from "./DirectFiles.js"
 
 /**
@@ -71,6 +72,12 @@ export interface Service {
    * @internal
    */
   readonly direct?: DirectFiles.Service | undefined
+  /**
+   * Where it is kept what files were before tools changed them, if it is.
+   *
+   * @internal
+   */
+  readonly checkpoints?: Checkpoints.Service | undefined
   /** Checks a path, absolute or relative to the workspace. A failure is a sentence that says why it cannot be used. */
   readonly locate: (path: string) => Effect.Effect<Target, string>
   /** As {@link locate}, for a regular file that exists. Files that the runtime saved for the model are allowed too. */
@@ -106,6 +113,7 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
     const fileSystem = yield* FileSystem.FileSystem
     const path = yield* Path.Path
     const direct = Option.getOrUndefined(yield* Effect.serviceOption(DirectFiles.DirectFiles))
+    const checkpoints = Option.getOrUndefined(yield* Effect.serviceOption(Checkpoints.Checkpoints))
     // A workspace that does not exist yet stays as it was given; every use of it then says so.
     const given = path.resolve(options.root)
     const realOf = (directory: string) => Effect.orElseSucceed(fileSystem.realPath(directory), () => directory)
@@ -209,6 +217,7 @@ export const make = (options: Options): Effect.Effect<Service, never, FileSystem
       fileSystem,
       path,
       direct,
+      checkpoints,
       locate,
       locateFile,
       locateDirectory,

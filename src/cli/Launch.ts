@@ -11,6 +11,9 @@ import * as Struct from "effect/Struct"
 import * as ParentBridgedChannel from "../bridge/ParentBridgedChannel.js"
 import * as Redaction from "../core/Redaction.js"
 import * as AuditFile from "../audit/AuditFile.js"
+import * as AuditTrail from "../audit/AuditTrail.js"
+import type * as Checkpoints from "../builtin/Checkpoints.js"
+import type * as WorkspaceRoot from "../builtin/WorkspaceRoot.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as Model from "../model/Model.js"
 import type * as CompiledPolicy from "../permission/CompiledPolicy.js"
@@ -102,13 +105,38 @@ export const outOfReach = (opened: Channels.Opened, files: ReadonlyArray<string>
 export const subagentTimeouts = (given: Interactor.Timeouts, attended: boolean): Interactor.Timeouts =>
   Interactor.timeoutsOf(given, attended ? { permission: 0, clarification: 0 } : ParentBridgedChannel.defaultTimeouts)
 
+/** Options of a started agent. */
+export type Options = Agent.Options &
+  Pick<AgentRuntime.SubagentOptions, "outputStreamed"> & {
+    /** Where it is kept what files were before tools changed them. Default: nowhere. */
+    readonly checkpoints?: Checkpoints.Service | undefined
+  }
+
+/** An agent with what is needed to undo what it did. */
+export interface Started {
+  readonly agent: Agent.Agent
+  /** Its audit. */
+  readonly trail: AuditTrail.Service
+  /** The directories that its file tools may touch. */
+  readonly files: WorkspaceRoot.Options
+}
+
 /** Starts the agent that settings describe, with these interactors attached and their directories out of its reach. */
 export const startAgent = (
   settings: Settings.Settings,
+  profiles: Profiles,
+  opened: Pick<Channels.Opened, "attended" | "interactors" | "directories">,
+  options: Options
+): Effect.Effect<Agent.Agent, ConfigurationInvalid.ConfigurationInvalid, Platform | Scope.Scope> =>
+  Effect.map(start(settings, profiles, opened, options), ({ agent }) => agent)
+
+/** The same, with what is needed to undo. */
+export const start = (
+  settings: Settings.Settings,
   { all, chosen }: Profiles,
   { attended, interactors, directories }: Pick<Channels.Opened, "attended" | "interactors" | "directories">,
-  { outputStreamed, ...options }: Agent.Options & Pick<AgentRuntime.SubagentOptions, "outputStreamed">
-): Effect.Effect<Agent.Agent, ConfigurationInvalid.ConfigurationInvalid, Platform | Scope.Scope> =>
+  { checkpoints, outputStreamed, ...options }: Options
+): Effect.Effect<Started, ConfigurationInvalid.ConfigurationInvalid, Platform | Scope.Scope> =>
   Effect.gen(function* () {
     const path = yield* Path.Path
     const fileSystem = yield* FileSystem.FileSystem
@@ -132,6 +160,7 @@ export const startAgent = (
       // Not when the workspace lies inside of it: then the whole workspace would be out of reach.
       ...(within(path, settings.configDirectory, settings.workspace) ? [] : [settings.configDirectory])
     ]
+    const files = { root: settings.workspace, added: settings.sandbox.writable, protectedPaths }
     const redactor = Redaction.make(Object.values(settings.keys))
     // Opened before the agent, so that it closes after the agent and gets its last spans.
     const spans = yield* Traces.open(redactor)
@@ -165,15 +194,16 @@ export const startAgent = (
     }).pipe(
       Layer.provide(
         Layer.merge(
-          Tools.layer({
-            root: settings.workspace,
-            added: settings.sandbox.writable,
-            protectedPaths,
-            spillDirectory,
-            sandbox: settings.sandbox,
-            passedVariables: settings.commandVariables,
-            withheldVariables: Settings.secretNames()
-          }),
+          Tools.layer(
+            {
+              ...files,
+              spillDirectory,
+              sandbox: settings.sandbox,
+              passedVariables: settings.commandVariables,
+              withheldVariables: Settings.secretNames()
+            },
+            checkpoints
+          ),
           Model.layer(model)
         )
       )
@@ -185,7 +215,10 @@ export const startAgent = (
     )
     const { tools } = Context.get(context, AgentRuntime.AgentRuntime)
     const started = Agent.startWith(interactors, { ...ofProfile(chosen, tools), ...options })
-    return yield* Effect.mapError(Effect.provide(started, context), ({ message }) => ConfigurationInvalid.make(message))
+    const agent = yield* Effect.mapError(Effect.provide(started, context), ({ message }) =>
+      ConfigurationInvalid.make(message)
+    )
+    return { agent, trail: Context.get(context, AuditTrail.AuditTrail), files }
   })
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -94,6 +94,37 @@ describe.concurrent("assent chat at a pipe", () => {
     })
   )
 
+  it.scopedLive("puts back the files of the last turn, also in a later process, and names what it leaves alone", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      yield* at.write("workspace/a.txt", "old a")
+      const task = "write a.txt: new a and write made/b.txt: b and run echo x > c.txt"
+      assert.strictEqual((yield* at.run(["run", "--yolo", task])).code, 0)
+      assert.strictEqual(yield* at.read("workspace/a.txt"), "new a")
+      const { code, stdout } = yield* at.run(["chat", "--continue"], { stdin: "/undo\n/undo\nlist\n/undo\n" })
+      assert.strictEqual(code, 0)
+      inOrder(stdout, [
+        "The files of turn 1 are as before: 2 files.",
+        "  put back   a.txt\n  removed    made/b.txt, which was made\n  not undone run_command echo x > c.txt: what commands changed stays",
+        "Nothing of turn 1 was put back.",
+        "● list_files",
+        "There is nothing to put back of turn 2"
+      ])
+      assert.strictEqual(yield* at.read("workspace/a.txt"), "old a")
+      assert.isFalse(yield* at.exists("workspace/made"))
+      assert.isTrue(yield* at.exists("workspace/c.txt"))
+      const id = (yield* at.run(["sessions"])).stdout.split(" ")[0] ?? ""
+      const audit = (yield* at.run(["audit", "show", id])).stdout
+      assert.strictEqual(audit.match(/ session undo /g)?.length, 1)
+      assert.include(audit, "turn 1; put back a.txt; removed made/b.txt; not covered run_command echo x > c.txt")
+      assert.strictEqual((yield* at.run(["audit", "verify"])).code, 0)
+      // What is kept goes with the session.
+      const kept = `state/workspaces/${(yield* at.list("state/workspaces")).find((name) => !name.includes("/")) ?? ""}/checkpoints`
+      yield* at.run(["sessions", "delete", id])
+      assert.deepStrictEqual(yield* at.list(kept), [])
+    })
+  )
+
   it.scopedLive("goes on with a session that has a subagent, and quits at the end of input", () =>
     Effect.gen(function* () {
       const at = yield* Program.place

@@ -2,22 +2,27 @@
 import type * as CommandExecutor from "@effect/platform/CommandExecutor"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import * as Checkpoints from "../../builtin/Checkpoints.js"
 import * as ConsoleChannel from "../../channel/ConsoleChannel.js"
 import { ConsoleScreen } from "../../channel/ConsoleScreen.js"
 import * as Asking from "../../interaction/Asking.js"
 import * as Interaction from "../../interaction/Interaction.js"
 import * as InteractionRequest from "../../interaction/InteractionRequest.js"
 import * as Interactor from "../../interaction/Interactor.js"
+import type { Loaded } from "../../journal/SessionStore.js"
 import type * as Arguments from "../config/Arguments.js"
 import * as Channels from "../config/Channels.js"
 import * as ChatExecutor from "../executor/ChatExecutor.js"
 import type * as ChatPast from "../executor/ChatPast.js"
+import * as Person from "../config/Person.js"
 import * as SessionSelection from "../config/SessionSelection.js"
 import * as Launch from "../Launch.js"
 import * as Screen from "../terminal/Screen.js"
+import * as UndoReport from "../view/UndoReport.js"
 import * as Settings from "../config/Settings.js"
 import * as StoreLocation from "../config/StoreLocation.js"
 import * as Trust from "../config/Trust.js"
@@ -56,12 +61,20 @@ export const run = (invocation: Arguments.Invocation) =>
       /** One session, until the person quits or goes back to another turn. */
       const chat = (kept: SessionSelection.Kept, model: string, goingOn: ChatPast.Rewound | undefined) =>
         Effect.gen(function* () {
-          const { files, fork, persistence, sessions, turns } = kept
-          const agent = yield* Launch.startAgent({ ...current, model }, profiles, Launch.outOfReach(opened, files), {
+          const { checkpoints, files, fork, loaded, persistence, sessions } = kept
+          const started = yield* Launch.start({ ...current, model }, profiles, Launch.outOfReach(opened, files), {
             persistence,
+            checkpoints,
             events: { capacity: 4_096 },
             outputStreamed: true
           })
+          const { agent } = started
+          const undoing = (loaded: Loaded) => Effect.provide(undo({ ...started, checkpoints }, loaded), platform)
+          if (persistence.restored !== undefined && (yield* Checkpoints.isUnfinished(checkpoints, agent.id))) {
+            const cutOff = yield* Effect.orElseSucceed(loaded, () => undefined)
+            const outcome = cutOff === undefined ? undefined : yield* Effect.either(undoing(cutOff))
+            if (outcome !== undefined) yield* screen.printLine(UndoReport.finished(outcome).join("\n"))
+          }
           const ended = yield* ChatExecutor.run({
             agent,
             interactive,
@@ -69,7 +82,11 @@ export const run = (invocation: Arguments.Invocation) =>
             sessions,
             remember: history?.add,
             sources: { project: current.project, files: current.policy.files },
-            past: { turns, fork: (turn) => Effect.provide(fork(turn), platform) },
+            past: {
+              loaded,
+              fork: (turn) => Effect.provide(fork(turn), platform),
+              undo: undoing
+            },
             goingOn,
             commands: Effect.flatMap(
               Effect.promise(() => import("../config/SandboxSettings.js")),
@@ -103,6 +120,39 @@ const openHistory = (settings: Settings.Settings) =>
     Effect.promise(() => Promise.all([import("../config/PromptHistory.js"), import("../../core/Redaction.js")])),
     ([PromptHistory, Redaction]) => PromptHistory.open(settings, Redaction.make(Object.values(settings.keys)))
   )
+
+/** Loaded when somebody wants it. */
+const undo = (
+  { agent, checkpoints, files, trail }: Launch.Started & Pick<SessionSelection.Kept, "checkpoints">,
+  loaded: Loaded
+) =>
+  Effect.gen(function* () {
+    const [Undo, WorkspaceRoot] = yield* Effect.promise(() =>
+      Promise.all([import("../../builtin/Undo.js"), import("../../builtin/WorkspaceRoot.js")])
+    )
+    const by = yield* Person.name
+    return yield* Undo.run({
+      loaded,
+      tools: agent.tools,
+      workspace: yield* WorkspaceRoot.make(files),
+      checkpoints,
+      record: (outcome) =>
+        Effect.flatMap(Clock.currentTimeMillis, (answeredAt) =>
+          trail.record({
+            class: "session",
+            kind: "undo",
+            outcome: "done",
+            rootSessionId: agent.id,
+            sessionId: agent.id,
+            agent: agent.origin.agent,
+            correlationId: outcome.correlationId,
+            reason: Undo.summary(outcome),
+            by,
+            answeredAt
+          })
+        )
+    })
+  })
 
 const loadTrustQuestion = Effect.promise(() => import("../config/TrustQuestion.js"))
 

@@ -25,7 +25,7 @@ export const run = (invocation: Arguments.Invocation) =>
     const plans = yield* Channels.plan(flags, loaded, fallback)
     const wantsConsole = plans.some((plan) => plan._tag === "Console")
     const task = yield* taskOf(words, jsonl || SessionSelection.isResuming(flags), wantsConsole)
-    const { files, goOn, persistence, settings } = yield* SessionSelection.open(flags, loaded)
+    const { checkpoints, files, goOn, persistence, settings } = yield* SessionSelection.open(flags, loaded)
     yield* Launch.resolveModel(settings, settings.model)
     const profiles = yield* Launch.profiles(settings)
     const old = yield* StoreLocation.oldNotice(flags, settings)
@@ -48,6 +48,7 @@ export const run = (invocation: Arguments.Invocation) =>
         const writer = yield* lines === undefined ? Effect.succeed(undefined) : lines.JsonExecutor.makeWriter
         const agent = yield* Launch.startAgent(settings, profiles, Launch.outOfReach(opened, files), {
           persistence,
+          checkpoints,
           // With a peer, requests wait until it is connected.
           whenNobody: jsonl ? "wait" : "fail",
           // A program that reads our lines gets every event; a screen may miss some.

@@ -5,6 +5,7 @@ import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
 import type { SessionId } from "../../core/Id.js"
 import { visible } from "../../audit/AuditReport.js"
+import type * as Checkpoints from "../../builtin/Checkpoints.js"
 import * as RecordedScript from "../../journal/RecordedScript.js"
 import * as SessionFork from "../../journal/SessionFork.js"
 import * as Replay from "../../journal/Replay.js"
@@ -60,7 +61,8 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
       const found = requests.length === 0 ? [] : [{ workspace: undefined, requests }]
       return yield* waiting({ found, remarks }, flags)
     }
-    if (verb === "prune") return yield* prune(store, place, flags)
+    const checkpoints = yield* SessionForking.checkpoints(settings)
+    if (verb === "prune") return yield* prune({ store, place, flags, checkpoints })
     const sessions = store === undefined ? [] : yield* store.list
     if (verb === "list") return yield* list(sessions, place, flags.json === true)
     const session = sessions.find(({ rootSessionId }) => rootSessionId === id)
@@ -79,7 +81,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     const { rootSessionId } = session
     if (verb === "answer") {
       yield* answer({ store, session, requestId, typed, flags, place: flags })
-    } else if (verb === "delete") yield* forget(store, rootSessionId)
+    } else if (verb === "delete") yield* forget(store, checkpoints, rootSessionId)
     else if (verb === "show") yield* show(store, session)
     else if (verb === "turns") yield* turns(yield* store.load(rootSessionId), flags.json === true)
     else if (verb === "fork") yield* fork({ store, settings, flags, id: rootSessionId, at })
@@ -307,13 +309,24 @@ const script = (loaded: SessionStore.Loaded): Effect.Effect<void> =>
   Output.write("stdout", RecordedScript.print(RecordedScript.make(loaded)))
 
 /** Deletes what lies too long, and gives its space back. */
-const prune = (store: SessionStore.Service | undefined, place: string, flags: Arguments.Flags) =>
+const prune = ({
+  checkpoints,
+  flags,
+  place,
+  store
+}: {
+  readonly store: SessionStore.Service | undefined
+  readonly place: string
+  readonly flags: Arguments.Flags
+  readonly checkpoints: Checkpoints.Service
+}) =>
   Effect.gen(function* () {
     const policy: Retention.Policy = {
       unused: flags.unused === undefined ? undefined : yield* Arguments.parseAge(flags.unused),
       keep: flags.keep === undefined ? undefined : yield* Arguments.parseCount(flags.keep)
     }
     const gone = store === undefined ? [] : yield* Retention.prune(store, policy)
+    yield* Effect.forEach(gone, ({ rootSessionId }) => checkpoints.forget(rootSessionId), { discard: true })
     if (gone.length > 0) yield* say(gone.map(SessionReport.line))
     const room = store === undefined ? "" : yield* StoreLocation.compact(place)
     const what = gone.length === 1 ? "1 session is" : `${gone.length} sessions are`
@@ -321,8 +334,11 @@ const prune = (store: SessionStore.Service | undefined, place: string, flags: Ar
     return ExitCode.completed
   })
 
-const forget = (store: SessionStore.Service, id: SessionId) =>
-  Effect.zipRight(store.delete(id), Output.write("stderr", `assent: session ${id} is deleted; its audit stays.\n`))
+const forget = (store: SessionStore.Service, checkpoints: Checkpoints.Service, id: SessionId) =>
+  Effect.zipRight(
+    Effect.zipRight(store.delete(id), checkpoints.forget(id)),
+    Output.write("stderr", `assent: session ${id} is deleted; its audit stays.\n`)
+  )
 
 const say = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
   Output.write("stdout", lines.map((line) => `${line}\n`).join(""))

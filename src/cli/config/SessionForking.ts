@@ -2,8 +2,10 @@
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
+import * as path from "node:path"
 import type { SessionId } from "../../core/Id.js"
 import * as AuditTrail from "../../audit/AuditTrail.js"
+import * as Checkpoints from "../../builtin/Checkpoints.js"
 import * as SessionFork from "../../journal/SessionFork.js"
 import type * as SessionStore from "../../journal/SessionStore.js"
 import * as AuditLocation from "./AuditLocation.js"
@@ -28,6 +30,10 @@ export const fork = (
       trail
     )
   }).pipe(Effect.scoped, Effect.mapError(StoreLocation.refuse))
+
+/** Where it is kept what files of a workspace were before tools changed them. */
+export const checkpoints = ({ folder }: Pick<Settings.Settings, "folder">) =>
+  Checkpoints.make(path.join(folder, "checkpoints"))
 
 /** The audit for what a person does to a session from outside of it. */
 export const trailOf = (settings: Settings.Settings) =>

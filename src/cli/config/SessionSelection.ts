@@ -6,10 +6,10 @@ import * as ExecutionStrategy from "effect/ExecutionStrategy"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { SessionId } from "../../core/Id.js"
+import * as Checkpoints from "../../builtin/Checkpoints.js"
 import { visible } from "../../audit/AuditReport.js"
 import * as Persistence from "../../runtime/Persistence.js"
-import * as SessionFork from "../../journal/SessionFork.js"
-import type { Forked, Turn } from "../../journal/SessionFork.js"
+import type { Forked } from "../../journal/SessionFork.js"
 import * as SessionSnapshot from "../../journal/SessionSnapshot.js"
 import type * as SessionStore from "../../journal/SessionStore.js"
 import type { Listed } from "../../journal/SessionSummary.js"
@@ -29,14 +29,18 @@ export interface Kept {
   readonly sessions: Effect.Effect<ReadonlyArray<Listed>, { readonly message: string }>
   /** The command that resumes this session; none while there is nothing to resume. */
   readonly goOn: Effect.Effect<string | undefined>
-  /** Its turns so far. */
-  readonly turns: Effect.Effect<ReadonlyArray<Turn>, { readonly message: string }>
+  /** All that is kept of it; undefined before its first words. */
+  readonly loaded: Effect.Effect<SessionStore.Loaded | undefined, { readonly message: string }>
+  /** Where it is kept what files were before tools changed them; with a store in memory, there too. */
+  readonly checkpoints: Checkpoints.Service
   /** Forks it at the end of a turn. It goes on as it is. */
   readonly fork: (
     turn: number
   ) => Effect.Effect<Forked, ConfigurationInvalid.ConfigurationInvalid, FileSystem.FileSystem | Path.Path>
   /** Gives this session back and takes the fork instead. Its agent has ended before. */
-  readonly follow: (fork: Forked) => Effect.Effect<Kept, ConfigurationInvalid.ConfigurationInvalid>
+  readonly follow: (
+    fork: Forked
+  ) => Effect.Effect<Kept, ConfigurationInvalid.ConfigurationInvalid, FileSystem.FileSystem | Path.Path>
 }
 
 /** Whether the flags name a session to go on with. */
@@ -94,13 +98,15 @@ interface Opened {
 const held = <E>(
   opened: Opened,
   take: Effect.Effect<Persistence.Persistence, E, Scope.Scope>
-): Effect.Effect<Kept, E, Scope.Scope> =>
+): Effect.Effect<Kept, E, FileSystem.FileSystem | Path.Path | Scope.Scope> =>
   Effect.gen(function* () {
     const { flags, place, settings, store } = opened
     const outer = yield* Effect.scope
     const scope = yield* Scope.fork(outer, ExecutionStrategy.sequential)
     const persistence = yield* Scope.extend(take, scope)
     const { restored, rootSessionId } = persistence
+    const checkpoints =
+      place === StoreLocation.memory ? Checkpoints.makeMemory() : yield* SessionForking.checkpoints(settings)
     const before = restored && SessionSnapshot.get(restored, rootSessionId)?.opened
     return {
       persistence,
@@ -113,10 +119,8 @@ const held = <E>(
               model: flags.model ?? before.model,
               profile: flags.profile ?? before.profile
             },
-      turns: Effect.map(store.load(rootSessionId), SessionFork.turns).pipe(
-        // It is stored with its first words.
-        Effect.catchTag("SessionUnknown", () => Effect.succeed([]))
-      ),
+      loaded: Effect.catchTag(store.load(rootSessionId), "SessionUnknown", () => Effect.succeed(undefined)),
+      checkpoints,
       fork: (at) => SessionForking.fork(store, settings, { id: rootSessionId, at }),
       follow: (fork) =>
         Effect.zipRight(

@@ -2,6 +2,7 @@
 import * as Toolkit from "@effect/ai/Toolkit"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Checkpoints from "../../builtin/Checkpoints.js"
 import * as Clarification from "../../builtin/Clarification.js"
 import * as Delegate from "../../builtin/Delegate.js"
 import * as SubagentControl from "../../builtin/SubagentControl.js"
@@ -16,10 +17,16 @@ export const toolkit = Toolkit.merge(
   SubagentControl.toolkit
 )
 
-/** Their handlers. */
-export const layer = (workspace: Workspace.Options) =>
+/** Their handlers. What files were before is kept in `checkpoints`, where that is given. */
+export const layer = (workspace: Workspace.Options, checkpoints?: Checkpoints.Service) =>
   Layer.mergeAll(
-    Layer.provide(Workspace.layer(workspace), NodeFiles.layer),
+    Layer.provide(
+      Workspace.layer(workspace),
+      Layer.merge(
+        NodeFiles.layer,
+        checkpoints === undefined ? Layer.empty : Layer.succeed(Checkpoints.Checkpoints, checkpoints)
+      )
+    ),
     Clarification.layer,
     Delegate.layer,
     SubagentControl.layer

@@ -100,6 +100,8 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
         if (gone !== undefined) rewound?.(gone)
         return
       }
+      case "undo":
+        return yield* ChatPast.undo({ agent, screen, past: options.past })
       case "clear":
         if (!(yield* agent.isIdle))
           return yield* screen.printLine("Wait until the agent is idle, or cancel with Ctrl-C.")
@@ -154,6 +156,7 @@ const commands: ReadonlyArray<readonly [usage: string, what: string]> = [
   ["cost", "model calls, tokens and costs so far, by agent"],
   ["sessions", "the last sessions, and how to go on with one"],
   ["rewind [TURN]", "the turns so far, or back to the end of one; what came after it stays in the old session"],
+  ["undo", "put back the files that file tools changed in the last turn"],
   ["clear", "forget the conversation"],
   ["quit", "leave; Ctrl-D and twice Ctrl-C without any text do too"]
 ]

@@ -1,18 +1,27 @@
-/** `/rewind` in a chat: back to the end of a turn, in a fork that becomes the session of the chat. */
+/**
+ * What a chat can take back: `/rewind` goes to the end of a turn, in a fork that becomes the session of the chat; `/undo`
+ * puts back the files of the last turn.
+ */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { Service as Screen } from "../../channel/ConsoleScreen.js"
 import * as Display from "../../terminal/Display.js"
-import type { Forked, Turn } from "../../journal/SessionFork.js"
+import type * as Undo from "../../builtin/Undo.js"
+import * as SessionFork from "../../journal/SessionFork.js"
+import type { Forked } from "../../journal/SessionFork.js"
+import type { Loaded } from "../../journal/SessionStore.js"
 import type * as Agent from "../../runtime/Agent.js"
 import * as Arguments from "../config/Arguments.js"
 import * as SessionReport from "../view/SessionReport.js"
+import * as UndoReport from "../view/UndoReport.js"
 
 export interface Past {
-  /** The turns of the session so far. */
-  readonly turns: Effect.Effect<ReadonlyArray<Turn>, { readonly message: string }>
+  /** All that is kept of the session; undefined before its first words. */
+  readonly loaded: Effect.Effect<Loaded | undefined, { readonly message: string }>
   /** Forks the session, which goes on as it is. */
   readonly fork: (turn: number) => Effect.Effect<Forked, { readonly message: string }>
+  /** Puts back the files that tools changed in the last turn; fails with a sentence. */
+  readonly undo: (loaded: Loaded) => Effect.Effect<Undo.Outcome, string>
 }
 
 /** The fork that the chat is to go on with, and the words that came after its end. */
@@ -39,7 +48,8 @@ export const rewind = (
 ): Effect.Effect<Rewound | undefined> =>
   Effect.gen(function* () {
     if (past === undefined) return yield* refuse(screen, "Nothing is kept here to go back to.")
-    const turns = yield* past.turns
+    const loaded = yield* past.loaded
+    const turns = loaded === undefined ? [] : SessionFork.turns(loaded)
     if (argument === "") {
       const lines = SessionReport.turns(turns).slice(-shown)
       const more =
@@ -66,6 +76,25 @@ export const rewind = (
     }
     const forked = yield* past.fork(turn.right)
     return { forked, words: turns.find(({ number }) => number === forked.turn + 1)?.words ?? "" }
+  }).pipe(Effect.catchAll(({ message }) => refuse(screen, message)))
+
+/** Puts back the files of the last turn, and tells what became of each. */
+export const undo = ({
+  agent,
+  past,
+  screen
+}: {
+  readonly agent: Agent.Agent
+  readonly screen: Screen
+  readonly past: Past | undefined
+}): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    if (!(yield* agent.isIdle)) return yield* refuse(screen, "Wait until the agent is idle, or cancel with Ctrl-C.")
+    const loaded = yield* past?.loaded ?? Effect.succeed(undefined)
+    if (past === undefined || loaded === undefined)
+      return yield* refuse(screen, "Nothing was done in this session yet.")
+    const outcome = yield* Effect.either(past.undo(loaded))
+    yield* refuse(screen, ...(Either.isLeft(outcome) ? [outcome.left] : UndoReport.lines(outcome.right)))
   }).pipe(Effect.catchAll(({ message }) => refuse(screen, message)))
 
 // -----------------------------------------------------------------------------------------------------------------
