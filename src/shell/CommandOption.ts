@@ -4,6 +4,7 @@
  * For each program the understood options are named. Any other option may tell it to run anything.
  */
 import * as GitOrder from "./GitOrder.js"
+import * as Harmless from "./Harmless.js"
 import * as HarmlessVariable from "./HarmlessVariable.js"
 import * as Interpreter from "./Interpreter.js"
 import * as Order from "./Order.js"
@@ -15,7 +16,9 @@ import * as Wrapper from "./Wrapper.js"
 export const orderOf = (ran: Order.Ran): Order.Order | undefined => {
   const teller = Order.known(tellers, ran.words[0] ?? "")
   if (teller !== undefined) return teller(ran)
-  return Program.alwaysRuns(ran.words[0] ?? "") ? Order.both(texts(ran), behind(ran)) : undefined
+  const [program = ""] = ran.words
+  if (Program.alwaysRuns(program)) return Order.both(texts(ran), behind(ran))
+  return Harmless.isKnown(program) ? undefined : behind(ran)
 }
 
 /**
@@ -272,6 +275,7 @@ const make: Teller = (ran) => {
   const values: Array<string> = []
   for (const at of scanned.operands) {
     const word = wordAt(ran, at)
+    if (/\$[({]/.test(word)) return Order.dark
     const [, name, value = ""] = /^([^=]*?)(?:[:?+!]{0,3})=([^]*)$/.exec(word) ?? []
     if (name === undefined) continue
     if (Order.isUnknown(ran, at) || /[$`]/.test(value)) return Order.dark
@@ -377,6 +381,7 @@ const tellers: ReadonlyMap<string, Teller> = new Map<string, Teller>([
   ...many("sqlite sqlite3", sqlite),
   ...many("zip", options({ flags: /^(?:-[rqujmy9@xiD0-8e]+|--(?:exclude|recurse-paths|quiet)(?:=.*)?)$/ })),
   ["split", taking("--f[a-z]*")],
+  ["install", taking("--strip-[a-z]*")],
   ["sort", taking("--co[a-z-]*")],
   ["rg", taking("--pre|--hostname-bin")],
   ["ag", taking("--pager")],
@@ -384,7 +389,7 @@ const tellers: ReadonlyMap<string, Teller> = new Map<string, Teller>([
   ["wget", unlike(/^(?:-[A-Za-z]*e|--ex|--use-a|--conf)/)],
   ["curl", unlike(/^(?:-[A-Za-z]*K|--conf)/)],
   ...many(
-    "gcc g++ cc c++ clang clang++",
+    "gcc g++ cc c++ clang clang++ c89 c99 cpp",
     unlike(/^(?:-wrapper|-fplugin|-B|--?specs|-Xclang|-load|--config|-fuse-ld=.*\/)/)
   ),
   ...many("nc ncat netcat", unlike(/^(?:-[A-Za-z]*[ec]|--(?:sh-|lua-)?exec)/)),

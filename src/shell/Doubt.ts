@@ -6,6 +6,7 @@ import * as Either from "effect/Either"
 import * as CommandOption from "./CommandOption.js"
 import * as HarmlessVariable from "./HarmlessVariable.js"
 import * as Interpreter from "./Interpreter.js"
+import * as Location from "./Location.js"
 import * as Order from "./Order.js"
 import { parse, type CommandLine, type SimpleCommand } from "./ShellGrammar.js"
 import * as Wrapper from "./Wrapper.js"
@@ -61,6 +62,9 @@ const inLine = (line: CommandLine, fed: boolean, depth: number): string | undefi
   )
   const sets = commands.some(({ assignments, program }) => assignments.length > 0 || setting.has(program))
   if (sets && computes(line)) return "What is computed cannot be told before it runs; write the numbers out."
+  if (/@P\}/.test(line.text)) return "What a value expands to cannot be told before it runs; write it out."
+  const fresh = runsOwn(line)
+  if (fresh !== undefined) return `What ${fresh} runs is written by the same command, so it cannot be told before.`
   const seen = new Set<string>()
   for (const command of commands) {
     // Long lines repeat the same command.
@@ -91,12 +95,39 @@ const setting: ReadonlySet<string> = new Set(
 
 /** Arithmetic on a variable also evaluates its value, which may run a command in brackets. */
 const computes = ({ commands, text }: CommandLine): boolean =>
-  /\$\(\([^)]*[A-Za-z_]/.test(text) &&
+  (arithmetic.test(text) ||
+    commands.some(
+      ({ program, words }) =>
+        program === "let" || (setting.has(program) && words.some((word) => /^-[A-Za-z]*i/.test(word)))
+    )) &&
   commands.some(
     ({ assignments, program }) => reading.test(program) || assignments.some((assignment) => /\[/.test(assignment))
   )
 
+/** In `$((…))`, in `${x:from:length}`, and between the brackets of `${x[at]}`. */
+const arithmetic = /\$\(\([^)]*[A-Za-z_]|\$\{[!#]?\w+(?::(?![-=?+])[^}]*[A-Za-z_]|\[[^\]}]*[A-Za-z_])/
+
 const reading = /^(?:read|mapfile|readarray)$/
+
+/** The program that is a file which the line writes first, or that reads its script from one. */
+const runsOwn = ({ commands, redirects }: CommandLine): string | undefined => {
+  const written = new Set<string>()
+  for (const { operator, target } of redirects) if (operator.includes(">")) written.add(Location.normal(target))
+  for (const { program, words } of commands) {
+    if (program === "tee") for (const word of words.slice(1)) written.add(Location.normal(word))
+    else if (placing.test(program)) written.add(Location.normal(words.at(-1) ?? ""))
+  }
+  if (written.size === 0) return undefined
+  return commands.find(({ program, words }) => {
+    if (program.includes("/") && written.has(Location.normal(program))) return true
+    if (!sourcing.test(program) && !Interpreter.isInterpreter(program)) return false
+    const script = words.find((word, at) => at > 0 && !word.startsWith("-"))
+    return script !== undefined && written.has(Location.normal(script))
+  })?.program
+}
+
+const placing = /^(?:cp|mv|ln|install)$/
+const sourcing = /^(?:\.|source)$/
 
 const exporting: ReadonlySet<string> = new Set(["export", "declare", "typeset"])
 

@@ -9,6 +9,7 @@
  */
 import * as HarmlessGit from "./HarmlessGit.js"
 import { takes, type Options } from "./HarmlessOption.js"
+import * as Program from "./Program.js"
 
 /** A command with these words only reads and prints. `open`: unknown words may follow. */
 export const isHarmless = (words: ReadonlyArray<string>, open = false): boolean => {
@@ -23,6 +24,20 @@ export const isHarmless = (words: ReadonlyArray<string>, open = false): boolean 
 
 /** Programs of which at least some calls are harmless. */
 export const isListed = (program: string): boolean => program === "git" || anything.has(program) || table.has(program)
+
+/** Known to run no program that stands among its words, apart from what its options tell it. Any other program may. */
+export const isKnown = (program: string): boolean => {
+  const name = Program.isPlainName(program) ? program : Program.nameOf(program)
+  return (
+    anything.has(name) ||
+    takingFiles.has(name) ||
+    plainBuiltins.has(name) ||
+    isListed(name) ||
+    Program.canEscape(program) ||
+    anything.has(Program.basename(program)) ||
+    table.has(Program.basename(program))
+  )
+}
 
 /** The program has subcommands: the word behind its name says what it does. */
 export const hasSubcommands = (program: string): boolean =>
@@ -50,6 +65,11 @@ const takingFiles: ReadonlySet<string> = new Set(
     "touch mkdir rmdir rm cp mv ln install chmod chown chgrp tee truncate shred unlink mktemp mkfifo dd split csplit patch " +
     "gzip gunzip bzip2 bunzip2 xz unxz zstd zip unzip curl wget rsync scp"
   ).split(" ")
+)
+
+/** What a shell does itself, without running its words. */
+const plainBuiltins: ReadonlySet<string> = new Set(
+  ": [ return shift exit break continue wait jobs kill pkill killall umask ulimit times tput clear reset".split(" ")
 )
 
 const use =

@@ -5,6 +5,7 @@
  */
 import * as Either from "effect/Either"
 import * as Doubt from "./Doubt.js"
+import * as Harmless from "./Harmless.js"
 import * as Interpreter from "./Interpreter.js"
 import * as Program from "./Program.js"
 import { parse } from "./ShellGrammar.js"
@@ -21,14 +22,14 @@ export interface Reading {
 }
 
 /**
- * Every list of words that the text may end up running. These are the simple commands; for programs that run others
- * also the words behind their name, and their words read as commands; git without the options in front of its
+ * Every list of words that the text may end up running. These are the simple commands; for programs that run others, or
+ * are not known not to, also the words behind their name, and their words read as commands; git without the options in front of its
  * subcommand; for text that cannot be parsed, its pieces without quotes. A redirection reads as its operator and its
  * target.
  */
 export const of = (text: string, line = parse(text)): ReadonlyArray<Reading> => {
   const reader = new Reader()
-  reader.read(text, line, 0)
+  reader.read(text, line, 0, true)
   reader.finish()
   return reader.out
 }
@@ -52,15 +53,16 @@ class Reader {
   private parsed = 0
   private readonly late: Array<string> = []
 
-  read(text: string, line: ReturnType<typeof parse>, depth: number): void {
+  /** `runs`: it certainly is a command, and no guess what a word may be. */
+  read(text: string, line: ReturnType<typeof parse>, depth: number, runs: boolean): void {
     if (Either.isLeft(line)) return this.pieces(text, depth)
     const seen = this.seenAt(depth)
     for (const command of line.right.commands) {
       const { named, text, words } = command
       if (seen.has(text)) continue
       seen.add(text)
-      if (words.length > 0) this.unfold(words, named, depth)
-      if (depth < maxNesting) for (const told of Doubt.texts(command)) this.inner(told, depth + 1)
+      if (words.length > 0) this.unfold(words, named, depth, runs)
+      if (depth < maxNesting) for (const told of Doubt.texts(command)) this.inner(told, depth + 1, runs)
     }
     for (const { operator, target } of line.right.redirects) this.redirection(operator, target, seen)
   }
@@ -69,8 +71,8 @@ class Reader {
     if (this.late.length > 0) this.pieces(this.late.join("\n"), maxNesting)
   }
 
-  private inner(text: string, depth: number): void {
-    if (this.parsed++ < maxTexts) this.read(text, parse(text), depth)
+  private inner(text: string, depth: number, runs: boolean): void {
+    if (this.parsed++ < maxTexts) this.read(text, parse(text), depth, runs)
     else this.late.push(text)
   }
 
@@ -86,15 +88,15 @@ class Reader {
       seen.add(piece)
       const words = piece.trim().split(/\s+/)
       const start = words.findIndex((word) => word !== "" && !leading.test(word))
-      if (start >= 0) this.unfold(start === 0 ? words : words.slice(start), true, depth)
+      if (start >= 0) this.unfold(start === 0 ? words : words.slice(start), true, depth, false)
     }
     for (const [, operator = "", target = ""] of bare.matchAll(/([<>]{1,3}[&|]?)[ \t]*([^\s;&|<>(){}`]+)/g)) {
       this.redirection(operator, target, seen)
     }
   }
 
-  private unfold(words: ReadonlyArray<string>, named: boolean, depth: number): void {
-    const deep = !named || Program.runner(words) !== undefined
+  private unfold(words: ReadonlyArray<string>, named: boolean, depth: number, runs: boolean): void {
+    const deep = !named || (runs && !Harmless.isKnown(words[0] ?? "")) || Program.runner(words) !== undefined
     this.out.push({ words, named, text: words.join(" "), deep })
     const plain = Program.withoutGitOptions(words)
     if (plain !== undefined) this.out.push({ words: plain, named, text: plain.join(" "), deep })
@@ -106,7 +108,7 @@ class Reader {
       if (code === undefined || codes.has(code)) continue
       codes.add(code)
       if (interprets) this.spell(code)
-      this.inner(code, depth + 1)
+      this.inner(code, depth + 1, false)
     }
   }
 
