@@ -45,7 +45,7 @@ describe.concurrent("assent chat at a pipe", () => {
       assert.strictEqual(code, 0)
       assert.match(
         stdout,
-        /\nses_\S+ {2}\d{4}-\S+ \S+Z {2}\(this one\) {2}list the files\nses_\S+ {2}\S+ \S+Z {2}read notes\.txt\nTo go on with one: assent chat --resume ID\n/
+        /\nses_\S+ {2}\d{4}-\S+ \S+Z {2}\(this one\) {2}list the files\nses_\S+ {2}\S+ \S+Z {2}read notes\.txt\nTo go on with one: \/resume ID, where the beginning of an id suffices\n/
       )
       const nothing = yield* at.run(["chat", "--store", ":memory:"], { stdin: "list\n/sessions\n" })
       assert.include(nothing.stdout, "No sessions are kept.")

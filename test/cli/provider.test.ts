@@ -70,6 +70,42 @@ describe.concurrent("a provider", () => {
     })
   )
 
+  it.scopedLive("is found again when a session goes on, and at another address where one is given", () =>
+    Effect.gen(function* () {
+      const { args, at, env, server } = yield* setting
+      const other = yield* ModelServer.make
+      const asked = (said: ModelServer.ModelServer) =>
+        Effect.map(said.received, (request) => [
+          ModelServer.json(request).model,
+          ModelServer.json(request).messages.length
+        ])
+      yield* server.play(...replies({ text: ["One."] }, { text: ["Two."] }, { text: ["Four."] }))
+      yield* other.play(...replies({ text: ["Three."] }, { text: ["Five."] }))
+      const run = (...words: ReadonlyArray<string>) => at.run(["run", ...words], { env })
+      assert.deepInclude(yield* run(...args, "first"), { stdout: "One.\n", code: 0 })
+      assert.deepInclude(yield* run("--continue", "second"), { stdout: "Two.\n", code: 0 })
+      assert.deepInclude(yield* run("--continue", "--base-url", `${other.url}/v1`, "third"), {
+        stdout: "Three.\n",
+        code: 0
+      })
+      const moved = yield* run("--continue", "--base-url", `${server.url}/v1`, "fourth")
+      assert.deepInclude(moved, { stdout: "Four.\n", code: 0 })
+      assert.deepStrictEqual(yield* Effect.all([asked(server), asked(server), asked(other), asked(server)]), [
+        ["local-test", 2],
+        ["local-test", 4],
+        ["local-test", 6],
+        ["local-test", 8]
+      ])
+      // Another provider has another address.
+      const elsewhere = yield* run("--continue", "--model", "offline", "hello")
+      assert.strictEqual(elsewhere.code, 0)
+      assert.deepInclude(yield* run("--continue", "--base-url", `${other.url}/v1`, "sixth"), {
+        stdout: "Five.\n",
+        code: 0
+      })
+    })
+  )
+
   it.scopedLive("that cuts its answer off, or sends what nobody understands, is told on standard error", () =>
     Effect.gen(function* () {
       const { at, server, args, env } = yield* setting

@@ -17,8 +17,9 @@ import type { Loaded } from "../../journal/SessionStore.js"
 import type * as Arguments from "../config/Arguments.js"
 import * as Channels from "../config/Channels.js"
 import * as ChatExecutor from "../executor/ChatExecutor.js"
-import type * as ChatPast from "../executor/ChatPast.js"
 import * as Person from "../config/Person.js"
+import * as Display from "../../terminal/Display.js"
+import * as ExitCode from "../ExitCode.js"
 import * as SessionSelection from "../config/SessionSelection.js"
 import * as Launch from "../Launch.js"
 import * as Screen from "../terminal/Screen.js"
@@ -29,11 +30,13 @@ import * as Trust from "../config/Trust.js"
 
 export const run = (invocation: Arguments.Invocation) =>
   Effect.gen(function* () {
-    const { flags } = invocation
-    const loaded = yield* Settings.load(flags)
-    const plans = yield* Channels.plan(flags, loaded, [{ _tag: "Console" }])
+    const loaded = yield* Settings.load(invocation.flags)
+    const plans = yield* Channels.plan(invocation.flags, loaded, [{ _tag: "Console" }])
     const attended = Screen.isInteractive("stdout")
     const interactive = Screen.canDraw("stdout")
+    const flags =
+      invocation.flags.resume === "" && attended ? yield* picked(invocation.flags, loaded) : invocation.flags
+    if (flags === undefined) return ExitCode.cancelled
     const first = yield* SessionSelection.open(flags, loaded)
     const { settings } = first
     // The model is resolved before the terminal is taken over, so that a mistake is told on a plain line.
@@ -57,12 +60,18 @@ export const run = (invocation: Arguments.Invocation) =>
       }
       const opened = yield* Channels.open(plans, current, ConsoleChannel.make(Channels.consoleOptions(current)))
       const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor>()
-      const withModel = (ref: string) => Effect.provide(Launch.resolveModel(current, ref), platform)
+      const { baseUrls } = current
+      const withModel = (chosen: Pick<Settings.Settings, "baseUrls" | "model">) =>
+        Effect.provide(Launch.resolveModel({ ...current, ...chosen }, chosen.model), platform)
       /** One session, until the person quits or goes back to another turn. */
-      const chat = (kept: SessionSelection.Kept, model: string, goingOn: ChatPast.Rewound | undefined) =>
+      const chat = (
+        kept: SessionSelection.Kept,
+        model: Pick<Settings.Settings, "baseUrls" | "model">,
+        goingOn: ChatExecutor.Next | undefined
+      ) =>
         Effect.gen(function* () {
-          const { checkpoints, files, fork, loaded, persistence, sessions } = kept
-          const started = yield* Launch.start({ ...current, model }, profiles, Launch.outOfReach(opened, files), {
+          const { checkpoints, files, fork, keepModel, loaded, persistence, sessions } = kept
+          const started = yield* Launch.start({ ...current, ...model }, profiles, Launch.outOfReach(opened, files), {
             persistence,
             checkpoints,
             events: { capacity: 4_096 },
@@ -87,25 +96,29 @@ export const run = (invocation: Arguments.Invocation) =>
               fork: (turn) => Effect.provide(fork(turn), platform),
               undo: undoing
             },
-            goingOn,
+            goingOn: goingOn !== undefined && "forked" in goingOn ? goingOn : undefined,
+            tellsPast: attended && (goingOn === undefined ? SessionSelection.isResuming(flags) : "session" in goingOn),
+            workspace: current.workspace,
             commands: Effect.flatMap(
               Effect.promise(() => import("../config/SandboxSettings.js")),
               ({ sign }) => sign(current.workspace, current.sandbox)
             ).pipe(Effect.provide(platform)),
             profiles: [...profiles.all.keys()],
-            resolveModel: withModel
+            resolveModel: (ref) => Effect.tap(withModel({ baseUrls, model: ref }), () => keepModel(ref))
           })
-          return { ended, model: (yield* agent.model).id }
+          return { ended, model: { baseUrls: model.baseUrls, model: (yield* agent.model).id } }
         }).pipe(Effect.scoped)
       let kept = first
-      let last = yield* chat(kept, current.model, undefined)
+      let last = yield* chat(kept, current, undefined)
       while (typeof last.ended !== "number") {
-        const { ended: rewound, model } = last
-        kept = yield* kept.follow(rewound.forked)
+        const { ended: next, model } = last
+        kept = yield* kept.follow("forked" in next ? next.forked.rootSessionId : next.session.rootSessionId)
         // The model of that turn may not be there any more.
-        const known = yield* Effect.isSuccess(withModel(kept.settings.model))
-        last = yield* chat(kept, known ? kept.settings.model : model, rewound)
+        const known = yield* Effect.isSuccess(withModel(kept.settings))
+        last = yield* chat(kept, known ? kept.settings : model, next)
       }
+      const goOn = attended ? yield* kept.goOn("chat") : undefined
+      if (goOn !== undefined) yield* screen.printLine(Display.style(screen.color).dim(`To go on: ${goOn}`))
       return last.ended
     }).pipe(Effect.provide(Screen.layer({ output: "stdout", history: history?.entries })))
   }).pipe(Effect.scoped)
@@ -113,6 +126,19 @@ export const run = (invocation: Arguments.Invocation) =>
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** The flags with the session that a person picks; nothing when they pick none. */
+const picked = (flags: Arguments.Flags, settings: Settings.Settings) =>
+  Effect.gen(function* () {
+    const sessions = yield* SessionSelection.list(flags, settings)
+    const ChatResume = yield* Effect.promise(() => import("../executor/ChatResume.js"))
+    const { workspace } = settings
+    const one = yield* Effect.provide(
+      Effect.flatMap(ConsoleScreen, (screen) => ChatResume.pick(screen, sessions, { workspace })),
+      Screen.layer({ output: "stdout" })
+    )
+    return one === undefined ? undefined : { ...flags, resume: one.rootSessionId }
+  })
 
 /** Loaded for a person at a terminal only. */
 const openHistory = (settings: Settings.Settings) =>

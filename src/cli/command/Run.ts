@@ -64,7 +64,7 @@ export const run = (invocation: Arguments.Invocation) =>
             screen,
             interactive: isInteractive("stderr"),
             halted,
-            goOn
+            goOn: goOn("run")
           })
         }
         const { Input, JsonCommand, JsonExecutor } = lines
@@ -86,7 +86,7 @@ export const run = (invocation: Arguments.Invocation) =>
         )
       : body(Effect.dieMessage("a console was opened without a screen"))
     const working = Effect.flatten(Effect.scoped(finish))
-    return yield* Effect.onInterrupt(working, () => RunExecutor.hint(goOn))
+    return yield* Effect.onInterrupt(working, () => RunExecutor.hint(goOn("run")))
   }).pipe(Effect.scoped)
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ import * as Screen from "../terminal/Screen.js"
 import * as SessionAnswer from "../executor/SessionAnswer.js"
 import * as SessionReport from "../view/SessionReport.js"
 import * as SessionForking from "../config/SessionForking.js"
+import * as SessionName from "../config/SessionName.js"
 import * as SessionTransfer from "../config/SessionTransfer.js"
 import * as Settings from "../config/Settings.js"
 import * as StoreLocation from "../config/StoreLocation.js"
@@ -65,7 +66,10 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     if (verb === "prune") return yield* prune({ store, place, flags, checkpoints })
     const sessions = store === undefined ? [] : yield* store.list
     if (verb === "list") return yield* list(sessions, place, flags.json === true)
-    const session = sessions.find(({ rootSessionId }) => rootSessionId === id)
+    const session =
+      id === undefined
+        ? undefined
+        : yield* Either.mapLeft(SessionName.find(sessions, id), (message) => new Arguments.UsageError({ message }))
     if (verb === "answer" && session === undefined && id !== undefined && flags.store === undefined) {
       // Whoever has the id of a session answers it from anywhere.
       const elsewhere = yield* SessionTransfer.workspaceOf(settings, id)

@@ -65,7 +65,7 @@ export interface Invocation {
 /** Parses the words after the program's name. */
 export const parse = (argv: ReadonlyArray<string>): Either.Either<Invocation, UsageError> =>
   Either.try({
-    try: () => parseArgs({ args: [...argv], options: parserOptions, allowPositionals: true, strict: true }),
+    try: () => parseArgs({ args: withNames(argv), options: parserOptions, allowPositionals: true, strict: true }),
     catch: (error) => new UsageError({ message: `${explain(error)}\n\n${flagHelp()}` })
   }).pipe(
     Either.flatMap(({ values, positionals }) => {
@@ -133,6 +133,16 @@ export const parseSpeed = (text: string): Either.Either<number, UsageError> => {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+/** `--resume` may stand without a name: then there is a list to pick from. */
+const withNames = (argv: ReadonlyArray<string>): Array<string> => {
+  const end = argv.indexOf("--")
+  return argv.map((word, index) => {
+    const next = argv[index + 1]
+    const isAlone = next === undefined || next.startsWith("-") || commands.some((name) => name === next)
+    return word === "--resume" && isAlone && (end < 0 || index < end) ? "--resume=" : word
+  })
+}
+
 const unitOf = (unit: string | undefined): number =>
   unit === "ms" ? 1 : unit === "m" ? 60_000 : unit === "h" ? 3_600_000 : 1_000
 
@@ -174,7 +184,11 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
     value: "FILE",
     help: "where sessions are kept: with the person's own state by default; :memory: keeps none"
   },
-  resume: { type: "string", value: "SESSION", help: "go on with this session; assent sessions lists them" },
+  resume: {
+    type: "string",
+    value: "SESSION",
+    help: "go on with this session, named by id or its beginning; without a name, pick one from a list"
+  },
   continue: { type: "boolean", help: "go on with the session that was used last" },
   workspace: { type: "string", value: "DIR", help: "where the agent works; the current directory by default" },
   sandbox: {

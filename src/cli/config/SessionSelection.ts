@@ -2,6 +2,7 @@
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as ExecutionStrategy from "effect/ExecutionStrategy"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -16,7 +17,9 @@ import type { Listed } from "../../journal/SessionSummary.js"
 import * as Arguments from "./Arguments.js"
 import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
 import * as SessionForking from "./SessionForking.js"
-import type * as Settings from "./Settings.js"
+import * as SessionModel from "./SessionModel.js"
+import * as SessionName from "./SessionName.js"
+import * as Settings from "./Settings.js"
 import * as StoreLocation from "./StoreLocation.js"
 
 export interface Kept {
@@ -27,8 +30,8 @@ export interface Kept {
   readonly settings: Settings.Settings
   /** The sessions in the store, last used first; none without a store. */
   readonly sessions: Effect.Effect<ReadonlyArray<Listed>, { readonly message: string }>
-  /** The command that resumes this session; none while there is nothing to resume. */
-  readonly goOn: Effect.Effect<string | undefined>
+  /** The command that resumes this session, `run` or `chat`; none while there is nothing to resume. */
+  readonly goOn: (command: "run" | "chat") => Effect.Effect<string | undefined>
   /** All that is kept of it; undefined before its first words. */
   readonly loaded: Effect.Effect<SessionStore.Loaded | undefined, { readonly message: string }>
   /** Where it is kept what files were before tools changed them; with a store in memory, there too. */
@@ -37,10 +40,12 @@ export interface Kept {
   readonly fork: (
     turn: number
   ) => Effect.Effect<Forked, ConfigurationInvalid.ConfigurationInvalid, FileSystem.FileSystem | Path.Path>
-  /** Gives this session back and takes the fork instead. Its agent has ended before. */
+  /** Gives this session back and takes another of the store instead. Its agent has ended before. */
   readonly follow: (
-    fork: Forked
+    id: SessionId
   ) => Effect.Effect<Kept, ConfigurationInvalid.ConfigurationInvalid, FileSystem.FileSystem | Path.Path>
+  /** Remembers the model for the next time the session is gone on with. */
+  readonly keepModel: (model: string) => Effect.Effect<void>
 }
 
 /** Whether the flags name a session to go on with. */
@@ -77,9 +82,16 @@ export const open = (
 /** Settings that were read again, overridden by what the session had before. */
 export const asBefore = (
   flags: Arguments.Flags,
-  { model, profile }: Settings.Settings,
+  { baseUrls, model, profile }: Settings.Settings,
   settings: Settings.Settings
-): Settings.Settings => (isResuming(flags) ? { ...settings, model, profile } : settings)
+): Settings.Settings => (isResuming(flags) ? { ...settings, baseUrls, model, profile } : settings)
+
+/** The sessions in the store, last used first, without taking one; none where there is no store. */
+export const list = (flags: Arguments.Flags, settings: Settings.Settings) =>
+  Effect.gen(function* () {
+    const store = yield* StoreLocation.openExisting(yield* StoreLocation.of(flags, settings))
+    return store === undefined ? [] : yield* store.list
+  }).pipe(Effect.scoped, Effect.mapError(StoreLocation.refuse))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -108,6 +120,16 @@ const held = <E>(
     const checkpoints =
       place === StoreLocation.memory ? Checkpoints.makeMemory() : yield* SessionForking.checkpoints(settings)
     const before = restored && SessionSnapshot.get(restored, rootSessionId)?.opened
+    const parent = before?.forkOf?.rootSessionId
+    const last =
+      before === undefined
+        ? undefined
+        : (SessionModel.read(settings, rootSessionId) ??
+          (parent === undefined ? undefined : SessionModel.read(settings, parent)))
+    const baseUrl = flags["base-url"]
+    const keepModel = (model: string) => SessionModel.write(settings, rootSessionId, { model, baseUrl })
+    if (baseUrl !== undefined && place !== StoreLocation.memory)
+      yield* keepModel(flags.model ?? last?.model ?? before?.model ?? settings.model)
     return {
       persistence,
       files: filesOf(place),
@@ -115,20 +137,25 @@ const held = <E>(
         before === undefined
           ? settings
           : {
-              ...settings,
-              model: flags.model ?? before.model,
+              ...Settings.withModel(
+                settings,
+                flags.model ?? last?.model ?? before.model,
+                // Where another model was asked for, its address is not that of the one before.
+                baseUrl ?? (flags.model === undefined ? last?.baseUrl : undefined)
+              ),
               profile: flags.profile ?? before.profile
             },
+      keepModel: place === StoreLocation.memory ? () => Effect.void : keepModel,
       loaded: Effect.catchTag(store.load(rootSessionId), "SessionUnknown", () => Effect.succeed(undefined)),
       checkpoints,
       fork: (at) => SessionForking.fork(store, settings, { id: rootSessionId, at }),
-      follow: (fork) =>
+      follow: (id) =>
         Effect.zipRight(
           Scope.close(scope, Exit.void),
           // What was asked for at the start does not count before what the fork has.
           held(
-            { ...opened, flags: { ...flags, model: undefined, profile: undefined } },
-            Persistence.resume(store, fork.rootSessionId, { workspace: settings.workspace })
+            { ...opened, flags: { ...flags, model: undefined, profile: undefined, "base-url": undefined } },
+            Persistence.resume(store, id, { workspace: settings.workspace })
           )
         ).pipe(Effect.provideService(Scope.Scope, outer), Effect.mapError(StoreLocation.refuse)),
       ...afterwards(flags, store, persistence)
@@ -141,13 +168,17 @@ const afterwards = (
   { rootSessionId }: Persistence.Persistence
 ): Pick<Kept, "sessions" | "goOn"> => {
   const sessions = flags.store === StoreLocation.memory ? Effect.succeed([]) : store.list
-  const command = StoreLocation.command(flags, "run", `--resume ${rootSessionId}`)
   return {
     sessions,
-    goOn: Effect.orElseSucceed(
-      Effect.map(sessions, (all) => (all.some((one) => one.rootSessionId === rootSessionId) ? command : undefined)),
-      () => undefined
-    )
+    goOn: (name) =>
+      Effect.orElseSucceed(
+        Effect.map(sessions, (all) =>
+          all.some((one) => one.rootSessionId === rootSessionId && one.turns > 0)
+            ? StoreLocation.command(flags, name, `--resume ${rootSessionId}`)
+            : undefined
+        ),
+        () => undefined
+      )
   }
 }
 
@@ -161,10 +192,14 @@ const chosen = (store: SessionStore.Service, id: string | undefined, place: stri
     const found =
       id === undefined
         ? sessions.find(({ workspace }) => workspace === undefined || workspace === here)
-        : sessions.find(({ rootSessionId }) => rootSessionId === id)
+        : yield* Either.mapLeft(SessionName.find(sessions, id), misuse)
     if (found !== undefined) return found.rootSessionId as SessionId
     if (id === undefined) return yield* misuse(`There are no sessions in ${place}.`)
     const known = sessions.slice(0, 5).map(({ rootSessionId }) => rootSessionId)
+    if (id === "")
+      return yield* misuse(
+        `--resume without a session is for a chat at a terminal. ${known.length === 0 ? "There are none." : `The last ones: ${known.join(", ")}.`}`
+      )
     return yield* misuse(
       `There is no session ${visible(id)} in ${place}. ${known.length === 0 ? "It holds none." : `The last ones: ${known.join(", ")}.`}`
     )

@@ -11,6 +11,7 @@ import type * as Model from "../../model/Model.js"
 import type * as Agent from "../../runtime/Agent.js"
 import type { Listed } from "../../journal/SessionSummary.js"
 import type { ConfigurationInvalid } from "../config/ConfigurationInvalid.js"
+import type { Resumed } from "./ChatResume.js"
 import type { Sources } from "./PermissionEditor.js"
 import type * as AgentOutline from "../view/AgentOutline.js"
 import * as SessionReport from "../view/SessionReport.js"
@@ -23,6 +24,10 @@ export interface Options {
   readonly outline: AgentOutline.AgentOutline
   /** What allows and denies beside the session's own rules. Default: there is no list to edit. */
   readonly sources?: Sources | undefined
+  /** Where the agent works: only sessions of that workspace can be gone on with. */
+  readonly workspace?: string | undefined
+  /** Is told the session that the chat is to go on with. */
+  readonly resumed?: ((to: Resumed) => void) | undefined
   /** False where a question is open: then a command asks none of its own. Default: true. */
   readonly asks?: boolean | undefined
   /** Whether the screen has a width. */
@@ -102,6 +107,8 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
       }
       case "undo":
         return yield* ChatPast.undo({ agent, screen, past: options.past })
+      case "resume":
+        return yield* resume(argument, options)
       case "clear":
         if (!(yield* agent.isIdle))
           return yield* screen.printLine("Wait until the agent is idle, or cancel with Ctrl-C.")
@@ -155,6 +162,7 @@ const commands: ReadonlyArray<readonly [usage: string, what: string]> = [
   ["model [PROVIDER/MODEL]", "show or change the main agent's model"],
   ["cost", "model calls, tokens and costs so far, by agent"],
   ["sessions", "the last sessions, and how to go on with one"],
+  ["resume [SESSION]", "go on with another session, by id or its beginning; pick one from a list"],
   ["rewind [TURN]", "the turns so far, or back to the end of one; what came after it stays in the old session"],
   ["undo", "put back the files that file tools changed in the last turn"],
   ["clear", "forget the conversation"],
@@ -203,9 +211,30 @@ const recent = ({
         : [
             ...lines.map((line) => Display.truncate(line, columns ?? Infinity)),
             ...more,
-            "To go on with one: assent chat --resume ID"
+            "To go on with one: /resume ID, where the beginning of an id suffices"
           ]
     }
+  })
+
+const resume = (argument: string, options: Options) =>
+  Effect.gen(function* () {
+    const { agent, screen, workspace } = options
+    if (options.sessions === undefined || workspace === undefined)
+      return yield* screen.printLine("No sessions are kept here.")
+    if (!(yield* agent.isIdle)) return yield* screen.printLine("Wait until the agent is idle, or cancel with Ctrl-C.")
+    const sessions = yield* Effect.either(options.sessions)
+    if (Either.isLeft(sessions)) return yield* screen.printLine(sessions.left.message)
+    const ChatResume = yield* Effect.promise(() => import("./ChatResume.js"))
+    const where = { workspace, present: agent.id }
+    if (argument === "" && (screen.source === "pipe" || options.asks === false))
+      return yield* screen.printLine("Name a session: /resume SESSION. /sessions lists them.")
+    if (argument === "") {
+      const picked = yield* ChatResume.pick(screen, sessions.right, where)
+      return picked === undefined ? undefined : options.resumed?.({ session: picked })
+    }
+    const chosen = ChatResume.choose(sessions.right, argument, where)
+    if (Either.isLeft(chosen)) return yield* screen.printLine(`${chosen.left} /sessions lists them.`)
+    return options.resumed?.({ session: chosen.right })
   })
 
 const select = (argument: string, { agent, outline, screen }: Options) =>

@@ -17,6 +17,7 @@ import * as Display from "../../terminal/Display.js"
 import type * as Model from "../../model/Model.js"
 import type * as Agent from "../../runtime/Agent.js"
 import * as ChatCommand from "./ChatCommand.js"
+import type { Resumed } from "./ChatResume.js"
 import type * as ChatPast from "./ChatPast.js"
 import type { ConfigurationInvalid } from "../config/ConfigurationInvalid.js"
 import * as ExitCode from "../ExitCode.js"
@@ -35,10 +36,14 @@ export interface Options {
   readonly sessions?: ChatCommand.Options["sessions"]
   /** What `/rewind` goes back to. Default: nothing is kept. */
   readonly past?: ChatCommand.Options["past"]
+  /** Whether what was said last is told at the beginning. Default: false. */
+  readonly tellsPast?: boolean | undefined
   /** The fork that this chat goes on with, after another one. */
   readonly goingOn?: ChatPast.Rewound | undefined
   /** How commands run here, in few words, and one more sentence if needed. Default: not shown. */
   readonly commands?: Effect.Effect<{ readonly words: string; readonly remark: string | undefined }> | undefined
+  /** Where the agent works. Default: no other session can be gone on with. */
+  readonly workspace?: string | undefined
   /** What allows and denies beside the session's own rules. Default: there is no list to edit. */
   readonly sources?: ChatCommand.Options["sources"]
   /** Keeps a submitted line for later sessions. Default: nothing is kept. */
@@ -47,8 +52,11 @@ export interface Options {
   readonly profiles?: ReadonlyArray<string> | undefined
 }
 
-/** Runs until the person quits, or goes back to another turn; yields the exit code, or the fork to go on with. */
-export const run = (options: Options): Effect.Effect<number | ChatPast.Rewound, never, ConsoleScreen | Scope.Scope> =>
+/** The session that a chat goes on with after this one. */
+export type Next = ChatPast.Rewound | Resumed
+
+/** Runs until the person quits, or goes on with another session; yields the exit code, or that session. */
+export const run = (options: Options): Effect.Effect<number | Next, never, ConsoleScreen | Scope.Scope> =>
   Effect.gen(function* () {
     const { agent, interactive } = options
     const screen = yield* ConsoleScreen
@@ -60,8 +68,9 @@ export const run = (options: Options): Effect.Effect<number | ChatPast.Rewound, 
     )
     const transcript = Transcript.make({ color: screen.color, sign: () => sign })
     const { outline } = transcript
-    let rewound: ChatPast.Rewound | undefined
-    const commands: ChatCommand.Options = { ...options, screen, outline, rewound: (gone) => (rewound = gone) }
+    let next: Next | undefined
+    const goTo = (other: Next) => (next = other)
+    const commands: ChatCommand.Options = { ...options, screen, outline, rewound: goTo, resumed: goTo }
     const prompt = promptOf(agent, screen, outline)
     // Written by the transcript, once a turn; read by the loop only when input is a pipe. A person who types does not
     // wait for turns.
@@ -76,6 +85,8 @@ export const run = (options: Options): Effect.Effect<number | ChatPast.Rewound, 
     )
     yield* screen.setCompletion(ChatCommand.completion(outline, options.profiles ?? []))
     yield* options.goingOn === undefined ? greet(screen, agent) : welcomeBack(screen, options.goingOn, interactive)
+    if (options.tellsPast === true && options.past !== undefined)
+      yield* tellPast(screen, options.past, options.drawn === true)
     if (interactive && options.commands !== undefined) {
       // Forked, so that a person can type meanwhile.
       yield* Effect.forkScoped(
@@ -104,18 +115,16 @@ export const run = (options: Options): Effect.Effect<number | ChatPast.Rewound, 
         ? Effect.asVoid(Deferred.succeed(quitting, undefined))
         : Effect.gen(function* () {
             yield* ChatCommand.run(text.slice(1), { ...commands, asks: false })
-            yield* rewound === undefined ? prompt : Deferred.succeed(quitting, undefined)
+            yield* next === undefined ? prompt : Deferred.succeed(quitting, undefined)
           })
     })
-    const stop = Effect.suspend((): Effect.Effect<number | ChatPast.Rewound> =>
-      rewound === undefined ? quit : Effect.succeed(rewound)
-    )
+    const stop = Effect.suspend((): Effect.Effect<number | Next> => (next === undefined ? quit : Effect.succeed(next)))
     const orQuit = <A>(waiting: Effect.Effect<A>) =>
       Effect.raceFirst(Effect.map(waiting, Option.some), Effect.as(Deferred.await(quitting), Option.none<A>()))
     for (;;) {
-      const next = yield* orQuit(screen.next)
-      if (Option.isNone(next)) return yield* stop
-      const submitted = next.value
+      const heard = yield* orQuit(screen.next)
+      if (Option.isNone(heard)) return yield* stop
+      const submitted = heard.value
       switch (submitted._tag) {
         case "EndOfInput":
           if (!interactive) yield* agent.awaitIdle
@@ -151,7 +160,7 @@ export const run = (options: Options): Effect.Effect<number | ChatPast.Rewound, 
             const running = ChatCommand.run(text.slice(1), commands)
             yield* interactive && text.startsWith("/cancel") ? Effect.forkScoped(running) : running
             // The scope ends the agent as it stands: nothing more is written to the old session.
-            if (rewound !== undefined) return rewound
+            if (next !== undefined) return next
             yield* prompt
             break
           }
@@ -189,6 +198,18 @@ const greet = (screen: Screen, agent: Agent.Agent) =>
       )
     }
   })
+
+const tellPast = (screen: Screen, past: ChatPast.Past, drawn: boolean): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const ChatResume = yield* Effect.promise(() => import("./ChatResume.js"))
+    const Speech = drawn ? yield* Effect.promise(() => import("../view/Speech.js")) : undefined
+    const draw = (text: string, columns: number) =>
+      Speech?.rowsOf(text, columns, screen.color) ?? Display.sanitize(text).split("\n")
+    const loaded = yield* past.loaded
+    if (loaded === undefined) return
+    const SessionFork = yield* Effect.promise(() => import("../../journal/SessionFork.js"))
+    yield* ChatResume.lastTurns(screen, SessionFork.turns(loaded), draw)
+  }).pipe(Effect.catchAll(({ message }) => screen.printLine(message)))
 
 /** After a rewind. What was said next before is there to be changed. */
 const welcomeBack = (screen: Screen, { forked, words }: ChatPast.Rewound, interactive: boolean) =>

@@ -81,6 +81,18 @@ export const waitingJson = (
 export const short = ({ lastActivity, rootSessionId, title }: Listed, isThis: boolean): string =>
   visible([rootSessionId, time(lastActivity), isThis ? `(this one)  ${title}` : title].join("  ").trimEnd())
 
+/** For a list to pick from: when it was last used, its first words, how it stands, and the id at the end. */
+export const pickable = ({ lastActivity, open, rootSessionId, title, turns }: Listed): string =>
+  visible(
+    [
+      time(lastActivity),
+      title === "" ? "(nothing was said)" : title.length > 40 ? `${title.slice(0, 39)}…` : title,
+      count(turns, "turn"),
+      ...(open.length === 0 ? [] : [count(open.length, "open question")]),
+      rootSessionId
+    ].join("  ")
+  )
+
 /** A line for each turn: its number, when it began, how it ended, and the words that began it. */
 export const turns = (all: ReadonlyArray<Turn>): ReadonlyArray<string> => {
   const width = String(all.length).length

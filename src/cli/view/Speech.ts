@@ -114,13 +114,16 @@ export const make = (options: { readonly color: boolean }): Speech => {
   }
 }
 
+/** A whole answer as rows. */
+export const rowsOf = (text: string, columns: number, color: boolean): ReadonlyArray<string> => {
+  const stream = MarkdownStream.make({ color, colors: color ? CodeColors.make() : undefined })
+  stream.push(Display.sanitize(text))
+  return drain(stream, columns)
+}
+
 /** A whole answer as rows for standard output. */
 export const answer = (text: string): Effect.Effect<ReadonlyArray<string>> =>
-  Effect.map(Screen.wantsColor("stdout"), (color) => {
-    const stream = MarkdownStream.make({ color, colors: color ? CodeColors.make() : undefined })
-    stream.push(Display.sanitize(text))
-    return drain(stream, Output.columns("stdout") ?? 80)
-  })
+  Effect.map(Screen.wantsColor("stdout"), (color) => rowsOf(text, Output.columns("stdout") ?? 80, color))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -1,0 +1,60 @@
+/**
+ * With which model a session was last used, and at which address, where that is not what its journal or the settings
+ * say: the model changed in a chat, or `--base-url` was given. Kept with the workspace's state.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as path from "node:path"
+import * as Lazy from "../../internal/Lazy.js"
+import * as OwnFile from "./OwnFile.js"
+import * as UserLocation from "./UserLocation.js"
+
+export interface SessionModel {
+  readonly model: string
+  readonly baseUrl?: string | undefined
+}
+
+/** Nothing where there is none, or where the file cannot be read: then the session has what its journal says. */
+export const read = ({ folder }: UserLocation.Folder, id: string): SessionModel | undefined =>
+  allIn(fileIn(folder)).find((one) => one.session === id)
+
+/** Where it cannot be kept, nothing fails. */
+export const write = (place: UserLocation.Folder, id: string, { baseUrl, model }: SessionModel): Effect.Effect<void> =>
+  Effect.zipRight(
+    UserLocation.prepare(place),
+    Effect.try(() => {
+      const file = fileIn(place.folder)
+      const others = allIn(file).filter(({ session }) => session !== id)
+      const all = [...others, { session: id, model, baseUrl }].slice(-most)
+      UserLocation.replace(file, `${JSON.stringify({ version: 1, sessions: all }, undefined, 2)}\n`)
+    })
+  ).pipe(Effect.ignore)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Sessions that are remembered, the last ones. */
+const most = 500
+
+const fileIn = (folder: string): string => path.join(folder, "models.json")
+
+const decode = Lazy.make(() =>
+  Schema.decodeUnknownOption(
+    Schema.parseJson(
+      Schema.Struct({
+        version: Schema.Literal(1),
+        sessions: Schema.Array(
+          Schema.Struct({ session: Schema.String, model: Schema.String, baseUrl: Schema.optional(Schema.String) })
+        )
+      })
+    )
+  )
+)
+
+const allIn = (file: string): ReadonlyArray<SessionModel & { readonly session: string }> => {
+  const content = OwnFile.read(file, OwnFile.maxSettings)
+  if (content._tag !== "Text") return []
+  return Option.match(decode(content.text), { onNone: () => [], onSome: ({ sessions }) => sessions })
+}

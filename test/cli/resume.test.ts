@@ -1,0 +1,107 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as fc from "effect/FastCheck"
+import * as SessionName from "../../src/cli/config/SessionName.js"
+import * as Program from "../kit/Program.js"
+import * as Pseudo from "../kit/Pseudo.js"
+
+/** A session that was talked to once; its id. */
+const said = (place: Program.Place, words: string, answer: string) =>
+  Effect.gen(function* () {
+    const script = yield* place.script({ text: answer }, { text: "Again." }, { text: "And again." })
+    const { code, stderr } = yield* place.run(["run", "--model", script, words])
+    assert.strictEqual(code, 0, stderr)
+    const { stdout } = yield* place.run(["sessions", "list", "--json"])
+    return String(JSON.parse(Program.linesOf(stdout)[0] ?? "{}").rootSessionId)
+  })
+
+describe("going on with a session", () => {
+  for (const columns of [120, 80, 40])
+    it.live(`shows what was said last, and how to go on again, in ${columns} columns`, () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const place = yield* Program.place
+          const id = yield* said(place, "count to two", "One, **two**.\n\n- three\n")
+          const screen = yield* Pseudo.start(place, ["chat", "--continue"], { columns })
+          yield* screen.sees(
+            (text) => text.includes("> count to two\n") && text.includes("One, two.") && text.endsWith("\n>")
+          )
+          yield* screen.type("more\r")
+          yield* screen.sees((text) => text.includes("Again.") && text.endsWith("\n>"))
+          yield* screen.type("\x04")
+          assert.strictEqual(yield* screen.exit, 0)
+          assert.include(screen.everything().replaceAll("\n", ""), `To go on: assent chat --resume ${id}`)
+        })
+      )
+    )
+
+  it.live("picks one from a list, at the start and in a chat", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        const first = yield* said(place, "the first task", "First.")
+        const second = yield* said(place, "the \u001b[31msecond task", "Second.")
+        const screen = yield* Pseudo.start(place, ["--resume"])
+        const list = yield* screen.sees((text) => text.endsWith("session>"))
+        assert.match(list, /1\. .*second task[^]*2\. .*the first task/)
+        yield* screen.type("2\r")
+        yield* screen.sees((text) => text.includes("> the first task\nFirst.") && text.endsWith("\n>"))
+        yield* screen.type("/resume\r")
+        yield* screen.sees((text) => text.endsWith("session>"))
+        yield* screen.type("nonsense\r")
+        yield* screen.sees((text) => text.includes("There is no session nonsense.") && text.endsWith("session>"))
+        yield* screen.type("\x1b")
+        yield* screen.sees((text) => text.endsWith("(back)\n>"))
+        yield* screen.type(`/resume ${second.slice(0, -4)}\r`)
+        yield* screen.sees((text) => text.includes("second task\nSecond.") && text.endsWith("\n>"))
+        yield* screen.type(`/resume ${second}\r`)
+        yield* screen.sees((text) => text.includes("That is this session."))
+        yield* screen.type("more\r")
+        yield* screen.sees((text) => text.includes("Again.") && text.endsWith("\n>"))
+        yield* screen.type("/quit\r")
+        assert.strictEqual(yield* screen.exit, 0)
+        assert.include(screen.everything().replaceAll("\n", ""), `--resume ${second}`)
+        assert.notInclude(screen.everything().replaceAll("\n", ""), `--resume ${first}`)
+      })
+    )
+  )
+
+  it.live(
+    "takes the beginning of an id, says which are meant when there are several, and needs a terminal for a list",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const place = yield* Program.place
+          const id = yield* said(place, "one", "One.")
+          yield* said(place, "two", "Two.")
+          const gone = yield* place.run(["run", "--resume", id.slice(4, -3), "more"])
+          assert.strictEqual(gone.code, 0, gone.stderr)
+          assert.include(gone.stdout, "Again.")
+          const several = yield* place.run(["run", "--resume", "ses_", "more"])
+          assert.strictEqual(several.code, 2)
+          assert.include(several.stderr, "2 sessions begin with ses_")
+          const shown = yield* place.run(["sessions", "show", id.slice(0, -3)])
+          assert.strictEqual(shown.code, 0, shown.stderr)
+          for (const args of [["run", "--resume"], ["run", "--resume", "--json", "x"], ["--resume"]]) {
+            const { code, stderr } = yield* place.run(args)
+            assert.strictEqual(code, 2)
+            assert.include(stderr, "--resume without a session is for a chat at a terminal")
+          }
+        })
+      )
+  )
+
+  it("finds a session by every beginning of its id that is its own, and never another", () => {
+    const id = fc.string({ unit: fc.constantFrom("a", "b"), minLength: 1, maxLength: 6 })
+    fc.assert(
+      fc.property(fc.uniqueArray(id, { maxLength: 8 }), id, (ids, name) => {
+        const sessions = ids.map((one) => ({ rootSessionId: `ses_${one}` }))
+        const meant = ids.filter((one) => one.startsWith(name))
+        const found = SessionName.find(sessions, name)
+        if (meant.length > 1) assert.isTrue(Either.isLeft(found))
+        else assert.strictEqual(Either.getOrThrow(found)?.rootSessionId, meant[0] && `ses_${meant[0]}`)
+      })
+    )
+  })
+})
