@@ -21,6 +21,9 @@ export interface Glob {
   readonly pieces: ReadonlyArray<Piece>
 }
 
+/** The pattern that fits this text alone. */
+export const escape = (text: string): string => text.replace(/[*?[]/g, "[$&]")
+
 export const compile = (pattern: string): Glob => {
   const pieces: Array<Piece> = []
   let steps: Array<Step> = []

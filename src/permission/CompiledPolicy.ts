@@ -148,10 +148,24 @@ export const defaults: Policy = make({})
  */
 export const subject = (
   { workspace }: Policy,
-  { name, paths, shellCommand, tool }: Pick<ToolRegistry.Entry, "name" | "paths" | "shellCommand" | "tool">,
+  {
+    name,
+    paths,
+    shellCommand,
+    tool,
+    webAddress
+  }: Pick<ToolRegistry.Entry, "name" | "paths" | "shellCommand" | "tool" | "webAddress">,
   params: unknown
 ): PermissionRule.Subject =>
-  PermissionRule.subject({ tool: name, params, commandField: shellCommand, pathFields: paths, workspace, takes: tool })
+  PermissionRule.subject({
+    tool: name,
+    params,
+    commandField: shellCommand,
+    pathFields: paths,
+    webField: webAddress,
+    workspace,
+    takes: tool
+  })
 
 // -----------------------------------------------------------------------------------------------------------------
 // combinators

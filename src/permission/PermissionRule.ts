@@ -262,10 +262,13 @@ export const describe = ({ rules }: Compiled): ReadonlyArray<string> => [
   ...rules.arguments.map((rule) => `argument ${rule}`)
 ]
 
-/** What `always` and `never` remember of a call: a command's {@link CommandLine.remembered}, another tool's name. */
+/**
+ * What `always` and `never` remember of a call: a command's {@link CommandLine.remembered}, the origin of an address of the
+ * web, another tool's name.
+ */
 export const rememberKey = (self: Subject): string =>
   self.command === undefined
-    ? self.tool
+    ? (self.evidence.remembered ?? self.tool)
     : CommandLine.formatRemembered(CommandLine.remembered(self.command, self.cwd.path, self.line))
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 /** A call in one line, as patterns see it: `name(k=v, k2=v2)` with sorted keys. */
+import * as Either from "effect/Either"
 import { canonicalJson } from "../core/Digest.js"
 import * as Glob from "../core/Glob.js"
+import * as WebAddress from "../core/WebAddress.js"
 import * as Location from "../shell/Location.js"
 
 export const ofCall = (tool: string, params: unknown): string => signature(tool, params, false)
@@ -41,6 +43,17 @@ export const withPlaces = (params: unknown, fields: ReadonlyArray<string>, works
   return changed.length === 0
     ? params
     : { ...params, ...Object.fromEntries(changed.map((field) => [field, short(params[field])])) }
+}
+
+/** The address of the web that a value is, in its canonical form. */
+export const addressIn = (value: unknown): URL | undefined =>
+  typeof value === "string" ? Either.getOrUndefined(WebAddress.parse(value)) : undefined
+
+/** The arguments with the address in this field in its canonical form: `HTTPS://EXAMPLE.com` is `https://example.com/`. */
+export const withAddress = (params: unknown, field: string | undefined): unknown => {
+  if (field === undefined || !isRecord(params) || !Object.hasOwn(params, field)) return params
+  const url = addressIn(params[field])
+  return url === undefined ? params : { ...params, [field]: url.href }
 }
 
 /** Every string in a value, at any depth. */

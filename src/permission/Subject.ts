@@ -4,7 +4,7 @@ import * as Either from "effect/Either"
 import { canonicalJson } from "../core/Digest.js"
 import * as CommandLine from "../shell/CommandLine.js"
 import type * as CommandPattern from "../shell/CommandPattern.js"
-import type * as Glob from "../core/Glob.js"
+import * as Glob from "../core/Glob.js"
 import * as Haystack from "../shell/Haystack.js"
 import * as Location from "../shell/Location.js"
 import * as Program from "../shell/Program.js"
@@ -19,6 +19,8 @@ export interface Call {
   readonly commandField?: string | undefined
   /** The parameters that hold paths. For a command tool the first is the directory in which the command runs. */
   readonly pathFields?: ReadonlyArray<string> | undefined
+  /** The parameter that holds an address of the web. */
+  readonly webField?: string | undefined
   /** Absolute: where relative paths begin. Without it no absolute path is taken for one in the workspace. */
   readonly workspace?: string | undefined
   /**
@@ -152,9 +154,20 @@ export class Evidence {
     private readonly call: Call
   ) {}
 
-  /** To allow: as {@link Signature.ofCall}, with paths in their shortest form. */
+  /** To allow: as {@link Signature.ofCall}, with paths in their shortest form, and an address in its canonical one. */
   get allowSignature(): string {
     return (this.allowSignatureMemo ??= Signature.toAllow(this.self.tool, this.taken))
+  }
+
+  /** What `always` and `never` remember of a call with an address of the web: its origin, where it says nothing else. */
+  get remembered(): string | undefined {
+    const { webField } = this.call
+    if (webField === undefined) return undefined
+    const { taken } = this
+    const given = Signature.isRecord(taken) ? Object.keys(taken) : []
+    const url = Signature.isRecord(taken) && given.length === 1 ? Signature.addressIn(taken[webField]) : undefined
+    if (url === undefined) return Glob.escape(this.allowSignature)
+    return `${this.self.tool}(${webField}=${Glob.escape(url.origin)}/*)`
   }
 
   get allowStrings(): ReadonlyArray<string> {
@@ -200,8 +213,8 @@ export class Evidence {
   }
 
   private get normal(): unknown {
-    const { params, pathFields = [], workspace } = this.call
-    return (this.normalMemo ??= Signature.withPlaces(params, pathFields, workspace))
+    const { params, pathFields = [], webField, workspace } = this.call
+    return (this.normalMemo ??= Signature.withAddress(Signature.withPlaces(params, pathFields, workspace), webField))
   }
 
   private get taken(): unknown {

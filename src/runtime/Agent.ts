@@ -469,7 +469,9 @@ const brokerOf = (
   scope: Scope.Scope,
   interactors: ReadonlyArray<Interactor.Service>
 ): InteractionBroker.Owned => {
-  const questions = journal.enabled ? SessionRecorder.interactions(journal, redactor, persistence?.kept, persistence?.votes) : undefined
+  const questions = journal.enabled
+    ? SessionRecorder.interactions(journal, redactor, persistence?.kept, persistence?.votes)
+    : undefined
   return InteractionBroker.owned(
     { bus, redactor, origin, audit, whenNobody, spans, journal: questions },
     scope,

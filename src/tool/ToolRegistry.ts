@@ -64,6 +64,7 @@ export interface Entry {
   /** How a call with these arguments would run. For sandboxed tools, once it is known whether there is a sandbox. */
   readonly runs?: ((params: unknown) => RunsHow | undefined) | undefined
   readonly paths: ReadonlyArray<string>
+  readonly webAddress: string | undefined
   readonly timeout: Duration.DurationInput | undefined
   readonly injectable: number | undefined
   readonly resumable: boolean
@@ -267,6 +268,7 @@ const makeEntry = (tool: Tool.Any, context: Context.Context<never>): Entry => {
     shellCommand: trait(ToolTrait.ShellCommand),
     sandboxed: trait(ToolTrait.Sandboxed),
     paths: trait(ToolTrait.Paths),
+    webAddress: trait(ToolTrait.WebAddress),
     timeout: trait(ToolTrait.Timeout),
     injectable: trait(ToolTrait.Injectable),
     resumable: trait(ToolTrait.Resumable),

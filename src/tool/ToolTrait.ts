@@ -123,6 +123,17 @@ export class Paths extends Context.Reference<Paths>()("assent/tool/Paths", {
 }) {}
 
 /**
+ * The parameter that holds an address of the web. Rules see it in its canonical form, and `always` and `never` remember
+ * its origin: `fetch_url(url=https://example.com/*)`.
+ *
+ * @since 0.1.0
+ * @category annotations
+ */
+export class WebAddress extends Context.Reference<WebAddress>()("assent/tool/WebAddress", {
+  defaultValue: (): string | undefined => undefined
+}) {}
+
+/**
  * The longest the handler may run, unless its arguments set another limit. Default: no limit of ours.
  *
  * @since 0.1.0

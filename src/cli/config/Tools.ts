@@ -5,13 +5,16 @@ import * as Layer from "effect/Layer"
 import * as Checkpoints from "../../builtin/Checkpoints.js"
 import * as Clarification from "../../builtin/Clarification.js"
 import * as Delegate from "../../builtin/Delegate.js"
+import * as FetchUrl from "../../builtin/FetchUrl.js"
 import * as SubagentControl from "../../builtin/SubagentControl.js"
 import * as Workspace from "../../builtin/Workspace.js"
 import * as AgentRuntime from "../../runtime/AgentRuntime.js"
 import * as NodeFiles from "../NodeFiles.js"
+import * as NodeWeb from "../NodeWeb.js"
 
 export const toolkit = Toolkit.merge(
   Workspace.toolkit,
+  FetchUrl.toolkit,
   Clarification.toolkit,
   Delegate.toolkit,
   SubagentControl.toolkit
@@ -27,6 +30,7 @@ export const layer = (workspace: Workspace.Options, checkpoints?: Checkpoints.Se
         checkpoints === undefined ? Layer.empty : Layer.succeed(Checkpoints.Checkpoints, checkpoints)
       )
     ),
+    Layer.provide(FetchUrl.layer, NodeWeb.layer()),
     Clarification.layer,
     Delegate.layer,
     SubagentControl.layer
