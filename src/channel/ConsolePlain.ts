@@ -25,10 +25,12 @@ import * as Display from "../terminal/Display.js"
 export interface Options {
   readonly color: boolean
   /**
-   * True when something outside of our control shows what is typed, such as a terminal in its normal mode. Hidden
-   * questions are closed then, so that no secret is seen.
+   * True when something outside of our control shows what is typed, such as a terminal in its normal mode. A hidden
+   * question is closed then, unless `unseen` can prevent it.
    */
   readonly echoes: boolean
+  /** Runs an effect while what is typed is not shown, where that can be had. Default: it cannot. */
+  readonly unseen?: (<A, E>(use: Effect.Effect<A, E>) => Effect.Effect<A, E>) | undefined
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -82,16 +84,28 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
         for (const line of [...question.lines, ...initial].flatMap((text) => text.split("\n"))) {
           yield* writeLine(`${style.dim("│")} ${line}`)
         }
-        if (question.hidden === true && options.echoes) {
+        const { unseen } = options
+        const isHidden = question.hidden === true && options.echoes
+        if (isHidden && unseen === undefined) {
           yield* writeLine("(This cannot be asked here: what you type would be shown.)")
           return yield* new ConsoleScreen.DialogClosed({ by: "end of input" })
         }
         const takesCommands = question.commands ?? question.paste !== "insert"
         for (;;) {
           yield* write((open) => `${open ? "\n" : ""}${question.label}`)
-          const event = yield* inbox.take("dialog")
+          const event = yield* isHidden && unseen !== undefined
+            ? unseen(
+                Effect.ensuring(
+                  Effect.zipRight(
+                    Effect.sync(() => inbox.typeUnseen(true)),
+                    inbox.take("dialog")
+                  ),
+                  Effect.sync(() => inbox.typeUnseen(false))
+                )
+              )
+            : inbox.take("dialog")
           const line = event._tag === "Line" ? event.text : undefined
-          if (line !== undefined && options.echoes) unfinished = false
+          if (line !== undefined && options.echoes && !isHidden) unfinished = false
           else yield* write(() => `${line === undefined || question.hidden === true ? "" : Display.reveal(line)}\n`)
           if (line === undefined) return yield* new ConsoleScreen.DialogClosed({ by: "end of input" })
           const command = takesCommands ? commands(line) : undefined
@@ -165,6 +179,10 @@ const makeLines = () => {
   let afterReturn = false
   let ended = false
   let held = false
+  /** Keys come as they are: nobody else edits the line. */
+  let unseen = false
+  /** The question was given up by a key. */
+  let given = false
 
   // Waiters are woken, not handed a line: a waiter that is interrupted in this moment must not lose it.
   const wake = () => {
@@ -178,6 +196,10 @@ const makeLines = () => {
   })
   const takeNow = (who: "dialog" | "next"): Event | undefined => {
     if (who === "next" && held) return undefined
+    if (given && who === "dialog") {
+      given = false
+      return ConsoleScreen.EndOfInput()
+    }
     if (who === "next") while (entries[0]?.text.trim() === "") entries.shift()
     const entry = entries[0]
     // A line that was cut off may have been meant to go on: it decides nothing.
@@ -198,7 +220,13 @@ const makeLines = () => {
       const second = key.name === "enter" && afterReturn
       afterReturn = key.name === "return"
       if (second) return
-      if (key.name === "return" || key.name === "enter") {
+      if (unseen && (key.name === "backspace" || (key.ctrl && key.name === "u"))) {
+        current = key.ctrl ? "" : current.slice(0, -1)
+      } else if (unseen && key.ctrl && (key.name === "c" || key.name === "d")) {
+        current = ""
+        given = true
+        wake()
+      } else if (key.name === "return" || key.name === "enter") {
         entries.push({ text: current, finished: true })
         current = ""
         wake()
@@ -209,6 +237,11 @@ const makeLines = () => {
       current = ""
       ended = true
       wake()
+    },
+    typeUnseen: (next: boolean): void => {
+      unseen = next
+      given = false
+      current = ""
     },
     hold: (): void => {
       held = true

@@ -13,6 +13,7 @@ import * as Arguments from "./config/Arguments.js"
 import type { ConfigurationInvalid } from "./config/ConfigurationInvalid.js"
 import * as ExitCode from "./ExitCode.js"
 import * as Output from "./terminal/Output.js"
+import * as Tty from "./terminal/Tty.js"
 import * as Settings from "./config/Settings.js"
 import * as Version from "./Version.js"
 
@@ -28,6 +29,7 @@ export const main = (argv: ReadonlyArray<string>): Effect.Effect<number> =>
       return yield* say(invocation.isNamed === true ? Help.of(invocation.command) : Help.all())
     }
     if (invocation.flags.version === true) return yield* say(Version.version)
+    if (invocation.flags.plain === true) Tty.keepPlain()
     const level = yield* Effect.either(Settings.logLevelOf(invocation.flags["log-level"]))
     if (Either.isLeft(level)) return yield* reportFailure(level.left)
     const debug = invocation.flags["log-level"] === "debug"

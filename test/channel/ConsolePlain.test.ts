@@ -8,10 +8,10 @@ import * as ConsoleScreen from "../../src/channel/ConsoleScreen.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
 import * as TestTerminal from "../kit/TestTerminal.js"
 
-const setup = (echoes = false) =>
+const setup = (echoes = false, unseen?: ConsolePlain.Options["unseen"]) =>
   Effect.gen(function* () {
     const terminal = yield* TestTerminal.make({ columns: 80, rows: 40 })
-    const screen = yield* Effect.provide(ConsolePlain.make({ color: false, echoes }), terminal.layer)
+    const screen = yield* Effect.provide(ConsolePlain.make({ color: false, echoes, unseen }), terminal.layer)
     const interactor = yield* Effect.provideService(ConsoleChannel.make(), ConsoleScreen.ConsoleScreen, screen)
     const ask = (kind: keyof typeof InteractionSample.samples) =>
       Effect.gen(function* () {
@@ -27,6 +27,36 @@ const cancelled = (result: Either.Either<unknown, { readonly _tag: string }>) =>
   Either.isLeft(result) && result.left._tag === "InteractionCancelled"
 
 describe("a plain console", () => {
+  it.scoped("takes a secret unseen where that can be had, with its own keys, and lets it be given up", () =>
+    Effect.gen(function* () {
+      let isUnseen = false
+      const { ask, terminal } = yield* setup(true, (use) =>
+        Effect.acquireUseRelease(
+          Effect.sync(() => (isUnseen = true)),
+          () => use,
+          () => Effect.sync(() => (isUnseen = false))
+        )
+      )
+      const asking = yield* ask("Auth.Password")
+      assert.isTrue(isUnseen)
+      yield* terminal.type("wrong")
+      yield* terminal.press("u", { ctrl: true })
+      yield* terminal.type("hunter3")
+      yield* terminal.press("backspace")
+      yield* terminal.type("2\n")
+      assert.deepInclude(yield* Fiber.join(asking), { _tag: "Right" })
+      assert.isFalse(isUnseen)
+      assert.notInclude(terminal.raw(), "hunter")
+      const other = yield* ask("Auth.Password")
+      yield* terminal.type("hunt")
+      yield* terminal.press("c", { ctrl: true })
+      assert.isTrue(cancelled(yield* Fiber.join(other)))
+      const third = yield* ask("Confirm")
+      yield* terminal.type("y\n")
+      assert.deepInclude(yield* Fiber.join(third), { _tag: "Right" })
+    })
+  )
+
   it.scoped("hands out lines in order, an unfinished last one too, and then the end for ever", () =>
     Effect.gen(function* () {
       const { terminal, screen } = yield* setup()

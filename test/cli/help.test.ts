@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as fs from "node:fs"
+import * as path from "node:path"
 import { execFileSync } from "node:child_process"
 import * as Program from "../kit/Program.js"
 
@@ -86,7 +88,37 @@ describe("completion", () => {
   )
 })
 
+/** Every file and directory there, with what tells whether it was touched. */
+const tree = (root: string): ReadonlyArray<string> =>
+  fs
+    .readdirSync(root, { recursive: true, withFileTypes: true })
+    .map((entry) => {
+      const file = path.join(entry.parentPath, entry.name)
+      const { ino, mtimeMs, size } = fs.lstatSync(file)
+      return `${file} ${ino} ${mtimeMs} ${size}`
+    })
+    .sort()
+
 describe("doctor", () => {
+  it.live("only looks: it makes nothing, and touches no store, whatever the flags", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        yield* place.write("workspace/.assent/permissions.json", { whitelist: { tools: ["write_file"] } })
+        for (const before of [[], ["run", "--yolo", "list"]]) {
+          if (before.length > 0) assert.strictEqual((yield* place.run(before)).code, 0)
+          const was = tree(place.path("."))
+          for (const flags of [[], ["--trust"], ["--store", place.path("new", "store.db")], ["--store", ":memory:"]]) {
+            const { code, stdout } = yield* place.run(["doctor", ...flags])
+            assert.strictEqual(code, 0, stdout)
+            assert.deepStrictEqual(tree(place.path(".")), was)
+          }
+        }
+        assert.match((yield* place.run(["doctor"])).stdout, /✓ store +\S+sessions\.db, \d+ kB/)
+      })
+    )
+  )
+
   it.live("says what works, shows no key, and fails where something is broken", () =>
     Effect.scoped(
       Effect.gen(function* () {

@@ -251,3 +251,58 @@ describe("a permission at a terminal", () => {
     )
   )
 })
+
+describe("without a screen", () => {
+  const question = (extra: object) => ({
+    tools: [
+      {
+        name: "request_clarification",
+        params: {
+          context: "Which?",
+          questions: [{ text: "A or B?", question_type: "single_choice", choices: ["A", "B"], ...extra }]
+        }
+      }
+    ]
+  })
+
+  for (const [name, flags, env] of [
+    ["a dumb terminal", [], { TERM: "dumb" }],
+    ["--plain", ["--plain"], {}]
+  ] as const)
+    for (const columns of [80, 40])
+      it.live(`every dialog works by lines, and no byte draws, with ${name} in ${columns} columns`, () =>
+        Effect.scoped(
+          Effect.gen(function* () {
+            const place = yield* Program.place
+            yield* place.write(
+              "workspace/script.json",
+              script(command("echo hi"), command("echo ho"), question({}), { text: "Done." })
+            )
+            const screen = yield* Pseudo.start(place, ["chat", "--model", "script:script.json", ...flags], {
+              columns,
+              env
+            })
+            yield* screen.sees((text) => text.includes("/help"))
+            yield* screen.type("go\r")
+            yield* screen.sees((text) => text.endsWith("answer>"))
+            for (const line of ["", "/help", "what"]) {
+              yield* screen.type(`${line}\r`)
+              yield* screen.sees((text) => text.endsWith("answer>"))
+            }
+            yield* screen.type("y\r")
+            yield* screen.sees((text) => text.includes("✓") && text.endsWith("answer>"))
+            yield* screen.type("c\r")
+            yield* screen.sees((text) => text.endsWith("comment>"))
+            yield* screen.type("not now\r")
+            yield* screen.sees((text) => text.includes("A or B?") && text.endsWith("answer>"))
+            yield* screen.type("2\r")
+            yield* screen.sees((text) => text.includes("Done."))
+            yield* screen.type("/permissions\r")
+            yield* screen.sees((text) => text.endsWith("rules>"))
+            yield* screen.type("\r/quit\r")
+            assert.strictEqual(yield* screen.exit, 0)
+            assert.notInclude(screen.raw(), "\x1b")
+          })
+        )
+      )
+})

@@ -1,9 +1,9 @@
-/** `assent doctor`: what works here, and what to do about what does not. It leaves nothing behind and shows no key. */
+/** `assent doctor`: what works here, and what to do about what does not. It only looks: it makes nothing, and shows no key. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
-import { existsSync, mkdtempSync, rmdirSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { accessSync, constants, existsSync, statfsSync } from "node:fs"
+import { dirname } from "node:path"
 import * as Display from "../../terminal/Display.js"
 import { providers } from "../../model/ProviderName.js"
 import type * as Arguments from "../config/Arguments.js"
@@ -26,7 +26,8 @@ interface Finding {
 /** Exit code 1 when something is broken. */
 export const run = ({ flags }: Arguments.Invocation) =>
   Effect.gen(function* () {
-    const loaded = yield* Effect.either(Settings.load(flags))
+    // To trust a directory is a decision, which is written down.
+    const loaded = yield* Effect.either(Settings.load({ ...flags, trust: undefined }))
     const findings = [
       works("program", `assent ${Version.version}, Node ${process.version}, ${process.platform} ${process.arch}`),
       yield* terminal,
@@ -111,23 +112,23 @@ const storeOf = (flags: Arguments.Flags, settings: Settings.Settings) =>
   Effect.gen(function* () {
     const place = yield* StoreLocation.of(flags, settings)
     if (place === StoreLocation.memory) return off("store", "in memory: nothing is kept")
-    const store = yield* StoreLocation.openExisting(place)
-    if (store !== undefined) return works("store", `${place}, ${(yield* store.list).length} sessions`)
+    const size = yield* StoreLocation.look(place)
+    if (size !== undefined) return works("store", `${place}, ${size}`)
     return isWritable(dirname(place))
       ? works("store", `${place}, which the first session makes`)
       : broken("store", `${place} cannot be made: no right to write there. ASSENT_STATE_DIR names another place.`)
-  }).pipe(
-    Effect.scoped,
-    Effect.catchAll((error) => Effect.succeed(broken("store", error.message)))
-  )
+  }).pipe(Effect.catchAll((error) => Effect.succeed(broken("store", error.message))))
 
-/** Of a directory that is not there yet, the one above counts. Only trying tells: rights are not all there is. */
+/** Of a directory that is not there yet, the one above counts. */
 const isWritable = (directory: string): boolean => {
   if (!existsSync(directory)) return directory !== dirname(directory) && isWritable(dirname(directory))
   try {
-    rmdirSync(mkdtempSync(join(directory, ".assent-doctor-")))
-    return true
+    accessSync(directory, constants.W_OK | constants.X_OK)
+    return !ofKernel.has(statfsSync(directory).type)
   } catch {
     return false
   }
 }
+
+/** `/proc` and `/sys`: whoever is root has the right to write there, and still makes nothing. */
+const ofKernel: ReadonlySet<number> = new Set([0x9fa0, 0x62656572])

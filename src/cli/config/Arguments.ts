@@ -25,6 +25,7 @@ export interface Flags {
   readonly trust?: boolean | undefined
   readonly yolo?: boolean | undefined
   readonly timeout?: string | undefined
+  readonly plain?: boolean | undefined
   readonly "log-level"?: string | undefined
   readonly at?: string | undefined
   readonly unused?: string | undefined
@@ -205,6 +206,7 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
   trust: { type: "boolean", help: "let this workspace's own files allow things, from now on" },
   yolo: { type: "boolean", help: "ask nobody and say yes; guards still deny" },
   timeout: { type: "string", value: "DURATION", help: "cancel the work after this long, such as 90s or 5m" },
+  plain: { type: "boolean", help: "lines without a screen, marks and colours, as for a screen reader" },
   "log-level": {
     type: "string",
     value: "LEVEL",

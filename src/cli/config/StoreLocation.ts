@@ -119,6 +119,17 @@ export const openExisting = (
     return found === "absent" ? undefined : yield* open(store)
   })
 
+/** How much a store takes, in words; nothing when there is none. Fails when it could not be opened. Opens and writes none. */
+export const look = (store: string) =>
+  Effect.gen(function* () {
+    const LibsqlStore = yield* load
+    const found = yield* Effect.mapError(LibsqlStore.inspect(store), refuse)
+    if (found === "absent") return undefined
+    const fileSystem = yield* FileSystem.FileSystem
+    const { size } = yield* Effect.mapError(fileSystem.stat(store), refuse)
+    return bytes(Number(size))
+  })
+
 /** Gives the space of deleted sessions back. Yields a sentence. */
 export const compact = (store: string) =>
   Effect.gen(function* () {

@@ -141,6 +141,19 @@ export const withoutInput = <A, E, R>(input: Input, use: Effect.Effect<A, E, R>)
       })
   )
 
+/**
+ * Runs an effect while the terminal does not show what is typed; each key comes at once, as a key.
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
+export const withoutEcho = <A, E, R>(input: Input, use: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => input.setRawMode?.(true)),
+    () => use,
+    () => Effect.sync(() => input.setRawMode?.(false))
+  )
+
 // -----------------------------------------------------------------------------------------------------------------
 // layers
 // -----------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import * as ConsoleChannel from "../../channel/ConsoleChannel.js"
 import * as ConsolePlain from "../../channel/ConsolePlain.js"
 import * as ConsoleScreen from "../../channel/ConsoleScreen.js"
 import type * as Interactor from "../../interaction/Interactor.js"
-import { canDraw, isInteractive } from "./Tty.js"
+import { canDraw, isInteractive, mayColor } from "./Tty.js"
 import * as NodeTerminal from "./NodeTerminal.js"
 import * as Output from "./Output.js"
 import * as Outside from "./Outside.js"
@@ -41,7 +41,7 @@ export interface Options {
 export const wantsColor = (output: Options["output"]): Effect.Effect<boolean> =>
   Effect.map(
     Effect.all([Effect.option(Config.nonEmptyString("NO_COLOR")), Effect.option(Config.string("TERM"))]),
-    ([no, term]) => Output.isTerminal(output) && Option.isNone(no) && !Option.contains(term, "dumb")
+    ([no, term]) => mayColor() && Output.isTerminal(output) && Option.isNone(no) && !Option.contains(term, "dumb")
   )
 
 /**
@@ -60,7 +60,11 @@ export const layer = ({ output, history }: Options): Layer.Layer<ConsoleScreen.C
             outside: Outside.make(),
             call: Output.ring(output, callOf(process.env))
           })
-        : ConsolePlain.layer({ color, echoes: process.stdin.isTTY === true })
+        : ConsolePlain.layer({
+            color,
+            echoes: process.stdin.isTTY === true,
+            unseen: (use) => NodeTerminal.withoutEcho(process.stdin, use)
+          })
     )
   ).pipe(Layer.provide(NodeTerminal.layer({ output: Output.screen(output), raw: canDraw(output) })))
 

@@ -1,6 +1,16 @@
 /** Detects a person at a terminal. It is apart from the screen, which is loaded for a person only. */
 import { isatty } from "node:tty"
 
+let isPlain = false
+
+/** From now on nothing is drawn, and nothing is coloured: somebody listens to the terminal. */
+export const keepPlain = (): void => {
+  isPlain = true
+}
+
+/** Whether colours may be used at all. */
+export const mayColor = (): boolean => !isPlain
+
 /**
  * Whether a person can be asked at this output: both it and standard input are terminals.
  *
@@ -21,4 +31,4 @@ export const canDraw = (output: "stdout" | "stderr"): boolean => isInteractive(o
 
 /** Whether a person reads this output on a terminal that knows more than lines. */
 export const isDrawable = (output: "stdout" | "stderr"): boolean =>
-  isatty(output === "stdout" ? 1 : 2) && process.env["TERM"] !== "dumb"
+  !isPlain && isatty(output === "stdout" ? 1 : 2) && process.env["TERM"] !== "dumb"
