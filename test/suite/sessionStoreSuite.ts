@@ -462,7 +462,7 @@ export const sessionStoreSuite = (name: string, options: Options): void => {
             const asked = { ...JournalSample.request(`req_${index}`, undefined, id), issuedAt: 50 - index }
             const old = `old_${index}` as RequestId
             yield* lease.append([
-              draft(opened(id, { workspace: `/work/${index}` }), id),
+              draft(opened(id, { workspace: `/home/ada/project-${index}` }), id),
               draft(received("msg_1", `Words "open":[] of ${index}`), id),
               draft({ _tag: "InteractionRaised", request: asked }, id),
               draft({ _tag: "InteractionRaised", request: { ...asked, requestId: old } }, id),
@@ -477,7 +477,7 @@ export const sessionStoreSuite = (name: string, options: Options): void => {
           const of = (index: number) => ({
             rootSessionId: ids[index],
             title: `Words "open":[] of ${index}`,
-            workspace: `/work/${index}`,
+            workspace: `/home/ada/project-${index}`,
             request: { ...JournalSample.request(`req_${index}`, undefined, ids[index]), issuedAt: 50 - index }
           })
           const expected = [

@@ -165,6 +165,15 @@ describe("the types", () => {
   })
 
   it("come from one entry point", () => {
-    assert.hasAllKeys(Testing, ["QueueChannel", "ScriptedModel", "SessionStoreSuite", "TestAgent", "TestInteractor"])
+    assert.hasAllKeys(Testing, [
+      "ChannelSuite",
+      "CrashTest",
+      "ModelSuite",
+      "QueueChannel",
+      "ScriptedModel",
+      "SessionStoreSuite",
+      "TestAgent",
+      "TestInteractor"
+    ])
   })
 })
