@@ -199,6 +199,7 @@ describe("the house", () => {
       "permission/PermissionGate.ts",
       "turn/ToolBatch.ts",
       // They end a fiber of their own and do not wait for it, or wait for it in their own way.
+      "bridge/Mediator.ts",
       "turn/Compaction.ts",
       "turn/Generation.ts",
       "turn/RunningCalls.ts",

@@ -107,14 +107,15 @@ export const decide = (
  */
 export const start = (options: Options): Effect.Effect<void, never, Scope.Scope> =>
   Effect.flatMap(Effect.scope, (scope) => {
-    const mediator = new Mediator(options)
     return Effect.uninterruptible(
-      Effect.flatMap(DetachedFiber.fork(Effect.interruptible(mediator.run)), (fiber) =>
-        Scope.addFinalizer(
+      Effect.flatMap(DetachedFiber.here, (place) => {
+        const mediator = new Mediator(options, place)
+        const fiber = DetachedFiber.unsafeFork(place, Effect.interruptible(mediator.run))
+        return Scope.addFinalizer(
           scope,
           Effect.suspend(() => Effect.zipRight(Fiber.interrupt(fiber), mediator.end))
         )
-      )
+      })
     )
   })
 
@@ -156,15 +157,20 @@ type Answered = Interactor.Answered<Interaction.Interaction>
 class Mediator {
   private readonly held = new Map<string, Held>()
 
-  constructor(private readonly options: Options) {}
+  constructor(
+    private readonly options: Options,
+    /** Where its fibers are started. */
+    private readonly place: DetachedFiber.Place
+  ) {}
 
   get run(): Effect.Effect<never> {
-    const taken = (entries: ReadonlyArray<Entry>) =>
-      Effect.forEach(entries, (entry) => (entry._tag === "Ask" ? this.take(entry.raised) : this.drop(entry)), {
-        discard: true
-      })
-    // Fibers forked in an uninterruptible region are uninterruptible, except where they say otherwise.
-    return Effect.forever(Effect.flatMap(this.options.lane.take, (entries) => Effect.uninterruptible(taken(entries))))
+    const taken = (entries: ReadonlyArray<Entry>) => {
+      for (const entry of entries) {
+        if (entry._tag === "Ask") this.take(entry.raised)
+        else this.drop(entry)
+      }
+    }
+    return Effect.forever(Effect.flatMap(this.options.lane.take, (entries) => Effect.sync(() => taken(entries))))
   }
 
   /** Interrupts the open questions. */
@@ -175,16 +181,14 @@ class Mediator {
     })
   }
 
-  private take(raised: ChildRequest): Effect.Effect<void> {
+  private take(raised: ChildRequest): void {
     const held: Held = { raised, fiber: undefined, withdrawn: undefined }
     this.held.set(raised.request.requestId, held)
-    const mediate = Effect.matchCause(Effect.interruptible(this.ask(held)), {
+    const mediate = Effect.matchCause(this.ask(held), {
       onFailure: (cause) => this.settle(held, Exit.failCause(cause)),
       onSuccess: (answered) => this.settle(held, Exit.succeed(answered))
     })
-    return Effect.map(Effect.forkDaemon(mediate), (fiber) => {
-      held.fiber = fiber
-    })
+    held.fiber = DetachedFiber.unsafeFork(this.place, mediate)
   }
 
   private settle({ raised, withdrawn }: Held, exit: Exit.Exit<Answered, InteractionError>): void {
@@ -195,31 +199,27 @@ class Mediator {
     else withdrawn.taken.complete()
   }
 
-  private drop(withdrawn: Withdrawal): Effect.Effect<void> {
+  private drop(withdrawn: Withdrawal): void {
     const held = this.held.get(withdrawn.requestId)
-    if (held === undefined) {
-      withdrawn.taken.complete()
-      return Effect.void
-    }
+    if (held === undefined) return withdrawn.taken.complete()
     held.withdrawn = withdrawn
-    return held.fiber === undefined ? Effect.void : Fiber.interruptAsFork(held.fiber, FiberId.none)
+    held.fiber?.unsafeInterruptAsFork(FiberId.none)
   }
 
+  /** Only what takes time is interruptible. */
   private ask(held: Held): Effect.Effect<Answered, InteractionError> {
     const { recheck, request, votes } = held.raised
     const withdrawn = () => held.withdrawn?.why
     const options: Interactor.Options<Interaction.Interaction> = { recheck, votes, withdrawn }
-    const forwarded = Effect.suspend(() => Asking.ask(this.options.interactor, request, options))
-    const { strategy } = this.options
-    if (strategy === undefined || strategy === forward) return forwarded
+    const { interactor, strategy } = this.options
     // What a rule reserves for people, no parent decides.
-    if (Ballot.isReserved(held.raised.request.interaction)) return forwarded
-    return Interactor.rechecked(
-      options,
-      Effect.flatMap(this.decided(strategy, held), (known) =>
-        Option.isSome(known) ? Effect.succeed(known.value) : forwarded
-      )
+    if (strategy === undefined || strategy === forward || Ballot.isReserved(request.interaction)) {
+      return Effect.suspend(() => Asking.askMasked(interactor, request, options, Effect.interruptible))
+    }
+    const decided = Effect.flatMap(this.decided(strategy, held), (known) =>
+      Option.isSome(known) ? Effect.succeed(known.value) : Asking.ask(interactor, request, options)
     )
+    return Effect.interruptible(Interactor.rechecked(options, decided))
   }
 
   /** The strategy's answer, published and audited as a decision. */

@@ -26,6 +26,7 @@ import type { ChildPort } from "../inbox/Inbox.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import { InteractionCancelled, InteractionTimedOut, type InteractionError } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import type { Restore } from "../core/Interruption.js"
 import * as Asking from "../interaction/Asking.js"
 import * as Interactor from "../interaction/Interactor.js"
 
@@ -59,59 +60,64 @@ export const make = (options: Options): Interactor.Service => new Bridge(options
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-class Bridge implements Interactor.Service {
+class Bridge implements Interactor.Service, Asking.Masked {
   readonly relay = true
+  readonly request: Interactor.Service["request"]
 
-  constructor(private readonly options: Options) {}
+  constructor(private readonly options: Options) {
+    this.request = Asking.masked.bind<Interactor.Service["request"]>(
+      (request, options) => Effect.uninterruptibleMask((restore) => this.requestMasked(request, options, restore)),
+      this
+    )
+  }
 
   get id(): string {
     return this.options.parent
   }
 
-  readonly request = <I extends Interaction.Interaction>(
+  requestMasked<I extends Interaction.Interaction>(
     request: InteractionRequest<I>,
-    options?: Interactor.Options<I>
-  ): Effect.Effect<Interactor.Answered<I>, InteractionError> => {
+    options: Interactor.Options<I> | undefined,
+    restore: Restore
+  ): Effect.Effect<Interactor.Answered<I>, InteractionError> {
     const { door, parent, port } = this.options
     const timeouts = Interactor.timeoutsOf(this.options.timeouts, defaultTimeouts)
     const limit = Option.getOrUndefined(Interactor.timeoutOf(request.interaction, timeouts))
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.suspend(() => {
-        const { requestId } = request
-        const entry = door.open(request)
-        port.ask({
-          request,
-          recheck: options?.recheck,
-          votes: options?.votes,
-          reply: door.replyPort
-        })
-        const giveUp = (why: InteractionError, end: Settlement = Exit.fail(why)) =>
-          door.close(requestId, end) ? port.withdraw(requestId, why) : Effect.void
-        const timeUp = (limit: Duration.Duration) =>
-          Effect.sync(() => {
-            const why = new InteractionTimedOut({ requestId, by: parent, after: Duration.toMillis(limit) })
-            const allows = timeouts.onTimeout === "allow" && request.interaction._tag === "Approve"
-            void giveUp(
-              why,
-              allows ? Exit.succeed(Asking.told({ answer: allowed, by: parent, how: "timeout" })) : undefined
-            )
-          })
-        const waiting =
-          limit === undefined
-            ? restore(entry.await)
-            : Effect.flatMap(Effect.fork(Effect.interruptible(Effect.delay(timeUp(limit), limit))), (timer) =>
-                Effect.onExit(restore(entry.await), () => Fiber.interruptAsFork(timer, FiberId.none))
-              )
-        return Effect.flatMap(Effect.exit(waiting), (exit) => {
-          // The answer fits the kind of the request; the type of `PendingReplies` has lost that.
-          const answered = exit as Exit.Exit<Interactor.Answered<I>, InteractionError>
-          if (Exit.isSuccess(exit) || !Cause.isInterrupted(exit.cause)) return answered
-          // The asker goes on when nobody shows the question any more: its turn must not end before the question does.
-          const why = options?.withdrawn?.() ?? new InteractionCancelled({ requestId })
-          return Effect.zipRight(giveUp(why), answered)
-        })
+    return Effect.suspend(() => {
+      const { requestId } = request
+      const entry = door.open(request)
+      port.ask({
+        request,
+        recheck: options?.recheck,
+        votes: options?.votes,
+        reply: door.replyPort
       })
-    )
+      const giveUp = (why: InteractionError, end: Settlement = Exit.fail(why)) =>
+        door.close(requestId, end) ? port.withdraw(requestId, why) : Effect.void
+      const timeUp = (limit: Duration.Duration) =>
+        Effect.sync(() => {
+          const why = new InteractionTimedOut({ requestId, by: parent, after: Duration.toMillis(limit) })
+          const allows = timeouts.onTimeout === "allow" && request.interaction._tag === "Approve"
+          void giveUp(
+            why,
+            allows ? Exit.succeed(Asking.told({ answer: allowed, by: parent, how: "timeout" })) : undefined
+          )
+        })
+      const waiting =
+        limit === undefined
+          ? restore(entry.await)
+          : Effect.flatMap(Effect.fork(Effect.interruptible(Effect.delay(timeUp(limit), limit))), (timer) =>
+              Effect.onExit(restore(entry.await), () => Fiber.interruptAsFork(timer, FiberId.none))
+            )
+      return Effect.flatMap(Effect.exit(waiting), (exit) => {
+        // The answer fits the kind of the request; the type of `PendingReplies` has lost that.
+        const answered = exit as Exit.Exit<Interactor.Answered<I>, InteractionError>
+        if (Exit.isSuccess(exit) || !Cause.isInterrupted(exit.cause)) return answered
+        // The asker goes on when nobody shows the question any more: its turn must not end before the question does.
+        const why = options?.withdrawn?.() ?? new InteractionCancelled({ requestId })
+        return Effect.zipRight(giveUp(why), answered)
+      })
+    })
   }
 }
 

@@ -121,10 +121,13 @@ export const around = (context: Context.Context<never>): Context.Context<never> 
   if (!context.unsafeMap.has(CurrentHandler.key)) return context
   const handler = Context.get(context, CurrentHandler)
   if (handler === undefined) return context
-  const services = new Map<string, unknown>(handler.outer.unsafeMap)
+  // Mostly a handler provides nothing: then all that it starts, such as a thousand children, shares the outer one.
+  let services: Map<string, unknown> | undefined
   const { unsafeMap: given } = handler.inner
-  for (const [key, value] of context.unsafeMap) if (given.get(key) !== value) services.set(key, value)
-  return Context.unsafeMake(services)
+  for (const [key, value] of context.unsafeMap) {
+    if (given.get(key) !== value) (services ??= new Map(handler.outer.unsafeMap)).set(key, value)
+  }
+  return services === undefined ? handler.outer : Context.unsafeMake(services)
 }
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -284,7 +284,7 @@ class Count {
   private unknown = 0
   private cost = 0
   // An array, because a tree uses few models and a set takes 200 bytes in each of its sessions.
-  private unpriced: Array<string> | undefined
+  private unpriced: ReadonlyArray<string> | undefined
 
   get tokens(): number {
     return this.input + this.output
@@ -335,8 +335,9 @@ class Count {
   }
 
   private named(model: string): void {
-    const names = (this.unpriced ??= [])
-    if (!names.includes(model)) names.push(model)
+    const names = this.unpriced ?? []
+    // A new array, as a pushed one reserves room for sixteen more.
+    if (!names.includes(model)) this.unpriced = [...names, model]
   }
 }
 

@@ -18,11 +18,10 @@ import type { CorrelationId, MessageId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import * as Origin from "../core/Origin.js"
 import type { Message } from "../inbox/Message.js"
-import * as ResumedRequests from "../interaction/ResumedRequests.js"
 import { Admission, type Host } from "./Admission.js"
 import * as TurnAuthority from "./TurnAuthority.js"
 import { TurnWorld, type Entering } from "./TurnWorld.js"
-import { TurnFiber, type Work } from "../turn/TurnFiber.js"
+import { TurnFiber, type Fork, type Work } from "../turn/TurnFiber.js"
 import type * as ResumedQuestions from "../journal/ResumedQuestions.js"
 import * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import { emit, setStatus, type Own as ContextOwn, type Shared, type TurnContext } from "../turn/TurnContext.js"
@@ -213,8 +212,10 @@ export class TurnLoop implements Host, RequestHost, Loop {
       // A compaction publishes its own failures.
       const turnFiber = new TurnFiber({ patience: limits.stopWithin, failed: () => {} })
       this.begins(turnFiber)
-      const run = turnFiber.run(TurnFiber.steps(work), () => this.guarded(Effect.sync(ended)))
-      return this.within({ origin, own: undefined }, run)
+      const over = () => this.guarded(Effect.sync(ended))
+      return this.within({ origin, own: undefined, resumed: undefined }, (fork) =>
+        turnFiber.run(TurnFiber.steps(work), over, fork)
+      )
     })
   }
 
@@ -320,7 +321,7 @@ export class TurnLoop implements Host, RequestHost, Loop {
       output: this.current?.output
     })
     this.begins(turn)
-    const own = this.world?.ownOf(this.current?.world)
+    const own = this.world?.ownOf(this.current?.takeWorld())
     const over = () => {
       begun?.caughtUp()
       // Contexts of handlers hold it.
@@ -330,15 +331,20 @@ export class TurnLoop implements Host, RequestHost, Loop {
     const apart = turn.apart(input)
     const ended = () => Turn.report(Turn.endOf(signal))
     const traced = SessionSpan.turn(session, { input, origin, ended })(apart)
-    // With nothing around it, it needs no second fiber.
-    const run = traced === apart ? turn.run(input, closed) : Effect.ensuring(traced, Effect.suspend(closed))
-    const { reopening } = this.given
-    const again = begun === undefined ? run : Effect.provideService(run, ResumedRequests.ResumedRequests, reopening)
-    return this.within({ origin, own }, again)
+    return this.within({ origin, own, resumed: begun && this.given.reopening }, (fork) =>
+      // With nothing around it, it needs no second fiber.
+      traced === apart ? turn.run(input, closed, fork) : Effect.ensuring(traced, Effect.suspend(closed))
+    )
   }
 
-  private within(entering: Entering, work: Work): Effect.Effect<void> {
-    return this.world === undefined ? Effect.void : this.world.within(entering, work)
+  /** Work in the world that it enters; so do its further fibers. */
+  private within(entering: Entering, work: (fork: Fork) => Work): Effect.Effect<void> {
+    const { world } = this
+    if (world === undefined) return Effect.void
+    return world.within(
+      entering,
+      work((further) => world.fork(world.within(entering, further)))
+    )
   }
 
   /** Registers cancellable work; it may have been cancelled before it began. */
@@ -394,7 +400,6 @@ export class TurnLoop implements Host, RequestHost, Loop {
     if (inbox.isEmpty() && !compaction.isRequested()) this.becomeIdle()
     this.turnWaiters.wake(this.lastEnd)
     const { current } = this
-    // It holds the world of its caller.
     this.current = undefined
     if (current !== undefined) this.requests.fulfil(current, end)
     this.next()

@@ -70,7 +70,8 @@ export class TurnRequest implements RequestedTurn {
   constructor(
     private readonly requests: TurnRequests,
     readonly id: MessageId,
-    private readonly wanted: Wanted
+    private readonly wanted: Omit<Wanted, "world">,
+    private world: FiberRefs.FiberRefs | undefined
   ) {}
 
   get authority(): Authority | undefined {
@@ -81,8 +82,11 @@ export class TurnRequest implements RequestedTurn {
     return this.wanted.output
   }
 
-  get world(): FiberRefs.FiberRefs | undefined {
-    return this.wanted.world
+  /** The world of the caller, once: a turn that has begun has entered it, and may work for long. */
+  takeWorld(): FiberRefs.FiberRefs | undefined {
+    const { world } = this
+    this.world = undefined
+    return world
   }
 
   get giveUp(): Effect.Effect<void> {
@@ -99,8 +103,8 @@ export class TurnRequests {
   constructor(private readonly host: Host) {}
 
   /** Waits for the turn of this message. */
-  add(id: MessageId, wanted: Wanted): RequestedTurn {
-    const request = new TurnRequest(this, id, wanted)
+  add(id: MessageId, { world, ...wanted }: Wanted): RequestedTurn {
+    const request = new TurnRequest(this, id, wanted, world)
     ;(this.open ??= new Map()).set(id, request)
     if (this.isClosed) this.close()
     return request

@@ -14,6 +14,7 @@ import * as FiberRefs from "effect/FiberRefs"
 import * as Origin from "../core/Origin.js"
 import * as Spans from "../core/Spans.js"
 import * as World from "../core/World.js"
+import * as ResumedRequests from "../interaction/ResumedRequests.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as DetachedFiber from "../internal/DetachedFiber.js"
 import type { TurnContext } from "../turn/TurnContext.js"
@@ -24,6 +25,8 @@ export interface Entering {
   readonly origin: Origin.Origin
   /** What its caller has of its own. */
   readonly own: World.Own | undefined
+  /** Present for a turn that another process began. */
+  readonly resumed: ResumedRequests.Service | undefined
 }
 
 export class TurnWorld {
@@ -67,9 +70,14 @@ export class TurnWorld {
     )
   }
 
-  private entered(id: FiberId.Single, refs: FiberRefs.FiberRefs, { origin, own }: Entering): FiberRefs.FiberRefs {
+  private entered(
+    id: FiberId.Single,
+    refs: FiberRefs.FiberRefs,
+    { origin, own, resumed }: Entering
+  ): FiberRefs.FiberRefs {
     const around = own === undefined ? refs : World.entered(id, refs, own)
-    const context = own === undefined ? (this.usual ??= this.asking(around)) : this.asking(around)
+    const asking = own === undefined ? (this.usual ??= this.asking(around)) : this.asking(around)
+    const context = resumed === undefined ? asking : Context.add(asking, ResumedRequests.ResumedRequests, resumed)
     const entries = [...Interactor.locals(this.session.interactor, context, id), Origin.local(origin, id)] as const
     return FiberRefs.updateManyAs(around, { entries })
   }

@@ -29,7 +29,7 @@ import type { Generated } from "./ReplyCollector.js"
 import { Generation } from "./Generation.js"
 import * as History from "../conversation/History.js"
 import * as PromptMessage from "../conversation/PromptMessage.js"
-import { TurnFiber, type Steps, type Work } from "./TurnFiber.js"
+import { TurnFiber, type Fork, type Steps, type Work } from "./TurnFiber.js"
 import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import { emit, setStatus, type TurnContext } from "./TurnContext.js"
 import * as SessionSpan from "./SessionSpan.js"
@@ -101,8 +101,8 @@ export class Turn {
    * Runs the turn to its end, which the stop signal then holds, and then `ended`: see {@link TurnFiber.run}. The input is
    * already in the history. It never fails.
    */
-  run(input: ReadonlyArray<Message>, ended: () => Work): Work {
-    return this.fiber.run(this.steps(input), ended)
+  run(input: ReadonlyArray<Message>, ended: () => Work, fork: Fork): Work {
+    return this.fiber.run(this.steps(input), ended, fork)
   }
 
   /** As {@link run}, in a fiber of its own; waits for the end. */

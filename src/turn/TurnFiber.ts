@@ -23,6 +23,7 @@ import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import { YieldWrap } from "effect/Utils"
 import * as DetachedFiber from "../internal/DetachedFiber.js"
+import { OneShot } from "../internal/OneShot.js"
 import * as GracePeriod from "../internal/GracePeriod.js"
 import type { Interactor } from "../interaction/Interactor.js"
 
@@ -31,6 +32,9 @@ export type Work = Effect.Effect<void, never, Interactor>
 
 /** A turn, step by step: an `Effect.gen` that another fiber can continue. */
 export type Steps<A = void> = Generator<YieldWrap<Effect.Effect<unknown, never, Interactor>>, A, never>
+
+/** Starts a fiber in the world of the turn, uninterruptible except where its work says otherwise. */
+export type Fork = (work: Work) => void
 
 export interface Options {
   /** How long an interrupted section may take before the turn continues without it. */
@@ -58,23 +62,22 @@ export class TurnFiber {
   }
 
   /**
-   * Runs a turn to its end, and then `ended`: in this fiber, and in others of the same world once this one was
+   * Runs a turn to its end, and then `ended`: in this fiber, and in others that `fork` starts once this one was
    * interrupted. Run it in an uninterruptible fiber that does nothing else after it.
    */
-  run(steps: Steps, ended: () => Work): Work {
-    return Effect.withFiberRuntime((fiber, status) =>
-      this.leg({ steps, ended, place: DetachedFiber.placeOf(fiber, status) }, fiber)
-    )
+  run(steps: Steps, ended: () => Work, fork: Fork): Work {
+    return Effect.withFiberRuntime((fiber) => this.leg({ steps, ended, fork }, fiber))
   }
 
   /** As {@link run}, in a fiber of its own; waits for the end. */
   apart(steps: Steps): Work {
-    return Effect.withFiberRuntime((fiber, status) =>
-      Effect.async((resume) => {
-        const turn = this.run(steps, () => Effect.sync(() => resume(Effect.void)))
-        fork(DetachedFiber.placeOf(fiber, status), turn)
-      })
-    )
+    return Effect.flatMap(DetachedFiber.here, (place) => {
+      // The place has the interactor, as this is run with one; its type does not know.
+      const fork = (work: Work) => void DetachedFiber.unsafeFork(place, work as Effect.Effect<void>)
+      const end = new OneShot<void>()
+      fork(this.run(steps, () => Effect.sync(() => end.complete()), fork))
+      return end
+    })
   }
 
   /**
@@ -148,10 +151,7 @@ export class TurnFiber {
   /** Continues in another fiber. */
   private next(turn: Whole): void {
     this.goesOn = false
-    fork(
-      turn.place,
-      Effect.withFiberRuntime((fiber) => this.leg(turn, fiber))
-    )
+    turn.fork(Effect.withFiberRuntime((fiber) => this.leg(turn, fiber)))
   }
 
   /** What a fiber does at its end: nothing when it was abandoned, or when another one continues. */
@@ -166,7 +166,7 @@ export class TurnFiber {
     if (!Cause.isEmpty(cause)) this.options.failed(cause)
     if (!this.stopped) return turn.ended()
     // An interrupted fiber is no place for effects of others, such as a store's.
-    fork(turn.place, Effect.suspend(turn.ended))
+    turn.fork(Effect.suspend(turn.ended))
     return Effect.void
   }
 
@@ -183,8 +183,7 @@ export class TurnFiber {
       if (running.isOver) done()
       else running.notify = done
     }
-    fork(
-      running.turn.place,
+    running.turn.fork(
       Effect.map(GracePeriod.wait(over, this.options.patience), (isOver) => {
         if (!isOver && !running.isOver) this.abandon()
       })
@@ -196,11 +195,11 @@ export class TurnFiber {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** A turn, and where its fibers are started. */
+/** A turn, and what starts its further fibers. */
 interface Whole {
   readonly steps: Steps
   readonly ended: () => Work
-  readonly place: DetachedFiber.Place
+  readonly fork: Fork
 }
 
 /** One of the fibers. */
@@ -214,10 +213,6 @@ interface Running {
   /** Called when it is over. */
   notify: (() => void) | undefined
 }
-
-// A place is that of a fiber which ran a turn and had an interactor; the types do not know.
-const fork = (place: DetachedFiber.Place, work: Work): void =>
-  void DetachedFiber.unsafeFork(place, work as Effect.Effect<void>)
 
 /** Ends a fiber whose turn continues in another one. */
 const left: Effect.Effect<never> = Effect.interrupt

@@ -11,7 +11,7 @@ import * as fc from "fast-check"
 import * as DetachedFiber from "../../src/internal/DetachedFiber.js"
 import { OneShot } from "../../src/internal/OneShot.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
-import { TurnFiber, type Steps } from "../../src/turn/TurnFiber.js"
+import { TurnFiber, type Fork, type Steps } from "../../src/turn/TurnFiber.js"
 import * as HaltChannel from "../../src/channel/HaltChannel.js"
 import { settle } from "../kit/Recorder.js"
 
@@ -34,8 +34,9 @@ const start = (legs: TurnFiber, work: () => Steps) =>
   Effect.gen(function* () {
     const nobody = yield* HaltChannel.make
     const end = new OneShot<void>()
-    const run = Effect.suspend(() => legs.run(work(), () => Effect.sync(() => end.complete())))
-    yield* DetachedFiber.fork(Interactor.inFiber(nobody.interactor)(run))
+    const place = yield* DetachedFiber.here
+    const fork: Fork = (work) => void DetachedFiber.unsafeFork(place, Interactor.inFiber(nobody.interactor)(work))
+    fork(Effect.suspend(() => legs.run(work(), () => Effect.sync(() => end.complete()), fork)))
     return end
   })
 

@@ -37,6 +37,8 @@ export const blocked = (size: number): Effect.Effect<Workload.Workload> =>
             if (Date.now() > patience) return yield* Effect.dieMessage(`Only ${count.modelCalls} models were called.`)
             yield* Effect.yieldNow()
           }
+          // The last of them have been answered by their models, and ask, once the event loop has gone round.
+          for (let rounds = 0; rounds < 10; rounds++) yield* Effect.promise(() => new Promise(setImmediate))
           const started = Cpu.now() - start
           const heap = Cpu.heapInUse() - before
           const answering = Cpu.now()
