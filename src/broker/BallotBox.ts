@@ -49,10 +49,7 @@ export class BallotBox {
   /** The request as it is shown now: with those who have voted. */
   get shown(): InteractionRequest {
     if (this.votes.length === 0) return this.request
-    const needs = { ...this.reserved.needs, votes: Ballot.votedOf(this.votes) }
-    // The class of the value is kept: a spread alone would lose it.
-    const interaction = Object.assign(Object.create(Object.getPrototypeOf(this.reserved)), { ...this.reserved, needs })
-    return { ...this.request, interaction }
+    return Ballot.shownWith(this.request, this.reserved, Ballot.votedOf(this.votes))
   }
 
   get cast(): ReadonlyArray<Ballot.Cast> {

@@ -413,11 +413,8 @@ class Broker implements Owned, Participants.Host {
     end: Exit.Exit<AnyAnswered, InteractionError>,
     everybody: Parameters<Participants.Participants["showAll"]>[1]
   ): Ending {
-    const { ballot } = raised
-    if (ballot !== undefined && Exit.isSuccess(end)) {
-      // An answer that was left for a reserved call is one vote. Whether it counts is told to nobody any more.
-      return raised.after(Effect.ignore(ballot.file(asVote(end.value))), () => this.showAll(raised, everybody))
-    }
+    // What an answer to a reserved call came to is counted anew, from the votes that were kept: the rules may be others now.
+    if (raised.ballot !== undefined && Exit.isSuccess(end)) return this.showAll(raised, everybody)
     this.settle(raised, end, Exit.isSuccess(end) ? end.value.by : "the journal")
     return this.wait(raised)
   }

@@ -33,6 +33,8 @@ import * as Display from "../terminal/Display.js"
  * @category models
  */
 export interface Options {
+  /** The person at the console, as the program knows them: the operating system's user. Default: `console` stands for them. */
+  readonly principal?: string | undefined
   /** Default: a person may take as long as they like. */
   readonly timeouts?: Interactor.Timeouts | undefined
   /**
@@ -65,6 +67,7 @@ export const make = (options: Options = {}): Effect.Effect<Interactor.Service, n
     const ask = handler(screen, options)
     return Interactor.make({
       id,
+      principal: options.principal,
       timeouts: options.timeouts,
       handlers: {
         Approve: approve(screen, options),
@@ -134,7 +137,7 @@ const open = <I extends Interaction>(
     const until = limit === undefined ? undefined : now + limit
     const style = Display.style(screen.color)
     const { requestId } = request
-    const cancelled = new InteractionCancelled({ requestId, by: id })
+    const cancelled = new InteractionCancelled({ requestId, by: options.principal ?? id })
     return screen
       .dialog(prompt.title, (ask) =>
         use((question) => ask(until === undefined ? question : { ...question, until }), prompt)

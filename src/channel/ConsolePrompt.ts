@@ -13,6 +13,7 @@ import * as Origin from "../core/Origin.js"
 import * as Field from "../interaction/Field.js"
 import type { Answer, Approve, ApproveAnswer, ApproveOption, Interaction } from "../interaction/Interaction.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as Needs from "../interaction/Needs.js"
 import * as PermissionOption from "../interaction/PermissionOption.js"
 import type { Question } from "../interaction/Question.js"
 import * as TypedAnswer from "../interaction/TypedAnswer.js"
@@ -116,7 +117,7 @@ export const render = (request: InteractionRequest, options: Options): Prompt =>
       return {
         ...prompt(
           `Allow ${Display.oneLine(interaction.tool)}?`,
-          [...body, style.cyan(first.map(optionWord).join(" ")), ...kept],
+          [...agreement(style, interaction), ...body, style.cyan(first.map(optionWord).join(" ")), ...kept],
           "answer> ",
           keysOf(first.length < words.length ? [...words, helpOption] : words)
         ),
@@ -327,6 +328,14 @@ const keysOf = (options: ReadonlyArray<ApproveOption>): ReadonlyMap<string, Read
 /** Of two digits the first would be an answer. */
 const numberKeys = (count: number): ReadonlyMap<string, ReadonlyArray<string>> =>
   count > 9 ? noKeys : new Map(Array.from({ length: count }, (_, index) => [String(index + 1), noLines] as const))
+
+/** Whose agreement the call needs, and who has voted. */
+const agreement = (style: Display.Style, { needs }: Approve): ReadonlyArray<string> => {
+  if (needs === undefined) return []
+  const votes = Needs.describeVotes(needs.votes)
+  const who = votes === undefined ? "" : `; ${votes}`
+  return [style.yellow(`! ${Display.oneLine(`it ${Needs.describeAll(needs.all)}${who}`)}`)]
+}
 
 const viewOption: ApproveOption = { short: "v", full: "view", description: "show everything that is asked about" }
 

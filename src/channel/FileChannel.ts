@@ -25,8 +25,14 @@ import * as Stream from "effect/Stream"
 import * as Directory from "../core/Directory.js"
 import * as ForeignJson from "../core/ForeignJson.js"
 import * as Redaction from "../core/Redaction.js"
+import * as Ballot from "../interaction/Ballot.js"
 import type { Interaction } from "../interaction/Interaction.js"
-import { InteractionCancelled, type InteractionError, InteractorUnavailable } from "../interaction/InteractionError.js"
+import {
+  type AnswerRejected,
+  InteractionCancelled,
+  type InteractionError,
+  InteractorUnavailable
+} from "../interaction/InteractionError.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as FileExchange from "./FileExchange.js"
@@ -38,7 +44,7 @@ import * as RemoteInteractor from "./RemoteInteractor.js"
  * @since 0.1.0
  * @category models
  */
-export interface Options {
+export interface Options extends RemoteInteractor.Vouching {
   /** Created when it is not there. Keep it out of reach of the agent's tools. */
   readonly directory: string
   /** Default: `file`. */
@@ -92,6 +98,7 @@ export const make = (
       fs,
       exchange,
       owner,
+      who: options,
       ends: new Map(),
       changes: yield* watchChanges(fs, exchange.responses),
       shown: new Map(),
@@ -104,10 +111,11 @@ export const make = (
       id,
       dialogs: options.dialogs,
       timeouts: options.timeouts,
-      ask: (request, ended) =>
+      who: options,
+      ask: (request, ended, vote) =>
         Effect.acquireUseRelease(
           show(channel, request),
-          () => awaitAnswer(channel, request),
+          () => awaitAnswer(channel, request, vote),
           () => withdraw(channel, request.requestId, ended())
         )
     })
@@ -145,6 +153,7 @@ interface Channel {
   readonly owner: Option.Option<number>
   readonly pause: Duration.Duration
   readonly redactor: Redaction.Redactor
+  readonly who: RemoteInteractor.Vouching
 }
 
 /** How many settled requests are remembered. */
@@ -297,7 +306,8 @@ const tellLate = ({ changes, ends, exchange, fs, id, pause }: Channel): Effect.E
 
 const awaitAnswer = <I extends Interaction>(
   channel: Channel,
-  request: InteractionRequest.InteractionRequest<I>
+  request: InteractionRequest.InteractionRequest<I>,
+  vote: Interactor.Options<I>["vote"]
 ): Effect.Effect<Interactor.Reply<I>, InteractionError> =>
   Effect.gen(function* () {
     const { changes, pause } = channel
@@ -308,9 +318,19 @@ const awaitAnswer = <I extends Interaction>(
       const found = yield* look(channel, request)
       switch (found._tag) {
         case "Answered":
-          return found
-        case "Cancelled":
-          return yield* new InteractionCancelled({ requestId: request.requestId, by: found.by ?? channel.id })
+          if (vote === undefined) return found
+          yield* filed(channel, request.requestId, vote(found))
+          break
+        case "Cancelled": {
+          const refused = Ballot.isReserved(request.interaction)
+            ? Ballot.refusal(request.interaction.needs, { by: found.by })
+            : undefined
+          if (refused === undefined) {
+            return yield* new InteractionCancelled({ requestId: request.requestId, by: found.by })
+          }
+          yield* reject(channel, request.requestId, refused)
+          break
+        }
         case "Rejected":
           yield* reject(channel, request.requestId, found.reason)
           break
@@ -332,18 +352,19 @@ type Found<I extends Interaction> = Data.TaggedEnum<{
   /** Not complete, or not readable, yet. */
   Half: { readonly text: string }
   Rejected: { readonly reason: string }
-  Cancelled: { readonly by: string | undefined }
+  Cancelled: { readonly by: string }
   Answered: Interactor.Reply<I>
 }>
 
 const look = <I extends Interaction>(
-  { exchange, owner }: Channel,
+  { exchange, id, owner, who }: Channel,
   { interaction, requestId }: InteractionRequest.InteractionRequest<I>
 ): Effect.Effect<Found<I>> => {
   const path = exchange.files(requestId).response
   const read = Effect.map(exchange.read(path, { maxBytes, owner }), (text): Found<I> => {
     const json = ForeignJson.parse(text, { size: maxBytes })
-    if (Either.isRight(json)) return understand(interaction, requestId, json.right)
+    const known = (said: string | undefined) => RemoteInteractor.authorOf(id, who, said)
+    if (Either.isRight(json)) return understand(interaction, requestId, json.right, known)
     return json.left.reason === "syntax"
       ? { _tag: "Half", text: text.trim() }
       : { _tag: "Rejected", reason: `it ${json.left.message}` }
@@ -361,13 +382,18 @@ const look = <I extends Interaction>(
 
 const decodeResponse = ParseResult.decodeUnknownEither(RemoteInteractor.Response)
 
-const understand = <I extends Interaction>(interaction: I, requestId: string, json: unknown): Found<I> => {
+const understand = <I extends Interaction>(
+  interaction: I,
+  requestId: string,
+  json: unknown,
+  known: (said: string | undefined) => string
+): Found<I> => {
   const response = decodeResponse(json, { onExcessProperty: "error" })
   if (Either.isLeft(response)) return { _tag: "Rejected", reason: 'it is not {"requestId": …, "answer": …}' }
   if (response.right.requestId !== requestId) {
     return { _tag: "Rejected", reason: `it names another request than ${requestId}` }
   }
-  const { by } = response.right
+  const by = known(response.right.by)
   const understood = RemoteInteractor.understand(interaction, response.right)
   switch (understood._tag) {
     case "Answered":
@@ -378,6 +404,17 @@ const understand = <I extends Interaction>(interaction: I, requestId: string, js
       return { _tag: "Rejected", reason: understood.reason }
   }
 }
+
+/** A vote that counts is taken away, so that the next one can come; another one is turned away with the reason. */
+const filed = (
+  channel: Channel,
+  requestId: string,
+  vote: Effect.Effect<Interactor.Filed, AnswerRejected>
+): Effect.Effect<void> =>
+  Effect.matchEffect(vote, {
+    onFailure: ({ message }) => reject(channel, requestId, message),
+    onSuccess: () => Effect.ignore(channel.fs.remove(channel.exchange.files(requestId).response, { force: true }))
+  })
 
 const reject = ({ exchange, fs }: Channel, requestId: string, reason: string): Effect.Effect<void> =>
   turnAway(exchange, fs, requestId, `This is not an answer to ${requestId}: ${reason}`)

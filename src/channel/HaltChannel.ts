@@ -17,6 +17,7 @@ import * as Interaction from "../interaction/Interaction.js"
 import { InteractionCancelled } from "../interaction/InteractionError.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
+import * as Needs from "../interaction/Needs.js"
 import * as AutoChannel from "./AutoChannel.js"
 
 /**
@@ -158,6 +159,12 @@ const halt =
 const hint = (interaction: Interaction.Interaction): string => {
   switch (interaction._tag) {
     case "Approve":
+      if (interaction.needs !== undefined) {
+        return (
+          `Nobody is there to decide about ${interaction.tool}, which ${Needs.describeAll(interaction.needs.all)}. Let them answer ` +
+          `through --channel file:DIR or webhook:URL, at a terminal, or with assent sessions answer; nothing else allows it.`
+        )
+      }
       return (
         `Nobody is there to approve ${interaction.tool}. Run it at a terminal with --channel console, allow the tool with a ` +
         `whitelist rule in .assent/permissions.json or --policy FILE, or allow everything with --yolo.`

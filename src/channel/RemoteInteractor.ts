@@ -16,7 +16,7 @@ import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as TypedAnswer from "../interaction/TypedAnswer.js"
 
-/** The name of the person who answers, in events and in the audit. */
+/** The name of a person, in events and in the audit. */
 export const Name = Schema.String.pipe(
   Schema.filter((name) => name.trim() !== "" && name.length <= 200 && !/[\p{Cc}\p{Cf}]/u.test(name), {
     identifier: "a name of at most 200 characters"
@@ -29,7 +29,7 @@ export const defaultTimeouts: Interactor.Timeouts = {
   clarification: Duration.seconds(60)
 }
 
-/** What the other side sends: an answer to a request, or its filled form, and who gave it. */
+/** What the other side sends: an answer to a request, or its filled form, and who it says has given it: see {@link Vouching}. */
 export const Response = Schema.Struct({
   requestId: Schema.String,
   answer: Schema.Unknown,
@@ -37,6 +37,23 @@ export const Response = Schema.Struct({
   by: Schema.optional(Name)
 })
 export type Response = typeof Response.Type
+
+/** Who answers through a channel to a program. */
+export interface Vouching {
+  /**
+   * The one person who answers there, as the channel knows it for itself: the operating system's user, the owner of a token.
+   * Default: the channel's id stands for them.
+   */
+  readonly principal?: string | undefined
+  /**
+   * True: the other side knows people for itself, and vouches for the `by` of its answers. Default: `by` does not count.
+   */
+  readonly vouches?: boolean | undefined
+}
+
+/** What is known of the author of a response that says this. */
+export const authorOf = (id: string, { principal = id, vouches }: Vouching, said: string | undefined): string =>
+  vouches === true && said !== undefined ? said : principal
 
 /** What a response says about the request. */
 export type Understood<I extends Interaction> = Data.TaggedEnum<{
@@ -73,23 +90,27 @@ export const make = (options: {
   /** Asks. `ended` tells how the question ended, once asking was interrupted. */
   readonly ask: <I extends Interaction>(
     request: InteractionRequest<I>,
-    ended: () => Interactor.Ended | undefined
+    ended: () => Interactor.Ended | undefined,
+    /** Files a vote, where several have to agree and several may answer here. */
+    vote: Interactor.Options<I>["vote"]
   ) => Effect.Effect<Interactor.Reply<I>, InteractionError>
+  readonly who: Vouching
   readonly dialogs: "one" | "unbounded" | undefined
   /** A part that is not given keeps its default. */
   readonly timeouts: Interactor.Timeouts | undefined
   /** Why a request failed at the end of its time, where the reason is known. */
   readonly why?: ((request: InteractionRequest) => InteractionError | undefined) | undefined
 }): Effect.Effect<Interactor.Service, never, Scope.Scope> => {
-  const { ask, dialogs, id, why } = options
+  const { ask, dialogs, id, who, why } = options
   const asking: Interactor.Service = {
     id,
     relay: false,
+    principal: who.vouches === true ? undefined : (who.principal ?? id),
     request: <I extends Interaction>(request: InteractionRequest<I>, asked?: Interactor.Options<I>) =>
       Object.hasOwn(taken, request.interaction._tag) && taken[request.interaction._tag]
         ? Effect.map(
-            ask(request, () => asked?.ended?.()),
-            ({ answer, by = id }): Interactor.Reply<I> => ({ answer, by })
+            ask(request, () => asked?.ended?.(), who.vouches === true ? asked?.vote : undefined),
+            ({ answer, by = who.principal ?? id }): Interactor.Reply<I> => ({ answer, by })
           )
         : Effect.fail(Interactor.declined(id, request))
   }

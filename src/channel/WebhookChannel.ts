@@ -9,8 +9,9 @@
  * ```
  *
  * `answer` is an encoded answer, or a string as a person would type it. Where the request has a `form`, what was filled in
- * may stand as `form` in its place. `by` is optional and names the person. The
- * connection stays open until somebody answers; it is closed when the request is withdrawn or its time is up. Any
+ * may stand as `form` in its place. `by` is optional, names the person, and counts where the server was declared to vouch for
+ * it. Where several have to agree, such a server is asked again after each vote, with those who have voted; the key then has
+ * the number of the time behind a dot. The connection stays open until somebody answers; it is closed when the request is withdrawn or its time is up. Any
  * response but a 200 that names the request and fits it makes the request fail here as unavailable. Failures that may
  * pass (no connection, 408, 429 and 5xx) are retried before that, under the same idempotency key.
  *
@@ -35,6 +36,7 @@ import * as Stream from "effect/Stream"
 import * as ForeignJson from "../core/ForeignJson.js"
 import * as Redaction from "../core/Redaction.js"
 import * as WebAddress from "../core/WebAddress.js"
+import * as Ballot from "../interaction/Ballot.js"
 import type { Interaction } from "../interaction/Interaction.js"
 import { InteractionCancelled, type InteractionError, InteractorUnavailable } from "../interaction/InteractionError.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
@@ -49,7 +51,7 @@ export { WebAddressRefused } from "../core/WebAddress.js"
  * @since 0.1.0
  * @category models
  */
-export interface Options {
+export interface Options extends RemoteInteractor.Vouching {
   /** An http or https address without a user name or a password. A redirect is not followed: it is a failure. */
   readonly url: string
   /** Sent as `authorization: Bearer …`. */
@@ -94,21 +96,27 @@ export const make = (
       id,
       dialogs: options.dialogs,
       timeouts,
+      who: options,
       // While a retry waits, the last failure says more than "nobody answered".
       why: (request) => failures.get(request),
-      ask: (request) => {
+      ask: (request, _, vote) => {
         const limit = Interactor.timeoutOf(request.interaction, timeouts)
         const unavailable = ({ reason }: Failure) =>
           new InteractorUnavailable({ requestId: request.requestId, by: id, reason })
-        return post(silent, { ...options, url }, redactor, request).pipe(
-          Effect.tapError((failure) => Effect.sync(() => failures.set(request, unavailable(failure)))),
-          Effect.retry({
-            while: (failure) => failure.transient,
-            schedule: options.retry ?? retries(Option.getOrElse(limit, () => Duration.minutes(1)))
-          }),
-          Effect.mapError(unavailable),
-          Effect.flatMap((response) => understand(id, request, response))
-        )
+        const known = (said: string | undefined) => RemoteInteractor.authorOf(id, options, said)
+        const asked = (shown: typeof request, key: string) =>
+          post(silent, { ...options, url }, redactor, shown, key).pipe(
+            Effect.tapError((failure) => Effect.sync(() => failures.set(request, unavailable(failure)))),
+            Effect.retry({
+              while: (failure) => failure.transient,
+              schedule: options.retry ?? retries(Option.getOrElse(limit, () => Duration.minutes(1)))
+            }),
+            Effect.mapError(unavailable),
+            Effect.flatMap((response) => understand(id, request, response, known))
+          )
+        return vote === undefined
+          ? asked(request, request.requestId)
+          : polled(request, asked, vote, (reason) => unavailable({ reason, transient: false }))
       }
     })
   })
@@ -157,14 +165,49 @@ interface Failure {
   readonly transient: boolean
 }
 
+/** How often in a row a server may answer with what does not count, or was counted before. */
+const patience = 5
+
+/** Asks for one vote after the other, until the question is settled and this is interrupted. */
+const polled = <I extends Interaction>(
+  request: InteractionRequest.InteractionRequest<I>,
+  ask: (
+    shown: InteractionRequest.InteractionRequest<I>,
+    key: string
+  ) => Effect.Effect<Interactor.Reply<I>, InteractionError>,
+  vote: NonNullable<Interactor.Options<I>["vote"]>,
+  unavailable: (reason: string) => InteractionError
+): Effect.Effect<Interactor.Reply<I>, InteractionError> => {
+  const go = (
+    shown: InteractionRequest.InteractionRequest<I>,
+    time: number,
+    vain: number
+  ): Effect.Effect<Interactor.Reply<I>, InteractionError> =>
+    Effect.flatMap(ask(shown, time === 1 ? request.requestId : `${request.requestId}.${time}`), (reply) =>
+      Effect.matchEffect(vote(reply), {
+        onFailure: ({ message }) =>
+          vain + 1 >= patience ? Effect.fail(unavailable(message)) : go(shown, time + 1, vain + 1),
+        onSuccess: (filed) => {
+          if (filed === "settled") return Effect.never
+          const next = Ballot.withVote(shown, reply)
+          if (next !== shown) return go(next, time + 1, 0)
+          const again = `it repeats the vote of ${reply.by ?? "nobody"}`
+          return vain + 1 >= patience ? Effect.fail(unavailable(again)) : go(shown, time + 1, vain + 1)
+        }
+      })
+    )
+  return go(request, 1, 0)
+}
+
 const post = (
   client: HttpClient.HttpClient,
   options: Options,
   redactor: Redaction.Redactor,
-  request: InteractionRequest.InteractionRequest
+  request: InteractionRequest.InteractionRequest,
+  key: string
 ): Effect.Effect<string, Failure> => {
   const message = HttpClientRequest.post(options.url).pipe(
-    HttpClientRequest.setHeaders({ ...options.headers, "idempotency-key": request.requestId }),
+    HttpClientRequest.setHeaders({ ...options.headers, "idempotency-key": key }),
     HttpClientRequest.acceptJson,
     options.token === undefined ? (same) => same : HttpClientRequest.bearerToken(options.token),
     HttpClientRequest.bodyUnsafeJson(redactor.declared.value(InteractionRequest.present(request)))
@@ -221,7 +264,8 @@ const decodeResponse = ParseResult.decodeUnknownEither(RemoteInteractor.Response
 const understand = <I extends Interaction>(
   id: string,
   { interaction, requestId }: InteractionRequest.InteractionRequest<I>,
-  text: string
+  text: string,
+  known: (said: string | undefined) => string
 ): Effect.Effect<Interactor.Reply<I>, InteractionError> => {
   const unavailable = (reason: string) => new InteractorUnavailable({ requestId, by: id, reason })
   const json = ForeignJson.parse(text, { size: maxBytes })
@@ -233,13 +277,13 @@ const understand = <I extends Interaction>(
     return unavailable('the webhook answered with status 200, but not with {"requestId": …, "answer": …}')
   }
   if (response.right.requestId !== requestId) return unavailable("the webhook answered another request than this one")
-  const { by } = response.right
+  const by = known(response.right.by)
   const understood = RemoteInteractor.understand(interaction, response.right)
   switch (understood._tag) {
     case "Answered":
       return Effect.succeed({ answer: understood.answer, by })
     case "Withdrawn":
-      return new InteractionCancelled({ requestId, by: by ?? id })
+      return new InteractionCancelled({ requestId, by })
     case "Misfit":
       return unavailable(`the webhook's answer does not fit: ${understood.reason}`)
   }

@@ -7,7 +7,8 @@
  */
 import { canonicalJson } from "../core/Digest.js"
 import type { Approve, ApproveAnswer, Interaction } from "./Interaction.js"
-import type { Vote } from "./InteractorPort.js"
+import type { InteractionRequest } from "./InteractionRequest.js"
+import type { Reply, Vote } from "./InteractorPort.js"
 import * as Needs from "./Needs.js"
 
 /** One vote on a call. */
@@ -95,6 +96,37 @@ export const namesOf = (votes: ReadonlyArray<Cast>): string =>
   onceEach(votes)
     .map(({ by }) => by)
     .join(", ")
+
+// -----------------------------------------------------------------------------------------------------------------
+// combinators
+// -----------------------------------------------------------------------------------------------------------------
+
+/** The request as it is shown once this person has voted; the very same when that changes nothing. */
+export const withVote = <I extends Interaction>(
+  request: InteractionRequest<I>,
+  { answer, by }: Pick<Reply<I>, "answer" | "by">
+): InteractionRequest<I> => {
+  const interaction: Interaction = request.interaction
+  if (by === undefined || !isReserved(interaction)) return request
+  // The answer to an approval; the type of all answers cannot say so.
+  const { decision: vote } = answer as ApproveAnswer
+  const { votes } = interaction.needs
+  if (votes.some((known) => known.by === by && known.vote === vote)) return request
+  const voted = [...votes.filter((known) => known.by !== by), { by, vote }]
+  return shownWith(request, interaction, voted)
+}
+
+/** The request with these votes. */
+export const shownWith = <I extends Interaction>(
+  request: InteractionRequest<I>,
+  reserved: Approve & Reserved,
+  votes: ReadonlyArray<Needs.Voted>
+): InteractionRequest<I> => {
+  const needs = { ...reserved.needs, votes }
+  // The class of the value is kept: a spread alone would lose it.
+  const interaction: I = Object.assign(Object.create(Object.getPrototypeOf(reserved)), { ...reserved, needs })
+  return { ...request, interaction }
+}
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -13,6 +13,7 @@ import type { Usage } from "../event/AgentEvent.js"
 import type { TurnEnd } from "../event/TurnEnd.js"
 import type { Message } from "../inbox/Message.js"
 import type { Kept } from "../broker/InteractionJournal.js"
+import * as Ballot from "../interaction/Ballot.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
 import type { EntryOf, JournalEntry, Permissions, SessionOpened, Written } from "./JournalEntry.js"
@@ -304,8 +305,11 @@ export interface OpenRequest {
  */
 export const openRequests = (self: TreeSnapshot, answers: Loaded["answers"]): ReadonlyArray<OpenRequest> => {
   const byRequest = new Map<RequestId, StoredAnswer>(answers.map((answer) => [answer.requestId, answer]))
-  return self.sessions.flatMap(({ open }) =>
-    open.map((request) => ({ request, answer: byRequest.get(request.requestId) }))
+  return self.sessions.flatMap(({ open, votes }) =>
+    open.map((request) => {
+      const given = votes.filter(({ requestId }) => requestId === request.requestId)
+      return { request: given.reduce(Ballot.withVote, request), answer: byRequest.get(request.requestId) }
+    })
   )
 }
 

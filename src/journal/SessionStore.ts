@@ -137,7 +137,8 @@ export interface Service {
   /**
    * Stores an encoded answer to an open request of a session that no process runs; it counts when the session is
    * resumed. A lease whose holder is gone ends with it, so that a holder that comes back does not go on without the
-   * answer. The first answer wins. Answers to `Auth.*` are secrets and never stored.
+   * answer. The first answer wins. Answers to `Auth.*` are secrets and never stored. An answer to a call that a rule
+   * reserves is a vote, and refused here: see `SessionVote`.
    */
   readonly answer: (
     requestId: RequestId,

@@ -5,7 +5,9 @@
  */
 import * as Either from "effect/Either"
 import type { RequestId, SessionId } from "../core/Id.js"
+import * as Ballot from "../interaction/Ballot.js"
 import * as Interaction from "../interaction/Interaction.js"
+import * as Needs from "../interaction/Needs.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import type * as JournalEntry from "./JournalEntry.js"
 import type * as SessionSummary from "./SessionSummary.js"
@@ -63,6 +65,10 @@ export const accepts = (
     const reason = `answers to ${interaction._tag} are secrets and are not kept; resume the session and answer there`
     return Either.left(new StoreError.AnswerRefused({ requestId, problem: "secret", reason }))
   }
+  if (Ballot.isReserved(interaction)) {
+    const reason = `it ${Needs.describeAll(interaction.needs.all)}, so that one answer is a vote; see SessionVote`
+    return Either.left(new StoreError.AnswerRefused({ requestId, problem: "reserved", reason }))
+  }
   const decoded = Interaction.decodeAnswer(interaction, answer)
   return Either.isRight(decoded)
     ? Either.void
@@ -82,8 +88,10 @@ export const waitingIn = (
 ): ReadonlyArray<WaitingRequest> => {
   if (closed || open.length === 0) return []
   const raised = new Map<RequestId, InteractionRequest>()
+  const votes = new Map<RequestId, ReadonlyArray<JournalEntry.EntryOf<"VoteGiven">>>()
   for (const { entry } of about) {
     if (entry._tag === "InteractionRaised") raised.set(entry.request.requestId, entry.request)
+    if (entry._tag === "VoteGiven") votes.set(entry.requestId, [...(votes.get(entry.requestId) ?? []), entry])
   }
   return open.flatMap(({ requestId }) => {
     const request = raised.get(requestId)
@@ -94,7 +102,7 @@ export const waitingIn = (
           {
             rootSessionId,
             title,
-            request,
+            request: (votes.get(requestId) ?? []).reduce(Ballot.withVote, request),
             ...(workspace === undefined ? {} : { workspace }),
             ...(answer === undefined ? {} : { answer }),
             ...(holder === undefined ? {} : { holder })

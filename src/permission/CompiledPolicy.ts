@@ -90,7 +90,8 @@ export interface Of<out Names extends string> extends Policy {
 export type Source<Names extends string = string> = PolicySource.PolicySource & {
   readonly blacklist?: { readonly tools?: ReadonlyArray<Names> | undefined } | undefined
   readonly whitelist?: { readonly tools?: ReadonlyArray<Names> | undefined } | undefined
-  readonly approvals?: ReadonlyArray<{ readonly tools?: ReadonlyArray<Names> | undefined }> | undefined
+  readonly approvals?:
+    ReadonlyArray<PolicySource.Approval & { readonly tools?: ReadonlyArray<Names> | undefined }> | undefined
   readonly delegated?: { readonly tools?: ReadonlyArray<Names> | undefined } | undefined
   readonly guards?: { readonly deny?: { readonly tools?: ReadonlyArray<Names> | undefined } | undefined } | undefined
 }

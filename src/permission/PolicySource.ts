@@ -55,6 +55,14 @@ const Approval = Schema.Struct({
   )
 )
 
+/**
+ * Calls that are reserved, and for whom.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Approval = typeof Approval.Type
+
 const Channel = Schema.Struct({
   type: oneOf("console", "queue", "webhook", "file", "auto", "halt"),
   /** Where a webhook posts to. */

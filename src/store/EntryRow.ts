@@ -98,5 +98,5 @@ const encodeOne = ({ sessionId, entry }: JournalEntry.Draft, at: number): Either
 
 const requestOf = (entry: JournalEntry.JournalEntry): string | null => {
   if (entry._tag === "InteractionRaised") return entry.request.requestId
-  return entry._tag === "InteractionSettled" ? entry.requestId : null
+  return entry._tag === "InteractionSettled" || entry._tag === "VoteGiven" ? entry.requestId : null
 }

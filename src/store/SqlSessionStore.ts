@@ -356,7 +356,7 @@ export const make = (
           const ids = one.open.map(({ requestId }) => requestId)
           const about = yield* failure.reading(
             sql<EntryRow.Stored>`SELECT seq, session, at, body FROM assent_entry
-              WHERE root = ${one.rootSessionId} AND tag = 'InteractionRaised' AND ${sql.in("request", ids)} ORDER BY seq`
+              WHERE root = ${one.rootSessionId} AND tag IN ('InteractionRaised', 'VoteGiven') AND ${sql.in("request", ids)} ORDER BY seq`
           )
           const entries = yield* EntryRow.decodeRows(one.rootSessionId, about)
           waiting.push(...SessionStore.waitingIn(one, entries, yield* answersOf(one.rootSessionId)))

@@ -211,6 +211,14 @@ export const delay = (duration: Duration.DurationInput, then: Step): Reaction =>
 export const fail = (reason: string): Reaction => ({ react: (dialog) => unavailable(dialog, reason) })
 
 /**
+ * Passes the question on to somebody else: fails as unavailable, and says so.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const pass: Reaction = fail("it passes the question on")
+
+/**
  * Dies with a defect, as a broken interactor would.
  *
  * @since 0.1.0

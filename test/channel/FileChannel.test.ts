@@ -160,14 +160,18 @@ for (const dialogs of ["one", "unbounded"] as const) {
 const quick = { pollInterval: Duration.millis(5) }
 
 describe("FileChannel", () => {
-  it.scopedLive("names the person who answers", () =>
+  it.scopedLive.each([
+    { what: "the channel", who: {}, by: "file" },
+    { what: "the owner of the directory", who: { principal: "grace" }, by: "grace" },
+    { what: "whom the answer names, where that is vouched for", who: { principal: "grace", vouches: true }, by: "ada" }
+  ])("names who answers: $what", ({ by, who }) =>
     Effect.gen(function* () {
-      const channel = yield* open(quick)
+      const channel = yield* open({ ...quick, ...who })
       const request = yield* newRequest
       const asking = yield* Effect.fork(Asking.ask(channel.interactor, request))
       yield* channel.shown
       yield* FileExchange.respond(channel.directory, request.requestId, "y", "ada")
-      assert.deepStrictEqual(yield* Fiber.join(asking), { answer: true, by: "ada", how: "answered" })
+      assert.deepStrictEqual(yield* Fiber.join(asking), { answer: true, by, how: "answered" })
     }).pipe(Effect.provide(NodeContext.layer))
   )
 

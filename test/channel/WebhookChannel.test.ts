@@ -256,12 +256,16 @@ describe("WebhookChannel", () => {
     }).pipe(Effect.provide(FetchHttpClient.layer))
   )
 
-  it.scopedLive("names the person whom the other side names", () =>
+  it.scopedLive.each([
+    { what: "as its server only", who: {}, ada: "webhook" },
+    { what: "as whom the server stands for", who: { principal: "grace" }, ada: "grace" },
+    { what: "as the server says, where it vouches", who: { vouches: true }, ada: "ada" }
+  ])("knows who answers $what", ({ ada, who }) =>
     Effect.gen(function* () {
-      const { interactor, receiver } = yield* open()
+      const { interactor, receiver } = yield* open(who)
       for (const [by, named] of [
-        ["ada", "ada"],
-        [undefined, "webhook"]
+        ["ada", ada],
+        [undefined, who.principal ?? "webhook"]
       ]) {
         const request = yield* newRequest
         const asking = yield* Effect.fork(interactor.request(request))

@@ -28,6 +28,8 @@ const setup = Effect.gen(function* () {
   const directory = yield* fs.makeTempDirectoryScoped()
   const interactor = yield* FileChannel.make({
     directory,
+    principal: "nobody",
+    vouches: true,
     dialogs: "unbounded",
     timeouts: {},
     pollInterval: "20 millis"

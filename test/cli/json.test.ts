@@ -1,11 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { userInfo } from "node:os"
 import { Halted } from "../../src/channel/HaltChannel.js"
 import * as InteractionRequest from "../../src/interaction/InteractionRequest.js"
 import * as Program from "../kit/Program.js"
 
 const decodeRequest = Schema.decodeUnknownSync(InteractionRequest.InteractionRequest)
+
+/** Who runs the tests, and so answers without anybody vouching for others. */
+const account = userInfo().username
 
 const run = (command: string) => ({ tools: [{ name: "run_command", params: { command } }] })
 
@@ -121,7 +125,7 @@ describe.concurrent("assent run --jsonl", () => {
         assert.strictEqual(agentPath, "main")
         yield* program.tell({ _tag: "Answer", requestId, answer })
         const closed = yield* program.json("InteractionClosed", { requestId })
-        assert.deepStrictEqual(closed, { _tag: "InteractionClosed", requestId, status: "answered", by: "json" })
+        assert.deepStrictEqual(closed, { _tag: "InteractionClosed", requestId, status: "answered", by: account })
       }
       yield* program.json("TurnEnded", { reason: "completed" })
       yield* program.endInput

@@ -45,7 +45,8 @@ export const run = (invocation: Arguments.Invocation) =>
     const history = interactive ? yield* openHistory(settings) : undefined
     return yield* Effect.gen(function* () {
       const screen = yield* ConsoleScreen
-      const console = yield* ConsoleChannel.make()
+      const principal = yield* Person.name
+      const console = yield* ConsoleChannel.make({ principal })
       const wantsTrust = settings.wantsTrust || known.wantTrust
       const trusted = wantsTrust && attended ? yield* askForTrust(settings, screen, console) : false
       const current = trusted ? SessionSelection.asBefore(flags, settings, yield* Settings.load(flags)) : settings
@@ -58,7 +59,11 @@ export const run = (invocation: Arguments.Invocation) =>
         const TrustQuestion = yield* loadTrustQuestion
         for (const line of yield* TrustQuestion.notice(current)) yield* screen.printLine(line)
       }
-      const opened = yield* Channels.open(plans, current, ConsoleChannel.make(Channels.consoleOptions(current)))
+      const opened = yield* Channels.open(
+        plans,
+        current,
+        ConsoleChannel.make({ ...Channels.consoleOptions(current), principal })
+      )
       const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path | CommandExecutor.CommandExecutor>()
       const { baseUrls } = current
       const withModel = (chosen: Pick<Settings.Settings, "baseUrls" | "model">) =>

@@ -11,6 +11,7 @@ import * as SessionSelection from "../config/SessionSelection.js"
 import * as Launch from "../Launch.js"
 import * as Output from "../terminal/Output.js"
 import * as RunExecutor from "../executor/RunExecutor.js"
+import * as Person from "../config/Person.js"
 import * as Settings from "../config/Settings.js"
 import * as StoreLocation from "../config/StoreLocation.js"
 
@@ -41,6 +42,8 @@ export const run = (invocation: Arguments.Invocation) =>
         const opened = yield* Channels.open(plans, settings, console)
         const { halted } = opened
         const lines = json ? yield* loadLines : undefined
+        const person = yield* Person.name
+        const vouching = yield* Channels.vouched(flags)
         const channel =
           jsonl && lines !== undefined
             ? Option.some(yield* lines.JsonExecutor.makePeer(settings.timeouts))
@@ -71,7 +74,8 @@ export const run = (invocation: Arguments.Invocation) =>
         const peer = Option.map(channel, (channel) => ({
           channel,
           lines: Input.linesUpTo(JsonCommand.maxLine),
-          alone: opened.interactors.length === 0
+          alone: opened.interactors.length === 0,
+          authorOf: (said: string | undefined) => (vouching.has("json") ? (said ?? "json") : person)
         }))
         return Effect.succeed(
           yield* JsonExecutor.run({ agent, writer, task, halted, peer: Option.getOrUndefined(peer) })
@@ -80,8 +84,11 @@ export const run = (invocation: Arguments.Invocation) =>
 
     const finish = wantsConsole
       ? Effect.flatMap(loadScreen, (Screen) =>
-          Screen.withConsole({ output: "stderr", console: Channels.consoleOptions(settings) }, (screen, console) =>
-            body(Effect.succeed(console), screen)
+          Effect.flatMap(Person.name, (principal) =>
+            Screen.withConsole(
+              { output: "stderr", console: { ...Channels.consoleOptions(settings), principal } },
+              (screen, console) => body(Effect.succeed(console), screen)
+            )
           )
         )
       : body(Effect.dieMessage("a console was opened without a screen"))

@@ -24,6 +24,7 @@ export interface Flags {
   readonly "add-dir"?: ReadonlyArray<string> | undefined
   readonly trust?: boolean | undefined
   readonly yolo?: boolean | undefined
+  readonly vouch?: ReadonlyArray<string> | undefined
   readonly timeout?: string | undefined
   readonly plain?: boolean | undefined
   readonly "log-level"?: string | undefined
@@ -205,6 +206,12 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
   },
   trust: { type: "boolean", help: "let this workspace's own files allow things, from now on" },
   yolo: { type: "boolean", help: "ask nobody and say yes; guards still deny" },
+  vouch: {
+    type: "string",
+    multiple: true,
+    value: "CHANNEL",
+    help: "the program behind file, webhook or json vouches for the names in its answers"
+  },
   timeout: { type: "string", value: "DURATION", help: "cancel the work after this long, such as 90s or 5m" },
   plain: { type: "boolean", help: "lines without a screen, marks and colours, as for a screen reader" },
   "log-level": {

@@ -15,6 +15,7 @@ import * as Interactor from "../../interaction/Interactor.js"
 import type * as CompiledPolicy from "../../permission/CompiledPolicy.js"
 import * as Arguments from "./Arguments.js"
 import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
+import * as Person from "./Person.js"
 import type { Settings } from "./Settings.js"
 
 /** Which channels to use, before any of them is opened. */
@@ -23,8 +24,8 @@ export type Plan =
   | { readonly _tag: "Auto" }
   | { readonly _tag: "Halt" }
   | { readonly _tag: "Yolo" }
-  | { readonly _tag: "File"; readonly directory: string }
-  | { readonly _tag: "Webhook"; readonly url: string }
+  | { readonly _tag: "File"; readonly directory: string; readonly vouches: boolean }
+  | { readonly _tag: "Webhook"; readonly url: string; readonly vouches: boolean }
 
 /** Reads the flags; without any, takes what the policy file names, else the fallback. */
 export const plan = (
@@ -43,16 +44,17 @@ const chosen = (
 ): Effect.Effect<ReadonlyArray<Plan>, Arguments.UsageError> =>
   Effect.gen(function* () {
     const given = flags.channel ?? []
+    const vouching = yield* vouched(flags)
     if (flags.yolo === true) {
       if (given.length > 0) return yield* misuse("--yolo asks nobody; leave out --channel.")
       return [{ _tag: "Yolo" }]
     }
     const peer = flags.jsonl === true
     if (given.length === 0) {
-      const plans = policy.channel === undefined ? fallback : ofPolicy(policy.channel, fallback)
+      const plans = policy.channel === undefined ? fallback : ofPolicy(policy.channel, fallback, vouching)
       return plans.some((one) => peer && excludesPeer(one)) ? fallback : plans
     }
-    const plans = yield* Effect.forEach(given, parse)
+    const plans = yield* Effect.forEach(given, (flag) => parse(flag, vouching))
     const excluded = peer ? plans.find(excludesPeer) : undefined
     if (excluded !== undefined) {
       return yield* misuse(
@@ -72,6 +74,21 @@ export const consoleOptions = ({ project, timeouts }: Settings): ConsoleChannel.
   timeouts,
   keepForProject: project?.keep
 })
+
+/** The channels whose programs vouch for the names in their answers. */
+export const vouched = ({
+  jsonl,
+  vouch = []
+}: Arguments.Flags): Effect.Effect<ReadonlySet<string>, Arguments.UsageError> => {
+  const unknown = vouch.find((name) => name !== "file" && name !== "webhook" && name !== "json")
+  if (unknown !== undefined) {
+    return misuse(
+      `No program behind ${JSON.stringify(unknown)} could vouch for anybody; --vouch takes file, webhook or json.`
+    )
+  }
+  if (vouch.includes("json") && jsonl !== true) return misuse("--vouch json goes with --jsonl.")
+  return Effect.succeed(new Set(vouch))
+}
 
 /** The interactors to attach, and the signal that an unattended program had to halt. */
 export interface Opened {
@@ -118,11 +135,11 @@ export const open = <R>(
           break
         }
         case "File":
-          interactors.push(yield* openFile(one.directory, settings))
+          interactors.push(yield* openFile(one, settings))
           directories.push(path.resolve(one.directory))
           break
         case "Webhook":
-          interactors.push(yield* openWebhook(one.url, timeouts))
+          interactors.push(yield* openWebhook(one, timeouts))
       }
     }
     return { interactors, halted, directories, attended: plans.some(({ _tag }) => _tag === "Console") }
@@ -167,24 +184,28 @@ const realPathOf = (file: string): Effect.Effect<string, never, FileSystem.FileS
     )
   )
 
-const openFile = (directory: string, { timeouts }: Settings) =>
+const openFile = ({ directory, vouches }: Extract<Plan, { readonly _tag: "File" }>, { timeouts }: Settings) =>
   Effect.gen(function* () {
     const path = yield* Path.Path
     const FileChannel = yield* Effect.promise(() => import("../../channel/FileChannel.js"))
-    return yield* Effect.mapError(FileChannel.make({ directory: path.resolve(directory), timeouts }), (error) =>
-      ConfigurationInvalid.make(error.message)
+    // Whoever can write there is this user.
+    const principal = yield* Person.name
+    return yield* Effect.mapError(
+      FileChannel.make({ directory: path.resolve(directory), timeouts, principal, vouches }),
+      (error) => ConfigurationInvalid.make(error.message)
     )
   })
 
 /** A bearer token comes from `ASSENT_WEBHOOK_TOKEN`. */
-const openWebhook = (url: string, timeouts: Interactor.Timeouts) =>
+const openWebhook = ({ url, vouches }: Extract<Plan, { readonly _tag: "Webhook" }>, timeouts: Interactor.Timeouts) =>
   Effect.gen(function* () {
     const token = yield* Effect.option(Config.redacted(Config.nonEmptyString("ASSENT_WEBHOOK_TOKEN")))
     const WebhookChannel = yield* Effect.promise(() => import("../../channel/WebhookChannel.js"))
     const FetchHttpClient = yield* Effect.promise(() => import("@effect/platform/FetchHttpClient"))
     return yield* Effect.provide(
-      Effect.mapError(WebhookChannel.make({ url, token: Option.getOrUndefined(token), timeouts }), ({ message }) =>
-        ConfigurationInvalid.make(`The address of the webhook ${message}`)
+      Effect.mapError(
+        WebhookChannel.make({ url, token: Option.getOrUndefined(token), timeouts, vouches }),
+        ({ message }) => ConfigurationInvalid.make(`The address of the webhook ${message}`)
       ),
       FetchHttpClient.layer
     )
@@ -196,7 +217,8 @@ const excludesPeer = ({ _tag }: Plan): boolean => _tag === "Console" || _tag ===
 /** A queue is what the command line itself offers with `--jsonl`, so it adds nothing to the fallback. */
 const ofPolicy = (
   channel: NonNullable<CompiledPolicy.Policy["channel"]>,
-  fallback: ReadonlyArray<Plan>
+  fallback: ReadonlyArray<Plan>,
+  vouching: ReadonlySet<string>
 ): ReadonlyArray<Plan> => {
   switch (channel.type) {
     case "console":
@@ -206,16 +228,20 @@ const ofPolicy = (
     case "halt":
       return [{ _tag: "Halt" }]
     case "file":
-      return [{ _tag: "File", directory: channel.directory ?? "" }]
+      return [
+        { _tag: "File", directory: channel.directory ?? "", vouches: channel.vouches === true || vouching.has("file") }
+      ]
     case "webhook":
-      return [{ _tag: "Webhook", url: channel.endpoint ?? "" }]
+      return [
+        { _tag: "Webhook", url: channel.endpoint ?? "", vouches: channel.vouches === true || vouching.has("webhook") }
+      ]
     case undefined:
     case "queue":
       return fallback
   }
 }
 
-const parse = (flag: string): Effect.Effect<Plan, Arguments.UsageError> => {
+const parse = (flag: string, vouching: ReadonlySet<string>): Effect.Effect<Plan, Arguments.UsageError> => {
   const [type = "", ...rest] = flag.split(":")
   const argument = rest.join(":")
   switch (type) {
@@ -228,11 +254,11 @@ const parse = (flag: string): Effect.Effect<Plan, Arguments.UsageError> => {
     case "file":
       return argument === ""
         ? misuse("--channel file needs a directory: file:DIR.")
-        : Effect.succeed({ _tag: "File", directory: argument })
+        : Effect.succeed({ _tag: "File", directory: argument, vouches: vouching.has("file") })
     case "webhook":
       return argument === ""
         ? misuse("--channel webhook needs an address: webhook:URL.")
-        : Effect.succeed({ _tag: "Webhook", url: argument })
+        : Effect.succeed({ _tag: "Webhook", url: argument, vouches: vouching.has("webhook") })
     default:
       return misuse(
         `There is no channel ${JSON.stringify(flag)}. Channels: console, auto, halt, file:DIR, webhook:URL.`

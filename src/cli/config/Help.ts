@@ -15,7 +15,7 @@ export interface CommandHelp {
 
 const place = ["workspace", "store", "log-level"] as const
 const session = ["model", "base-url", "profile", "resume", "continue", "workspace", "add-dir", "store"] as const
-const authority = ["channel", "policy", "mediator", "sandbox", "trust", "yolo", "key"] as const
+const authority = ["channel", "vouch", "policy", "mediator", "sandbox", "trust", "yolo", "key"] as const
 
 export const commands: { readonly [Name in Arguments.CommandName]: CommandHelp } = {
   chat: {

@@ -27,7 +27,7 @@ export const Send = Schema.TaggedStruct("Send", {
 
 /**
  * An answer: the kind's object, or a string as a person would type it; or the filled form of the request, as `form`. `by`
- * names the person; default: `json`.
+ * names the person, and counts where the peer was declared to vouch for it.
  */
 export const Answer = Schema.TaggedStruct("Answer", {
   requestId: Schema.String,

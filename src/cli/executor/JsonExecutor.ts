@@ -43,6 +43,8 @@ export interface Options {
 export interface Peer {
   readonly channel: QueueChannel.Service
   readonly lines: Stream.Stream<string>
+  /** Who answers, as far as anybody knows: what an answer says of its author, or always the one who runs this. */
+  readonly authorOf: (said: string | undefined) => string | undefined
   /** True when nobody but the peer can answer: once it is gone, requests halt. */
   readonly alone: boolean
 }
@@ -99,7 +101,7 @@ export const run = ({ agent, writer, task, halted, peer }: Options): Effect.Effe
 /** Serves the peer until it is gone; yields an effect that tells whether its absence halted the agent. */
 const converse = (
   agent: Agent.Agent,
-  { channel, lines, alone }: Peer
+  { channel, lines, alone, authorOf }: Peer
 ): Effect.Effect<Effect.Effect<Option.Option<Halted>>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const attached = yield* Scope.make()
@@ -107,7 +109,7 @@ const converse = (
     yield* Effect.forkScoped(Stream.runForEach(channel.stream, writeDialog))
     yield* lines.pipe(
       Stream.chunks,
-      Stream.takeUntilEffect(hearing(agent, channel)),
+      Stream.takeUntilEffect(hearing(agent, channel, authorOf)),
       Stream.runDrain,
       // A peer that stopped reading our lines will not answer either, though its input is still open.
       Effect.raceFirst(Output.gone("stdout"))
@@ -139,7 +141,7 @@ const writeDialog = (dialog: QueueChannel.Dialog): Effect.Effect<void> =>
  * Back-pressure: a line is processed after the output of the earlier ones was taken, by standard output or as an event.
  * So a peer that does not read is not listened to. Rejections of answers are written together.
  */
-const hearing = (agent: Agent.Agent, channel: QueueChannel.Service) => {
+const hearing = (agent: Agent.Agent, channel: QueueChannel.Service, authorOf: Peer["authorOf"]) => {
   let number = 0
   let rejected: Array<unknown> = []
   const reportRejected = Effect.suspend(() => {
@@ -164,7 +166,8 @@ const hearing = (agent: Agent.Agent, channel: QueueChannel.Service) => {
         }
         const command = parsed.right
         if (command._tag === "Answer") {
-          const { requestId, answer, by, form } = command
+          const { requestId, answer, form } = command
+          const by = authorOf(command.by)
           if (form !== undefined && answer !== undefined) {
             yield* reject(requestId, "It has both an answer and a form.")
             continue

@@ -10,10 +10,12 @@ import * as Either from "effect/Either"
 import type { RequestId } from "../../core/Id.js"
 import { visible } from "../../audit/AuditReport.js"
 import * as Form from "../../interaction/Form.js"
+import * as Ballot from "../../interaction/Ballot.js"
 import * as Interaction from "../../interaction/Interaction.js"
 import * as InteractionRequest from "../../interaction/InteractionRequest.js"
 import * as TypedAnswer from "../../interaction/TypedAnswer.js"
 import * as SessionSnapshot from "../../journal/SessionSnapshot.js"
+import * as SessionVote from "../../journal/SessionVote.js"
 import type * as SessionStore from "../../journal/SessionStore.js"
 import type { Listed } from "../../journal/SessionSummary.js"
 import type * as StoreError from "../../journal/StoreError.js"
@@ -46,6 +48,7 @@ export const run = (
   | Arguments.UsageError
   | StoreError.JournalUnreadable
   | StoreError.SessionLocked
+  | StoreError.SessionTakenOver
   | StoreError.SessionUnknown
   | StoreError.StoreUnusable
   | StoreError.StoreUnwritable
@@ -59,9 +62,16 @@ export const run = (
     if (wanted === undefined) return yield* misuse(notOpen(loaded, requestId, open))
     if (answer === undefined) return yield* show(options, [wanted])
     const encoded = yield* Either.mapLeft(encode(wanted.request, answer, options.goOn), misuse)
-    yield* Effect.catchTag(store.answer(wanted.request.requestId, encoded, by), "AnswerRefused", ({ message }) =>
-      misuse(message)
-    )
+    const { interaction, requestId: id } = wanted.request
+    if (Ballot.isReserved(interaction)) {
+      const vote = { rootSessionId: session.rootSessionId, requestId: id, answer: encoded, by }
+      const { missing } = yield* Effect.catchTag(SessionVote.give(store, vote), "AnswerRefused", ({ message }) =>
+        misuse(message)
+      )
+      const then = missing === undefined ? "it counts when the session goes on" : `${missing} needed`
+      return yield* printNotice(`the vote of ${by} is kept; ${then}: ${options.goOn}`)
+    }
+    yield* Effect.catchTag(store.answer(id, encoded, by), "AnswerRefused", ({ message }) => misuse(message))
     const left = open.filter((one) => one !== wanted && one.answer === undefined).length
     yield* printNotice(
       `the answer is kept, and counts when the session goes on${left === 0 ? "" : `; ${left} more wait for one`}: ${options.goOn}`

@@ -20,6 +20,7 @@ import type { Live, Service as Screen } from "../../channel/ConsoleScreen.js"
 import * as Display from "../../terminal/Display.js"
 import type { SessionId, ToolCallId } from "../../core/Id.js"
 import * as Redaction from "../../core/Redaction.js"
+import * as Needs from "../../interaction/Needs.js"
 import type { AgentEvent, EventOf } from "../../event/AgentEvent.js"
 import type * as EventBus from "../../event/EventBus.js"
 import * as Activity from "./Activity.js"
@@ -289,6 +290,10 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
         return note(node, `from you: ${clip(event.message, 80)}`, "↳")
       case "InteractionRequested":
         return retold ? note(node, `${event.kind}: ${clip(event.summary)}`, "?") : undefined
+      case "InteractionVoted": {
+        const missing = event.missing === undefined ? "" : `; ${event.missing} needed`
+        return note(node, `${Needs.describeVotes([event]) ?? ""}${missing}`, "!")
+      }
       case "InteractionAnswered":
         return retold
           ? note(node, `${event.by}: ${clip(Redaction.summarize(event.value ?? "answered"))}`, "!")

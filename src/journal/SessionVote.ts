@@ -1,0 +1,89 @@
+/**
+ * A vote on a stored request, while no process runs its session: where a rule reserves a call, an answer is one person's vote,
+ * and several may give theirs before the session goes on.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type { RequestId, SessionId } from "../core/Id.js"
+import * as Ballot from "../interaction/Ballot.js"
+import * as Interaction from "../interaction/Interaction.js"
+import * as SessionSnapshot from "./SessionSnapshot.js"
+import type * as SessionStore from "./SessionStore.js"
+import * as StoreError from "./StoreError.js"
+
+/**
+ * Whose vote on what.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Vote {
+  readonly rootSessionId: SessionId
+  readonly requestId: RequestId
+  /** Encoded. */
+  readonly answer: unknown
+  /** The person, as the program has signed them in. */
+  readonly by: string
+  /** Roles of theirs, beside those of the policy. */
+  readonly roles?: ReadonlyArray<string> | undefined
+}
+
+/**
+ * What came of a vote: who is missing, or nobody is. What the votes come to is decided when the session goes on, by the policy
+ * of that time.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Given {
+  /** Such as `1 more of: ops`. */
+  readonly missing: string | undefined
+}
+
+/**
+ * Writes the vote into the session's journal, and returns when it is durable. The same vote again changes nothing; another one
+ * of the same person replaces it.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const give = (
+  store: SessionStore.Service,
+  { answer, by, requestId, roles, rootSessionId }: Vote
+): Effect.Effect<
+  Given,
+  | StoreError.AnswerRefused
+  | StoreError.SessionLocked
+  | StoreError.SessionTakenOver
+  | StoreError.SessionUnknown
+  | StoreError.JournalUnreadable
+  | StoreError.StoreUnwritable
+  | StoreError.StoreUnusable
+> =>
+  Effect.gen(function* () {
+    // From now on no process goes on without this vote.
+    const lease = yield* store.lock(rootSessionId)
+    const { sessions } = SessionSnapshot.fold((yield* store.load(rootSessionId)).entries)
+    const refused = (problem: StoreError.AnswerRefused["problem"], reason: string) =>
+      new StoreError.AnswerRefused({ requestId, problem, reason })
+    const session = sessions.find(({ open }) => open.some((request) => request.requestId === requestId))
+    const interaction = session?.open.find((request) => request.requestId === requestId)?.interaction
+    if (session === undefined || interaction === undefined) return yield* refused("notOpen", "nobody waits for it")
+    if (!Ballot.isReserved(interaction)) return yield* refused("misfit", "one answer decides it, and it takes no votes")
+    const decoded = Interaction.decodeAnswer(interaction, answer)
+    if (Either.isLeft(decoded)) return yield* refused("misfit", decoded.left)
+    const reason = Ballot.refusal(interaction.needs, { by, roles })
+    if (reason !== undefined) return yield* refused("reserved", reason)
+    const { digest } = interaction.needs
+    const cast = session.votes.filter((vote) => vote.requestId === requestId && vote.digest === digest)
+    const vote = { answer: decoded.right, by, ...(roles && { roles }) }
+    const votes = Ballot.having(interaction, cast, vote)
+    if (votes !== undefined) {
+      const entry = { _tag: "VoteGiven", requestId, digest, ...vote } as const
+      yield* lease.append([{ sessionId: session.opened.sessionId, entry }])
+    }
+    const standing = Ballot.standing(interaction, votes ?? cast)
+    return { missing: standing._tag === "Open" ? standing.missing : undefined }
+  }).pipe(Effect.scoped)
