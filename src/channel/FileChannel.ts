@@ -38,6 +38,8 @@ import * as Interactor from "../interaction/Interactor.js"
 import * as FileExchange from "./FileExchange.js"
 import * as RemoteInteractor from "./RemoteInteractor.js"
 
+export type { Vouching } from "./RemoteInteractor.js"
+
 /**
  * The directory that two processes share, and how long answers may take.
  *

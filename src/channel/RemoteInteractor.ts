@@ -38,7 +38,12 @@ export const Response = Schema.Struct({
 })
 export type Response = typeof Response.Type
 
-/** Who answers through a channel to a program. */
+/**
+ * Who answers through a channel to a program.
+ *
+ * @since 0.1.0
+ * @category models
+ */
 export interface Vouching {
   /**
    * The one person who answers there, as the channel knows it for itself: the operating system's user, the owner of a token.

@@ -44,6 +44,7 @@ import * as Interactor from "../interaction/Interactor.js"
 import * as RemoteInteractor from "./RemoteInteractor.js"
 
 export { WebAddressRefused } from "../core/WebAddress.js"
+export type { Vouching } from "./RemoteInteractor.js"
 
 /**
  * The address that is asked, and how long an answer may take.
