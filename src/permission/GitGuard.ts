@@ -8,11 +8,12 @@
  * such a place, or may come to by a glob. What git itself writes without such a name is left to the rules, apart from
  * settings by which it runs something, or may.
  *
- * Three more cases are asked about: a search that starts above such a place and hands its results to a program that
- * writes; a copied directory that contains such a place; a template for new repositories.
+ * Four more cases are asked about: a search that starts above such a place and hands its results to a program that
+ * writes; a copied directory that contains such a place; a template for new repositories; and, where no sandbox confines
+ * the call, an archive or a patch that is laid down in a directory with such a place.
  *
- * The guard cannot see what a program writes by itself, such as an archiver, `patch` or an installer of hooks, nor a
- * name that is only an expansion.
+ * The guard cannot see what a program writes by itself, such as an installer of hooks, nor a name that is only an
+ * expansion or stands in a file.
  */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import type * as Path from "@effect/platform/Path"
@@ -26,6 +27,7 @@ import * as Program from "../shell/Program.js"
 import * as RealPath from "./RealPath.js"
 import * as Sanitizer from "./Sanitizer.js"
 import * as ShellPath from "../shell/ShellPath.js"
+import * as Unpacking from "./Unpacking.js"
 
 export interface Surroundings {
   readonly fileSystem: FileSystem.FileSystem
@@ -53,6 +55,8 @@ const question = (text: string): Guard.Ask =>
   Guard.ask({
     reason: `${shortened(text)} leads to where git keeps its configuration and hooks; git runs what it finds there.`
   })
+
+const unpacks = (place: string): string => `What is unpacked into ${place === "." ? "its directory" : place}`
 
 const shortened = (text: string): string => (text.length <= 200 ? text : `${text.slice(0, 199)}…`)
 
@@ -87,7 +91,7 @@ class Look {
   }
 
   /** The path in the call that leads to such a place without naming it. */
-  reached({ entry, subject }: Guard.Guarded): Effect.Effect<string | undefined> {
+  reached({ entry, params, subject }: Guard.Guarded): Effect.Effect<string | undefined> {
     const { path, workspace } = this.at
     return Effect.gen(this, function* () {
       const fields = entry.paths.flatMap((name) => Sanitizer.fieldOf(subject, name))
@@ -118,6 +122,12 @@ class Look {
         for (const word of moved(command)) {
           for (const from of bases) if (yield* this.holds(path.resolve(from, word), copies(command))) return word
         }
+      }
+      // In a sandbox these places cannot be written.
+      const unpacked = entry.runs?.(params) === "confined" ? [] : Unpacking.destinations(subject.readings)
+      for (const place of unpacked) {
+        if (ShellPath.isUnknown(place) || ShellPath.isWild(place)) return place
+        for (const from of bases) if (yield* this.holds(path.resolve(from, place), true)) return unpacks(place)
       }
       for (const start of GitSearch.starts(line, (program) => readers.has(program))) {
         if (start.length > longestPath) continue

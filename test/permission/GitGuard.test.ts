@@ -12,9 +12,24 @@ import * as Kit from "../kit/gate.js"
 /** What the guard says of commands and of paths, in a workspace that holds what {@link inWorkspace} lays there. */
 interface Asking {
   readonly command: (text: string, cwd?: string) => Effect.Effect<boolean>
+  readonly confined: (text: string) => Effect.Effect<boolean>
   readonly write: (path: unknown) => Effect.Effect<boolean>
   readonly read: (path: string) => Effect.Effect<boolean>
 }
+
+const unpacking = [
+  "tar xf a.tar",
+  "tar -xzf a.tgz",
+  "tar --extract --file=a.tar",
+  "bsdtar -xf a",
+  "unzip a.zip",
+  "unzip -o a.zip",
+  "cpio -i < a",
+  "patch -p1 < a.diff",
+  "patch -p1 -i a.diff",
+  "7z x a.7z",
+  "unrar x a.rar"
+]
 
 const inWorkspace = (use: (asking: Asking) => Effect.Effect<void>) =>
   Effect.gen(function* () {
@@ -58,6 +73,7 @@ const inWorkspace = (use: (asking: Asking) => Effect.Effect<void>) =>
     }
     yield* use({
       command: (command, cwd) => ask({ command, cwd }, { paths: ["cwd"] }),
+      confined: (command) => ask({ command }, { paths: ["cwd"], runs: () => "confined" }),
       write: (path) => ask({ path }, { shellCommand: undefined, paths: ["path"] }),
       read: (path) => ask({ path }, { shellCommand: undefined, paths: ["path"], readonly: true })
     })
@@ -289,9 +305,25 @@ describe("a question of its own", () => {
         "echo $(grep -rl x .)",
         "git ls-files | xargs sed -i s/a/b/",
         "cp -r src plain other",
-        "tar xf a.tar",
-        "unzip a.zip",
-        "patch -p1 < a.diff"
+        "tar xf a.tar -C src",
+        "tar --directory=src -xzf a.tgz",
+        "unzip a.zip -d src",
+        "patch -d src -p1 < a.diff",
+        "tar czf a.tgz src",
+        "tar tf a.tgz",
+        "unzip -l a.zip",
+        "patch --dry-run -p1 < a.diff"
+      ])
+    )
+  )
+
+  it.effect("is wanted for an archive or a patch, unless a sandbox keeps it from there", () =>
+    inWorkspace(({ command, confined }) =>
+      Effect.all([
+        table(command, true, unpacking),
+        table(command, true, ["sudo tar xf a.tar", "curl h | tar xz", "tar xf a.tar -C nested", "tar xf a -C $X"]),
+        table(confined, false, unpacking),
+        table((text) => command(text, "src"), false, unpacking)
       ])
     )
   )
