@@ -36,6 +36,7 @@ import * as EventPublisher from "../event/EventPublisher.js"
 import type * as Model from "../model/Model.js"
 import * as TokenLedger from "../model/TokenLedger.js"
 import * as Interactor from "../interaction/Interactor.js"
+import * as DetachedFiber from "../internal/DetachedFiber.js"
 import * as InteractionBroker from "../broker/InteractionBroker.js"
 import type { Policy } from "../permission/CompiledPolicy.js"
 import type * as Guard from "../permission/Guard.js"
@@ -360,7 +361,10 @@ const startedWith = (
           const ids = Context.get(context, Id.IdGenerator)
           const clock = Context.get(services, Clock.Clock)
           const { goOn, parts } = made(context, interactors, options, { ids, clock, scope, services })
-          const begun = Effect.zipRight(parts.session.start, endedWith(outer, new RunningAgent(parts)))
+          const begun = Effect.flatMap(DetachedFiber.here, (place) => {
+            parts.session.start(place)
+            return endedWith(outer, new RunningAgent(parts))
+          })
           if (goOn === undefined) return begun
           const undone = () => Effect.zipRight(Scope.close(scope, Exit.void), parts.broker.close)
           return Effect.zipRight(Effect.onError(restore(goOn), undone), begun)

@@ -17,6 +17,7 @@ import type { TurnEnd } from "../event/TurnEnd.js"
 import type * as Inbox from "../inbox/Inbox.js"
 import type { Draft, Message } from "../inbox/Message.js"
 import * as ResumedRequests from "../interaction/ResumedRequests.js"
+import type * as DetachedFiber from "../internal/DetachedFiber.js"
 import * as ResumedQuestions from "../journal/ResumedQuestions.js"
 import type * as Model from "../model/Model.js"
 import type * as PermissionGate from "../permission/PermissionGate.js"
@@ -57,8 +58,10 @@ export interface Service {
   readonly delegations: Delegations
   /** Its running tool calls. */
   readonly calls: RunningCalls
-  /** From now on it takes turns, in the world around this. */
-  readonly start: Effect.Effect<void>
+  /** From now on it takes turns, in the world of this place. */
+  readonly start: (place: DetachedFiber.Place) => void
+  /** Where it was started; nothing before. */
+  readonly place: DetachedFiber.Place | undefined
   /**
    * Files words by a policy. Synchronous: deciding and filing are one step. A session that has ended files them too, for
    * the process that resumes it.
@@ -179,8 +182,12 @@ class Session implements Service {
     return this.loop.session.calls
   }
 
-  get start() {
-    return this.loop.start
+  start(place: DetachedFiber.Place): void {
+    this.loop.start(place)
+  }
+
+  get place() {
+    return this.loop.place
   }
 
   submit(draft: Draft, policy: Policy): Message {

@@ -38,7 +38,7 @@ import {
   type TurnRequest,
   type Wanted
 } from "./TurnRequest.js"
-import * as DetachedFiber from "../internal/DetachedFiber.js"
+import type * as DetachedFiber from "../internal/DetachedFiber.js"
 import { Notify } from "../internal/Notify.js"
 import { OneShot } from "../internal/OneShot.js"
 
@@ -97,13 +97,15 @@ export class TurnLoop implements Host, RequestHost, Loop {
     this.idleCompaction = new IdleCompaction(session.compaction, this)
   }
 
-  get start(): Effect.Effect<void> {
-    return Effect.map(DetachedFiber.here, (place) => {
-      this.world = new TurnWorld(place, this.session)
-      if (this.own.restored?.turn !== undefined) return this.fork(() => this.resumed())
-      this.reopeningOver()
-      this.next()
-    })
+  start(place: DetachedFiber.Place): void {
+    this.world = new TurnWorld(place, this.session)
+    if (this.own.restored?.turn !== undefined) return this.fork(() => this.resumed())
+    this.reopeningOver()
+    this.next()
+  }
+
+  get place(): DetachedFiber.Place | undefined {
+    return this.world?.start
   }
 
   awaitTurn(id: MessageId, wanted: Wanted = {}): RequestedTurn {

@@ -36,7 +36,7 @@ export class TurnWorld {
   private plain: Context.Context<never>
 
   constructor(
-    private readonly start: DetachedFiber.Place,
+    readonly start: DetachedFiber.Place,
     private readonly session: Pick<TurnContext, "interactor" | "spans">
   ) {
     this.plain = start.context

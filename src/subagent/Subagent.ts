@@ -20,6 +20,7 @@ import type * as Origin from "../core/Origin.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import type * as EventBus from "../event/EventBus.js"
 import * as EventPublisher from "../event/EventPublisher.js"
+import * as DetachedFiber from "../internal/DetachedFiber.js"
 import type * as PendingReplies from "../inbox/PendingReplies.js"
 import type * as Model from "../model/Model.js"
 import * as JournalEntry from "../journal/JournalEntry.js"
@@ -120,7 +121,7 @@ export const make = (options: Options, parentScope: Scope.Scope): Effect.Effect<
     tell(createdAs(options, origin))
     // Before it resumes: the call that waits for one of them must find it.
     if (options.all !== undefined) yield* wiring.restore(options.all)
-    yield* child.start
+    yield* child.start(parent)
     return child
   })
 
@@ -165,12 +166,16 @@ class Child implements Subagent {
     return { origin: session.origin, session, profile: recipe.profile?.name, begin }
   }
 
-  /** Takes tasks from now on, until its scope is closed. */
-  get start(): Effect.Effect<void> {
-    return Effect.zipRight(
-      this.session.start,
-      Scope.addFinalizerExit(this.parts.scope, () => this.end)
-    )
+  /**
+   * Takes tasks from now on, until its scope is closed. It stands in its parent's world, not in that of the call which
+   * made it: a later task, of another caller, has nothing of the first one's.
+   */
+  start(parent: Pick<Session.Service, "place">): Effect.Effect<void> {
+    return Effect.flatMap(DetachedFiber.here, (here) => {
+      // The children of a restored session are there before it starts.
+      this.session.start(parent.place ?? here)
+      return Scope.addFinalizerExit(this.parts.scope, () => this.end)
+    })
   }
 
   get close(): Effect.Effect<void> {

@@ -254,6 +254,22 @@ describe("a subagent's handlers see", () => {
       assert.deepStrictEqual(seen, ["start first", "run second"])
     })
   )
+
+  it.scoped("has nothing of the caller that made it, in a task of another", () =>
+    Effect.gen(function* () {
+      const seen: Array<string> = []
+      const worker = () =>
+        Effect.zipWith(FiberRef.get(Ref), Reference, (a, b) => {
+          seen.push(`${a} ${b}`)
+          return "."
+        })
+      const family = yield* Family.start({ script, worker, person: ["y", "y", "y"] })
+      const first = Effect.provideService(family.agent.run("go"), Reference, "first")
+      yield* Effect.locally(first, Ref, "first")
+      yield* family.agent.run("go")
+      assert.deepStrictEqual(seen, ["first first", "root default"])
+    })
+  )
 })
 
 describe("a resumed session", () => {
