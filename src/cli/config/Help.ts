@@ -21,13 +21,13 @@ export const commands: { readonly [Name in Arguments.CommandName]: CommandHelp }
   chat: {
     usage: "",
     what: "a person at a terminal; the default",
-    flags: [...session, ...authority, "log-level"],
-    examples: ["assent", "assent chat --model anthropic/claude-sonnet-4-5", "assent chat --continue"]
+    flags: [...session, ...authority, "plain", "log-level"],
+    examples: ["assent", "assent chat --model anthropic/claude-sonnet-4-5", "assent chat --continue", "assent --resume"]
   },
   run: {
     usage: "[TASK]",
     what: "one task, from the words or from standard input; the answer on standard output",
-    flags: [...session, ...authority, "timeout", "json", "jsonl", "log-level"],
+    flags: [...session, ...authority, "timeout", "json", "jsonl", "plain", "log-level"],
     examples: ['assent run "say what this project is"', "assent run --json < task.txt", "git diff | assent run"]
   },
   permissions: {
@@ -36,6 +36,7 @@ export const commands: { readonly [Name in Arguments.CommandName]: CommandHelp }
     verbs: [
       ["show", "the rules in force, and where each comes from"],
       ["check TOOL [ARGUMENTS]", "how a call would be decided"],
+      ["remove RULE", "take back a rule that was kept for this project at a prompt"],
       ["try FILE", "what a policy would have decided otherwise here"]
     ],
     flags: ["policy", "workspace", "store", "sandbox", "trust", "log-level"],

@@ -75,7 +75,10 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
         }
         const outcome = yield* agent.permissions(argument)
         return yield* screen.printLine(
-          Either.match(outcome, { onLeft: (reason) => reason, onRight: ({ lines }) => lines.join("\n") })
+          // A rule may hold what a model wrote.
+          Display.reveal(
+            Either.match(outcome, { onLeft: (reason) => reason, onRight: ({ lines }) => lines.join("\n") })
+          )
         )
       }
       case "agents": {

@@ -171,16 +171,23 @@ export const layer = (options?: Options): Layer.Layer<Terminal.Terminal> =>
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** How long a lone escape byte waits for the rest of a sequence, in milliseconds. */
-const escapeCodeTimeout = 50
+/**
+ * How long a lone escape byte waits for the rest of a sequence, in milliseconds. Escape stops what is going on: an arrow
+ * key that a slow line tears apart must not be taken for it.
+ */
+const escapeCodeTimeout = 100
 
 /** Inputs that somebody else reads for a while. */
 const givenAway = new WeakSet<Input>()
 
-/** A shell may have changed the mode, which the stream does not know: it would take the second call for one too many. */
+/**
+ * A shell may have changed the mode, which the stream does not know: it would take the second call for one too many. Nor
+ * does it know of a change of size that the shell was told in our place.
+ */
 const takeOver = (input: Input): void => {
   input.setRawMode?.(false)
   input.setRawMode?.(true)
+  process.emit("SIGWINCH", "SIGWINCH")
 }
 
 /** Enter with shift, alt or ctrl, as terminals write it that can tell them apart. */
