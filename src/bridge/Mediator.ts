@@ -66,6 +66,12 @@ export interface Options {
   readonly bus: EventBus.Service
   readonly redactor: Redaction.Redactor
   readonly audit?: AuditTrail.Service | undefined
+  /**
+   * In whose world it decides. Default: that of the running fiber, which may be a call that is over when it decides.
+   *
+   * @internal
+   */
+  readonly place?: DetachedFiber.Place | undefined
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -108,7 +114,8 @@ export const decide = (
 export const start = (options: Options): Effect.Effect<void, never, Scope.Scope> =>
   Effect.flatMap(Effect.scope, (scope) => {
     return Effect.uninterruptible(
-      Effect.flatMap(DetachedFiber.here, (place) => {
+      Effect.flatMap(DetachedFiber.here, (here) => {
+        const { place = here } = options
         const mediator = new Mediator(options, place)
         const fiber = DetachedFiber.unsafeFork(place, Effect.interruptible(mediator.run))
         return Scope.addFinalizer(

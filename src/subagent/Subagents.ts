@@ -142,8 +142,8 @@ class Children implements Service, TreeSession.Wiring, Subagent.Family {
     const { session } = this
     const { interactor, scope, tree } = this.options
     const { audit, bus, redactor } = tree.shared
-    const { inbox, origin } = session
-    const options = { lane: inbox.requests, interactor, origin, bus, redactor, audit }
+    const { inbox, origin, place } = session
+    const options = { lane: inbox.requests, interactor, origin, bus, redactor, audit, place }
     return (this.mediating = Mediator.once(options, tree.strategy(session), scope))
   }
 

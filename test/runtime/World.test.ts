@@ -18,6 +18,7 @@ import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
+import * as Mediator from "../../src/bridge/Mediator.js"
 import * as AuditTrail from "../../src/audit/AuditTrail.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
 import * as Interactor from "../../src/interaction/Interactor.js"
@@ -268,6 +269,34 @@ describe("a subagent's handlers see", () => {
       yield* Effect.locally(first, Ref, "first")
       yield* family.agent.run("go")
       assert.deepStrictEqual(seen, ["first first", "root default"])
+    })
+  )
+})
+
+describe("a policy for the questions of subagents", () => {
+  it.scoped("has nothing of the caller for whom it decided before", () =>
+    Effect.gen(function* () {
+      const seen: Array<string> = []
+      const policy = () =>
+        Effect.zipWith(FiberRef.get(Ref), Reference, (a, b) => {
+          seen.push(`${a} ${b}`)
+          return Option.none<unknown>()
+        })
+      const delegation = Family.calls(Family.delegate("helper"))
+      const script = {
+        main: [delegation, { text: "." }, delegation, { text: "." }],
+        helper: [Family.work("a"), { text: "." }]
+      }
+      const subagents = { mediation: Mediator.decide(policy) }
+      const family = yield* Effect.locally(
+        Family.start({ script, subagents, person: ["y", "y", "y", "y"] }),
+        Ref,
+        "start"
+      )
+      const first = Effect.provideService(family.agent.run("go"), Reference, "first")
+      yield* Effect.locally(first, Ref, "first")
+      yield* family.agent.run("go")
+      assert.deepStrictEqual(seen, ["start default", "start default"])
     })
   )
 })
