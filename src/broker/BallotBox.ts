@@ -94,12 +94,11 @@ export class BallotBox {
   missing(last: InteractionError | undefined): InteractionError {
     if (last?._tag === "InteractionTimedOut") return last
     const { requestId } = this.request
-    const { all } = this.reserved.needs
     const said = Needs.describeVotes(Ballot.votedOf(this.votes))
     const reason = [
-      Needs.describeAll(all),
-      ...(said === undefined ? [] : [said]),
-      "nobody else who could decide it is there",
+      ...(said === undefined
+        ? ["nobody who could decide it is there"]
+        : [said, "nobody else who could decide it is there"]),
       ...(last === undefined ? [] : [last.message])
     ].join("; ")
     return new InteractorUnavailable({ requestId, by: "broker", reason })

@@ -58,7 +58,8 @@ export interface Vouching {
 
 /** What is known of the author of a response that says this. */
 export const authorOf = (id: string, { principal = id, vouches }: Vouching, said: string | undefined): string =>
-  vouches === true && said !== undefined ? said : principal
+  // However a name is spelt, it is one person's.
+  vouches === true && said !== undefined ? said.trim().normalize("NFC") : principal
 
 /** What a response says about the request. */
 export type Understood<I extends Interaction> = Data.TaggedEnum<{

@@ -96,7 +96,8 @@ export const decide = (
         return gate.deny(now, { granted: false, method: "unavailable", reason: reason.join("; "), ...asked })
       },
       (error) => {
-        const reason = redactor.text(`${Approvals.describe(all)}: ${error.message}`)
+        const why = error._tag === "InteractorUnavailable" ? error.reason : error.message
+        const reason = redactor.text(`${Approvals.describe(all)}: ${why}`)
         return gate.deny(now, { granted: false, method: unanswered(error), reason, ...asked })
       }
     )

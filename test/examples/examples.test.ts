@@ -9,12 +9,14 @@ import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
 import { Interaction, InteractionRequest, Interactor, QueueChannel } from "assent"
+import { TestInteractor } from "assent/testing"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as TestClock from "effect/TestClock"
 import * as Tracer from "effect/Tracer"
 import { reviewerInteractor } from "./custom-interactor.js"
 import * as Durable from "./durable.js"
@@ -23,6 +25,7 @@ import * as HttpAgent from "./http-agent.js"
 import * as ManyAgents from "./many-agents.js"
 import * as OwnStore from "./own-store.js"
 import * as OwnToolkit from "./own-toolkit.js"
+import * as People from "./people.js"
 import * as PermissionsFromCode from "./permissions-from-code.js"
 import * as SpansAndMetrics from "./spans-and-metrics.js"
 import * as StageExample from "./stage.js"
@@ -44,6 +47,31 @@ describe("examples", () => {
       assert(end._tag === "Completed")
       assert.strictEqual(end.text, "Deployed.")
     }).pipe(Effect.provide(OwnToolkit.live), Effect.provide(QueueChannel.layer()))
+  )
+
+  it.effect("people: two of operations agree, and nobody else is asked", () =>
+    Effect.gen(function* () {
+      const { ada, grace, mallory } = yield* TestInteractor.people({ ada: ["y"], grace: ["y"], mallory: ["y"] })
+      const end = yield* People.program([mallory.interactor, ada.interactor, grace.interactor])
+      assert(end._tag === "Completed" && end.text === "Deployed.")
+      assert.deepStrictEqual(yield* mallory.shown, [])
+      const [asked] = yield* grace.shown
+      assert(asked?.interaction._tag === "Approve")
+      assert.deepInclude(asked.interaction.needs?.all[0], { quorum: 2, roles: ["ops"] })
+    }).pipe(Effect.provide(People.live))
+  )
+
+  it.effect("people: the desk is asked, and after ten minutes whoever is on call", () =>
+    Effect.gen(function* () {
+      const { desk, night } = yield* TestInteractor.people({ desk: [TestInteractor.silent], night: ["y"] })
+      const ask = Interactor.request(new Interaction.Confirm({ prompt: "Deploy?", default: false }))
+      const asked = Interactor.withInteractor(People.people(desk.interactor, night.interactor))(ask)
+      const running = yield* Effect.fork(asked)
+      yield* desk.next
+      yield* TestClock.adjust("10 minutes")
+      const { answer, by } = yield* Fiber.join(running)
+      assert.deepStrictEqual({ answer, by }, { answer: true, by: "night" })
+    })
   )
 
   it.effect("typed result: is decoded, after the model was told what did not fit", () =>

@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as Mediator from "../../src/bridge/Mediator.js"
 import * as FileChannel from "../../src/channel/FileChannel.js"
@@ -44,7 +45,7 @@ const policy = (more: Policy.PolicySource = {}) =>
 /** Plays a family in which somebody works; yields what was decided about that. */
 const decided = (
   options: Partial<Family.Options> & { readonly policy?: Policy.Policy },
-  before: (family: Family.Family) => Effect.Effect<unknown, unknown> = () => Effect.void,
+  before: (family: Family.Family) => Effect.Effect<unknown, unknown, Scope.Scope> = () => Effect.void,
   run: (agent: Agent.Agent) => Effect.Effect<unknown, unknown> = (agent) => agent.run("go")
 ) =>
   Effect.gen(function* () {
@@ -209,10 +210,44 @@ describe("an approvals rule is not satisfied by", () => {
             return resolved
           })
         const unvouched = yield* answeredAs(false)
-      assert.deepInclude(unvouched, { granted: false, method: "unavailable" })
-      assert.include(unvouched?.reason, "file allowed it")
+        assert.deepInclude(unvouched, { granted: false, method: "unavailable" })
+        assert.include(unvouched?.reason, "file allowed it")
         assert.deepInclude(yield* answeredAs(true), { granted: true, method: "user_approved", by: "ada, grace" })
       }).pipe(Effect.provide(NodeContext.layer))
+  )
+})
+
+describe("people who want other arguments", () => {
+  const edit = (name: string) => TestInteractor.answer({ decision: "edit", editedArguments: { name } })
+  const edited = (first: string, second: string) =>
+    Effect.gen(function* () {
+      const grace = yield* TestInteractor.make({ id: "grace", script: [edit(second)] })
+      const { resolved, shown, worked } = yield* decided({ person: [edit(first)] }, ({ agent }) =>
+        agent.broker.attach(grace.interactor)
+      )
+      return {
+        resolved: resolved[0],
+        worked: worked.map(({ name }) => name),
+        asked: shown.length,
+        again: (yield* grace.shown).length
+      }
+    })
+
+  it.scoped("agree on exactly the same ones, which run, and are not asked again", () =>
+    Effect.gen(function* () {
+      const { again, asked, resolved, worked } = yield* edited("safe", "safe")
+      assert.deepStrictEqual({ again, asked, worked }, { again: 1, asked: 1, worked: ["safe"] })
+      assert.deepInclude(resolved, { granted: true, by: "person, grace", edited: true })
+    })
+  )
+
+  it.scoped("do not add up where they differ", () =>
+    Effect.gen(function* () {
+      const { resolved, worked } = yield* edited("safe", "other")
+      assert.deepStrictEqual(worked, [])
+      assert.deepInclude(resolved, { granted: false, method: "unavailable" })
+      assert.include(resolved?.reason, "person wants other arguments, grace wants other arguments")
+    })
   )
 })
 
