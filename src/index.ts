@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+export * as Attachment from "./core/Attachment.js"
 export * as Digest from "./core/Digest.js"
 export * as Id from "./core/Id.js"
 export * as Interruption from "./core/Interruption.js"
@@ -54,6 +55,7 @@ export * as PolicyFile from "./permission/PolicyFile.js"
 export * as Mediator from "./bridge/Mediator.js"
 export * as MediatorAgent from "./bridge/MediatorAgent.js"
 export * as ParentBridgedChannel from "./bridge/ParentBridgedChannel.js"
+export * as Input from "./inbox/Input.js"
 export * as CompactionConfig from "./conversation/CompactionConfig.js"
 export * as History from "./conversation/History.js"
 export * as Interjection from "./session/Interjection.js"

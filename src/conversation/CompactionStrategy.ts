@@ -6,7 +6,7 @@
  * | `truncate`  | turns                                                                                         |
  * | `summarize` | all old turns; one summary takes their place                                                  |
  * | `hybrid`    | the same, and of the turns before the middle ones the summary is told the words alone         |
- * | `budget`    | long results, then calls with their results, then, when the room is nearly used up, turns     |
+ * | `budget`    | long results and files, then calls with results, then, when room is nearly used up, turns     |
  *
  * The system message, earlier summaries, pinned turns, the latest turns and a running turn stay as they are. A new summary
  * comes after the earlier ones.
@@ -17,6 +17,7 @@ import * as Schema from "effect/Schema"
 import { canonicalJson } from "../core/Digest.js"
 import type { Usage } from "../event/AgentEvent.js"
 import type { CompactionConfig, StrategyName } from "./CompactionConfig.js"
+import * as AttachedFile from "./AttachedFile.js"
 import * as History from "./History.js"
 import * as TranscriptText from "./TranscriptText.js"
 import * as HistorySegment from "./HistorySegment.js"
@@ -97,6 +98,7 @@ export const budget: Strategy = (snapshot) =>
   Effect.sync(() => {
     const draft = new Draft(snapshot)
     for (const slot of draft.old()) draft.noteResults(slot)
+    for (const slot of draft.old()) draft.noteFiles(slot)
     for (const slot of draft.old()) draft.dropWork(slot)
     const { pressurePercent } = snapshot.config
     const pressed = pressurePercent > 0 && snapshot.tokens >= (snapshot.window * pressurePercent) / 100
@@ -111,10 +113,14 @@ export const strategies: { readonly [S in StrategyName]: Strategy } = { truncate
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
 
-/** Cuts tool results, the longest first, those of a running turn too, until the goal is met. The last resort. */
+/**
+ * Cuts tool results, the longest first, those of a running turn too, and then drops files, but not those of the last
+ * turn, until the goal is met. The last resort.
+ */
 export const cutResults = (snapshot: Snapshot): Shortened => {
   const draft = new Draft(snapshot)
   for (const keep of [4_000, 400]) draft.cutResults(keep)
+  draft.noteFilesOfEarlierTurns()
   return draft.end()
 }
 
@@ -180,7 +186,7 @@ const summarised = (snapshot: Snapshot, middle: number): Effect.Effect<Shortened
       limit: Math.min(maxSummary, Math.floor(weight / 2) * TokenEstimate.charactersPerToken)
     }
     return Effect.map(snapshot.summarise(request), ({ text, usage }) => {
-      draft.summarise(old, History.summaryMessage(summaryHeader + text))
+      draft.summarise(old, History.summaryMessage(summaryHeader + text + filesIn(old)))
       return { ...draft.end(), usage }
     })
   })
@@ -228,6 +234,27 @@ class Draft {
       if (!this.isLong()) return
       const length = TokenEstimate.lengthOf(part.result)
       this.exchange(slot, part, `[This result of ${length} characters was removed to make room. Call again if needed.]`)
+    }
+  }
+
+  /** Replaces files with notes of them, oldest first. */
+  noteFiles(slot: Slot): void {
+    for (const message of slot.messages.filter(AttachedFile.isIn)) {
+      if (!this.isLong()) return
+      this.removed++
+      const noted = AttachedFile.noted(message)
+      this.put(
+        slot,
+        slot.messages.map((other) => (other === message ? noted : other))
+      )
+    }
+  }
+
+  noteFilesOfEarlierTurns(): void {
+    const { pinnedTurnIndices } = this.snapshot.config
+    const turns = this.slots.filter(({ messages, unit }) => unit._tag === "Turn" && messages.length > 0)
+    for (const slot of turns.slice(0, -1)) {
+      if (slot.unit._tag === "Turn" && !pinnedTurnIndices.includes(slot.unit.number)) this.noteFiles(slot)
     }
   }
 
@@ -294,6 +321,19 @@ class Draft {
     slot.messages = messages
   }
 }
+
+/** A note of each file that goes with these turns, whatever the summary says of it. */
+const filesIn = (slots: ReadonlyArray<Slot>): string => {
+  const notes = slots
+    .flatMap(({ messages }) => messages)
+    .flatMap(({ content }) => (typeof content === "string" ? [] : content))
+    .flatMap((part) => (part.type === "file" ? [AttachedFile.note(part)] : []))
+  const more = notes.length - mostNotes
+  return ["", ...notes.slice(0, mostNotes), ...(more > 0 ? [`[and ${more} more]`] : [])].join("\n")
+}
+
+/** Of files in one summary. */
+const mostNotes = 50
 
 const resultsOf = (slot: Slot): ReadonlyArray<Prompt.ToolResultPart> =>
   slot.messages.flatMap((message) => (message.role === "tool" ? message.content : []))

@@ -13,6 +13,7 @@ import type { MessageId } from "../core/Id.js"
 import * as Redaction from "../core/Redaction.js"
 import type { Message, Source } from "../inbox/Message.js"
 import type { ToolResult } from "../tool/ToolCall.js"
+import * as AttachedFile from "./AttachedFile.js"
 import * as PromptMessage from "./PromptMessage.js"
 
 /**
@@ -62,6 +63,8 @@ export interface History {
   readonly replace: (messages: ReadonlyArray<Prompt.Message>) => void
   /** Removes everything but the system message. */
   readonly clear: () => void
+  /** Whether it had a message with a file, since it was replaced last. */
+  readonly hasFiles: () => boolean
   /** Changes whenever messages are replaced or removed, not when they are appended. */
   readonly revision: () => number
 }
@@ -133,7 +136,7 @@ export const withMessageId = (message: Prompt.Message, idOf: (before: MessageId)
 export const beginsTurn = (message: Prompt.Message): boolean => metadata(message).turn !== undefined
 
 /**
- * The text parts of a message, joined.
+ * The text parts of a message, joined; those of a person's message with a line break between them.
  *
  * @since 0.1.0
  * @category getters
@@ -141,6 +144,9 @@ export const beginsTurn = (message: Prompt.Message): boolean => metadata(message
 export const textOf = (message: Prompt.Message | undefined): string => {
   if (message === undefined) return ""
   if (typeof message.content === "string") return message.content
+  if (message.role === "user" && message.content.length > 1) {
+    return message.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")
+  }
   return PromptMessage.textIn(message.content)
 }
 
@@ -172,6 +178,7 @@ class SessionHistory implements History {
   private calls: Set<string> | undefined
   private turns: number
   private changes = 0
+  private files = false
 
   constructor(
     readonly messages: Array<Prompt.Message>,
@@ -193,6 +200,7 @@ class SessionHistory implements History {
     let turn = options?.beginsTurn === true && inputs.length > 0 ? this.turns++ : undefined
     for (const input of inputs) {
       this.messages.push(userMessage(input, this.redactor, turn))
+      if (input.parts !== undefined) this.files = true
       turn = undefined
     }
   }
@@ -226,6 +234,7 @@ class SessionHistory implements History {
   replace(next: ReadonlyArray<Prompt.Message>): void {
     const replacement = [...next]
     this.messages.length = 0
+    this.files = false
     for (const message of replacement) {
       this.messages.push(message)
       this.take(message)
@@ -241,6 +250,10 @@ class SessionHistory implements History {
     this.cleared()
   }
 
+  hasFiles(): boolean {
+    return this.files
+  }
+
   revision(): number {
     return this.changes
   }
@@ -249,8 +262,9 @@ class SessionHistory implements History {
     return this.messages[0]?.role === "system"
   }
 
-  /** Notes the ids of the message's calls. */
+  /** Notes the ids of the message's calls, and that it has a file. */
   private take(message: Prompt.Message): void {
+    if (message.role === "user" && AttachedFile.isIn(message)) this.files = true
     if (message.role !== "assistant") return
     for (const part of message.content) {
       if (part.type !== "tool-call") continue
@@ -298,7 +312,7 @@ const maskedPart = (
 }
 
 const userMessage = (message: Message, redactor: Redaction.Redactor, turn: number | undefined): Prompt.Message =>
-  PromptMessage.user([PromptMessage.text(redactor.text(message.text))], {
+  PromptMessage.user(contentOf(message, redactor), {
     assent: {
       messageId: message.id,
       source: message.source,
@@ -306,3 +320,8 @@ const userMessage = (message: Message, redactor: Redaction.Redactor, turn: numbe
       ...(message.interjection === undefined ? {} : { isInterjection: true, parentId: message.interjection.parentId })
     }
   })
+
+const contentOf = ({ parts, text }: Message, redactor: Redaction.Redactor): Prompt.UserMessage["content"] =>
+  parts === undefined
+    ? [PromptMessage.text(redactor.text(text))]
+    : AttachedFile.parts(parts, (text) => redactor.text(text))

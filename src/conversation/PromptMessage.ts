@@ -28,6 +28,13 @@ export const reasoning = (text: string, options: Prompt.ProviderOptions = none):
   [Prompt.PartTypeId]: Prompt.PartTypeId
 })
 
+export const file = (
+  { data, fileName, mediaType }: Pick<Prompt.FilePart, "data" | "fileName" | "mediaType">,
+  options: Prompt.ProviderOptions = none
+): Prompt.FilePart => ({ type: "file", mediaType, fileName, data, options, [Prompt.PartTypeId]: Prompt.PartTypeId })
+
+export const prompt = (messages: ReadonlyArray<Prompt.Message>): Prompt.Prompt => Prompt.fromMessages(messages)
+
 export const toolCall = (
   { id, name, params, providerExecuted }: Pick<Prompt.ToolCallPart, "id" | "name" | "params" | "providerExecuted">,
   options: Prompt.ProviderOptions = none

@@ -6,6 +6,7 @@
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import type { Usage } from "../event/AgentEvent.js"
+import * as AttachedFile from "./AttachedFile.js"
 import * as History from "./History.js"
 
 export interface TokenEstimate {
@@ -48,7 +49,7 @@ export const weigh = (message: Prompt.Message): number => {
         length += part.text.length
         break
       case "file":
-        files++
+        files += AttachedFile.weigh(part)
         break
       case "tool-call":
         length += part.name.length + part.id.length + lengthOf(part.params)
@@ -57,7 +58,7 @@ export const weigh = (message: Prompt.Message): number => {
         length += part.name.length + part.id.length + lengthOf(part.result)
     }
   }
-  return perMessage + tokensOf(length) + files * perFile
+  return perMessage + tokensOf(length) + files
 }
 
 /** The approximate length of a value as JSON. */
@@ -81,9 +82,6 @@ const tokensOf = (length: number): number => Math.ceil(length / charactersPerTok
 
 /** The overhead of a message: its role and its limits. */
 const perMessage = 4
-
-/** Providers count an image by its size, which we do not know. */
-const perFile = 1_600
 
 class HistoryMeter implements TokenEstimate {
   private revision: number

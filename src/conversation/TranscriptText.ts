@@ -6,6 +6,7 @@
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import { canonicalJson } from "../core/Digest.js"
+import * as AttachedFile from "./AttachedFile.js"
 import * as History from "./History.js"
 
 type Messages = ReadonlyArray<Prompt.Message>
@@ -49,7 +50,7 @@ const written = (message: Prompt.Message, each: number | undefined): ReadonlyArr
     case "user": {
       const { source, summary } = History.metadata(message)
       const who = summary === true ? "Summary of what came before" : source === "child" ? "Subagent" : "User"
-      return [`${who}: ${History.textOf(message)}`]
+      return [`${who}: ${History.textOf(AttachedFile.noted(message))}`]
     }
     case "assistant": {
       const text = History.textOf(message)

@@ -1,5 +1,5 @@
 /**
- * Text files that others may have written: in a workspace, or in a directory that is shared with others.
+ * Files that others may have written: in a workspace, or in a directory that is shared with others.
  *
  * Only regular files of bounded size are read. A file is checked before it is opened, because opening a pipe waits for
  * its other end, and opening alone can move a device; and checked again when it is open. Never more bytes are held than
@@ -25,6 +25,14 @@ export const read = (
   file: string,
   maxBytes: number
 ): Effect.Effect<string, PlatformError | FileUnfit> =>
+  Effect.map(readBytes(fileSystem, file, maxBytes), (bytes) => new TextDecoder().decode(bytes))
+
+/** As {@link read}, the bytes. */
+export const readBytes = (
+  fileSystem: FileSystem.FileSystem,
+  file: string,
+  maxBytes: number
+): Effect.Effect<Uint8Array, PlatformError | FileUnfit> =>
   Effect.scoped(
     Effect.gen(function* () {
       const seen = yield* fileSystem.stat(file)
@@ -37,8 +45,8 @@ export const read = (
       }
       // Another process may write to the file meanwhile, so the read is bounded too.
       const bytes = yield* handle.readAlloc(Math.min(Number(opened.size), maxBytes) + 1)
-      if (Option.isNone(bytes)) return ""
-      return bytes.value.length > maxBytes ? yield* tooLarge(maxBytes) : new TextDecoder().decode(bytes.value)
+      if (Option.isNone(bytes)) return new Uint8Array()
+      return bytes.value.length > maxBytes ? yield* tooLarge(maxBytes) : bytes.value
     })
   )
 

@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { Attachment } from "../core/Attachment.js"
 import { CorrelationId, MessageId, RequestId, SessionId, ToolCallId } from "../core/Id.js"
 import { ToolOutcome } from "../core/ToolOutcome.js"
 
@@ -93,6 +94,9 @@ export const PermissionMethod = Schema.Literal(
 )
 export type PermissionMethod = typeof PermissionMethod.Type
 
+/** The files that came with words; absent when there were none. */
+const attachments = Schema.optional(Schema.Array(Attachment))
+
 const settled = { requestId: RequestId, kind: Schema.String }
 
 /** One person's answer where several have to agree. */
@@ -122,7 +126,7 @@ const all = () =>
     event("AgentError", { message: Schema.String }),
     event("SessionRestored", { messages: Schema.Number }),
     // turn
-    event("TurnStarted", { input: Schema.String }),
+    event("TurnStarted", { input: Schema.String, attachments }),
     event("TurnEnded", {
       reason: EndReason,
       steps: Schema.Number,
@@ -232,7 +236,8 @@ const all = () =>
       message: Schema.String,
       targetAgent: Schema.String,
       /** The tool call under whose child the message went, or `root`. */
-      parentId: Schema.String
+      parentId: Schema.String,
+      attachments
     }),
     event("InterjectionAcknowledged", { messageId: MessageId, step: Schema.Number }),
     // compaction

@@ -114,14 +114,16 @@ class SessionInbox implements Service {
     return oldest < 0 ? [] : this.queue.splice(oldest, 1)
   }
 
-  file({ at, id, source = "user", text }: Draft, delivery: Delivery, interjection?: Message["interjection"]): Message {
-    const plain: Message = {
+  file(draft: Draft, delivery: Delivery, interjection?: Message["interjection"]): Message {
+    const { at, id, parts, source = "user", text } = draft
+    const words: Message = {
       id: id ?? Id.message(this.ids),
       source,
       delivery,
       text,
       at: at ?? this.clock.unsafeCurrentTimeMillis()
     }
+    const plain = parts === undefined ? words : { ...words, parts }
     const message = interjection === undefined ? plain : { ...plain, interjection }
     this[delivery].push(message)
     this.options.filed?.(message)

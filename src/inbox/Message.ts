@@ -1,5 +1,6 @@
 /** What is sent to a session: words with a source, filed by delivery. Content only; nothing here grants authority. */
 import * as Schema from "effect/Schema"
+import type { Attachment } from "../core/Attachment.js"
 import type { MessageId } from "../core/Id.js"
 
 /**
@@ -19,6 +20,16 @@ export type Source = "user" | "parent" | "child" | "system"
 export type Delivery = "steer" | "queue"
 
 /**
+ * A part of a message with files. The bytes of a file are there once they were given or read from the store.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Part =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "file"; readonly file: Attachment; readonly bytes?: Uint8Array | undefined }
+
+/**
  * Words on their way into a session.
  *
  * @since 0.1.0
@@ -28,7 +39,10 @@ export interface Message {
   readonly id: MessageId
   readonly source: Source
   readonly delivery: Delivery
+  /** All words of it. */
   readonly text: string
+  /** Present when it has files: words and files in their order. */
+  readonly parts?: ReadonlyArray<Part> | undefined
   /** Milliseconds since the epoch. */
   readonly at: number
   /**
@@ -40,6 +54,7 @@ export interface Message {
 /** Words before they are filed. A message of another inbox is one, too. */
 export interface Draft {
   readonly text: string
+  readonly parts?: ReadonlyArray<Part> | undefined
   /** Default: `user`. */
   readonly source?: Source | undefined
   /** Unique in the tree. Default: a fresh one. */
@@ -47,6 +62,20 @@ export interface Draft {
   /** Default: now. */
   readonly at?: number | undefined
 }
+
+/** The files of these messages, as events have them; empty when there are none. */
+export const attachmentsOf = (
+  messages: ReadonlyArray<{ readonly parts?: ReadonlyArray<Part> | undefined }>
+): { readonly attachments?: ReadonlyArray<Attachment> } =>
+  messages.some(({ parts }) => parts !== undefined)
+    ? {
+        attachments: messages.flatMap(({ parts = [] }) =>
+          parts.flatMap((part) => (part.type === "file" ? [part.file] : []))
+        )
+      }
+    : none
+
+const none = {}
 
 /** Whether a text has only blanks and invisible characters. Such a text is no message. */
 export const isBlank = (text: string): boolean => !/[^\s\p{Cc}\p{Cf}]/u.test(text)

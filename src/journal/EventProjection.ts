@@ -11,6 +11,7 @@ import * as Redaction from "../core/Redaction.js"
 import * as ToolSummary from "../tool/ToolSummary.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
 import * as AgentEvent from "../event/AgentEvent.js"
+import { attachmentsOf } from "../inbox/Message.js"
 import * as Ballot from "../interaction/Ballot.js"
 import * as Interaction from "../interaction/Interaction.js"
 import * as InteractionEvent from "../interaction/InteractionEvent.js"
@@ -129,7 +130,8 @@ export class EventProjection {
       messageId: message.id,
       message: message.text,
       targetAgent: this.opened.agent,
-      parentId: message.interjection.parentId
+      parentId: message.interjection.parentId,
+      ...attachmentsOf([message])
     })
   }
 
@@ -141,7 +143,11 @@ export class EventProjection {
       if (this.turn !== undefined) this.endTurn(TurnEnd.Cancelled({ reason: "shutdown", steps: this.step }))
       this.turn = correlationId
       this.step = 0
-      this.tell({ _tag: "TurnStarted", input: messages.map(({ text }) => text).join("\n\n") })
+      this.tell({
+        _tag: "TurnStarted",
+        input: messages.map(({ text }) => text).join("\n\n"),
+        ...attachmentsOf(messages)
+      })
       this.setStatus("thinking")
     }
     for (const { id, interjection } of messages) if (interjection !== undefined) this.unseen.push(id)

@@ -24,7 +24,7 @@ import * as Redaction from "../core/Redaction.js"
 import * as GracePeriod from "../internal/GracePeriod.js"
 import type { Draft, JournalEntry } from "./JournalEntry.js"
 import { silentAfter } from "./SessionLease.js"
-import { isPrompt, type Lease } from "./SessionStore.js"
+import { isPrompt, type Content, type Lease } from "./SessionStore.js"
 import { StoreUnwritable, type SessionTakenOver } from "./StoreError.js"
 
 /**
@@ -58,6 +58,8 @@ export interface Service {
   readonly freeze: Effect.Effect<void, JournalFailure>
   /** Whether it is frozen: a resuming process would know of nothing that begins now. */
   readonly isFrozen: () => boolean
+  /** Keeps content for entries that will refer to it; durable when it returns. */
+  readonly keep: (contents: ReadonlyArray<Content>) => Effect.Effect<void, JournalFailure>
   /** The same journal for another session of the tree. */
   readonly of: (sessionId: SessionId) => Service
 }
@@ -74,6 +76,7 @@ export const noop: Service = {
   write: () => Effect.void,
   freeze: Effect.void,
   isFrozen: () => false,
+  keep: () => Effect.void,
   of: () => noop
 }
 
@@ -134,6 +137,9 @@ export const make = (lease: Lease): Effect.Effect<Service, never, Scope.Scope> =
         : line.withPermits(1)(Effect.uninterruptible(append))
     )
 
+    const keep: Service["keep"] = (contents) =>
+      Effect.forEach(contents, (content) => sound(lease, () => lease.putContent(content)), { discard: true })
+
     const of = (sessionId: SessionId): Service => ({
       enabled: true,
       note: (entry) => {
@@ -150,6 +156,7 @@ export const make = (lease: Lease): Effect.Effect<Service, never, Scope.Scope> =
         return flush
       }),
       isFrozen: () => frozen,
+      keep,
       of
     })
     yield* Effect.addFinalizer(() => Effect.ignore(flush))
@@ -169,14 +176,20 @@ const unanswered = new StoreUnwritable({
 
 /** A store is foreign code: a defect or an interrupt of its own counts as nothing written. */
 const appended = (lease: Lease, drafts: ReadonlyArray<Draft>): Effect.Effect<void, JournalFailure> =>
+  sound(lease, () => lease.append(drafts))
+
+const sound = (
+  { rootSessionId }: Lease,
+  write: () => Effect.Effect<void, JournalFailure>
+): Effect.Effect<void, JournalFailure> =>
   Effect.catchAllCause(
-    Effect.suspend(() => Effect.asVoid(lease.append(drafts))),
+    Effect.suspend(() => Effect.asVoid(write())),
     (cause) =>
       Option.match(Cause.failureOption(cause), {
         onSome: Effect.fail,
         onNone: () => {
           const reason = "it crashed, and why is in the log"
-          const place = { session: lease.rootSessionId }
+          const place = { session: rootSessionId }
           return Effect.zipRight(
             Defect.log("The session store", cause, Redaction.shapesOnly, place),
             new StoreUnwritable({ store: "of this program", reason })

@@ -11,7 +11,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type { CorrelationId, MessageId, SessionId, ToolCallId } from "../core/Id.js"
 import type * as Redaction from "../core/Redaction.js"
-import type { Message } from "../inbox/Message.js"
+import type { Message, Part } from "../inbox/Message.js"
 import * as Ballot from "../interaction/Ballot.js"
 import * as Interaction from "../interaction/Interaction.js"
 import type { InteractionJournal } from "../broker/InteractionJournal.js"
@@ -19,6 +19,7 @@ import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import type { Resolution } from "../permission/PermissionGate.js"
 import type { Snapshot } from "../permission/PermissionState.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
+import * as AttachedFile from "../conversation/AttachedFile.js"
 import * as History from "../conversation/History.js"
 import type * as JournalWriter from "./JournalWriter.js"
 import * as JournalEntry from "./JournalEntry.js"
@@ -47,12 +48,13 @@ export class SessionRecorder {
   readonly received = (message: Message): void => {
     if (this.opened !== undefined) this.journal.note(this.opened)
     this.opened = undefined
-    const { interjection, ...rest } = message
+    const { interjection, parts, ...rest } = message
     this.journal.note({
       _tag: "MessageReceived",
       message: {
         ...rest,
         text: this.redactor.text(message.text),
+        ...(parts === undefined ? {} : { parts: parts.map((part) => this.described(part)) }),
         ...(interjection === undefined ? {} : { interjection })
       }
     })
@@ -147,7 +149,7 @@ export class SessionRecorder {
     this.journal.note({
       _tag: "HistoryReplaced",
       reason,
-      messages: messages.filter(({ role }) => role !== "system")
+      messages: messages.filter(({ role }) => role !== "system").map(AttachedFile.unloaded)
     })
   }
 
@@ -176,6 +178,13 @@ export class SessionRecorder {
 
   resumed(): void {
     this.journal.note({ _tag: "SessionResumed" })
+  }
+
+  /** Without its bytes, which the store keeps by their digest. */
+  private described(part: Part): Part {
+    return part.type === "text"
+      ? { type: "text", text: this.redactor.text(part.text) }
+      : { type: "file", file: part.file }
   }
 
   private masked(content: Content): Content {

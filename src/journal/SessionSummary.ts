@@ -7,7 +7,7 @@
  */
 import * as Schema from "effect/Schema"
 import { RequestId, SessionId } from "../core/Id.js"
-import type { Written } from "./JournalEntry.js"
+import type { EntryOf, Written } from "./JournalEntry.js"
 import { Holder } from "./StoreError.js"
 
 /**
@@ -140,6 +140,10 @@ const titleOf = (text: string): string => {
   return line.length <= longestTitle ? line : `${line.slice(0, longestTitle - 1)}…`
 }
 
+/** Files without words are a title too. */
+const wordsOf = ({ parts = [], text }: EntryOf<"MessageReceived">["message"]): string =>
+  text === "" ? parts.flatMap((part) => (part.type === "file" ? [part.file.name] : [])).join(", ") : text
+
 const step = (self: SessionSummary, { sessionId, entry }: Written): SessionSummary => {
   const isRoot = sessionId === self.rootSessionId
   switch (entry._tag) {
@@ -156,7 +160,7 @@ const step = (self: SessionSummary, { sessionId, entry }: Written): SessionSumma
     case "SessionResumed":
       return isRoot ? { ...self, closed: false, workspace: entry.workspace ?? self.workspace } : self
     case "MessageReceived":
-      return self.title === "" && isRoot ? { ...self, title: titleOf(entry.message.text) } : self
+      return self.title === "" && isRoot ? { ...self, title: titleOf(wordsOf(entry.message)) } : self
     case "MessageTaken":
       return isRoot && !self.inTurn ? { ...self, inTurn: true, turns: self.turns + 1 } : self
     case "TurnEnded":

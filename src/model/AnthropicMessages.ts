@@ -33,6 +33,7 @@ export const make = (
 ): Effect.Effect<Model.Service, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>
   Connection.make(options, {
     keyHeader: (key) => ["x-api-key", key],
+    inputs: FileData.usual,
     read: AnthropicReply.make,
     request: (request) =>
       Either.gen(function* () {

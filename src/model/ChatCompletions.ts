@@ -13,6 +13,7 @@ import type * as WebAddress from "../core/WebAddress.js"
 import * as ChatMessage from "./ChatMessage.js"
 import * as ChatReply from "./ChatReply.js"
 import * as Connection from "./Connection.js"
+import * as FileData from "./FileData.js"
 import type * as Model from "./Model.js"
 import * as OfferedTool from "./OfferedTool.js"
 
@@ -30,6 +31,7 @@ export const make = (
 ): Effect.Effect<Model.Service, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>
   Connection.make(options, {
     keyHeader: Connection.bearer,
+    inputs: FileData.usual,
     read: (answer) => ChatReply.make(answer),
     request: (request) =>
       Either.gen(function* () {

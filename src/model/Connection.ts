@@ -46,6 +46,8 @@ export interface Options {
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly contextWindow?: number | undefined
+  /** Media types of the files that the model takes, where it takes others than its format carries. */
+  readonly inputs?: ReadonlyArray<string> | undefined
   /** The most tokens of one reply; a request may set fewer. Default: the server's. */
   readonly maxOutputTokens?: number | undefined
   /** What to do when the key is refused, such as `Check OPENROUTER_API_KEY.` */
@@ -78,6 +80,8 @@ export interface Protocol {
   readonly request: (request: Model.Request) => Either.Either<Request, string>
   readonly keyHeader: (key: string) => readonly [name: string, value: string]
   readonly outputSchemas?: Model.Service["outputSchemas"]
+  /** What the format carries. */
+  readonly inputs: ReadonlyArray<string>
   readonly read: (answer: Answer, tools: ReadonlyArray<Tool.Any>) => Reader
 }
 
@@ -109,6 +113,7 @@ export const make = (
     return {
       id: options.id,
       contextWindow: options.contextWindow,
+      inputs: options.inputs ?? protocol.inputs,
       outputSchemas: protocol.outputSchemas,
       stream: (request) =>
         Stream.unwrapScoped(

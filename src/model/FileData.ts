@@ -2,12 +2,16 @@
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Either from "effect/Either"
 import * as Encoding from "effect/Encoding"
+import * as MediaType from "../core/MediaType.js"
 
 /** The media type; `image/*` becomes the usual image type. */
 export const mediaType = ({ mediaType }: Prompt.FilePart): string =>
   mediaType === "image/*" ? "image/jpeg" : mediaType
 
-export const isText = (mediaType: string): boolean => mediaType.startsWith("text/") || mediaType === "application/json"
+export { isText } from "../core/MediaType.js"
+
+/** What the formats of Anthropic, OpenAI and those who speak like it carry. */
+export const usual: ReadonlyArray<string> = [...MediaType.images, MediaType.pdf, "text/*", "application/json"]
 
 export const name = ({ fileName, mediaType }: Prompt.FilePart): string => fileName ?? mediaType
 

@@ -37,6 +37,7 @@ export const make = (
     keyHeader: (key) => ["x-goog-api-key", key],
     // The API refuses a schema beside tools for most of its models.
     outputSchemas: "withoutTools",
+    inputs: [...FileData.usual, "image/*", "audio/*", "video/*"],
     read: GeminiReply.make,
     request: (request) =>
       Either.gen(function* () {

@@ -34,6 +34,8 @@ export interface Options {
   /** `provider/model`, for people, events and the ledger. */
   readonly id: string
   readonly contextWindow?: number | undefined
+  /** Media types of the files that it takes; see `Model.Service`. Default: nobody knows. */
+  readonly inputs?: ReadonlyArray<string> | undefined
   /** Masks the keys that the language model sends, in case a server echoes them. */
   readonly redactor?: Redaction.Redactor | undefined
   /** What to do when the key is refused, such as `Check ANTHROPIC_API_KEY.` */
@@ -63,6 +65,7 @@ export const fromService = (languageModel: LanguageModel.Service, options: Optio
   return {
     id: options.id,
     contextWindow: options.contextWindow,
+    inputs: options.inputs,
     stream: (request) =>
       Stream.suspend(() => {
         const toolChoice = OfferedTool.chosen(request)

@@ -80,10 +80,12 @@ export const fromAnswer = (options: {
   /** `provider/model`, for people, events and the ledger. */
   readonly id: string
   readonly contextWindow?: number | undefined
+  /** See `Service`. */
+  readonly inputs?: ReadonlyArray<string> | undefined
   /** Ends with a `finish` part. */
   readonly answer: (request: Request) => Effect.Effect<Iterable<Part>, ModelError>
 }): Service => {
-  const { answer, contextWindow, id } = options
+  const { answer, contextWindow, id, inputs } = options
   // All parts at once, as the cheapest stream.
   const stream: Service["stream"] = (request) =>
     Stream.fromChannel(
@@ -91,7 +93,7 @@ export const fromAnswer = (options: {
         Channel.write(Chunk.fromIterable(parts))
       )
     )
-  return { id, contextWindow, stream: WholeAnswer.bind(stream, answer) }
+  return { id, contextWindow, inputs, stream: WholeAnswer.bind(stream, answer) }
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -116,6 +118,8 @@ export const layerLanguageModel = (options: {
   /** `provider/model`, for people, events and the ledger. */
   readonly id: string
   readonly contextWindow?: number | undefined
+  /** See `Service`. */
+  readonly inputs?: ReadonlyArray<string> | undefined
 }): Layer.Layer<Model, never, LanguageModel.LanguageModel> =>
   Layer.effect(
     Model,

@@ -134,6 +134,12 @@ export interface Service {
   /** The model's context window in tokens; unknown when absent. */
   readonly contextWindow?: number | undefined
   /**
+   * Media types of the files that it takes, such as `image/png` or `image/*`; text files count. Words with other files
+   * are refused before anything is filed, and a file in the history that a model does not take is a note in its prompt.
+   * Default: nobody knows, and every file is sent.
+   */
+  readonly inputs?: ReadonlyArray<string> | undefined
+  /**
    * When a request may have an {@link Request.outputSchema}. Default: never; a typed result is then asked for by a tool.
    */
   readonly outputSchemas?: "always" | "withoutTools" | undefined

@@ -82,6 +82,11 @@ export interface Options {
   readonly custom?: ((ref: string) => Model.Service | undefined) | undefined
   /** Context windows in tokens, by reference. The window of an unlisted model is unknown. */
   readonly contextWindows?: Readonly<Record<string, number>> | undefined
+  /**
+   * Media types of the files that a model takes, by reference; `[]` for one that reads words only. Default: what the
+   * provider's format carries.
+   */
+  readonly inputs?: Readonly<Record<string, ReadonlyArray<string>>> | undefined
   /** The most tokens of one reply. Default: the provider's; 8192 where the provider requires a number. */
   readonly maxOutputTokens?: number | undefined
 }
@@ -123,6 +128,7 @@ export const make = (options: Options): Effect.Effect<Service, never, HttpClient
           baseUrl,
           apiKey,
           contextWindow: options.contextWindows?.[ref],
+          inputs: options.inputs?.[ref],
           maxOutputTokens: options.maxOutputTokens,
           credentials: `Check ${settings.keyName(provider)}: it must hold a key that may use this model.`,
           redactor: settings.redactor

@@ -69,6 +69,8 @@ interface Input {
   readonly results: ReadonlyArray<Prompt.ToolResultPart>
   /** The words of people or of a parent agent. */
   readonly said: string
+  /** Names of files that came with them. */
+  readonly files: ReadonlyArray<string>
 }
 
 /** The input after the last reply: results of its calls, and new words. */
@@ -76,11 +78,17 @@ const inputOf = (prompt: Prompt.Prompt): Input => {
   const last = prompt.content.findLastIndex((message) => message.role === "assistant")
   const results: Array<Prompt.ToolResultPart> = []
   const said: Array<string> = []
+  const files: Array<string> = []
   for (const message of prompt.content.slice(last + 1)) {
     if (message.role === "tool") results.push(...message.content)
-    else if (message.role === "user") for (const part of message.content) if (part.type === "text") said.push(part.text)
+    else if (message.role === "user") {
+      for (const part of message.content) {
+        if (part.type === "text") said.push(part.text)
+        else files.push(part.fileName ?? part.mediaType)
+      }
+    }
   }
-  return { results, said: said.join("\n") }
+  return { results, said: said.join("\n"), files }
 }
 
 const answer = (
@@ -89,6 +97,9 @@ const answer = (
 ): { readonly text: string; readonly calls: ReadonlyArray<OfflineRequest.Request> } => {
   const names = new Set(tools.map((tool) => tool.name))
   const paragraphs = input.results.map(OfflineReport.describe)
+  if (input.files.length > 0) {
+    paragraphs.push(`I cannot look at ${sentence(input.files)}: the offline model reads words only.`)
+  }
   const { requests, rest } = OfflineRequest.parse(input.said)
   const calls = requests.filter(({ tool }) => names.has(tool))
   const absent = requests.filter(({ tool }) => !names.has(tool))

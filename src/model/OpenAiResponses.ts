@@ -33,6 +33,7 @@ export const make = (
 ): Effect.Effect<Model.Service, WebAddress.WebAddressRefused, HttpClient.HttpClient> =>
   Connection.make(options, {
     keyHeader: Connection.bearer,
+    inputs: FileData.usual,
     outputSchemas: "always",
     read: OpenAiReply.make,
     request: (request) =>

@@ -41,6 +41,7 @@ import * as InteractionBroker from "../broker/InteractionBroker.js"
 import type { Policy } from "../permission/CompiledPolicy.js"
 import type * as Guard from "../permission/Guard.js"
 import { PermissionState } from "../permission/PermissionState.js"
+import type { Input } from "../inbox/Input.js"
 import type { Message, MessageBlank } from "../inbox/Message.js"
 import type { CompactionConfig } from "../conversation/CompactionConfig.js"
 import type { CompactionFailed } from "../conversation/CompactionStrategy.js"
@@ -56,7 +57,6 @@ import type { TypedEnd } from "../turn/TypedOutput.js"
 import type * as Interjection from "../session/Interjection.js"
 import type * as Session from "../session/Session.js"
 import { AgentTree, type Node } from "../subagent/AgentTree.js"
-import type { InterruptOptions } from "../subagent/AgentTreeControl.js"
 import * as AgentTreeControl from "../subagent/AgentTreeControl.js"
 import type { SubagentProfile } from "../subagent/SubagentProfile.js"
 import * as Subagents from "../subagent/Subagents.js"
@@ -72,15 +72,14 @@ import { RunningAgent, type Parts } from "./RunningAgent.js"
 
 export { PersistenceInUse } from "./Persistence.js"
 export type { Permissions } from "./AgentPermissions.js"
-export { AgentStopped, MessageAlreadyTaken } from "./Intake.js"
-export { MessageBlank } from "../inbox/Message.js"
-export type { NotTaken, RunOptions, SendOptions } from "./Intake.js"
+export { AgentStopped, MessageAlreadyTaken, type NotTaken, type RunOptions, type SendOptions } from "./Intake.js"
+export { InputRefused } from "../inbox/Input.js"
 export { OutputInvalid, type TypedEnd } from "../turn/TypedOutput.js"
 export { LimitsInvalid } from "../turn/Limits.js"
 export { ToolsUnknown } from "../tool/ToolRegistry.js"
 export { CompactionFailed } from "../conversation/CompactionStrategy.js"
 export type { JournalFailure } from "../journal/JournalWriter.js"
-export type { Delivery, Message, Source } from "../inbox/Message.js"
+export { type Delivery, type Message, MessageBlank, type Source } from "../inbox/Message.js"
 export type { TurnOptions } from "../session/Session.js"
 export type { Compacted } from "../turn/Compaction.js"
 export type { Node } from "../subagent/AgentTree.js"
@@ -102,13 +101,13 @@ export interface Agent {
   readonly id: SessionId
   readonly origin: Origin.Origin
   /**
-   * Sends words to the receiver; see {@link receiver}. They begin a turn of an idle agent, and interject a working one.
+   * Sends words, also with files (`Input`), to the receiver; see {@link receiver}. They begin a turn of an idle agent, and interject a working one.
    * Returns once they are filed and, with persistence, durable: they are read also when the process is killed now.
    */
-  readonly send: (text: string, options?: SendOptions) => Effect.Effect<Message, NotTaken | Interjection.AgentUnknown>
+  readonly send: (input: Input, options?: SendOptions) => Effect.Effect<Message, NotTaken | Interjection.AgentUnknown>
   /** Sends the same words to several agents; to none when one of them is unknown. */
   readonly broadcast: (
-    text: string,
+    input: Input,
     targets: ReadonlyArray<string>
   ) => Effect.Effect<ReadonlyArray<Message>, NotTaken | Interjection.AgentUnknown>
   /** The present receiver of words without a target. */
@@ -122,15 +121,15 @@ export interface Agent {
    * continues. Waits for the end; how long that may take is `Limits.stopWithin`. The agent stays usable.
    */
   readonly interrupt: (
-    options?: InterruptOptions
+    options?: AgentTreeControl.InterruptOptions
   ) => Effect.Effect<Option.Option<TurnEnd>, Interjection.AgentUnknown | ToolCallNotRunning>
   /**
    * Takes the user's unread words out of all inboxes, or one agent's, oldest first, to give them back as a draft.
-   * Without this, words that a cancelled turn has not read begin the next one. Words of {@link enqueue} stay.
+   * Without this they begin the next turn. Words of {@link enqueue} stay.
    */
   readonly takeBack: (target?: string) => Effect.Effect<ReadonlyArray<Message>, Interjection.AgentUnknown>
   /** Queues words for a turn of their own, after the running one. */
-  readonly enqueue: (text: string, options?: Pick<SendOptions, "id">) => Effect.Effect<Message, NotTaken>
+  readonly enqueue: (input: Input, options?: Pick<SendOptions, "id">) => Effect.Effect<Message, NotTaken>
   /**
    * Runs words as a turn of their own, after those that were asked for before, and yields its end. The turn belongs to
    * its caller: two runs never share one. An interrupt withdraws the words, or cancels the turn when that has begun. A
@@ -144,14 +143,16 @@ export interface Agent {
      * not fit is told so `Limits.outputRetries` times; then the turn has failed, and `invalid` says why. The schema must
      * have a JSON form; one that has none is a defect.
      */
-    <A, I>(text: string, options: RunOptions<A, I>): Effect.Effect<TypedEnd<A>, NotTaken>
-    (text: string): Effect.Effect<TurnEnd, NotTaken>
+    <A, I>(input: Input, options: RunOptions<A, I>): Effect.Effect<TypedEnd<A>, NotTaken>
+    (input: Input): Effect.Effect<TurnEnd, NotTaken>
   }
   /**
-   * As {@link run}, with options. An `authority` decides about this turn's calls before the rules: see `Stage`. The words
-   * are not made durable first.
+   * As {@link run}, with options. An `authority` decides about its calls before the rules: see `Stage`. Not durable first.
    */
-  readonly turn: (text: string, options?: Session.TurnOptions) => Effect.Effect<TurnEnd, AgentStopped | MessageBlank>
+  readonly turn: {
+    (text: string, options?: Session.TurnOptions): Effect.Effect<TurnEnd, AgentStopped | MessageBlank>
+    (input: Input, options?: Session.TurnOptions): Effect.Effect<TurnEnd, NotTaken>
+  }
   /** Cancels the running turn and waits for its end; none when idle. The agent stays usable. */
   readonly cancel: (reason?: CancelReason) => Effect.Effect<Option.Option<TurnEnd>>
   /**

@@ -22,6 +22,7 @@ import * as Queue from "effect/Queue"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as EventBus from "../event/EventBus.js"
+import type { Input as Words } from "../inbox/Input.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type { TurnEnd } from "../turn/Turn.js"
 import * as Agent from "./Agent.js"
@@ -35,9 +36,9 @@ import type { AgentRuntime } from "./AgentRuntime.js"
  */
 export type Input = Data.TaggedEnum<{
   /** See `Agent.send`. An unknown target, or a journal that cannot be written, becomes an `AgentError`. */
-  readonly Send: { readonly text: string; readonly target?: string | undefined }
+  readonly Send: { readonly text: Words; readonly target?: string | undefined }
   /** See `Agent.enqueue`. */
-  readonly Enqueue: { readonly text: string }
+  readonly Enqueue: { readonly text: Words }
 }>
 /**
  * Constructors of an {@link Input}.

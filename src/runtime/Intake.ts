@@ -11,6 +11,7 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { MessageId } from "../core/Id.js"
+import type { InputRefused, Taken } from "../inbox/Input.js"
 import { isBlank, MessageBlank } from "../inbox/Message.js"
 import type * as JournalWriter from "../journal/JournalWriter.js"
 
@@ -44,13 +45,13 @@ export class MessageAlreadyTaken extends Schema.TaggedError<MessageAlreadyTaken>
 }
 
 /**
- * Why words were not taken: the agent is stopped, they are blank, they could not be stored, or their id was used
- * before.
+ * Why words were not taken: the agent is stopped, they are blank, a file of them is refused, they could not be stored, or
+ * their id was used before.
  *
  * @since 0.1.0
  * @category errors
  */
-export type NotTaken = AgentStopped | MessageAlreadyTaken | MessageBlank | JournalWriter.JournalFailure
+export type NotTaken = AgentStopped | MessageAlreadyTaken | MessageBlank | InputRefused | JournalWriter.JournalFailure
 
 /**
  * Target and id of words.
@@ -78,6 +79,9 @@ export interface RunOptions<A, I> {
   readonly output: Schema.Schema<A, I>
 }
 
+/** Words, or words with files that were taken. */
+type Words = Taken["draft"]
+
 export class Intake {
   /** Ids that senders gave; unbounded. */
   private given: Set<string> | undefined
@@ -100,26 +104,33 @@ export class Intake {
   }
 
   /** Runs what these words begin, unless the agent is stopped. */
-  admit<A, E>(text: string, effect: Effect.Effect<A, E>): Effect.Effect<A, E | AgentStopped | MessageBlank> {
-    return Effect.suspend((): Effect.Effect<A, E | AgentStopped | MessageBlank> => this.refusal(text) ?? effect)
+  admit<A, E>(draft: Words, effect: Effect.Effect<A, E>): Effect.Effect<A, E | AgentStopped | MessageBlank> {
+    return Effect.suspend((): Effect.Effect<A, E | AgentStopped | MessageBlank> => this.refusal(draft) ?? effect)
+  }
+
+  /** Keeps the content of files before their message is filed: what the journal refers to must be there. */
+  keep(contents: Taken["contents"]): Effect.Effect<void, AgentStopped | JournalWriter.JournalFailure> {
+    return Effect.suspend((): Effect.Effect<void, AgentStopped | JournalWriter.JournalFailure> =>
+      this.isStopped() ? this.stopped() : this.journal.keep(contents)
+    )
   }
 
   /** Files these words, and returns when they are durable. */
   take<A, E>(
-    text: string,
+    draft: Words,
     file: (id: MessageId | undefined) => Effect.Effect<A, E>,
     id?: string
   ): Effect.Effect<A, E | NotTaken> {
     return Effect.suspend((): Effect.Effect<A, E | NotTaken> => {
-      const refusal = this.refusal(text)
+      const refusal = this.refusal(draft)
       if (refusal !== undefined) return refusal
-      if (id === undefined) return this.keep(file(undefined))
+      if (id === undefined) return this.durable(file(undefined))
       const messageId = MessageId.make(id, { disableValidation: true })
       if (this.isKnown(id)) return Effect.zipRight(this.journal.flush, new MessageAlreadyTaken({ messageId }))
       // In one step with the check: of two concurrent sends with one id, the second finds it.
       this.given = (this.given ?? new Set()).add(id)
       const forget = Effect.sync(() => this.given?.delete(id))
-      return this.keep(Effect.onError(file(messageId), () => forget))
+      return this.durable(Effect.onError(file(messageId), () => forget))
     })
   }
 
@@ -133,9 +144,9 @@ export class Intake {
     )
   }
 
-  private refusal(text: string): AgentStopped | MessageBlank | undefined {
+  private refusal({ parts, text }: Words): AgentStopped | MessageBlank | undefined {
     if (this.isStopped()) return this.stopped()
-    return isBlank(text) ? new MessageBlank() : undefined
+    return parts === undefined && isBlank(text) ? new MessageBlank() : undefined
   }
 
   private isKnown(id: string): boolean {
@@ -150,7 +161,7 @@ export class Intake {
     return new AgentStopped({ agent: this.agent })
   }
 
-  private keep<A, E>(file: Effect.Effect<A, E>): Effect.Effect<A, E | AgentStopped | JournalWriter.JournalFailure> {
+  private durable<A, E>(file: Effect.Effect<A, E>): Effect.Effect<A, E | AgentStopped | JournalWriter.JournalFailure> {
     const { kept } = this
     return kept === undefined ? file : Effect.flatMap(file, (filed) => Effect.as(kept, filed))
   }

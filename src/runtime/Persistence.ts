@@ -30,9 +30,11 @@ import type { InteractionJournal, Kept } from "../broker/InteractionJournal.js"
 import type * as Model from "../model/Model.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
 import type { PermissionState } from "../permission/PermissionState.js"
+import { attachmentsOf } from "../inbox/Message.js"
 import * as JournalWriter from "../journal/JournalWriter.js"
 import * as JournalEntry from "../journal/JournalEntry.js"
 import * as SessionFork from "../journal/SessionFork.js"
+import * as RestoredFiles from "../journal/RestoredFiles.js"
 import * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import type * as SessionStore from "../journal/SessionStore.js"
 import * as StoreError from "../journal/StoreError.js"
@@ -173,7 +175,7 @@ export const resume = (
 > =>
   Effect.gen(function* () {
     const lease = yield* store.lock(rootSessionId)
-    return yield* resumed(lease, yield* store.load(rootSessionId), workspace)
+    return yield* resumed(store, lease, yield* store.load(rootSessionId), workspace)
   })
 
 /**
@@ -206,7 +208,7 @@ export const fork = (
     yield* requireHere(loaded, workspace)
     const { drafts, forked } = yield* SessionFork.planned(loaded, options)
     const lease = yield* SessionFork.write(store, forked, drafts, options)
-    return yield* resumed(lease, yield* store.load(forked.rootSessionId), workspace)
+    return yield* resumed(store, lease, yield* store.load(forked.rootSessionId), workspace)
   })
 
 /**
@@ -330,9 +332,10 @@ export const retell =
       const { agent, sessionId } = opened
       const actor = { sessionId, agent }
       EventPublisher.publish(bus, clock, actor, { _tag: "SessionRestored", messages: history.length })
-      for (const { id, interjection, text } of interjections) {
+      for (const message of interjections) {
+        const { id, interjection, text } = message
         const parentId = interjection?.parentId ?? "root"
-        const heard = { messageId: id, message: text, targetAgent: agent, parentId }
+        const heard = { messageId: id, message: text, targetAgent: agent, parentId, ...attachmentsOf([message]) }
         EventPublisher.publish(bus, clock, actor, { _tag: "UserInterjected", ...heard })
       }
     })
@@ -344,14 +347,15 @@ export const retell =
 const nothing: ReadonlySet<string> = new Set()
 
 const resumed = (
+  store: SessionStore.Service,
   lease: SessionStore.Lease,
   loaded: SessionStore.Loaded,
   workspace: string | undefined
-): Effect.Effect<Persistence, StoreError.SessionElsewhere, Scope.Scope> =>
+): Effect.Effect<Persistence, StoreError.SessionElsewhere | StoreError.StoreUnusable, Scope.Scope> =>
   Effect.gen(function* () {
     const { answers, entries, rootSessionId } = loaded
     yield* requireHere(loaded, workspace)
-    const restored = SessionSnapshot.fold(entries)
+    const restored = yield* RestoredFiles.load(store, SessionSnapshot.fold(entries))
     const kept = new Map<string, Kept>()
     for (const { answered } of restored.sessions) {
       for (const { request, ...end } of answered) kept.set(request.requestId, end)

@@ -11,12 +11,14 @@ import * as GracePeriod from "../internal/GracePeriod.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import * as AuditTrail from "../audit/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
+import * as Input from "../inbox/Input.js"
 import type { Message, MessageBlank } from "../inbox/Message.js"
 import type * as InteractionBroker from "../broker/InteractionBroker.js"
 import type * as Model from "../model/Model.js"
 import { OneShot } from "../internal/OneShot.js"
 import * as Session from "../session/Session.js"
 import { is, neverBegun, type TurnEnd } from "../turn/Turn.js"
+import * as Limits from "../turn/Limits.js"
 import * as TypedOutput from "../turn/TypedOutput.js"
 import type { AgentTree } from "../subagent/AgentTree.js"
 import * as AgentTreeControl from "../subagent/AgentTreeControl.js"
@@ -72,32 +74,55 @@ export class RunningAgent {
     return this.parts.tree.shared.ledger
   }
 
-  send(text: string, { id, target }: SendOptions = {}) {
+  send(input: Input.Input, { id, target }: SendOptions = {}) {
     const { intake, control } = this.parts
-    return intake.take(text, (id) => control.send({ text, id }, target), id)
+    return this.given(
+      input,
+      (draft) => intake.take(draft, (id) => control.send({ ...draft, id }, target), id),
+      () => control.modelOf(target)
+    )
   }
 
-  broadcast(text: string, targets: ReadonlyArray<string>) {
+  broadcast(input: Input.Input, targets: ReadonlyArray<string>) {
     const { intake, control } = this.parts
-    return intake.take(text, () => control.broadcast(text, targets))
+    return this.given(
+      input,
+      (draft) => intake.take(draft, () => control.broadcast(draft, targets)),
+      ...targets.map((target) => () => control.modelOf(target))
+    )
   }
 
-  enqueue(text: string, { id }: Pick<SendOptions, "id"> = {}): Effect.Effect<Message, NotTaken> {
+  enqueue(input: Input.Input, { id }: Pick<SendOptions, "id"> = {}): Effect.Effect<Message, NotTaken> {
     const { intake, session } = this.parts
-    return intake.take(text, (id) => Effect.sync(() => session.submit({ text, id }, Session.OwnTurn())), id)
+    const queued = (draft: Input.Taken["draft"]) =>
+      intake.take(draft, (id) => Effect.sync(() => session.submit({ ...draft, id }, Session.OwnTurn())), id)
+    return this.given(input, queued, () => session.model)
   }
 
-  turn(text: string, options?: Session.TurnOptions): Effect.Effect<TurnEnd, AgentStopped | MessageBlank> {
+  turn(text: string, options?: Session.TurnOptions): Effect.Effect<TurnEnd, AgentStopped | MessageBlank>
+  turn(input: Input.Input, options?: Session.TurnOptions): Effect.Effect<TurnEnd, NotTaken>
+  turn(input: Input.Input, options?: Session.TurnOptions): Effect.Effect<TurnEnd, NotTaken> {
     const { intake, session } = this.parts
-    return intake.admit(text, Session.turn(session, { text }, options))
+    return this.given(
+      input,
+      (draft) => intake.admit(draft, Session.turn(session, draft, options)),
+      () => session.model
+    )
   }
 
-  run<A, I>(text: string, options: RunOptions<A, I>): Effect.Effect<TypedOutput.TypedEnd<A>, NotTaken>
-  run(text: string): Effect.Effect<TurnEnd, NotTaken>
-  run<A, I>(text: string, options?: RunOptions<A, I>): Effect.Effect<TurnEnd | TypedOutput.TypedEnd<A>, NotTaken> {
+  run<A, I>(input: Input.Input, options: RunOptions<A, I>): Effect.Effect<TypedOutput.TypedEnd<A>, NotTaken>
+  run(input: Input.Input): Effect.Effect<TurnEnd, NotTaken>
+  run<A, I>(
+    input: Input.Input,
+    options?: RunOptions<A, I>
+  ): Effect.Effect<TurnEnd | TypedOutput.TypedEnd<A>, NotTaken> {
     const { intake, session } = this.parts
     const ended = (output?: TypedOutput.TypedOutput) =>
-      intake.admit(text, Session.turn(session, { text }, { kept: intake.kept, output }))
+      this.given(
+        input,
+        (draft) => intake.admit(draft, Session.turn(session, draft, { kept: intake.kept, output })),
+        () => session.model
+      )
     if (options === undefined) return ended()
     return Effect.suspend(() => {
       const output = TypedOutput.make(options.output)
@@ -271,6 +296,28 @@ export class RunningAgent {
   private get released(): Effect.Effect<void> {
     const { broker, scope } = this.parts
     return Effect.zipRight(Scope.close(scope, Exit.void), broker.close)
+  }
+
+  /** Words as they are; files are looked at, by those who will read them too, and kept first. */
+  private given<A, E>(
+    input: Input.Input,
+    use: (draft: Input.Taken["draft"]) => Effect.Effect<A, E>,
+    ...readers: ReadonlyArray<() => Effect.Effect<Model.Service>>
+  ): Effect.Effect<A, E | NotTaken> {
+    if (typeof input === "string") return use({ text: input })
+    const { intake, tree } = this.parts
+    return Effect.gen(function* () {
+      const { limits, redactor } = tree.shared
+      const { contents, draft } = yield* Input.take(input, Limits.withDefaults(limits), redactor)
+      if (contents.length > 0) {
+        for (const reader of readers) {
+          const refusal = Input.notTaken(draft, yield* reader())
+          if (refusal !== undefined) return yield* refusal
+        }
+        yield* intake.keep(contents)
+      }
+      return yield* use(draft)
+    })
   }
 
   private publish(body: AgentEvent.Body): Effect.Effect<void> {

@@ -12,7 +12,7 @@
  */
 import * as Data from "effect/Data"
 import type { MessageId } from "../core/Id.js"
-import type { Draft, Message } from "../inbox/Message.js"
+import { attachmentsOf, type Draft, type Message } from "../inbox/Message.js"
 import { emit, type TurnContext } from "../turn/TurnContext.js"
 import type { StopSignal } from "../turn/Turn.js"
 
@@ -97,7 +97,8 @@ export class Admission {
       messageId: message.id,
       message: session.redactor.text(message.text),
       targetAgent: session.origin.agent,
-      parentId
+      parentId,
+      ...attachmentsOf([message])
     })
     session.state.cut?.()
     return message

@@ -17,12 +17,13 @@ import * as Id from "../core/Id.js"
 import type { CorrelationId, MessageId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import * as Origin from "../core/Origin.js"
-import type { Message } from "../inbox/Message.js"
+import { attachmentsOf, type Message } from "../inbox/Message.js"
 import { Admission, type Host } from "./Admission.js"
 import * as TurnAuthority from "./TurnAuthority.js"
 import { TurnWorld, type Entering } from "./TurnWorld.js"
 import { TurnFiber, type Fork, type Work } from "../turn/TurnFiber.js"
 import type * as ResumedQuestions from "../journal/ResumedQuestions.js"
+import * as RestoredFiles from "../journal/RestoredFiles.js"
 import * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import { emit, setStatus, type Own as ContextOwn, type Shared, type TurnContext } from "../turn/TurnContext.js"
 import type { CompactionFailed } from "../conversation/CompactionStrategy.js"
@@ -283,7 +284,9 @@ export class TurnLoop implements Host, RequestHost, Loop {
     this.session.state.correlationId = correlationId
     this.current = this.requests.of(input.map((id) => ({ id })))
     TurnAuthority.begin(this.session, this.current, input[0], this.own)
-    emit(this.session, { _tag: "TurnStarted", input: SessionSnapshot.inputOf(restored) })
+    const attachments = RestoredFiles.inputOf(restored)
+    const told = attachments.length === 0 ? {} : { attachments }
+    emit(this.session, { _tag: "TurnStarted", input: SessionSnapshot.inputOf(restored), ...told })
     return this.work([], correlationId, { step, batch: restored.batch, caughtUp: () => this.reopeningOver() })
   }
 
@@ -304,7 +307,7 @@ export class TurnLoop implements Host, RequestHost, Loop {
     session.journal?.taken(input, correlationId, 1)
     TokenBudget.begin(session, input)
     const text = session.redactor.text(input.map((message) => message.text).join("\n\n"))
-    emit(session, { _tag: "TurnStarted", input: text })
+    emit(session, { _tag: "TurnStarted", input: text, ...attachmentsOf(input) })
     return correlationId
   }
 

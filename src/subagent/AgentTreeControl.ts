@@ -12,6 +12,7 @@ import * as Option from "effect/Option"
 import type { SessionId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import type { Draft, Message } from "../inbox/Message.js"
+import type * as Model from "../model/Model.js"
 import * as Interjection from "../session/Interjection.js"
 import { ToolCallNotRunning } from "../turn/RunningCalls.js"
 import type { TurnEnd } from "../turn/Turn.js"
@@ -38,10 +39,12 @@ export interface Service {
   readonly send: (draft: Draft, target: string | undefined) => Effect.Effect<Message, Interjection.AgentUnknown>
   /** Sends to each target once; to none of them when one is unknown. */
   readonly broadcast: (
-    text: string,
+    draft: Draft,
     targets: ReadonlyArray<string>
   ) => Effect.Effect<ReadonlyArray<Message>, Interjection.AgentUnknown>
   readonly receiver: Effect.Effect<Interjection.Receiver>
+  /** The model of the agent that would hear words to this target; the root's when there is none. */
+  readonly modelOf: (target: string | undefined) => Effect.Effect<Model.Service>
   readonly select: (target: string | undefined) => Effect.Effect<void, Interjection.AgentUnknown>
   readonly selected: Effect.Effect<Option.Option<Node>>
   /** Yields how the turn ended; none when no turn ran, or when only a call was cancelled. */
@@ -83,17 +86,25 @@ class TreeControl implements Service {
   }
 
   broadcast(
-    text: string,
+    draft: Draft,
     targets: ReadonlyArray<string>
   ): Effect.Effect<ReadonlyArray<Message>, Interjection.AgentUnknown> {
     return Effect.flatMap(
       Effect.forEach(targets, (target) => this.find(target)),
-      (found) => Effect.forEach(new Set(found), (target) => this.deliver({ text }, target))
+      (found) => Effect.forEach(new Set(found), (target) => this.deliver(draft, target))
     )
   }
 
   get receiver(): Effect.Effect<Interjection.Receiver> {
     return Effect.sync(() => Interjection.receiver(this.scene()))
+  }
+
+  modelOf(target: string | undefined): Effect.Effect<Model.Service> {
+    if (target === undefined) return Effect.flatMap(this.receiver, ({ agent }) => agent.session.model)
+    return Effect.flatMap(
+      Effect.orElseSucceed(this.find(target), () => this.root),
+      ({ session }) => session.model
+    )
   }
 
   select(target: string | undefined): Effect.Effect<void, Interjection.AgentUnknown> {

@@ -17,6 +17,7 @@ import type * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import * as AttachedFile from "../conversation/AttachedFile.js"
 import { isImmediate } from "../internal/Immediate.js"
 import * as Model from "../model/Model.js"
 import * as WholeAnswer from "../model/WholeAnswer.js"
@@ -111,7 +112,8 @@ export class Generation implements SilenceWatch.Host {
     const { collector } = this
     setStatus(session, "thinking")
     const { agent, sessionId } = session.origin
-    const { prompt } = session.history
+    const { history } = session
+    const prompt = history.hasFiles() ? AttachedFile.readable(history.prompt, model) : history.prompt
     const { tools } = session.tools
     const request: Model.Request =
       asked === undefined

@@ -3,6 +3,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as Input from "../inbox/Input.js"
 
 // -----------------------------------------------------------------------------------------------------------------
 // models
@@ -14,7 +15,7 @@ import * as Schema from "effect/Schema"
  * @since 0.1.0
  * @category models
  */
-export interface Limits {
+export interface Limits extends Input.Limits {
   /** Model calls in one turn. Default: 100. */
   readonly maxSteps: number
   /** Tools that run concurrently. Default: 8. */
@@ -56,7 +57,8 @@ export const defaults: Limits = {
   modelSilence: Duration.minutes(5),
   retryDelay: Duration.seconds(1),
   maxRetryDelay: Duration.seconds(30),
-  stopWithin: Duration.seconds(5)
+  stopWithin: Duration.seconds(5),
+  ...Input.defaults
 }
 
 /**

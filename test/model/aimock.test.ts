@@ -1,7 +1,11 @@
 /** Whole turns against a mock of the vendors' APIs that nobody here wrote: five formats, tools, streaming and faults. */
 import type { Fixture } from "@copilotkit/aimock"
+import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Encoding from "effect/Encoding"
+import * as Input from "../../src/inbox/Input.js"
+import * as FileSample from "../kit/FileSample.js"
 import * as Kit from "../kit/session.js"
 import * as VendorMock from "../kit/VendorMock.js"
 
@@ -51,6 +55,42 @@ for (const vendor of VendorMock.vendors) {
           assert.strictEqual((yield* kit.of("ThinkingDelta")).map(({ text }) => text).join(""), "Hm, the first.")
         }
         assert.include(JSON.stringify(mock.getLastRequest()?.body), "The first answer, in pieces.")
+        assert.deepStrictEqual(yield* kit.wrong, [])
+      })
+    )
+
+    it.scopedLive("carries images, documents and texts to the server, in their order", () =>
+      Effect.gen(function* () {
+        // As it left this process: the mock keeps another form of it.
+        const bodies: Array<string> = []
+        const recording: typeof fetch = (url, options) => {
+          const { body } = options ?? {}
+          bodies.push(body instanceof Uint8Array ? new TextDecoder().decode(body) : String(body))
+          return fetch(url, options)
+        }
+        const { kit } = yield* Effect.provideService(
+          setup({ match: { userMessage: /./ }, response: { content: "I see.", usage } }),
+          FetchHttpClient.Fetch,
+          recording
+        )
+        const files = FileSample.all.map(([, name, bytes]) => Input.fromBytes(bytes, { name }))
+        const notes = Input.fromBytes(FileSample.text("buy milk"), { name: "notes.txt" })
+        assert.deepInclude(yield* kit.agent.run(["first words", ...files, notes, "last words"]), { _tag: "Completed" })
+        const body = bodies.join("")
+        const sent = [
+          "first words",
+          ...files.map(({ bytes }) => Encoding.encodeBase64(bytes)),
+          "buy milk",
+          "last words"
+        ]
+        const places = sent.map((text) => body.indexOf(text))
+        assert.deepStrictEqual(
+          places,
+          [...places].sort((a, b) => a - b),
+          body.slice(0, 2_000)
+        )
+        assert.isAtLeast(places[0] ?? -1, 0, body.slice(0, 2_000))
+        for (const [mediaType] of FileSample.all) assert.include(body, mediaType)
         assert.deepStrictEqual(yield* kit.wrong, [])
       })
     )

@@ -28,7 +28,7 @@ const make = (before?: ReadonlySet<string>) =>
     const intake = new Intake.Intake("main", journal, before)
     const say = (text: string, id?: string) =>
       intake.take(
-        text,
+        { text },
         (id) =>
           Effect.sync(() => {
             filed.push(text)
@@ -102,10 +102,10 @@ describe("the intake of an agent", () => {
   it.effect("forgets the id of words that nobody was there for", () =>
     Effect.gen(function* () {
       const { intake, say } = yield* make()
-      assert.strictEqual(yield* Effect.flip(intake.take("words", () => Effect.fail("nobody"), "a")), "nobody")
+      assert.strictEqual(yield* Effect.flip(intake.take({ text: "words" }, () => Effect.fail("nobody"), "a")), "nobody")
       assert.strictEqual(yield* tag(say("one", "a")), "a")
       // Neither has whoever gave up before the words were filed.
-      const waiting = yield* Effect.fork(intake.take("words", () => Effect.never, "b"))
+      const waiting = yield* Effect.fork(intake.take({ text: "words" }, () => Effect.never, "b"))
       yield* Effect.yieldNow()
       assert.strictEqual(yield* tag(say("two", "b")), "MessageAlreadyTaken")
       yield* Fiber.interrupt(waiting)
@@ -119,7 +119,7 @@ describe("the intake of an agent", () => {
       for (const blank of ["", " ", "\n\t\r\n", "\u00a0\u2003\u3000", "\u200b\ufeff\u2060", "\u0000\u001b"]) {
         assert.strictEqual(yield* tag(say(blank)), "MessageBlank")
         assert.strictEqual(yield* tag(say(blank, "a")), "MessageBlank")
-        assert.strictEqual(yield* tag(intake.admit(blank, Effect.succeed(1))), "MessageBlank")
+        assert.strictEqual(yield* tag(intake.admit({ text: blank }, Effect.succeed(1))), "MessageBlank")
       }
       assert.deepStrictEqual(filed, [])
       // Nor is the id spent.
@@ -130,16 +130,16 @@ describe("the intake of an agent", () => {
   it.effect("takes nothing once it is closed, or the journal is frozen, not even in the middle of it", () =>
     Effect.gen(function* () {
       const { disk, filed, intake, say } = yield* make()
-      const late = intake.take("words", () =>
+      const late = intake.take({ text: "words" }, () =>
         Effect.sync(() => {
           disk.frozen = true
         })
       )
       assert.strictEqual(yield* tag(late), "AgentStopped")
       assert.strictEqual(yield* tag(say("one", "a")), "AgentStopped")
-      assert.strictEqual(yield* tag(intake.admit("words", Effect.succeed(1))), "AgentStopped")
+      assert.strictEqual(yield* tag(intake.admit({ text: "words" }, Effect.succeed(1))), "AgentStopped")
       disk.frozen = false
-      assert.strictEqual(yield* tag(intake.admit("words", Effect.succeed(1))), 1)
+      assert.strictEqual(yield* tag(intake.admit({ text: "words" }, Effect.succeed(1))), 1)
       assert.isFalse(intake.isClosed)
       intake.close()
       assert.isTrue(intake.isClosed)
@@ -151,8 +151,11 @@ describe("the intake of an agent", () => {
   it.effect("does without a disk where nothing is kept", () =>
     Effect.gen(function* () {
       const intake = new Intake.Intake("main", JournalWriter.noop)
-      assert.strictEqual(yield* tag(intake.take("words", (id) => Effect.succeed(id), "a")), "a")
-      assert.strictEqual(yield* tag(intake.take("words", (id) => Effect.succeed(id), "a")), "MessageAlreadyTaken")
+      assert.strictEqual(yield* tag(intake.take({ text: "words" }, (id) => Effect.succeed(id), "a")), "a")
+      assert.strictEqual(
+        yield* tag(intake.take({ text: "words" }, (id) => Effect.succeed(id), "a")),
+        "MessageAlreadyTaken"
+      )
     })
   )
 })
