@@ -11,7 +11,7 @@ import * as GracePeriod from "../internal/GracePeriod.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import * as AuditTrail from "../audit/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
-import * as Input from "../inbox/Input.js"
+import type * as Input from "../inbox/Input.js"
 import type { Message, MessageBlank } from "../inbox/Message.js"
 import type * as InteractionBroker from "../broker/InteractionBroker.js"
 import type * as Model from "../model/Model.js"
@@ -308,10 +308,11 @@ export class RunningAgent {
     const { intake, tree } = this.parts
     return Effect.gen(function* () {
       const { limits, redactor } = tree.shared
-      const { contents, draft } = yield* Input.take(input, Limits.withDefaults(limits), redactor)
+      const InputTaking = yield* loadTaking
+      const { contents, draft } = yield* InputTaking.take(input, Limits.withDefaults(limits), redactor)
       if (contents.length > 0) {
         for (const reader of readers) {
-          const refusal = Input.notTaken(draft, yield* reader())
+          const refusal = InputTaking.notTaken(draft, yield* reader())
           if (refusal !== undefined) return yield* refusal
         }
         yield* intake.keep(contents)
@@ -324,3 +325,9 @@ export class RunningAgent {
     return this.parts.tree.publish(this.origin, body)
   }
 }
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const loadTaking = Effect.promise(() => import("../inbox/InputTaking.js"))

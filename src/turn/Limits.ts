@@ -3,7 +3,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import * as Input from "../inbox/Input.js"
+import type * as Input from "../inbox/Input.js"
 
 // -----------------------------------------------------------------------------------------------------------------
 // models
@@ -58,7 +58,9 @@ export const defaults: Limits = {
   retryDelay: Duration.seconds(1),
   maxRetryDelay: Duration.seconds(30),
   stopWithin: Duration.seconds(5),
-  ...Input.defaults
+  inputFiles: 20,
+  inputFileBytes: 20_000_000,
+  inputTotalBytes: 50_000_000
 }
 
 /**

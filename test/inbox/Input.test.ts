@@ -10,9 +10,10 @@ import * as Digest from "../../src/core/Digest.js"
 import * as MediaType from "../../src/core/MediaType.js"
 import * as Redaction from "../../src/core/Redaction.js"
 import * as Input from "../../src/inbox/Input.js"
+import * as InputTaking from "../../src/inbox/InputTaking.js"
 import * as FileSample from "../kit/FileSample.js"
 
-const take = (...parts: ReadonlyArray<Input.Part>) => Input.take(parts, Input.defaults, Redaction.shapesOnly)
+const take = (...parts: ReadonlyArray<Input.Part>) => InputTaking.take(parts, Input.defaults, Redaction.shapesOnly)
 
 /** What is refused, in a sentence; or as what the first file is taken. */
 const outcome = (...parts: ReadonlyArray<Input.Part>) =>
@@ -160,7 +161,7 @@ describe("a file", () => {
     Effect.gen(function* () {
       const redactor = Redaction.make(["hunter2-hunter2"])
       const given = Input.fromBytes(text("the password is hunter2-hunter2."), { name: "hunter2-hunter2.txt" })
-      const { contents, draft } = yield* Input.take([given], Input.defaults, redactor)
+      const { contents, draft } = yield* InputTaking.take([given], Input.defaults, redactor)
       const [content] = contents
       assert.notInclude(new TextDecoder().decode(content?.bytes), "hunter2")
       assert.notInclude(JSON.stringify(draft.parts), "hunter2")
@@ -206,7 +207,7 @@ describe("a message", () => {
       const limits = { inputFiles: 2, inputFileBytes: 1_000, inputTotalBytes: 1_500 }
       const some = Input.fromBytes(text("x".repeat(800)), { name: "a.txt" })
       const said = (...parts: ReadonlyArray<Input.Part>) =>
-        Effect.map(Effect.flip(Input.take(parts, limits, Redaction.shapesOnly)), ({ message }) => message)
+        Effect.map(Effect.flip(InputTaking.take(parts, limits, Redaction.shapesOnly)), ({ message }) => message)
       assert.strictEqual(yield* said(some, some, some), "The message has 3 files; 2 are taken at once.")
       assert.strictEqual(
         yield* said(some, some),

@@ -20,6 +20,9 @@ const counts = [
   "parallelTools",
   "callsPerStep",
   "identicalErrors",
+  "inputFiles",
+  "inputFileBytes",
+  "inputTotalBytes",
   "maxGeneration",
   "maxResult",
   "modelAttempts"
