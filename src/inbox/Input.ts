@@ -24,7 +24,6 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Attachment from "../core/Attachment.js"
 import * as RegularFile from "../core/RegularFile.js"
-import type * as Message from "./Message.js"
 
 // -----------------------------------------------------------------------------------------------------------------
 // models
@@ -93,12 +92,6 @@ export interface Limits {
   readonly inputFileBytes: number
   /** Bytes of all files together. Default: 50,000,000. */
   readonly inputTotalBytes: number
-}
-
-/** Input that was taken: a draft, and the content that it refers to. */
-export interface Taken {
-  readonly draft: Pick<Message.Draft, "text" | "parts">
-  readonly contents: ReadonlyArray<{ readonly sha256: string; readonly bytes: Uint8Array }>
 }
 
 // -----------------------------------------------------------------------------------------------------------------

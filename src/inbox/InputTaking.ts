@@ -18,10 +18,15 @@ import {
   type Image,
   type InputRefused,
   type Limits,
-  type Part,
-  type Taken
+  type Part
 } from "./Input.js"
 import * as Message from "./Message.js"
+
+/** Input that was taken: a draft, and the content that it refers to. */
+export interface Taken {
+  readonly draft: Pick<Message.Draft, "text" | "parts">
+  readonly contents: ReadonlyArray<{ readonly sha256: string; readonly bytes: Uint8Array }>
+}
 
 /**
  * Takes parts as a draft of a message. The bytes are copied: nobody changes them

@@ -11,7 +11,8 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { MessageId } from "../core/Id.js"
-import type { InputRefused, Taken } from "../inbox/Input.js"
+import type { InputRefused } from "../inbox/Input.js"
+import type { Taken } from "../inbox/InputTaking.js"
 import { isBlank, MessageBlank } from "../inbox/Message.js"
 import type * as JournalWriter from "../journal/JournalWriter.js"
 

@@ -12,6 +12,7 @@ import type * as AgentEvent from "../event/AgentEvent.js"
 import * as AuditTrail from "../audit/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
 import type * as Input from "../inbox/Input.js"
+import type { Taken } from "../inbox/InputTaking.js"
 import type { Message, MessageBlank } from "../inbox/Message.js"
 import type * as InteractionBroker from "../broker/InteractionBroker.js"
 import type * as Model from "../model/Model.js"
@@ -94,7 +95,7 @@ export class RunningAgent {
 
   enqueue(input: Input.Input, { id }: Pick<SendOptions, "id"> = {}): Effect.Effect<Message, NotTaken> {
     const { intake, session } = this.parts
-    const queued = (draft: Input.Taken["draft"]) =>
+    const queued = (draft: Taken["draft"]) =>
       intake.take(draft, (id) => Effect.sync(() => session.submit({ ...draft, id }, Session.OwnTurn())), id)
     return this.given(input, queued, () => session.model)
   }
@@ -301,7 +302,7 @@ export class RunningAgent {
   /** Words as they are; files are looked at, by those who will read them too, and kept first. */
   private given<A, E>(
     input: Input.Input,
-    use: (draft: Input.Taken["draft"]) => Effect.Effect<A, E>,
+    use: (draft: Taken["draft"]) => Effect.Effect<A, E>,
     ...readers: ReadonlyArray<() => Effect.Effect<Model.Service>>
   ): Effect.Effect<A, E | NotTaken> {
     if (typeof input === "string") return use({ text: input })
