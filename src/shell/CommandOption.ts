@@ -71,8 +71,7 @@ const behind = (ran: Order.Ran): Order.Order => {
     const word = ran.words[at] ?? ""
     // No known name begins with a dash or has a blank.
     if (/^-|\s/.test(word) && !word.includes("/")) continue
-    const tells = Interpreter.isInterpreter(word) || Wrapper.isWrapper(word) || Order.known(tellers, word) !== undefined
-    if (!tells) continue
+    if (!mayTell(word)) continue
     if (Order.isUnknown(ran, at) || ++seen > maxBehind) return Order.dark
     let from = at
     while (from > 1 && Order.isAssignment(ran, from - 1)) from--
@@ -80,6 +79,16 @@ const behind = (ran: Order.Ran): Order.Order => {
     if (part !== undefined) order = Order.both(order, Order.program(part))
   }
   return order
+}
+
+/** One look for each word, because a long command has many of them. */
+const mayTell = (word: string): boolean => {
+  const name = Program.nameOf(word)
+  return (
+    telling.has(name) ||
+    (name !== word && telling.has(Program.basename(word).toLowerCase())) ||
+    /^(?:python|pypy|ipython)/.test(name)
+  )
 }
 
 type Teller = (ran: Order.Ran) => Order.Order
@@ -407,3 +416,6 @@ const tellers: ReadonlyMap<string, Teller> = new Map<string, Teller>([
   ]),
   ["git", GitOrder.orderOf]
 ])
+
+/** Programs that may run something by their words. */
+const telling: ReadonlySet<string> = new Set([...Interpreter.names(), ...Wrapper.names(), ...tellers.keys()])

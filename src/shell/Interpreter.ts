@@ -19,6 +19,9 @@ export const orderOf = (ran: Order.Ran): Order.Order | undefined => {
 export const isInterpreter = (program: string): boolean =>
   shells.has(Program.nameOf(program)) || givesOf(program) !== undefined
 
+/** The names of all of them, apart from further names of Python. */
+export const names = (): ReadonlyArray<string> => [...shells, ...interpreters.keys()]
+
 /** It runs code of another language than the shell's. */
 export const speaksAnother = (program: string): boolean => givesOf(program) !== undefined
 

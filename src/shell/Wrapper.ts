@@ -7,7 +7,7 @@ import * as Order from "./Order.js"
 /** Nothing for other programs. */
 export const orderOf = (ran: Order.Ran): Order.Order | undefined => Order.known(wrappers, ran.words[0] ?? "")?.(ran)
 
-export const isWrapper = (program: string): boolean => Order.known(wrappers, program) !== undefined
+export const names = (): ReadonlyArray<string> => [...wrappers.keys()]
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
