@@ -92,7 +92,7 @@ export const isMeant = ({ cwd, program, words }: Ran): boolean => {
         return false
       if (rest[0] === "grep" && dashed.some((word) => /^(?:-[a-z]*O|--op)/.test(word))) return false
       if (rest[0] === "stash") return rest[1] === "list" || rest[1] === "show"
-      return rest[0] !== "branch" || rest.slice(1).every((word) => /^-[arv]+$/.test(word))
+      return rest[0] !== "branch" || rest.slice(1).every((word) => /^(?:-[arv]+|--)$/.test(word))
     }
     case "sort":
       return !dashed.some(
