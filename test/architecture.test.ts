@@ -214,7 +214,7 @@ describe("the house", () => {
       // What Node or a terminal calls back.
       "channel/ConsolePlain.ts",
       "channel/FileChannel.ts",
-      "cli/NodeWeb.ts",
+      "cli/WebRequest.ts",
       "cli/terminal/NodeTerminal.ts",
       "cli/terminal/Output.ts",
       "cli/terminal/Outside.ts"

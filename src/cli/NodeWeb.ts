@@ -8,26 +8,10 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as dns from "node:dns"
-import * as http from "node:http"
-import * as https from "node:https"
-import type { LookupFunction } from "node:net"
-import * as zlib from "node:zlib"
-import { maxBytes, type Response, WebAccess } from "../builtin/FetchUrl.js"
-import * as InternetAddress from "../core/InternetAddress.js"
+import { WebAccess } from "../builtin/FetchUrl.js"
+import type { Options } from "./WebRequest.js"
 
-/**
- * Which addresses may be reached, and for how long a page is waited for.
- *
- * @since 0.1.0
- * @category models
- */
-export interface Options {
-  /** Whether an IP address may be connected to. Default: those of the open internet. */
-  readonly mayReach?: ((address: string) => boolean) | undefined
-  /** The addresses of a name. Default: the system's resolver. */
-  readonly resolve?: ((name: string) => Effect.Effect<ReadonlyArray<string>, string>) | undefined
-}
+export type { Options } from "./WebRequest.js"
 
 /**
  * Access to the web, for {@link FetchUrl.FetchUrl}.
@@ -35,92 +19,12 @@ export interface Options {
  * @since 0.1.0
  * @category layers
  */
-export const layer = (options: Options = {}): Layer.Layer<WebAccess> => {
-  const { mayReach = InternetAddress.isPublic, resolve = bySystem } = options
-  return Layer.succeed(WebAccess, {
+export const layer = (options?: Options): Layer.Layer<WebAccess> =>
+  Layer.succeed(WebAccess, {
+    // The client is loaded with the first page.
     get: (url) =>
-      Effect.gen(function* () {
-        const literal = InternetAddress.ofHost(url.hostname)
-        const addresses = literal === undefined ? yield* resolve(url.hostname) : [literal]
-        const closed = addresses.find((address) => !mayReach(address))
-        if (closed !== undefined || addresses.length === 0) {
-          return yield* Effect.fail(`${url.hostname} is not in the public web, so it is not read.`)
-        }
-        return yield* request(url, addresses)
-      }).pipe(
-        Effect.timeoutFail({ duration: "30 seconds", onTimeout: () => `${url.host} did not answer within 30 seconds.` })
+      Effect.flatMap(
+        Effect.promise(() => import("./WebRequest.js")),
+        ({ get }) => get(url, options)
       )
-  })
-}
-
-// -----------------------------------------------------------------------------------------------------------------
-// internal
-// -----------------------------------------------------------------------------------------------------------------
-
-const bySystem = (name: string): Effect.Effect<ReadonlyArray<string>, string> =>
-  Effect.async((resume) => {
-    dns.lookup(name, { all: true, verbatim: true }, (error, found) => {
-      resume(
-        error === null
-          ? Effect.succeed(found.map(({ address }) => address))
-          : Effect.fail(`There is no host ${name} (${error.code ?? error.message}).`)
-      )
-    })
-  })
-
-/** Yields what was resolved before, whatever is asked. */
-const pinned =
-  (addresses: ReadonlyArray<string>): LookupFunction =>
-  (_, options, callback) => {
-    const found = addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }))
-    const [first] = found
-    if (options.all === true) callback(null, found)
-    else callback(null, first?.address ?? "", first?.family)
-  }
-
-const request = (url: URL, addresses: ReadonlyArray<string>): Effect.Effect<Response, string> =>
-  Effect.async((resume) => {
-    const client = url.protocol === "https:" ? https : http
-    const sent = client.get(
-      url,
-      {
-        // A connection of its own: one that is kept open may lead elsewhere.
-        agent: false,
-        lookup: pinned(addresses),
-        maxHeaderSize: 32_768,
-        headers: {
-          accept: "text/html, text/plain, application/json;q=0.9, text/*;q=0.8, */*;q=0.1",
-          "accept-encoding": "gzip",
-          "user-agent": "assent"
-        }
-      },
-      (response) => {
-        const { location, "content-encoding": encoding = "identity", "content-type": type = "" } = response.headers
-        const status = response.statusCode ?? 0
-        const end = (body: Uint8Array, isCut: boolean) => {
-          resume(Effect.succeed({ status, location, type, body, isCut }))
-          sent.destroy()
-        }
-        if (location !== undefined && status >= 300 && status < 400) return end(new Uint8Array(), false)
-        if (!["identity", "gzip", "x-gzip"].includes(encoding.toLowerCase())) {
-          resume(Effect.fail(`${url.host} sent its page compressed as ${encoding}, which was not asked for.`))
-          return void sent.destroy()
-        }
-        const plain = encoding.toLowerCase() === "identity" ? response : response.pipe(zlib.createGunzip())
-        const chunks: Array<Uint8Array> = []
-        let size = 0
-        plain.on("data", (chunk: Uint8Array) => {
-          chunks.push(chunk)
-          size += chunk.length
-          if (size > maxBytes) end(Buffer.concat(chunks).subarray(0, maxBytes), true)
-        })
-        plain.on("end", () => end(Buffer.concat(chunks), false))
-        for (const stream of new Set([plain, response])) {
-          stream.on("error", (error) => resume(Effect.fail(`${url.host} broke off its page: ${error.message}`)))
-        }
-        response.on("aborted", () => resume(Effect.fail(`${url.host} broke off its page.`)))
-      }
-    )
-    sent.on("error", (error) => resume(Effect.fail(`${url.host} cannot be reached: ${error.message}`)))
-    return Effect.sync(() => sent.destroy())
   })
