@@ -242,16 +242,16 @@ const watchChanges = (fs: FileSystem.FileSystem, directory: string): Effect.Effe
 }
 
 const show = (
-  { exchange, id, redactor, shown }: Channel,
+  channel: Channel,
   request: InteractionRequest.InteractionRequest
 ): Effect.Effect<void, InteractorUnavailable> =>
   Effect.suspend(() => {
+    const { exchange, id, shown } = channel
     const { requestId } = request
     const unavailable = (reason: string) => new InteractorUnavailable({ requestId, by: id, reason })
     if (shown.get(requestId) === "open") return unavailable("a request with this id is open there already")
     shown.set(requestId, "open")
-    const text = JSON.stringify(redactor.declared.value(InteractionRequest.present(request)), undefined, 2)
-    return exchange.write(exchange.files(requestId).request, `${text}\n`).pipe(
+    return exchange.write(exchange.files(requestId).request, textOf(channel, request)).pipe(
       Effect.mapError(({ message }) => unavailable(`the request could not be written: ${message}`)),
       Effect.onError(() => Effect.sync(() => shown.delete(requestId)))
     )
@@ -313,6 +313,7 @@ const awaitAnswer = <I extends Interaction>(
 ): Effect.Effect<Interactor.Reply<I>, InteractionError> =>
   Effect.gen(function* () {
     const { changes, pause } = channel
+    let shown = request
     let half: { readonly text: string; readonly since: number } | undefined
     while (true) {
       // Read before looking, so that a change while looking is not missed.
@@ -321,7 +322,7 @@ const awaitAnswer = <I extends Interaction>(
       switch (found._tag) {
         case "Answered":
           if (vote === undefined) return found
-          yield* filed(channel, request.requestId, vote(found))
+          shown = yield* filed(channel, shown, found, vote(found))
           break
         case "Cancelled": {
           const refused = Ballot.isReserved(request.interaction)
@@ -407,16 +408,33 @@ const understand = <I extends Interaction>(
   }
 }
 
-/** A vote that counts is taken away, so that the next one can come; another one is turned away with the reason. */
-const filed = (
+/**
+ * A vote that counts is taken away, so that the next one can come, and the request says who has voted; another one is turned
+ * away with the reason. Yields the request as it is shown from now on.
+ */
+const filed = <I extends Interaction>(
   channel: Channel,
-  requestId: string,
+  shown: InteractionRequest.InteractionRequest<I>,
+  found: Interactor.Reply<I>,
   vote: Effect.Effect<Interactor.Filed, AnswerRejected>
-): Effect.Effect<void> =>
+): Effect.Effect<InteractionRequest.InteractionRequest<I>> =>
   Effect.matchEffect(vote, {
-    onFailure: ({ message }) => reject(channel, requestId, message),
-    onSuccess: () => Effect.ignore(channel.fs.remove(channel.exchange.files(requestId).response, { force: true }))
+    onFailure: ({ message }) => Effect.as(reject(channel, shown.requestId, message), shown),
+    onSuccess: () => {
+      const { exchange, fs } = channel
+      const voted = Ballot.withVote(shown, found)
+      const files = exchange.files(shown.requestId)
+      // The request first: whoever sees that the vote was taken sees in the request that it counts.
+      const told = Effect.zipRight(
+        exchange.write(files.request, textOf(channel, voted)),
+        fs.remove(files.response, { force: true })
+      )
+      return Effect.as(Effect.ignore(told), voted)
+    }
   })
+
+const textOf = ({ redactor }: Channel, request: InteractionRequest.InteractionRequest): string =>
+  `${JSON.stringify(redactor.declared.value(InteractionRequest.present(request)), undefined, 2)}\n`
 
 const reject = ({ exchange, fs }: Channel, requestId: string, reason: string): Effect.Effect<void> =>
   turnAway(exchange, fs, requestId, `This is not an answer to ${requestId}: ${reason}`)

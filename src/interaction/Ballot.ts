@@ -33,6 +33,10 @@ export type Standing =
 export const isReserved = (interaction: Interaction): interaction is Approve & Reserved =>
   interaction._tag === "Approve" && interaction.needs !== undefined
 
+/** Whether this person is known to have voted. */
+export const hasVoted = (interaction: Interaction, by: string): boolean =>
+  isReserved(interaction) && interaction.needs.votes.some((vote) => vote.by === by)
+
 // -----------------------------------------------------------------------------------------------------------------
 // getters
 // -----------------------------------------------------------------------------------------------------------------

@@ -205,8 +205,14 @@ describe("an approvals rule is not satisfied by", () => {
                   { until: (there) => !there }
                 )
               })
-            yield* Effect.fork(Effect.zipRight(said("ada"), said("grace")))
+            const voted = Effect.map(FileExchange.pending(directory), ([request]) => {
+              if (!vouches) return
+              assert(request?.interaction._tag === "Approve")
+              assert.deepStrictEqual(request.interaction.needs?.votes, [{ by: "ada", vote: "allow" }])
+            })
+            const saying = yield* Effect.fork(Effect.zipRight(Effect.zipRight(said("ada"), voted), said("grace")))
             const [resolved] = yield* Fiber.join(deciding)
+            if (vouches) yield* Fiber.join(saying)
             return resolved
           })
         const unvouched = yield* answeredAs(false)

@@ -16,6 +16,7 @@ import type * as Stream from "effect/Stream"
 import * as ConsoleChannel from "../../channel/ConsoleChannel.js"
 import * as ConsoleScreen from "../../channel/ConsoleScreen.js"
 import * as FileExchange from "../../channel/FileExchange.js"
+import * as Ballot from "../../interaction/Ballot.js"
 import * as Interaction from "../../interaction/Interaction.js"
 import type { InteractionRequest } from "../../interaction/InteractionRequest.js"
 import * as TypedAnswer from "../../interaction/TypedAnswer.js"
@@ -78,6 +79,11 @@ export const attend = (options: {
     const serve = Effect.gen(function* () {
       while (!leaving) {
         const request = yield* nextRequest(directory, passed, screen.printLine)
+        if (Ballot.hasVoted(request.interaction, by)) {
+          passed.add(request.requestId)
+          yield* screen.printLine("Your vote counts; others are waited for.")
+          continue
+        }
         const reason = yield* rejection(directory, request.requestId)
         if (Option.isSome(reason)) yield* screen.printLine(reason.value)
         yield* answer(request)
