@@ -19,9 +19,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import * as Lazy from "../internal/Lazy.js"
 import { IdGenerator, type RequestId, type SessionId } from "../core/Id.js"
 import * as JournalEntry from "../journal/JournalEntry.js"
 import * as SessionLease from "../journal/SessionLease.js"
@@ -282,8 +280,13 @@ export const make = (
           >`SELECT root, token, pid, host, heartbeat FROM assent_lock`
         )
         const holders = new Map(locks.map((lock) => [lock.root, SessionLease.holderOf(numbers(lock), locker, now)]))
-        const found = yield* Effect.forEach(rows, (row) => decodeSummary(failure, row))
-        return found.map((summary) => SessionSummary.listed(summary, holders.get(summary.rootSessionId)))
+        const found: Array<SessionSummary.Listed> = []
+        for (const row of rows) {
+          const one = SessionSummary.parseListed(row.summary, (id) => holders.get(id))
+          if (one === undefined) return yield* damagedSummary(failure, row)
+          found.push(one)
+        }
+        return found
       })
 
     const answersOf = (root: SessionId) =>
@@ -455,10 +458,11 @@ const numbers = <Row extends SessionLease.Row>(row: Row): Row => ({
   heartbeat: Number(row.heartbeat)
 })
 
-const decodeSummaryText = Lazy.make(() => Schema.decodeUnknownEither(Schema.parseJson(SessionSummary.SessionSummary)))
+const decodeSummary = (failure: SqlFailure.SqlFailure, row: SummaryRow) =>
+  Either.fromNullable(SessionSummary.parse(row.summary), () => damagedSummary(failure, row))
 
-const decodeSummary = (failure: SqlFailure.SqlFailure, { root, summary }: SummaryRow) =>
-  Either.mapLeft(decodeSummaryText(summary), () => failure.damaged(`the summary of session ${root} is damaged`))
+const damagedSummary = (failure: SqlFailure.SqlFailure, { root }: SummaryRow) =>
+  failure.damaged(`the summary of session ${root} is damaged`)
 
 const storedAnswer = (failure: SqlFailure.SqlFailure, { request, answer, author, at }: AnswerRow) =>
   Either.mapBoth(

@@ -10,6 +10,7 @@ import * as PostgresConnection from "../../src/store/PostgresConnection.js"
 import * as PostgresStore from "../../src/store/PostgresStore.js"
 import * as JournalSample from "../kit/JournalSample.js"
 import * as Postgres from "../kit/Postgres.js"
+import { raceSuite } from "../suite/raceSuite.js"
 
 const { attached, content, draft, opened, raised, received } = JournalSample
 const rounds = Array.from({ length: 150 }, (_, round) => round)
@@ -58,6 +59,10 @@ const tag = <A, E extends { readonly _tag: string }>(outcome: Either.Either<A, E
   Either.isRight(outcome) ? "done" : outcome.left._tag
 
 const together = { concurrency: "unbounded" } as const
+
+describe.runIf(Postgres.isThere)("in PostgreSQL", () => {
+  raceSuite("PostgreSQL", two)
+})
 
 describe.runIf(Postgres.isThere)("in PostgreSQL, when two processes race", () => {
   race("an answer that was acknowledged is seen by whoever resumes", ({ one, other }, root, requestId) =>
