@@ -124,11 +124,14 @@ const account = (names: ReadonlySet<string>): string => {
       ? ["This agent has none of the tools that I know how to use."]
       : [
           "I understand:",
-          ...possible.map(({ example }) => `  ${example}`),
+          "",
+          ...possible.map(({ example }) => `- ${example}`),
+          "",
           "Several lines, or requests joined by and or then, become several calls at once."
         ]
   return [
     "I am not a language model but Assent's offline stand-in: I turn plain requests into tool calls.",
+    "",
     ...lines,
     "For a real model, start with --model PROVIDER/MODEL."
   ].join("\n")

@@ -144,6 +144,13 @@ describe("TypedAnswer", () => {
     assert.isTrue(Either.isLeft(wrong) && wrong.left.length <= 500)
   })
 
+  it("knows no answer that is for a whole project: that is for a person at a terminal", () => {
+    for (const line of ["p", "P", "project", " Project ", "p: ls"])
+      assert.isTrue(Either.isLeft(TypedAnswer.parse(approve, line)), line)
+    for (const scope of ["project", "workspace", "Project"])
+      assert.isTrue(Either.isLeft(TypedAnswer.decode(approve, { decision: "allow", scope })), scope)
+  })
+
   // What people, models and broken programs type instead of an option: near misses, look-alikes, arbitrary text.
   const options = ["y", "yes", "a", "always", "t", "turn", "i", "idle", "once", "all", "approve", "true", "e", "edit"]
   const understood = new Set([...options, "n", "no", "never", "c", "comment"])
