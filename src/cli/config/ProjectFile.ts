@@ -112,8 +112,12 @@ const rulesIn = (file: string): Either.Either<ReadonlySet<string>, string> => {
 
 /** Differs when the file was replaced, which is the only way in which it is written. */
 const stampOf = (file: string): string => {
-  const found = fs.statSync(file, { throwIfNoEntry: false })
-  return found === undefined ? "" : `${found.ino} ${found.mtimeMs} ${found.size}`
+  try {
+    const { ino, mtimeMs, size } = fs.statSync(file)
+    return `${ino} ${mtimeMs} ${size}`
+  } catch {
+    return ""
+  }
 }
 
 /** In a trail of its own, as trust in a directory: it belongs to no session. */
