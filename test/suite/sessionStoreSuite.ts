@@ -14,6 +14,8 @@ import * as JournalEntry from "../../src/journal/JournalEntry.js"
 import * as SessionLease from "../../src/journal/SessionLease.js"
 import type { Process } from "../../src/journal/SessionLease.js"
 import type * as SessionStore from "../../src/journal/SessionStore.js"
+import * as SessionVote from "../../src/journal/SessionVote.js"
+import * as InteractionSample from "../kit/InteractionSample.js"
 import * as JournalSample from "../kit/JournalSample.js"
 
 const { draft, opened, raised, received, root, settled, taken, turnEnded } = JournalSample
@@ -414,6 +416,35 @@ export const sessionStoreSuite = (name: string, options: Options): void => {
           assert.include(late.message, "web has answered it")
           assert.deepStrictEqual((yield* store.load(root)).answers, [{ requestId, answer: 1, by: "web", at: 1_000 }])
         })
+      )
+    )
+
+    it.scoped("keeps votes of several, where a rule reserves the call, and no answer of one alone", () =>
+      withStore((store) =>
+        Effect.gen(function* () {
+          const need = { quorum: 2, roles: ["ops"], members: ["ada", "grace"], deny: "one", rule: "look" } as const
+          const reserved = Interaction.approve({
+            ...InteractionSample.samples.Approve.interaction,
+            needs: { digest: "d", all: [need], votes: [] }
+          })
+          yield* waiting(store, reserved)
+          const allow = { decision: "allow", scope: "once" }
+          assert.deepInclude(yield* Effect.flip(store.answer(requestId, allow, "ada")), { problem: "reserved" })
+          const give = (by: string) => SessionVote.give(store, { rootSessionId: root, requestId, answer: allow, by })
+          assert.deepInclude(yield* Effect.flip(give("mallory")), { problem: "reserved" })
+          assert.deepStrictEqual(yield* give("ada"), { missing: "1 more of: ops" })
+          assert.deepStrictEqual(yield* give("grace"), { missing: undefined })
+          assert.deepStrictEqual(yield* give("grace"), { missing: undefined })
+          const [open] = yield* store.openRequests(root)
+          assert(open?.request.interaction._tag === "Approve")
+          assert.deepStrictEqual(
+            open.request.interaction.needs?.votes.map(({ by }) => by),
+            ["ada", "grace"]
+          )
+          const { answers, entries } = yield* store.load(root)
+          assert.deepStrictEqual(answers, [])
+          assert.strictEqual(entries.filter(({ entry }) => entry._tag === "VoteGiven").length, 2)
+        }).pipe(Effect.catchTag("SessionTakenOver", Effect.die))
       )
     )
 
