@@ -22,6 +22,7 @@ import { reviewerInteractor } from "./custom-interactor.js"
 import * as Durable from "./durable.js"
 import * as Family from "./family.js"
 import * as HttpAgent from "./http-agent.js"
+import * as Images from "./images.js"
 import * as ManyAgents from "./many-agents.js"
 import * as OwnStore from "./own-store.js"
 import * as OwnToolkit from "./own-toolkit.js"
@@ -72,6 +73,19 @@ describe("examples", () => {
       const { answer, by } = yield* Fiber.join(running)
       assert.deepStrictEqual({ answer, by }, { answer: true, by: "night" })
     })
+  )
+
+  it.scopedLive("images: a picture is shown, and another file is refused in a sentence", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const directory = yield* fs.makeTempDirectoryScoped()
+      const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+      yield* fs.writeFile(`${directory}/shot.png`, Buffer.from(pixel, "base64"))
+      yield* fs.writeFileString(`${directory}/notes.txt`, "hello")
+      assert.strictEqual(yield* Images.look(`${directory}/shot.png`), "I see shot.png, image/png.")
+      assert.include(yield* Images.look(`${directory}/notes.txt`), "takes no text/plain (notes.txt)")
+      assert.include(yield* Images.look(`${directory}/none.png`), "there is no such file")
+    }).pipe(Effect.provide(Images.live))
   )
 
   it.effect("typed result: is decoded, after the model was told what did not fit", () =>

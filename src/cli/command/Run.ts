@@ -8,6 +8,7 @@ import * as Arguments from "../config/Arguments.js"
 import { isInteractive } from "../terminal/Tty.js"
 import * as Channels from "../config/Channels.js"
 import * as SessionSelection from "../config/SessionSelection.js"
+import * as GivenFiles from "../config/GivenFiles.js"
 import * as Launch from "../Launch.js"
 import * as Output from "../terminal/Output.js"
 import * as RunExecutor from "../executor/RunExecutor.js"
@@ -25,9 +26,12 @@ export const run = (invocation: Arguments.Invocation) =>
     const fallback: ReadonlyArray<Channels.Plan> = attended ? [{ _tag: "Console" }] : jsonl ? [] : [{ _tag: "Halt" }]
     const plans = yield* Channels.plan(flags, loaded, fallback)
     const wantsConsole = plans.some((plan) => plan._tag === "Console")
-    const task = yield* taskOf(words, jsonl || SessionSelection.isResuming(flags), wantsConsole)
+    const mayLack = jsonl || SessionSelection.isResuming(flags)
+    const hasFiles = flags.image !== undefined || flags.file !== undefined
+    const said = yield* taskOf(words, { mayLack, hasFiles, wantsConsole })
     const { checkpoints, files, goOn, persistence, settings } = yield* SessionSelection.open(flags, loaded)
-    yield* Launch.resolveModel(settings, settings.model)
+    const model = yield* Launch.resolveModel(settings, settings.model)
+    const task = GivenFiles.withWords(said, yield* GivenFiles.read(flags, model))
     const profiles = yield* Launch.profiles(settings)
     const old = yield* StoreLocation.oldNotice(flags, settings)
     for (const warning of [...settings.warnings, ...profiles.remarks, ...(old === undefined ? [] : [old])])
@@ -111,17 +115,28 @@ const loadLines = Effect.promise(async () => ({
 }))
 
 /** The words, else standard input. A peer may send its task later, and a resumed session may have one. */
-const taskOf = (words: ReadonlyArray<string>, mayLack: boolean, wantsConsole: boolean) =>
+const taskOf = (
+  words: ReadonlyArray<string>,
+  {
+    hasFiles,
+    mayLack,
+    wantsConsole
+  }: { readonly mayLack: boolean; readonly hasFiles: boolean; readonly wantsConsole: boolean }
+) =>
   Effect.gen(function* () {
     const task = words.join(" ").trim()
     if (task !== "") return task
     if (mayLack) return undefined
-    if (process.stdin.isTTY === true || wantsConsole) {
+    const isTyped = process.stdin.isTTY === true || wantsConsole
+    // Files may say enough.
+    if (isTyped && hasFiles) return undefined
+    if (isTyped) {
       return yield* new Arguments.UsageError({
         message: 'assent run needs a task: assent run "summarise README.md", or pipe one in.'
       })
     }
     const Input = yield* loadInput
     const text = (yield* Stream.mkString(Stream.intersperse(Input.lines, "\n"))).trim()
+    if (text === "" && hasFiles) return undefined
     return text === "" ? yield* new Arguments.UsageError({ message: "The task on standard input is empty." }) : text
   })

@@ -19,6 +19,8 @@ export interface Flags {
   readonly store?: string | undefined
   readonly resume?: string | undefined
   readonly continue?: boolean | undefined
+  readonly image?: ReadonlyArray<string> | undefined
+  readonly file?: ReadonlyArray<string> | undefined
   readonly workspace?: string | undefined
   readonly sandbox?: string | undefined
   readonly "add-dir"?: ReadonlyArray<string> | undefined
@@ -192,6 +194,19 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
     help: "go on with this session, named by id or its beginning; without a name, pick one from a list"
   },
   continue: { type: "boolean", help: "go on with the session that was used last" },
+  image: {
+    type: "string",
+    multiple: true,
+    short: "i",
+    value: "FILE",
+    help: "run: an image (PNG, JPEG, GIF, WebP) that goes with the task; may be given again"
+  },
+  file: {
+    type: "string",
+    multiple: true,
+    value: "FILE",
+    help: "run: a PDF, a text or another file that goes with the task; may be given again"
+  },
   workspace: { type: "string", value: "DIR", help: "where the agent works; the current directory by default" },
   sandbox: {
     type: "string",

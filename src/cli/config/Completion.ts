@@ -26,6 +26,8 @@ function valuesOf(name: string): ReadonlyArray<string> | "files" | "directories"
     sandbox: [...Sandbox.modes],
     "log-level": ["debug", "info", "warning", "error", "none"],
     policy: "files",
+    image: "files",
+    file: "files",
     store: "files",
     key: "files",
     workspace: "directories",

@@ -28,7 +28,12 @@ export const commands: { readonly [Name in Arguments.CommandName]: CommandHelp }
     usage: "[TASK]",
     what: "one task, from the words or from standard input; the answer on standard output",
     flags: [...session, ...authority, "timeout", "json", "jsonl", "plain", "log-level"],
-    examples: ['assent run "say what this project is"', "assent run --json < task.txt", "git diff | assent run"]
+    examples: [
+      'assent run "say what this project is"',
+      'assent run -i shot.png "what is wrong here?"',
+      "assent run --json < task.txt",
+      "git diff | assent run"
+    ]
   },
   permissions: {
     usage: "[COMMAND]",

@@ -13,17 +13,26 @@ const Target = Schema.NonEmptyString
 /** Identifies words for the whole life of a session; becomes the message's id. */
 const Name = Schema.NonEmptyString.pipe(Schema.maxLength(200))
 
+const named = { name: Schema.optional(Name), mediaType: Schema.optional(Name) }
+
+/** A file that this process reads, relative to the directory that it was started in. */
+const FileAt = Schema.Struct({ path: Schema.NonEmptyString, ...named })
+
+/** The bytes of a file; as much as a line has room for. */
+const FileWith = Schema.Struct({ base64: Schema.Uint8ArrayFromBase64, ...named })
+
 /**
  * Words for an agent: now (a turn when idle, an interjection when busy), or as a turn of the root's when that is idle.
  * Without a target, for the agent that hears the user; several targets get the same words. Words that come again under
  * the same `id` are not taken again.
  */
 export const Send = Schema.TaggedStruct("Send", {
-  text: Words,
+  text: Schema.optional(Words),
+  files: Schema.optional(Schema.NonEmptyArray(Schema.Union(FileAt, FileWith))),
   id: Schema.optional(Name),
   target: Schema.optional(Schema.Union(Target, Schema.NonEmptyArray(Target))),
   when: Schema.optional(Schema.Literal("now", "idle"))
-})
+}).pipe(Schema.filter(({ files, text }) => text !== undefined || files !== undefined || 'it needs "text", or "files"'))
 
 /**
  * An answer: the kind's object, or a string as a person would type it; or the filled form of the request, as `form`. `by`

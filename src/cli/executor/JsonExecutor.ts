@@ -5,6 +5,7 @@
  * `InteractionClosed`, rejected answers as `AnswerRejected`. Events stay projections; only these lines carry requests.
  * `SendTaken` tells the peer that its words were taken, and are on disk when the session is stored.
  */
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -17,6 +18,7 @@ import type { Halted } from "../../channel/HaltChannel.js"
 import * as HaltChannel from "../../channel/HaltChannel.js"
 import * as QueueChannel from "../../channel/QueueChannel.js"
 import * as ForeignJson from "../../core/ForeignJson.js"
+import * as Input from "../../inbox/Input.js"
 import type { Message } from "../../inbox/Message.js"
 import type * as Field from "../../interaction/Field.js"
 import * as Form from "../../interaction/Form.js"
@@ -33,7 +35,7 @@ export interface Options {
   readonly agent: Agent.Agent
   readonly writer: Writer
   /** Absent with a peer that sends its own. */
-  readonly task: string | undefined
+  readonly task: Input.Input | undefined
   readonly halted: Effect.Effect<Halted>
   /** The process at the other end of standard input. */
   readonly peer: Peer | undefined
@@ -245,9 +247,9 @@ interface Taken {
 }
 
 /** Words after the end are dropped without a receipt; the peer has been told of the end. */
-const send = (agent: Agent.Agent, { id, target, text, when }: typeof JsonCommand.Send.Type) => {
+const send = (agent: Agent.Agent, { files, id, target, text: words = "", when }: typeof JsonCommand.Send.Type) => {
   type Refused = Agent.NotTaken | AgentUnknown | JsonCommand.TargetNotQueued | JsonCommand.IdForSeveral
-  const hand = (): Effect.Effect<ReadonlyArray<Message>, Refused> => {
+  const hand = (text: Input.Input): Effect.Effect<ReadonlyArray<Message>, Refused> => {
     if (when === "idle") {
       const isRoot = target === undefined || target === agent.origin.agent
       return isRoot
@@ -258,7 +260,7 @@ const send = (agent: Agent.Agent, { id, target, text, when }: typeof JsonCommand
       return Effect.map(agent.send(text, { id, target }), Array.of)
     return id === undefined ? agent.broadcast(text, target) : new JsonCommand.IdForSeveral({ id })
   }
-  return Effect.suspend(hand).pipe(
+  return Effect.flatMap(given(words, files), hand).pipe(
     Effect.map((messages): Taken => ({ messageIds: messages.map(({ id }) => id) })),
     Effect.catchTags({
       AgentStopped: () => Effect.succeed(undefined),
@@ -266,3 +268,17 @@ const send = (agent: Agent.Agent, { id, target, text, when }: typeof JsonCommand
     })
   )
 }
+
+/** Words with the files that a line names or brings. */
+const given = (words: string, files: typeof JsonCommand.Send.Type.files) =>
+  files === undefined
+    ? Effect.succeed<Input.Input>(words)
+    : Effect.provide(
+        Effect.map(
+          Effect.forEach(files, (file) =>
+            "path" in file ? Input.read(file.path, file) : Effect.succeed(Input.fromBytes(file.base64, file))
+          ),
+          (read): Input.Input => [words, ...read]
+        ),
+        NodeFileSystem.layer
+      )

@@ -5,6 +5,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type { Service as Screen } from "../../channel/ConsoleScreen.js"
 import type { Halted } from "../../channel/HaltChannel.js"
+import type { Input } from "../../inbox/Input.js"
 import type * as Agent from "../../runtime/Agent.js"
 import { Cancelled, Failed, type TurnEnd } from "../../turn/Turn.js"
 import * as ExitCode from "../ExitCode.js"
@@ -14,7 +15,7 @@ import { isDrawable } from "../terminal/Tty.js"
 export interface Options {
   readonly agent: Agent.Agent
   /** Absent when a resumed session continues its own work. */
-  readonly task: string | undefined
+  readonly task: Input | undefined
   /** The screen of the person who watches and is asked; undefined when nobody watches. */
   readonly screen: Screen | undefined
   /** Whether the screen is drawn. With plain lines every input line is an answer, so nothing else may read input. */
@@ -81,7 +82,7 @@ export const haltWith = (
 const stopped: TurnEnd = Cancelled({ reason: "shutdown", steps: 0 })
 
 /** Sends the task to the root, also when a resumed turn works, and waits until nothing works any more. */
-const ending = (agent: Agent.Agent, task: string | undefined): Effect.Effect<TurnEnd> => {
+const ending = (agent: Agent.Agent, task: Input | undefined): Effect.Effect<TurnEnd> => {
   const idle = Effect.map(
     agent.awaitIdle,
     Option.getOrElse(() => stopped)

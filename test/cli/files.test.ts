@@ -1,0 +1,64 @@
+/** Files that come with words, at the command line and over JSON lines. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import * as FileSample from "../kit/FileSample.js"
+import * as Program from "../kit/Program.js"
+
+const place = Effect.gen(function* () {
+  const at = yield* Program.place
+  const notes = yield* at.write("workspace/notes.txt", "remember the milk\n")
+  const directory = join(notes, "..")
+  writeFileSync(join(directory, "shot.png"), FileSample.png())
+  writeFileSync(join(directory, "fake.png"), "no picture")
+  writeFileSync(join(directory, "large.pdf"), new Uint8Array(20_000_001))
+  return at
+})
+
+describe.concurrent("files with words", () => {
+  it.scopedLive("go to the model with the task, or without one", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      for (const words of [["what is wrong?"], []]) {
+        const result = yield* at.run(["run", "-i", "shot.png", "--file", "notes.txt", ...words])
+        assert.strictEqual(result.code, 0)
+        assert.include(result.stdout, "I cannot look at shot.png and notes.txt: the offline model reads words only.")
+      }
+    })
+  )
+
+  it.scopedLive("that cannot be taken end it with a sentence and 2, before anything began", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      const cases: ReadonlyArray<readonly [string, string, string]> = [
+        ["-i", "none.png", "none.png cannot be read: there is no such file."],
+        ["-i", "fake.png", "fake.png is to be an image (PNG, JPEG, GIF or WebP), and its bytes are text."],
+        ["--file", "fake.png", "fake.png is called image/png, and its bytes are text."],
+        ["--file", "large.pdf", "large.pdf is larger than 20 MB, and is not taken."],
+        ["--file", "/dev/zero", "zero is not a file, and is not taken."]
+      ]
+      for (const [flag, file, says] of cases) {
+        const result = yield* at.run(["run", flag, file, "look"])
+        assert.deepStrictEqual(result, { code: 2, stdout: "", stderr: `assent: ${says}\n` })
+      }
+    })
+  )
+
+  it.scopedLive("come with a line of JSON, and a bad one is told with its line", () =>
+    Effect.gen(function* () {
+      const at = yield* place
+      const lines = [
+        { _tag: "Send", text: "see", files: [{ path: "shot.png" }] },
+        { _tag: "Send", files: [{ base64: "aGVsbG8=", name: "x.png" }] },
+        { _tag: "Send" }
+      ]
+      const { stdout } = yield* at.run(["run", "--jsonl"], {
+        stdin: lines.map((line) => JSON.stringify(line)).join("\n")
+      })
+      assert.match(stdout, /"input":"see","attachments":\[\{"name":"shot\.png","mediaType":"image\/png"/)
+      assert.include(stdout, "Line 2: x.png is called image/png, and its bytes are text.")
+      assert.include(stdout, 'it needs \\"text\\", or \\"files\\"')
+    })
+  )
+})
