@@ -280,6 +280,33 @@ describe("a fork in a store", () => {
     })
   )
 
+  it.effect("keeps the files that were attached, also when its parent goes", () =>
+    Effect.gen(function* () {
+      const store = yield* memory
+      const [picture, late] = [JournalSample.content("a picture"), JournalSample.content("a late one")]
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const lease = yield* store.lock(root)
+          yield* Effect.forEach([picture, late], lease.putContent)
+          const begun = [draft(opened()), draft(JournalSample.attached("msg_1", picture))]
+          yield* lease.append([
+            ...begun,
+            draft(taken("turn_1", 1, "msg_1")),
+            draft(said("seen")),
+            draft(turnEnded("turn_1"))
+          ])
+          yield* lease.append([draft(JournalSample.attached("msg_2", late)), draft(taken("turn_2", 1, "msg_2"))])
+        })
+      )
+      const { rootSessionId } = yield* SessionFork.fork(store, root)
+      yield* store.delete(root)
+      assert.deepStrictEqual(yield* store.getContent(picture.sha256), picture.bytes)
+      assert.strictEqual((yield* Effect.flip(store.getContent(late.sha256)))._tag, "ContentUnknown")
+      yield* store.delete(rootSessionId)
+      assert.strictEqual((yield* Effect.flip(store.getContent(picture.sha256)))._tag, "ContentUnknown")
+    })
+  )
+
   it.effect("is refused in words for a session that is not there, and for one of another format", () =>
     Effect.gen(function* () {
       const store = yield* kept(two)
