@@ -45,6 +45,17 @@ const calls = {
   note777: "\x1b]777;notify;Assent;A question waits for an answer\x07"
 } as const
 
+/**
+ * What calls a person to this terminal. A note of the desktop only where it is known to be one: others would show it as
+ * text. A multiplexer in between hides what the terminal is.
+ */
+export const callOf = (env: { readonly [name: string]: string | undefined }): Call => {
+  const { TERM: term = "", TERM_PROGRAM: program = "" } = env
+  if (env["TMUX"] !== undefined || /^(?:tmux|screen)/.test(term)) return "bell"
+  if (["iTerm.app", "WezTerm", "ghostty"].includes(program) || term === "xterm-kitty") return "note9"
+  return /^(?:foot|rxvt-unicode)/.test(term) ? "note777" : "bell"
+}
+
 export const ring = (to: Name, call: Call): Effect.Effect<void> => send(to, () => calls[call])
 
 /** Waits until the reader has gone away; later writes are dropped. */

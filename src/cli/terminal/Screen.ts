@@ -58,7 +58,7 @@ export const layer = ({ output, history }: Options): Layer.Layer<ConsoleScreen.C
             color,
             history,
             outside: Outside.make(),
-            call: Output.ring(output, callOf(process.env))
+            call: Output.ring(output, Output.callOf(process.env))
           })
         : ConsolePlain.layer({
             color,
@@ -67,20 +67,6 @@ export const layer = ({ output, history }: Options): Layer.Layer<ConsoleScreen.C
           })
     )
   ).pipe(Layer.provide(NodeTerminal.layer({ output: Output.screen(output), raw: canDraw(output) })))
-
-/**
- * What calls a person to this terminal. A note of the desktop only where it is known to be one: others would show it as
- * text. A multiplexer in between hides what the terminal is.
- *
- * @since 0.1.0
- * @category operations
- */
-export const callOf = (env: { readonly [name: string]: string | undefined }): Output.Call => {
-  const { TERM: term = "", TERM_PROGRAM: program = "" } = env
-  if (env["TMUX"] !== undefined || /^(?:tmux|screen)/.test(term)) return "bell"
-  if (["iTerm.app", "WezTerm", "ghostty"].includes(program) || term === "xterm-kitty") return "note9"
-  return /^(?:foot|rxvt-unicode)/.test(term) ? "note777" : "bell"
-}
 
 /**
  * Takes the terminal over for as long as `use` runs, with the interactor that asks a person there.
