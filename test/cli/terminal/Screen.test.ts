@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Screen from "../../../src/cli/terminal/Screen.js"
+import * as Output from "../../../src/cli/terminal/Output.js"
 
 describe("somebody who is away", () => {
   it("is called by the desktop only where the terminal is known to do that, and else by the bell", () => {
@@ -18,6 +18,6 @@ describe("somebody who is away", () => {
       [{ TERM: "screen", TERM_PROGRAM: "WezTerm" }, "bell"],
       [{ TERM: "xterm-kitty", TMUX: "/tmp/tmux-0/default,1,0" }, "bell"]
     ]
-    for (const [env, call] of table) assert.strictEqual(Screen.callOf(env), call, JSON.stringify(env))
+    for (const [env, call] of table) assert.strictEqual(Output.callOf(env), call, JSON.stringify(env))
   })
 })
