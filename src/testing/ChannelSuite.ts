@@ -6,7 +6,9 @@
  * import { ChannelSuite } from "assent/testing"
  * import * as Effect from "effect/Effect"
  * import { it } from "vitest"
- * import { fresh } from "./my-channel.js"
+ *
+ * // Opens the channel, and has its other end in hand.
+ * declare const fresh: ChannelSuite.Options["fresh"]
  *
  * for (const { check, name } of ChannelSuite.make({ fresh, claims: ["Approve", "Confirm"] }))
  *   it(name, () => Effect.runPromise(check))

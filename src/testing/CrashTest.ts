@@ -3,9 +3,13 @@
  *
  * ```ts
  * import { CrashTest, TestAgent } from "assent/testing"
+ * import { Tool, Toolkit } from "@effect/ai"
  * import { assert, it } from "@effect/vitest"
  * import * as Effect from "effect/Effect"
- * import { handlers, script, toolkit } from "./my-agent.js"
+ *
+ * const toolkit = Toolkit.make(Tool.make("deploy"))
+ * const handlers = toolkit.toLayer({ deploy: () => Effect.void })
+ * const script = [{ tools: [{ name: "deploy" }] }, { text: "Done." }]
  *
  * it.effect("deploys once, whenever its process dies", () =>
  *   Effect.map(CrashTest.everywhere("deploy"), (lives) => lives.forEach(({ end }) => assert.strictEqual(end._tag, "Completed"))).pipe(
