@@ -36,48 +36,53 @@ const files: Readonly<Record<string, Uint8Array>> = {
 }
 
 describe("files read at once", () => {
-  it.scopedLive("are found and listed as by effects", () =>
-    Effect.gen(function* () {
-      const fileSystem = yield* FileSystem.FileSystem
-      const root = yield* Effect.flatMap(fileSystem.makeTempDirectoryScoped(), fileSystem.realPath)
-      for (const [name, content] of Object.entries(files)) {
-        yield* fileSystem.makeDirectory(`${root}/${name}/..`.replace(/[^/]+\/\.\.$/, ""), { recursive: true })
-        yield* fileSystem.writeFile(`${root}/${name}`, content)
-      }
-      yield* fileSystem.symlink(`${root}/src`, `${root}/link`)
-      yield* fileSystem.symlink(`${root}/a.txt`, `${root}/linked.txt`)
-      if (process.platform === "linux") execFileSync("mkfifo", [`${root}/pipe`])
+  it.scopedLive(
+    "are found and listed as by effects",
+    () =>
+      Effect.gen(function* () {
+        const fileSystem = yield* FileSystem.FileSystem
+        const root = yield* Effect.flatMap(fileSystem.makeTempDirectoryScoped(), fileSystem.realPath)
+        for (const [name, content] of Object.entries(files)) {
+          yield* fileSystem.makeDirectory(`${root}/${name}/..`.replace(/[^/]+\/\.\.$/, ""), { recursive: true })
+          yield* fileSystem.writeFile(`${root}/${name}`, content)
+        }
+        yield* fileSystem.symlink(`${root}/src`, `${root}/link`)
+        yield* fileSystem.symlink(`${root}/a.txt`, `${root}/linked.txt`)
+        if (process.platform === "linux") execFileSync("mkfifo", [`${root}/pipe`])
 
-      const slow = WorkspaceRoot.layer({ root, protectedPaths: ["a-b"] })
-      const fast = Layer.provide(slow, NodeFiles.layer)
-      const both = (use: Effect.Effect<string, string, WorkspaceRoot.WorkspaceRoot>) =>
-        Effect.gen(function* () {
-          const [one, other] = yield* Effect.all([slow, fast].map((layer) => Effect.either(Effect.provide(use, layer))))
-          assert.deepStrictEqual(other, one)
-          return Either.merge(other ?? Either.right(""))
-        })
-      const all = yield* both(WorkspaceSearch.search({ pattern: "needle" }))
-      for (const name of ["a.txt:3", "B.txt:1", "ä/ö.md:2", "invalid:1", "large:40001", "src/deep/x.ts:4", "a/c:1"]) {
-        assert.include(all, `${name}: `)
-      }
-      for (const name of ["binary:", "a.log", "node_modules", "link", ".assent", "a-b"]) assert.notInclude(all, name)
-      for (const pattern of [
-        "^needle$",
-        "(?i)needle",
-        "n.*dle",
-        "needle|two",
-        "\\bneedle\\(",
-        "\ufffd",
-        "ü",
-        "x{3}",
-        "$"
-      ]) {
-        yield* both(WorkspaceSearch.search({ pattern }))
-        yield* both(WorkspaceSearch.search({ pattern, path: "src", glob: "*.ts" }))
-      }
-      yield* both(WorkspaceSearch.list({ pattern: "**" }))
-      yield* both(WorkspaceSearch.list({ path: "none" }))
-    }).pipe(Effect.provide(NodeContext.layer))
+        const slow = WorkspaceRoot.layer({ root, protectedPaths: ["a-b"] })
+        const fast = Layer.provide(slow, NodeFiles.layer)
+        const both = (use: Effect.Effect<string, string, WorkspaceRoot.WorkspaceRoot>) =>
+          Effect.gen(function* () {
+            const [one, other] = yield* Effect.all(
+              [slow, fast].map((layer) => Effect.either(Effect.provide(use, layer)))
+            )
+            assert.deepStrictEqual(other, one)
+            return Either.merge(other ?? Either.right(""))
+          })
+        const all = yield* both(WorkspaceSearch.search({ pattern: "needle" }))
+        for (const name of ["a.txt:3", "B.txt:1", "ä/ö.md:2", "invalid:1", "large:40001", "src/deep/x.ts:4", "a/c:1"]) {
+          assert.include(all, `${name}: `)
+        }
+        for (const name of ["binary:", "a.log", "node_modules", "link", ".assent", "a-b"]) assert.notInclude(all, name)
+        for (const pattern of [
+          "^needle$",
+          "(?i)needle",
+          "n.*dle",
+          "needle|two",
+          "\\bneedle\\(",
+          "\ufffd",
+          "ü",
+          "x{3}",
+          "$"
+        ]) {
+          yield* both(WorkspaceSearch.search({ pattern }))
+          yield* both(WorkspaceSearch.search({ pattern, path: "src", glob: "*.ts" }))
+        }
+        yield* both(WorkspaceSearch.list({ pattern: "**" }))
+        yield* both(WorkspaceSearch.list({ path: "none" }))
+      }).pipe(Effect.provide(NodeContext.layer)),
+    120_000
   )
 })
 
