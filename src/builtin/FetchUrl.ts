@@ -78,7 +78,12 @@ export const FetchUrl = Tool.make("fetch_url", {
   .annotate(ToolTrait.Groups, ["web"])
   .annotate(ToolTrait.WebAddress, "url")
   .annotate(ToolTrait.Timeout, "45 seconds")
-  .pipe(ToolTrait.validate(({ url }) => Effect.asVoid(addressOf(url))))
+  .pipe(
+    ToolTrait.validate(({ url }) => Effect.asVoid(addressOf(url))),
+    ToolTrait.preview(({ url }) =>
+      Effect.map(addressOf(url), ({ host, href }) => ({ summary: `read a page of ${host}`, details: href }))
+    )
+  )
 
 /**
  * The tool as a toolkit, to be merged with others.
