@@ -120,6 +120,9 @@ const alone = [
   "./store/KeyValueSessionStore"
 ]
 
+/** A picture of one pixel. */
+const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
 /** Every path under which the package can be imported. */
 const entries = Object.keys(manifest.exports)
   .filter((key) => !key.endsWith(".json"))
@@ -311,6 +314,7 @@ describe("the package", () => {
     const workspace = join(root, "workspace")
     mkdirSync(join(workspace, "src"), { recursive: true })
     writeFileSync(join(workspace, "README.md"), "# Something\n")
+    writeFileSync(join(workspace, "shot.png"), Buffer.from(pixel, "base64"))
     writeFileSync(join(workspace, "stricter.json"), JSON.stringify({ defaultPolicy: "deny" }))
     const program = join(full, "node_modules/assent", manifest.bin["assent"] ?? "")
     const assent = (words: ReadonlyArray<string>) => run(workspace, process.execPath, [program, ...words])
