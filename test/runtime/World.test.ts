@@ -234,6 +234,10 @@ describe("a handler sees", () => {
   )
 })
 
+/** Keeps what is seen of a world. */
+const noting = (seen: Array<string>) =>
+  Effect.zipWith(FiberRef.get(Ref), Reference, (a, b) => void seen.push(`${a} ${b}`))
+
 describe("a subagent's handlers see", () => {
   const ask = { name: "agent_ask", params: { subagent_id: "subagent_1", question: "and now?" } }
   const script = {
@@ -244,11 +248,7 @@ describe("a subagent's handlers see", () => {
   it.scoped("the world of the call that gave the task", () =>
     Effect.gen(function* () {
       const seen: Array<string> = []
-      const worker = () =>
-        Effect.zipWith(FiberRef.get(Ref), Reference, (a, b) => {
-          seen.push(`${a} ${b}`)
-          return "."
-        })
+      const worker = () => Effect.as(noting(seen), ".")
       const family = yield* Effect.locally(Family.start({ script, worker, person: ["y", "y", "y"] }), Ref, "start")
       yield* Effect.provideService(family.agent.run("go"), Reference, "first")
       yield* family.agent.run("go").pipe(Effect.provideService(Reference, "second"), Effect.locally(Ref, "run"))
@@ -259,11 +259,7 @@ describe("a subagent's handlers see", () => {
   it.scoped("has nothing of the caller that made it, in a task of another", () =>
     Effect.gen(function* () {
       const seen: Array<string> = []
-      const worker = () =>
-        Effect.zipWith(FiberRef.get(Ref), Reference, (a, b) => {
-          seen.push(`${a} ${b}`)
-          return "."
-        })
+      const worker = () => Effect.as(noting(seen), ".")
       const family = yield* Family.start({ script, worker, person: ["y", "y", "y"] })
       const first = Effect.provideService(family.agent.run("go"), Reference, "first")
       yield* Effect.locally(first, Ref, "first")
@@ -277,11 +273,7 @@ describe("a policy for the questions of subagents", () => {
   it.scoped("has nothing of the caller for whom it decided before", () =>
     Effect.gen(function* () {
       const seen: Array<string> = []
-      const policy = () =>
-        Effect.zipWith(FiberRef.get(Ref), Reference, (a, b) => {
-          seen.push(`${a} ${b}`)
-          return Option.none<unknown>()
-        })
+      const policy = () => Effect.as(noting(seen), Option.none<unknown>())
       const delegation = Family.calls(Family.delegate("helper"))
       const script = {
         main: [delegation, { text: "." }, delegation, { text: "." }],
@@ -309,11 +301,7 @@ describe("a resumed session", () => {
       const second = open({ pid: 2, host: "here", isAlive: () => false })
       const script = { main: [Family.work("a"), { text: "done" }] }
       const seen: Array<string> = []
-      const worker = () =>
-        Effect.zipWith(FiberRef.get(Ref), Reference, (a, b) => {
-          seen.push(`${a} ${b}`)
-          return "."
-        })
+      const worker = () => Effect.as(noting(seen), ".")
       const dying = yield* Scope.make()
       const persistence = yield* Scope.extend(Persistence.begin(first), dying)
       const before = yield* Scope.extend(Family.start({ script, worker, agent: { persistence } }), dying)
