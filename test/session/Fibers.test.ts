@@ -1,4 +1,7 @@
-/** How many fibers an agent has: what waits for nothing has none, for thousands of agents may be idle or blocked. */
+/**
+ * How many fibers an agent has: what waits for nothing has none, for thousands of agents may be idle or blocked. In real
+ * time: a test clock has fibers of its own, which warn that nobody adjusts it.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Supervisor from "effect/Supervisor"
@@ -26,7 +29,7 @@ const start = Effect.gen(function* () {
 })
 
 describe("an agent", () => {
-  it.scoped("has no fiber before its first turn, one while its question is open, and none after its turn", () =>
+  it.scopedLive("has no fiber before its first turn, one while its question is open, and none after its turn", () =>
     Effect.gen(function* () {
       const { agent, channel, living } = yield* start
       assert.strictEqual(yield* living(0), 0)
@@ -41,7 +44,7 @@ describe("an agent", () => {
     })
   )
 
-  it.scoped("has none after it was cancelled, or shut down, while its question was open", () =>
+  it.scopedLive("has none after it was cancelled, or shut down, while its question was open", () =>
     Effect.gen(function* () {
       for (const stop of ["cancel", "shutdown"] as const) {
         const { agent, channel, living } = yield* start
