@@ -4,6 +4,7 @@ import * as dns from "node:dns"
 import * as http from "node:http"
 import * as https from "node:https"
 import type { LookupFunction } from "node:net"
+import { pipeline } from "node:stream"
 import * as zlib from "node:zlib"
 import { maxBytes, type Response } from "../builtin/FetchUrl.js"
 import * as InternetAddress from "../core/InternetAddress.js"
@@ -77,32 +78,38 @@ const request = (url: URL, addresses: ReadonlyArray<string>): Effect.Effect<Resp
         }
       },
       (response) => {
-        const { location, "content-encoding": encoding = "identity", "content-type": type = "" } = response.headers
-        const status = response.statusCode ?? 0
-        const end = (body: Uint8Array, isCut: boolean) => {
-          resume(Effect.succeed({ status, location, type, body, isCut }))
-          sent.destroy()
-        }
-        if (location !== undefined && status >= 300 && status < 400) return end(new Uint8Array(), false)
-        if (!["identity", "gzip", "x-gzip"].includes(encoding.toLowerCase())) {
-          resume(Effect.fail(`${url.host} sent its page compressed as ${encoding}, which was not asked for.`))
-          return void sent.destroy()
-        }
-        const plain = encoding.toLowerCase() === "identity" ? response : response.pipe(zlib.createGunzip())
-        const chunks: Array<Uint8Array> = []
-        let size = 0
-        plain.on("data", (chunk: Uint8Array) => {
-          chunks.push(chunk)
-          size += chunk.length
-          if (size > maxBytes) end(Buffer.concat(chunks).subarray(0, maxBytes), true)
-        })
-        plain.on("end", () => end(Buffer.concat(chunks), false))
-        for (const stream of new Set([plain, response])) {
-          stream.on("error", (error) => resume(Effect.fail(`${url.host} broke off its page: ${error.message}`)))
-        }
-        response.on("aborted", () => resume(Effect.fail(`${url.host} broke off its page.`)))
+        const over = Effect.sync(() => sent.destroy())
+        resume(Effect.ensuring(received(url, response), over))
       }
     )
     sent.on("error", (error) => resume(Effect.fail(`${url.host} cannot be reached: ${error.message}`)))
     return Effect.sync(() => sent.destroy())
   })
+
+/** What the server sent, up to the limit. The rest is neither read nor unpacked. */
+const received = (url: URL, response: http.IncomingMessage): Effect.Effect<Response, string> => {
+  const { location, "content-encoding": encoding = "identity", "content-type": type = "" } = response.headers
+  const status = response.statusCode ?? 0
+  if (location !== undefined && status >= 300 && status < 400) {
+    return Effect.succeed({ status, location, type, body: new Uint8Array(), isCut: false })
+  }
+  const packing = encoding.toLowerCase()
+  if (!["identity", "gzip", "x-gzip"].includes(packing)) {
+    return Effect.fail(`${url.host} sent its page compressed as ${encoding}, which was not asked for.`)
+  }
+  return Effect.tryPromise({
+    try: async () => {
+      const plain = packing === "identity" ? response : pipeline(response, zlib.createGunzip(), () => {})
+      const chunks: Array<Uint8Array> = []
+      let size = 0
+      // Leaving the loop destroys what it reads.
+      for await (const chunk of plain as AsyncIterable<Uint8Array>) {
+        chunks.push(chunk)
+        size += chunk.length
+        if (size > maxBytes) break
+      }
+      return { status, location, type, body: Buffer.concat(chunks).subarray(0, maxBytes), isCut: size > maxBytes }
+    },
+    catch: (error) => `${url.host} broke off its page: ${error instanceof Error ? error.message : String(error)}`
+  })
+}
