@@ -3,6 +3,7 @@
  * time: a test clock has fibers of its own, which warn that nobody adjusts it.
  */
 import { assert, describe, it } from "@effect/vitest"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Supervisor from "effect/Supervisor"
 import * as QueueChannel from "../../src/channel/QueueChannel.js"
@@ -11,7 +12,8 @@ import * as Agents from "../kit/agents.js"
 
 /** An agent, and how many fibers live that it began. */
 const start = Effect.gen(function* () {
-  const channel = yield* QueueChannel.make({ timeouts: {} })
+  // Without a time limit, for which a channel has a fiber of its own, started by whoever comes first.
+  const channel = yield* QueueChannel.make({ timeouts: { permission: Duration.infinity } })
   const fibers = yield* Supervisor.track
   const agent = yield* Agent.startWith([channel.interactor]).pipe(
     Effect.provide(
