@@ -39,7 +39,7 @@ export class ForeignJsonRefused extends Schema.TaggedError<ForeignJsonRefused>("
       case "size":
         return `is larger than ${this.size} characters`
       case "value":
-        return "holds something that JSON cannot hold, or a member named __proto__"
+        return "holds something that JSON cannot hold"
     }
   }
 }
@@ -52,13 +52,12 @@ export class ForeignJsonRefused extends Schema.TaggedError<ForeignJsonRefused>("
 export const parse = (text: string, limits?: Limits): Either.Either<unknown, ForeignJsonRefused> => {
   const refusal = textRefusal(text, limits)
   if (refusal !== undefined) return Either.left(refusal)
-  const parsed = untraced(() =>
+  return untraced(() =>
     Either.try({
       try: (): unknown => JSON.parse(text),
       catch: (cause) => refuse("syntax", limits, cause instanceof Error ? echo(cause.message) : undefined)
     })
   )
-  return mayNamePrototype.test(text) ? Either.filterOrLeft(parsed, isJson, () => refuse("value", limits)) : parsed
 }
 
 /** Why a text is refused before parsing. Nothing when it may be parsed; it may still not be JSON. */
@@ -84,6 +83,16 @@ export const refusal = (value: unknown, limits?: Limits): ForeignJsonRefused | u
   }
 }
 
+/**
+ * Whether a value that was not refused has a member named `__proto__`, at any depth. Whoever copies such a member into
+ * another object sets a prototype.
+ */
+export const namesPrototype = (value: unknown): boolean => {
+  if (typeof value !== "object" || value === null) return false
+  if (Array.isArray(value)) return value.some(namesPrototype)
+  return Object.entries(value).some(([key, member]) => key === "__proto__" || namesPrototype(member))
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // echoing
 // -----------------------------------------------------------------------------------------------------------------
@@ -106,12 +115,6 @@ export const echo = (text: string, limit: number = maxEcho): string => {
 const refuse = (reason: ForeignJsonRefused["reason"], limits: Limits | undefined, detail?: string) =>
   // Made without a stack trace: we make it ourselves, and there may be very many.
   new ForeignJsonRefused({ reason, size: limits?.size ?? maxSize, detail }, true)
-
-/** `__proto__` as the key of a member, perhaps written with escapes. Whoever copies such a member sets a prototype. */
-const prototypeKey = "__proto__"
-const mayNamePrototype = /__proto__|\\u005f/i
-
-const isJson = (value: unknown): boolean => walk(value, maxDepth, Infinity) >= 0
 
 const isHighSurrogate = (text: string, at: number): boolean => (text.charCodeAt(at) & 0xfc00) === 0xd800
 
@@ -181,7 +184,6 @@ const walk = (value: unknown, depth: number, room: number): number => {
   if (!isPlain(value)) return noJson
   const members = value as { readonly [key: string]: unknown }
   for (const key of Object.keys(members)) {
-    if (key === prototypeKey) return noJson
     left = walk(members[key], depth - 1, left - key.length)
     if (left < 0) return left
   }

@@ -441,6 +441,7 @@ export const decodeAnswer = <I extends Interaction>(
   // Checked before decoding: the decoder and its error message both follow a value as deep as it goes.
   const refusal = ForeignJson.refusal(input, answerLimits)
   if (refusal !== undefined) return Either.left(`it ${refusal.message}`)
+  if (ForeignJson.namesPrototype(input)) return Either.left("it has a member named __proto__")
   const decoded = decoding(interaction, input)
   if (Either.isRight(decoded)) return decoded
   return Either.left(isSecret(interaction._tag) ? "it is not what was asked for" : ForeignJson.echo(decoded.left))

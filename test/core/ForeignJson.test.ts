@@ -13,9 +13,6 @@ const arrays = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`
 const objects = (levels: number) => `${'{"a":'.repeat(levels - 1)}{}${"}".repeat(levels - 1)}`
 const nested = (levels: number): unknown => JSON.parse(arrays(levels))
 
-/** A text of JSON as `JSON.stringify` writes it. */
-const namesPrototype = (text: string): boolean => text.includes('"__proto__":')
-
 describe("ForeignJson", () => {
   describe("parsing a text", () => {
     it.each([
@@ -31,11 +28,7 @@ describe("ForeignJson", () => {
       ["", "syntax"],
       ["{", "syntax"],
       [`"${"[".repeat(1_000)}`, "syntax"],
-      ["undefined", "syntax"],
-      ['{"a":[{"__proto__":{}}]}', "value"],
-      ['{"\\u005f_proto__":1}', "value"],
-      ['{"\\u005F\\u005Fproto__":1}', "value"],
-      ['{"a":"__proto__","b":"\\u005f","c__proto__":1}', "taken"]
+      ["undefined", "syntax"]
     ])("%#: %j", (text, reason) => {
       assert.strictEqual(reasonOf(ForeignJson.parse(text)), reason)
     })
@@ -43,7 +36,6 @@ describe("ForeignJson", () => {
     it("reads what JSON reads, where nothing is nested too deep", () => {
       FastCheck.assert(
         FastCheck.property(FastCheck.json(), (text) => {
-          FastCheck.pre(!namesPrototype(text))
           assert.deepStrictEqual(Either.getOrThrow(ForeignJson.parse(text)), JSON.parse(text))
         })
       )
@@ -120,7 +112,6 @@ describe("ForeignJson", () => {
       ["a symbol", Symbol.iterator, "value"],
       ["a map", { a: new Map() }, "value"],
       ["a date", new Date(0), "value"],
-      ["a member that would become a prototype", { a: JSON.parse('{"__proto__":[1]}') }, "value"],
       ["an object that writes itself", { toJSON: () => "other" }, "value"],
       ["an instance", new Point(), "value"],
       ["an object that throws", throwing, "value"],
@@ -145,7 +136,7 @@ describe("ForeignJson", () => {
     it("is what came of a text", () => {
       FastCheck.assert(
         FastCheck.property(FastCheck.jsonValue(), (value) => {
-          assert.strictEqual(refusalOf(value), namesPrototype(JSON.stringify(value)) ? "value" : "taken")
+          assert.strictEqual(refusalOf(value), "taken")
         })
       )
     })
