@@ -18,13 +18,15 @@ export const maxSize = 16_777_216
 export interface Limits {
   /** Characters of the text, or of all texts in a value; every other value counts as one. Default: {@link maxSize}. */
   readonly size?: number | undefined
+  /** The value is copied member by member: one named `__proto__` would set a prototype, and is refused at any depth. */
+  readonly isCopied?: boolean | undefined
 }
 
 /** The JSON is refused. The message is a sentence without its subject, and quotes nothing. */
 export class ForeignJsonRefused extends Schema.TaggedError<ForeignJsonRefused>("assent/core/ForeignJsonRefused")(
   "ForeignJsonRefused",
   {
-    reason: Schema.Literal("syntax", "depth", "size", "value"),
+    reason: Schema.Literal("syntax", "depth", "size", "value", "prototype"),
     size: Schema.Number,
     /** What the parser says. It quotes a little of the text, so it is for the sender only. */
     detail: Schema.optional(Schema.String)
@@ -40,6 +42,8 @@ export class ForeignJsonRefused extends Schema.TaggedError<ForeignJsonRefused>("
         return `is larger than ${this.size} characters`
       case "value":
         return "holds something that JSON cannot hold"
+      case "prototype":
+        return "has a member named __proto__"
     }
   }
 }
@@ -75,22 +79,12 @@ export const refusal = (value: unknown, limits?: Limits): ForeignJsonRefused | u
   const room = limits?.size ?? maxSize
   try {
     const left = walk(value, maxDepth, room)
-    if (left >= 0) return undefined
+    if (left >= 0) return limits?.isCopied === true && namesPrototype(value) ? refuse("prototype", limits) : undefined
     return refuse(left === tooDeep ? "depth" : left === noJson ? "value" : "size", limits)
   } catch {
     // A getter or a proxy of the value threw.
     return refuse("value", limits)
   }
-}
-
-/**
- * Whether a value that was not refused has a member named `__proto__`, at any depth. Whoever copies such a member into
- * another object sets a prototype.
- */
-export const namesPrototype = (value: unknown): boolean => {
-  if (typeof value !== "object" || value === null) return false
-  if (Array.isArray(value)) return value.some(namesPrototype)
-  return Object.entries(value).some(([key, member]) => key === "__proto__" || namesPrototype(member))
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -188,6 +182,13 @@ const walk = (value: unknown, depth: number, room: number): number => {
     if (left < 0) return left
   }
   return left
+}
+
+/** For a value that is not too deep. */
+const namesPrototype = (value: unknown): boolean => {
+  if (typeof value !== "object" || value === null) return false
+  if (Array.isArray(value)) return value.some(namesPrototype)
+  return Object.entries(value).some(([key, member]) => key === "__proto__" || namesPrototype(member))
 }
 
 /** A plain object, of any realm. */

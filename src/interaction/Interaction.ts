@@ -441,7 +441,6 @@ export const decodeAnswer = <I extends Interaction>(
   // Checked before decoding: the decoder and its error message both follow a value as deep as it goes.
   const refusal = ForeignJson.refusal(input, answerLimits)
   if (refusal !== undefined) return Either.left(`it ${refusal.message}`)
-  if (ForeignJson.namesPrototype(input)) return Either.left("it has a member named __proto__")
   const decoded = decoding(interaction, input)
   if (Either.isRight(decoded)) return decoded
   return Either.left(isSecret(interaction._tag) ? "it is not what was asked for" : ForeignJson.echo(decoded.left))
@@ -504,7 +503,7 @@ const isAnswer = mapKinds((kind) => ParseResult.is(kind.success as Schema.Schema
 const answerEncoders = mapKinds((kind) => Schema.encodeSync(kind.success as Schema.Schema<unknown>))
 
 /** Limits of an answer: they admit the longest typed one, and more. */
-const answerLimits: ForeignJson.Limits = { size: 1_048_576 }
+const answerLimits: ForeignJson.Limits = { size: 1_048_576, isCopied: true }
 
 /** The reason for a foreign value that throws when it is read. */
 const unreadable = "it cannot be read"
