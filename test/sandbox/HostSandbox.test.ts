@@ -125,8 +125,9 @@ describe.skipIf(!Confined.isWanted)("a confined command", () => {
   it.scopedLive("is asked to terminate, with all that it started, and has its time for it", () =>
     Effect.gen(function* () {
       const { root, sandbox } = yield* world()
+      // The innermost one says that all are ready.
       const line =
-        "trap 'sleep 0.2; echo child >> told; exit' TERM; (trap 'sleep 0.3; echo grandchild >> told; exit' TERM; while :; do sleep 0.05; done) & echo up; while :; do sleep 0.05; done"
+        "trap 'sleep 0.2; echo child >> told; exit' TERM; (trap 'sleep 0.3; echo grandchild >> told; exit' TERM; echo up; while :; do sleep 0.05; done) & while :; do sleep 0.05; done"
       yield* Confined.stopped(sandbox, root, line)
       assert.strictEqual(readFileSync(join(root, "told"), "utf8").split("\n").toSorted().join(" "), " child grandchild")
     })
