@@ -31,20 +31,22 @@ const start = Effect.gen(function* () {
 })
 
 describe("an agent", () => {
-  it.scopedLive("has no fiber before its first turn, one or two while its question is open, and none after its turn", () =>
-    Effect.gen(function* () {
-      const { agent, channel, living } = yield* start
-      assert.strictEqual(yield* living(0), 0)
-      yield* agent.send("add")
-      const dialog = yield* channel.take
-      // One of the turn. Among many other tests there is sometimes one more.
-      assert.include([1, 2], yield* living(1))
-      assert.strictEqual(dialog._tag, "Opened")
-      if (dialog._tag !== "Opened") return
-      yield* channel.answer(dialog.request.requestId, { decision: "allow", scope: "once" })
-      yield* agent.awaitIdle
-      assert.strictEqual(yield* living(0), 0)
-    })
+  it.scopedLive(
+    "has no fiber before its first turn, one or two while its question is open, and none after its turn",
+    () =>
+      Effect.gen(function* () {
+        const { agent, channel, living } = yield* start
+        assert.strictEqual(yield* living(0), 0)
+        yield* agent.send("add")
+        const dialog = yield* channel.take
+        // One of the turn. Among many other tests there is sometimes one more.
+        assert.include([1, 2], yield* living(1))
+        assert.strictEqual(dialog._tag, "Opened")
+        if (dialog._tag !== "Opened") return
+        yield* channel.answer(dialog.request.requestId, { decision: "allow", scope: "once" })
+        yield* agent.awaitIdle
+        assert.strictEqual(yield* living(0), 0)
+      })
   )
 
   it.scopedLive("has none after it was cancelled, or shut down, while its question was open", () =>
