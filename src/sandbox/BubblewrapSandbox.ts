@@ -251,6 +251,10 @@ const temporary = ["HOME", "TMPDIR", "TMP", "TEMP"]
 /** bubblewrap's message, as something a person can act on. */
 const explained = (words: string): string => {
   const line = words.split("\n").at(-1) ?? ""
+  const [, file, why] =
+    /Can't (?:chdir to|find source path|open file|get type of source) (\/.*): ([^:]+)$/.exec(line) ?? []
+  if (file !== undefined)
+    return `${file} cannot be used by the sandbox (${why?.toLowerCase()}): look at its permissions.`
   if (/unknown option/i.test(words)) return `bubblewrap is too old here (${line}): 0.8 or later is wanted.`
   if (/namespace|uid map|gid map|operation not permitted|permission denied|no space left/i.test(words)) {
     return (

@@ -70,24 +70,48 @@ export const make = (
     const made = new Set<string>()
     yield* Effect.addFinalizer(() => Effect.forEach(made, (directory) => removeEmpty(fileSystem, directory)))
 
-    const layOut = (known: ReadonlyArray<Search.Found>) =>
+    const viewOf = (files: OwnFiles.Made, mounts: ReadonlyArray<View.Mount>) => {
+      const home = OwnFiles.homes.find((place) => !mounts.some(({ path: other }) => View.isWithin(other, place)))
+      if (home === undefined) return Effect.fail("There is no place for a private home in the sandbox.")
+      return Effect.succeed(
+        View.make({
+          mounts,
+          roots: options.roots,
+          home,
+          homeFrom: files.home,
+          network: options.network,
+          environment: surroundings.environment
+        })
+      )
+    }
+    const mountsFor = (files: OwnFiles.Made) =>
+      Effect.map(
+        Effect.filter(options.readable, (file) => isThere(fileSystem, file)),
+        (readable): ReadonlyArray<View.Mount> => [
+          ...surroundings.mounts,
+          ...files.mounts,
+          ...readable.map((file): View.Mount => ({ _tag: "ReadOnly", path: file })),
+          ...options.roots.map((root): View.Mount => ({ _tag: "Writable", path: root }))
+        ]
+      )
+    /** Where our own programs look before there is a layout. No command runs then. */
+    const outlook = Effect.gen(function* () {
+      const files = yield* own
+      return yield* viewOf(files, yield* mountsFor(files))
+    })
+
+    const layOut = (known: ReadonlyArray<Search.Found>, shut: ReadonlyArray<string>) =>
       Effect.gen(function* () {
         const files = yield* own
         // An empty directory, so that there is something to mount. It is removed with the scope if it is still empty.
         if (yield* Effect.isSuccess(fileSystem.makeDirectory(agents))) made.add(agents)
-        const mounts: Array<View.Mount> = [
-          ...surroundings.mounts,
-          ...files.mounts,
-          ...(yield* Effect.filter(options.readable, (file) => isThere(fileSystem, file))).map((file): View.Mount => ({
-            _tag: "ReadOnly",
-            path: file
-          })),
-          ...options.roots.map((root): View.Mount => ({ _tag: "Writable", path: root }))
-        ]
+        const mounts = [...(yield* mountsFor(files))]
         const absent = new Map<string, string | undefined>()
         const nests = new Map<string, ReadonlySet<string>>()
-        const held = new Set<string>()
+        const held = new Set(shut)
+        const isShut = (file: string) => shut.some((directory) => View.isWithin(directory, file))
         for (const file of new Set([...known.map(({ file }) => file), agents])) {
+          if (isShut(file)) continue
           const real = Option.getOrUndefined(yield* Effect.option(fileSystem.realPath(file)))
           const isItself = real === file
           // A command can replace a link, which its version shows. The link's target is guarded where a command could
@@ -109,46 +133,44 @@ export const make = (
           if (!isSeen || Option.isNone(info) || options.roots.includes(file) || held.has(file)) continue
           mounts.push({ _tag: "Hidden", path: file, kind: info.value.type === "Directory" ? "directory" : "file" })
         }
-        const home = OwnFiles.homes.find((place) => !mounts.some(({ path: other }) => View.isWithin(other, place)))
-        if (home === undefined) return yield* Effect.fail("There is no place for a private home in the sandbox.")
-        const view = View.make({
-          mounts,
-          roots: options.roots,
-          home,
-          homeFrom: files.home,
-          network: options.network,
-          environment: surroundings.environment
-        })
-        return { view, guarded: { absent, nests }, held, nodes: nodesOf(known) }
+        const visible = mounts.filter((mount) => !isShut(mount.path))
+        const view = yield* viewOf(files, [
+          ...visible,
+          ...shut.map((directory): View.Mount => ({ _tag: "Hidden", path: directory, kind: "directory" }))
+        ])
+        for (const file of [...absent.keys()].filter(isShut)) absent.delete(file)
+        for (const nest of [...nests.keys()].filter(isShut)) nests.delete(nest)
+        return { view, guarded: { absent, nests }, held, nodes: nodesOf(known, shut) }
       })
 
     /** Which acting names are where. Our own directory is there as soon as a layout is made. */
-    const nodesOf = (found: ReadonlyArray<Search.Found>): string =>
-      [...found.flatMap(({ file, node }) => (file === agents ? [] : [`${node} ${file}`])), agents].toSorted().join("\0")
+    const nodesOf = (found: ReadonlyArray<Search.Found>, shut: ReadonlyArray<string>): string => {
+      const nodes = found.flatMap(({ file, node }) => (file === agents ? [] : [`${node} ${file}`]))
+      return [...nodes, agents, ...shut].toSorted().join("\0")
+    }
 
     /** The former layout, if nothing that it depends on has changed. */
     const current = Effect.gen(function* () {
       if (laidOut !== undefined && active > 0) return laidOut
-      const [begun, appeared] = yield* Effect.all(
-        [search.find, laidOut === undefined ? Effect.succeed([]) : watch.appeared(laidOut.view, laidOut.guarded)],
-        { concurrency: "unbounded" }
+      const { appeared, everything, unseen } = yield* watch.look(outlook, laidOut?.guarded)
+      const { close, closed, found, opened } = yield* everything
+      // A mount in a closed directory cannot be made, and a command could open that directory again.
+      const shut = opened.filter((directory) => found.some(({ file }) => View.isWithin(directory, file)))
+      const isThere = found.some(({ file }) => file === agents)
+      const isAsBefore = !isStale && isThere && appeared.length === 0 && unseen.length === 0
+      const isSame = isAsBefore && laidOut?.nodes === nodesOf(found, shut)
+      const laid = yield* Effect.ensuring(
+        laidOut !== undefined && isSame ? Effect.succeed(laidOut) : layOut(found, shut),
+        close
       )
-      const isThere = begun.found.some(({ file }) => file === agents)
-      const isSame = !isStale && isThere && appeared.length === 0 && laidOut?.nodes === nodesOf(begun.found)
-      const laid = laidOut !== undefined && isSame ? laidOut : yield* layOut(begun.found)
       isStale = false
-      const { close, closed, found } = yield* watch.findAll(laid.view, begun)
-      yield* close
       before = new Map([...found, ...closed].map(({ file, version }) => [file, version]))
       return laid
     })
 
     const leave = (laid: LaidOut) =>
       Effect.gen(function* () {
-        const [all, within] = yield* Effect.all(
-          [Effect.either(watch.findAll(laid.view)), watch.appeared(laid.view, laid.guarded)],
-          { concurrency: "unbounded" }
-        )
+        const { appeared, everything, unseen } = yield* watch.look(Effect.succeed(laid.view), laid.guarded)
         const isNew = ({ file, version }: Search.Found) => !laid.held.has(file) && before.get(file) !== version
         const notices: Array<string> = []
         const put = (file: string, what: string) =>
@@ -164,15 +186,18 @@ export const make = (
                 : `[${happened}; it was moved to ${to}.]`
             )
           })
-        if (Either.isLeft(all))
-          notices.push(`[${all.left}; a .git that a command left there acts when git runs in it.]`)
+        if (Either.isLeft(everything))
+          notices.push(`[${everything.left}; a .git that a command left there acts when git runs in it.]`)
         else {
-          for (const { file } of all.right.found.filter(isNew)) yield* put(file, "appeared, which acts later")
-          for (const { file } of all.right.closed.filter(isNew))
+          for (const { file } of everything.right.found.filter(isNew)) yield* put(file, "appeared, which acts later")
+          for (const { file } of everything.right.closed.filter(isNew))
             yield* put(file, "cannot be listed, so that nobody can say what is in it")
-          yield* all.right.close
         }
-        for (const file of within) yield* put(file, "appeared, which acts later")
+        for (const file of appeared) yield* put(file, "appeared, which acts later")
+        for (const directory of unseen) {
+          notices.push(`[${directory} cannot be looked at any more: look at it before you run anything there.]`)
+        }
+        if (Either.isRight(everything)) yield* everything.right.close
         active -= 1
         return notices
       })

@@ -16,11 +16,20 @@ export interface Options {
   readonly roots: ReadonlyArray<string>
 }
 
+export interface Made {
+  /** The place of the private home outside. */
+  readonly home: string
+  /** The files mounted to `/etc`. */
+  readonly mounts: ReadonlyArray<View.Mount>
+}
+
 /** Where the private home is visible. Never inside a writable directory, or it would have to be made there. */
 export const homes = ["/home/assent", "/var/assent", "/assent"]
 
-/** The place of the private home, and the files mounted to `/etc`. */
-export const make = ({ executor, fileSystem, path }: Platform, { directory, network, roots }: Options) =>
+export const make = (
+  { executor, fileSystem, path }: Platform,
+  { directory, network, roots }: Options
+): Effect.Effect<Made, string> =>
   Effect.gen(function* () {
     const put = (file: string, wanted: Uint8Array) =>
       Effect.gen(function* () {

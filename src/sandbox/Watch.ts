@@ -7,6 +7,7 @@
 import type { PlatformError } from "@effect/platform/Error"
 import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import type * as Search from "./Search.js"
 import type { View } from "./View.js"
 
@@ -22,50 +23,42 @@ export interface Guarded {
 }
 
 export interface Everything extends Search.Result {
+  /** The directories among `closed` of the first look that could be opened; restored by {@link close}. */
+  readonly opened: ReadonlyArray<string>
   /** Restores the permissions that were changed for the look. */
   readonly close: Effect.Effect<void>
 }
 
-export interface Watch {
+export interface Seen {
+  /** All acting names; `closed` are the directories that could not be opened. A sentence where nobody can say. */
+  readonly everything: Either.Either<Everything, string>
   /** The guarded paths that have changed. */
-  readonly appeared: (view: View, guarded: Guarded) => Effect.Effect<ReadonlyArray<string>>
-  /** All acting names; `closed` are the directories that could not be opened. `begun` is a result just taken. */
-  readonly findAll: (view: View, begun?: Search.Result) => Effect.Effect<Everything, string>
+  readonly appeared: ReadonlyArray<string>
+  /** Directories with guarded paths that could not be looked at. */
+  readonly unseen: ReadonlyArray<string>
 }
 
-export const make = ({ fileSystem, path }: Search.Platform, search: Search.Search, confined: Confined): Watch => ({
-  appeared: (view, { absent, nests }) => {
-    const look = Effect.gen(function* () {
-      const files = yield* Effect.filter([...absent], ([file, link]) => isOther(fileSystem, file, link), atOnce)
-      const nested = yield* Effect.forEach(
-        nests,
-        ([nest, names]) =>
-          Effect.map(orNothing(fileSystem.readDirectory(nest), []), (now) =>
-            now.filter((name) => !names.has(name)).map((name) => path.join(nest, name))
-          ),
-        atOnce
-      )
-      return [...files.map(([file]) => file), ...nested.flat()]
-    })
-    return Effect.catchAll(look, () => {
-      const directories = new Set([...[...absent.keys()].map((file) => path.dirname(file)), ...nests.keys()])
-      const outerFirst = [...directories].toSorted()
-      return Effect.zipRight(
-        confined(view, open(outerFirst)),
-        Effect.orElseSucceed(look, () => outerFirst)
-      )
-    })
-  },
-  findAll: (view, begun) =>
+export interface Watch {
+  /**
+   * Looks at everything. Directories that are closed are opened by a program that sees `view`, and stay open until
+   * `close`.
+   */
+  readonly look: (view: Effect.Effect<View, string>, guarded?: Guarded) => Effect.Effect<Seen>
+}
+
+export const make = ({ fileSystem, path }: Search.Platform, search: Search.Search, confined: Confined): Watch => {
+  const runIn = (view: Effect.Effect<View, string>, command: Parameters<Confined>[1]) =>
+    Effect.ignore(Effect.flatMap(view, (seen) => confined(seen, command)))
+  const openAll = (view: Effect.Effect<View, string>, begun: Search.Result) =>
     Effect.gen(function* () {
-      let now = begun ?? (yield* search.find)
+      let now = begun
       const opened: Array<Search.Closed> = []
       const tried = new Set<string>()
       for (let round = 0; ; round++) {
         const untried = now.closed.filter(({ file }) => !tried.has(file))
         if (untried.length === 0) break
         for (const some of inBatches(untried)) {
-          yield* confined(view, open(some.map(({ file }) => file)))
+          yield* runIn(view, open(some.map(({ file }) => file)))
         }
         // Deeper directories are not searched; now they can be moved.
         if (round === maxRounds) break
@@ -77,17 +70,74 @@ export const make = ({ fileSystem, path }: Search.Platform, search: Search.Searc
       const close = Effect.forEach(
         // Inner directories are closed before the outer ones.
         inBatches(opened.toReversed()),
-        (some) => confined(view, ["/bin/sh", "-c", restore, "sh", ...some.flatMap(({ file, mode }) => [mode, file])]),
+        (some) => runIn(view, ["/bin/sh", "-c", restore, "sh", ...some.flatMap(({ file, mode }) => [mode, file])]),
         { discard: true }
       )
-      return { ...now, close }
+      return { ...now, opened: opened.map(({ file }) => file), close }
     })
-})
+
+  /** The changed ones among the guarded paths, as far as `each` can look at them. */
+  const changed = <E>({ absent, nests }: Guarded, each: Each<E>) =>
+    Effect.gen(function* () {
+      const files = yield* Effect.filter(
+        [...absent],
+        ([file, link]) => each(isOther(fileSystem, file, link), false, path.dirname(file)),
+        atOnce
+      )
+      const nested = yield* Effect.forEach(
+        nests,
+        ([nest, names]) =>
+          Effect.map(each(orNothing(fileSystem.readDirectory(nest), []), [], nest), (now) =>
+            now.filter((name) => !names.has(name)).map((name) => path.join(nest, name))
+          ),
+        atOnce
+      )
+      return [...files.map(([file]) => file), ...nested.flat()]
+    })
+  const changedNow = (guarded: Guarded) => changed(guarded, (look) => look)
+
+  const changedAtLast = (view: Effect.Effect<View, string>, guarded: Guarded) =>
+    Effect.gen(function* () {
+      const directories = new Set([
+        ...[...guarded.absent.keys()].map((file) => path.dirname(file)),
+        ...guarded.nests.keys()
+      ])
+      yield* runIn(view, open([...directories].toSorted()))
+      const unseen = new Set<string>()
+      const appeared = yield* changed(guarded, (look, instead, directory) =>
+        Effect.catchAll(look, () => {
+          unseen.add(directory)
+          return Effect.succeed(instead)
+        })
+      )
+      return { appeared, unseen: [...unseen] }
+    })
+
+  return {
+    look: (view, guarded = nothing) =>
+      Effect.gen(function* () {
+        const [begun, glanced] = yield* Effect.all(
+          [Effect.either(search.find), Effect.either(changedNow(guarded))],
+          atOnce
+        )
+        const everything = Either.isLeft(begun)
+          ? Either.left(begun.left)
+          : yield* Effect.either(openAll(view, begun.right))
+        // A closed directory may lie above the guarded paths; it is open by now.
+        if (Either.isRight(glanced)) return { everything, appeared: glanced.right, unseen: [] }
+        return { everything, ...(yield* changedAtLast(view, guarded)) }
+      })
+  }
+}
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+/** Looks at one path, or yields `instead` where it cannot, in this directory. */
+type Each<E> = <A>(look: Effect.Effect<A, PlatformError>, instead: A, directory: string) => Effect.Effect<A, E>
+
+const nothing: Guarded = { absent: new Map(), nests: new Map() }
 /** Unlistable directories may be nested. */
 const maxRounds = 20
 const atOnce = { concurrency: "unbounded" } as const

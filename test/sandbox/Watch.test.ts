@@ -95,6 +95,48 @@ describe.skipIf(!Confined.isWanted)("what nobody may list", () => {
     )
   }
 
+  it.scopedLive("is looked at again and again with the same result", () =>
+    Effect.gen(function* () {
+      const { root, run } = yield* world
+      mkdirSync(join(root, "theirs/.git"), { recursive: true })
+      const told: Array<string> = []
+      for (let call = 0; call < 12; call++) told.push(...(yield* run(call === 0 ? "chmod 000 theirs" : "true")).notices)
+      assert.deepStrictEqual(told, [])
+      assert.isTrue(existsSync(join(root, ".git/HEAD")))
+    })
+  )
+
+  const attempts: ReadonlyArray<{ readonly closed: string; readonly mode: number; readonly line: string }> = [
+    { closed: "theirs", mode: 0, line: "chmod 755 theirs; echo x > theirs/.git/hooks/pre-commit" },
+    { closed: "theirs", mode: 0, line: "chmod 755 theirs; echo x >> theirs/.git/config" },
+    { closed: "theirs", mode: 0o311, line: "echo x > theirs/.git/hooks/pre-commit" },
+    { closed: "theirs", mode: 0o111, line: "chmod 755 theirs; mv theirs/.git theirs/g; cp -r theirs/g theirs/.git" },
+    { closed: "theirs", mode: 0, line: "mv theirs t; chmod 755 t; echo x > t/.git/hooks/pre-commit; mv t theirs" },
+    { closed: "", mode: 0, line: "chmod 755 . theirs; echo x > theirs/.git/hooks/pre-commit" }
+  ]
+  for (const { closed, line, mode } of attempts) {
+    it.scopedLive(`is guarded while it is closed (${mode.toString(8)} ${closed || "."}): ${line}`, () =>
+      Effect.gen(function* () {
+        const { place, root } = yield* world
+        const other = join(place, "other")
+        execFileSync("git", ["init", "-q", join(other, "theirs")])
+        const config = readFileSync(join(other, "theirs/.git/config"), "utf8")
+        chmodSync(join(other, closed), mode)
+        const sandbox = yield* Confined.make({ root, writable: [other], directory: join(place, "state") })
+        for (let call = 0; call < 2; call++) {
+          yield* Confined.run(sandbox, root, `cd ${other}; ${line}`)
+          // A directory that nobody can enter is nowhere to begin.
+          const there = yield* Effect.either(Confined.run(sandbox, other, line))
+          if (Either.isLeft(there))
+            assert.match(there.left, /other cannot be used by the sandbox \(permission denied\)/)
+        }
+        execFileSync("chmod", ["u+rwx", other, join(other, "theirs")])
+        assert.isFalse(existsSync(join(other, "theirs/.git/hooks/pre-commit")))
+        assert.strictEqual(readFileSync(join(other, "theirs/.git/config"), "utf8"), config)
+      })
+    )
+  }
+
   it.scopedLive("is put away itself where it is too deep to be opened, and told", () =>
     Effect.gen(function* () {
       const { run } = yield* world
