@@ -66,6 +66,14 @@ export const usage: ReadonlyArray<string> = [
 ]
 
 /**
+ * Whether a line only asks, and changes nothing.
+ *
+ * @since 0.1.0
+ * @category operations
+ */
+export const isQuestion = (line: string): boolean => /^\s*(?:show|status|check)?(?:\s|$)/.test(line)
+
+/**
  * As {@link run}, with the gate's own judgement of calls.
  *
  * @since 0.1.0

@@ -10,11 +10,12 @@ import type { Default, Status, Suspension } from "../permission/PermissionState.
 import * as SessionRule from "../permission/SessionRule.js"
 import type { AgentTree } from "../subagent/AgentTree.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
+import type { AgentStopped } from "./Intake.js"
 
 /**
  * What an agent and its subagents were told beside their policy, for as long as they live. Guards and hard rules hold in
  * any case. A change is told as `PermissionStatusChanged`, and durable once its effect returns; where it could not be
- * kept, it fails, and counts until this process ends.
+ * kept, it fails, and counts until this process ends. An agent that was shut down changes nothing.
  *
  * Called with a line, it runs a `permissions` command such as `allow git *`, for a prompt.
  *
@@ -24,16 +25,16 @@ import * as ToolRegistry from "../tool/ToolRegistry.js"
 export interface Permissions {
   (line: string): Effect.Effect<Either.Either<PermissionCommand.Outcome, string>>
   /** Allows a tool, a pattern or a command. The later word wins over an earlier {@link deny} of the same text. */
-  readonly allow: (pattern: string) => Effect.Effect<void, SessionRule.PatternRefused | JournalFailure>
-  readonly deny: (pattern: string) => Effect.Effect<void, SessionRule.PatternRefused | JournalFailure>
+  readonly allow: (pattern: string) => Effect.Effect<void, SessionRule.PatternRefused | AgentStopped | JournalFailure>
+  readonly deny: (pattern: string) => Effect.Effect<void, SessionRule.PatternRefused | AgentStopped | JournalFailure>
   /** What happens to calls that no rule is about. */
-  readonly setDefault: (value: Default) => Effect.Effect<void, JournalFailure>
+  readonly setDefault: (value: Default) => Effect.Effect<void, AgentStopped | JournalFailure>
   /** Asks nothing for that long. Default: until the agent is idle. */
-  readonly suspend: (scope?: Suspension) => Effect.Effect<void, JournalFailure>
+  readonly suspend: (scope?: Suspension) => Effect.Effect<void, AgentStopped | JournalFailure>
   /** Ends every suspension. */
-  readonly resume: Effect.Effect<void, JournalFailure>
+  readonly resume: Effect.Effect<void, AgentStopped | JournalFailure>
   /** Forgets what was allowed and denied here, and the default. */
-  readonly clear: Effect.Effect<void, JournalFailure>
+  readonly clear: Effect.Effect<void, AgentStopped | JournalFailure>
   readonly status: Effect.Effect<Status>
   /** What would become of a call with these arguments, as a model writes them. Asks nobody. */
   readonly check: (
@@ -42,11 +43,12 @@ export interface Permissions {
   ) => Effect.Effect<PermissionCommand.Foreseen, ToolRegistry.ToolsUnknown>
 }
 
-/** `publish` publishes as the agent. */
+/** `publish` publishes as the agent; `ended` says why nothing is changed any more. */
 export const make = (
   tree: AgentTree,
   agent: { readonly id: SessionId; readonly path: string; readonly tools: ToolRegistry.Service },
-  publish: (body: AgentEvent.Body) => Effect.Effect<void>
+  publish: (body: AgentEvent.Body) => Effect.Effect<void>,
+  ended: () => AgentStopped | undefined
 ): Permissions => {
   const { guards, permissions: state, policy, redactor } = tree.shared
   const { id: sessionId, path, tools } = agent
@@ -59,11 +61,19 @@ export const make = (
       Effect.suspend(() => tree.journal.flush)
     )
   })
-  const changed = (change: () => void) => Effect.zipRight(Effect.sync(change), told)
+  const changed = (change: () => void) =>
+    Effect.suspend((): Effect.Effect<void, AgentStopped | JournalFailure> => {
+      const stopped = ended()
+      if (stopped !== undefined) return stopped
+      change()
+      return told
+    })
   const remembered = (verb: "allow" | "deny") => (pattern: string) =>
     Effect.flatMap(SessionRule.of(verb, pattern), (entry) => changed(() => state[verb](entry)))
-  const line = (line: string) =>
-    Effect.flatMap(PermissionCommand.answer(line, target), (said) => {
+  const line = (line: string): Effect.Effect<Either.Either<PermissionCommand.Outcome, string>> => {
+    const stopped = PermissionCommand.isQuestion(line) ? undefined : ended()
+    if (stopped !== undefined) return Effect.succeed(Either.left(stopped.message))
+    return Effect.flatMap(PermissionCommand.answer(line, target), (said) => {
       const outcome = Either.mapBoth(said, {
         onLeft: redactor.text,
         onRight: ({ changed, lines }) => ({ changed, lines: lines.map(redactor.text) })
@@ -74,7 +84,8 @@ export const make = (
         onSuccess: () => outcome
       })
     })
-  return Object.assign(line, {
+  }
+  return Object.assign((text: string) => Effect.suspend(() => line(text)), {
     allow: remembered("allow"),
     deny: remembered("deny"),
     setDefault: (value: Default) => changed(() => state.setDefault(value)),

@@ -145,6 +145,11 @@ export class Intake {
     )
   }
 
+  /** Why nothing is taken any more; nothing while it is. */
+  get ended(): AgentStopped | undefined {
+    return this.isStopped() ? this.stopped() : undefined
+  }
+
   private refusal({ parts, text }: Words): AgentStopped | MessageBlank | undefined {
     if (this.isStopped()) return this.stopped()
     return parts === undefined && isBlank(text) ? new MessageBlank() : undefined

@@ -198,7 +198,8 @@ export class RunningAgent {
     return (this.permissionsMemo ??= AgentPermissions.make(
       this.parts.tree,
       { id: this.id, path: this.origin.agent, tools: this.tools },
-      (body) => this.publish(body)
+      (body) => this.publish(body),
+      () => this.parts.intake.ended
     ))
   }
 

@@ -64,6 +64,30 @@ describe("permissions as functions", () => {
     })
   )
 
+  it.scoped("change nothing once the agent was shut down, and say so", () =>
+    Effect.gen(function* () {
+      const { agent } = yield* started
+      const { permissions } = agent
+      yield* permissions.allow("work")
+      yield* agent.shutdown
+      const doors = [
+        permissions.allow("more"),
+        permissions.deny("more"),
+        permissions.setDefault("allow"),
+        permissions.suspend("all"),
+        permissions.resume,
+        permissions.clear
+      ]
+      for (const door of doors) assert.deepInclude(yield* Effect.flip(door), { _tag: "AgentStopped" })
+      for (const line of ["allow more", "deny more", "default allow", "suspend", "resume", "clear", "remove work"]) {
+        assert.match(Either.getOrThrow(Either.flip(yield* permissions(line))), /was shut down/, line)
+      }
+      for (const line of ["", "show", "status", "check work"])
+        assert.isTrue(Either.isRight(yield* permissions(line)), line)
+      assert.deepStrictEqual((yield* permissions.status).allow, ["work"])
+    })
+  )
+
   it.scoped("foresee a call as the gate would decide it", () =>
     Effect.gen(function* () {
       const { agent } = yield* started
