@@ -2,12 +2,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import * as Interactor from "../../src/interaction/Interactor.js"
+import * as Policy from "../../src/permission/Policy.js"
 import * as AgentHandle from "../../src/runtime/AgentHandle.js"
 import * as AgentRuntime from "../../src/runtime/AgentRuntime.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
@@ -183,6 +186,40 @@ describe("shutting down", () => {
       yield* Deferred.succeed(stuck, undefined)
     })
   )
+})
+
+describe("ending an agent whose interactor does not let go", () => {
+  const stuckIn = (ending: (kit: Kit.Started) => Effect.Effect<void>) =>
+    Effect.gen(function* () {
+      const stuck = yield* Deferred.make<void>()
+      const scope = yield* Scope.make()
+      const kit = yield* Scope.extend(
+        Kit.start({
+          model: [{ tools: [work("x", "call_x")] }],
+          runtime: { policy: Policy.make({ defaultPolicy: "ask" }) },
+          agent: { shutdownWithin: "3 seconds" },
+          interactors: [
+            {
+              id: "stuck",
+              relay: false,
+              request: () => Effect.uninterruptible(Effect.zipRight(Deferred.await(stuck), Effect.never))
+            }
+          ]
+        }),
+        scope
+      )
+      yield* kit.agent.send("go")
+      yield* settle
+      const ended = yield* Effect.fork(Effect.zipRight(ending(kit), Scope.close(scope, Exit.void)))
+      yield* settle
+      yield* TestClock.adjust("3 seconds")
+      yield* settle
+      assert.isTrue(Option.isSome(yield* Fiber.poll(ended)))
+      assert.strictEqual(Option.getOrUndefined(yield* kit.agent.done)?._tag, "Cancelled")
+      yield* Deferred.succeed(stuck, undefined)
+    })
+  it.scoped("is bounded by its own deadline", () => stuckIn(({ agent }) => agent.shutdown))
+  it.scoped("is bounded by its own deadline, by its scope too", () => stuckIn(() => Effect.void))
 })
 
 describe("interrupting", () => {
