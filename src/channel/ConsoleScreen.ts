@@ -11,6 +11,7 @@
  *               │                  │             draft until its first pause of 200 ms)
  *  pasted text: draft, always, unless the dialog asks for text; a paste never submits anything
  *  one key: an answer where the question says so, once it has stayed alone for 300 ms
+ *  the rest of that key's word: typed where it comes, but answers and sends nothing; its Enter takes it away
  *  a line for the program, such as `/help`: goes to it, and the dialog stays
  *  ctrl-c: clears what is typed; else closes the dialog, and sends an Interrupt to the reader of the lines
  *  escape: out of a text, or back to the question before it; else as ctrl-c, but never more

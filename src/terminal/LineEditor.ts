@@ -35,6 +35,10 @@ export interface LineEditor {
   readonly cut: string
 }
 
+/** Whether a key types what it says, where it is none of the editor's own. */
+export const isTyped = ({ input, key }: UserInput): boolean =>
+  Option.isSome(input) && !key.ctrl && !key.meta && !plainKeys.has(key.name)
+
 /** The effect of a key. */
 export type Outcome = Data.TaggedEnum<{
   readonly Edited: { readonly editor: LineEditor }

@@ -68,12 +68,22 @@ export const make = (history?: ReadonlyArray<string>) => {
     /** The same, with a word for each long paste. */
     shown: () => LineEditor.shown(editor),
     isEmpty: () => editor.text === "",
+    /** As it is now, to be restored. */
+    editor: () => editor,
+    restore: (before: LineEditor.LineEditor): void => {
+      editor = before
+    },
     isSearching: () => search !== undefined,
     set: (text: string): void => {
       editor = LineEditor.setText(editor, text)
     },
     paste: (text: string): void => {
       editor = LineEditor.paste(editor, text)
+    },
+    /** Puts a text behind what is typed, on a line of its own. */
+    add: (text: string): void => {
+      const before = LineEditor.whole(editor)
+      editor = LineEditor.setText(editor, before === "" ? text : `${before}\n${text}`)
     },
     /** Gives up a search, or else what is typed. False where there was neither. */
     clear: (): boolean => {

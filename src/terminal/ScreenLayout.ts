@@ -76,6 +76,8 @@ export interface Open {
   seenAt: number
   /** Whether keys still belong to a run of keys that began before the question was drawn. */
   run: boolean
+  /** Whether keys still belong to a run that went on, without a look, behind a key that turned out to answer. */
+  blind: boolean
   /** Whether something was half typed when the question was drawn. */
   composing: boolean
   /** Whether title and lines were printed for good, because they did not fit. */
@@ -94,6 +96,7 @@ export const open = (title: string | undefined, question: Question, reply: Defer
   editor: LineEditor.make(question.initial),
   seenAt: Infinity,
   run: false,
+  blind: false,
   composing: false,
   printed: false
 })

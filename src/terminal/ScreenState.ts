@@ -7,14 +7,16 @@
 import type { UserInput } from "@effect/platform/Terminal"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as AnswerKey from "./AnswerKey.js"
+import * as Departure from "./Departure.js"
 import * as Display from "./Display.js"
+import * as KeyPace from "./KeyPace.js"
 import * as LineEditor from "./LineEditor.js"
 import * as LiveRegion from "./LiveRegion.js"
 import * as ScreenLayout from "./ScreenLayout.js"
 import { Closed, Typed, type Live, type Open, type Reply, type Status } from "./ScreenLayout.js"
 import * as Pager from "./Pager.js"
+import * as Paste from "./Paste.js"
 import * as PromptLine from "./PromptLine.js"
 
 export interface Options {
@@ -35,27 +37,20 @@ export interface Options {
   readonly leaves?: boolean | undefined
 }
 
-/** Why the terminal was left: for the shell that started the program, or for an editor of this text. */
-export type Departure = { readonly _tag: "Suspend" } | { readonly _tag: "Edit"; readonly text: string }
-
 export interface ScreenState extends ReturnType<typeof make> {}
 
 /** Keys that mean the same everywhere, with Ctrl: they open and fold what was shown in brief. */
 export const shortcuts: ReadonlySet<string> = new Set(["o", "t"])
 
-/** Milliseconds after which a key counts for the dialog on the screen. */
-export const guard = 200
-
 /** Milliseconds after which a single key may answer. */
 const alone = 500
 
-/** Milliseconds within which escape was pressed twice. */
-const twice = 600
+const noKeys: AnswerKey.Keys = new Map()
 
-/** Milliseconds without a key after which somebody is called to a question. */
-const quiet = 10_000
-
-const noKeys: ReadonlyMap<string, ReadonlyArray<string>> = new Map()
+/** Where keys go: to a dialog, or to the prompt. */
+type Target = Open | "draft"
+/** A key that waits keeps its time, so that pauses count as they were. */
+type Typing = readonly [input: UserInput, at: number]
 
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
@@ -75,29 +70,20 @@ export const make = (options: Options) => {
   /** Takes the whole terminal; what is printed meanwhile waits. */
   let pager: Pager.Pager | undefined
   let waiting = ""
-  /** Somebody else has the terminal; what is printed meanwhile waits. */
-  let departure: Departure | undefined
-  /** Whose text an editor has. */
-  let editing: Open | "draft" = "draft"
-  /** Ctrl-X was pressed. */
-  let chord = false
+  /** Where the terminal is left to somebody else; what is printed meanwhile waits. */
+  const door = Departure.make<Target>(options.leaves === true)
   /** To be written as it is, before anything that is printed. */
   let direct = ""
   let frame = 0
   let isCommand: (line: string) => boolean = () => false
   const answerKey = AnswerKey.make()
-  /** The target of the current paste; dialogs that open or close meanwhile do not change it. */
-  let pasting: Open | "draft" | "nowhere" | undefined
-  /** The pasted text not yet inserted: keys come one by one, and a long text is inserted at once. */
-  let pasted = ""
-  /** The paste was interrupted and may never end. It ends with the first pause. */
-  let lost = false
-  /** Keys are dropped until there was a pause this long: they were meant for a question that is gone. Milliseconds. */
-  let dropping = 0
+  /** Where the rest of an answered word is being typed, and what stood there before it. */
+  let word: { readonly at: Target; readonly before: LineEditor.LineEditor } | undefined
+  const paste = Paste.make<Target>()
+  const pace = KeyPace.make()
   /** Between two questions of one dialog, keys wait here for the next question, or else for the draft. */
   let between = false
-  let held: Array<UserInput> = []
-  let lastKey = { name: "", at: -Infinity }
+  let held: Array<Typing> = []
   /** When escape last had an effect in a dialog: pressed once too often it must not have another. */
   let escaped = -Infinity
   let ended = false
@@ -129,7 +115,7 @@ export const make = (options: Options) => {
     if (long) rows.push(...Display.wrap(label.trimEnd(), columns).map(style.bold))
     return ScreenLayout.withEditor(rows, dialog.editor, { prompt: style.bold(long ? usual : label), columns, hidden })
   }
-  const isCovered = (): boolean => pager !== undefined || departure !== undefined
+  const isCovered = (): boolean => pager !== undefined || door.departure() !== undefined
   const paint = (now: number): string => (closed || isCovered() ? "" : region.paint(view(now)))
   const drawPager = (): string =>
     pager?.draw(
@@ -148,7 +134,7 @@ export const make = (options: Options) => {
   const uncover = (now: number): string => {
     const [text, left] = [waiting, pager?.close() ?? ""]
     pager = undefined
-    departure = undefined
+    door.comeBack()
     waiting = ""
     // It could not be seen before, and a key that was meant for the pager must not answer it.
     if (dialog !== undefined && Number.isFinite(dialog.seenAt)) dialog.seenAt = now
@@ -165,15 +151,16 @@ export const make = (options: Options) => {
   }
   /** Whether a key that comes now counts for the dialog. */
   const listening = (current: Open, now: number, gap: number): boolean => {
+    if (now - current.seenAt >= KeyPace.guard && gap >= KeyPace.guard) current.blind = false
     if (current.question.followUp === true) return true
-    if (!(now - current.seenAt >= guard) || (current.run && gap < guard)) return false
+    if (!(now - current.seenAt >= KeyPace.guard) || (current.run && gap < KeyPace.guard)) return false
     current.run = false
     return true
   }
 
   // ---- keys: each function returns text to print for good
 
-  const pressDialog = (current: Open, typed: UserInput, now: number): string => {
+  const pressDialog = (current: Open, typed: UserInput, part: AnswerKey.Part, now: number): string => {
     const { question } = current
     const isText = question.paste === "insert"
     // A line end is an answer where no text of several lines is wanted.
@@ -182,11 +169,15 @@ export const make = (options: Options) => {
     if (input.key.ctrl && input.key.name === "d" && current.editor.text === "") {
       return settle(current, Closed({ by: "end of input" }))
     }
+    // The last of several keys that were typed on without a look at this question.
+    if (current.blind && input.key.name === "return") return ""
     return LineEditor.match(LineEditor.press(current.editor, input), {
       Edited: ({ editor }) => {
-        current.editor = editor
         // Somebody who has words to send, or has hardly seen the question, does not answer it with their first letter.
-        const isMeant = draft.isEmpty() && now - current.seenAt >= alone
+        // Nor does a letter that is left of a word when the others were deleted.
+        const isFirst = current.editor.text === "" && LineEditor.isTyped(input)
+        const isMeant = isFirst && part === "none" && draft.isEmpty() && now - current.seenAt >= alone
+        current.editor = editor
         answerKey.typed(editor.text, isMeant ? (question.keys ?? noKeys) : noKeys, now)
         return ""
       },
@@ -218,14 +209,9 @@ export const make = (options: Options) => {
       escaped = now
       return isBack ? settle(heard, Closed({ by: "escape" })) : ""
     }
-    if (now - escaped < twice) return ""
+    if (now - escaped < KeyPace.twice) return ""
     options.onEscape()
     return settle(heard, Closed({ by: "interrupt" }))
-  }
-  const leave = (next: Departure): string => {
-    direct += region.close()
-    departure = next
-    return ""
   }
   const pressDraft = (input: UserInput): string => {
     const { name, ctrl, meta } = input.key
@@ -270,97 +256,103 @@ export const make = (options: Options) => {
   /** Leaves for an editor of what is typed. A choice is no text, and a secret goes into no file. */
   const edit = (heard: Open | undefined): string => {
     if (heard !== undefined && (heard.question.paste !== "insert" || heard.question.hidden === true)) return ""
-    editing = heard ?? "draft"
-    return leave({ _tag: "Edit", text: heard === undefined ? draft.text() : LineEditor.whole(heard.editor) })
+    direct += region.close()
+    door.edit(heard ?? "draft", heard === undefined ? draft.text() : LineEditor.whole(heard.editor))
+    return ""
   }
   const putPasted = (): void => {
-    const text = pasted
-    pasted = ""
-    if (text === "") return
-    if (pasting === "draft") draft.paste(text)
+    const taken = paste.take()
+    if (taken?.to === "draft") draft.paste(taken.text)
     // A paste into a question that is gone is dropped: it may have been a secret.
-    else if (dialog !== undefined && pasting === dialog) dialog.editor = LineEditor.paste(dialog.editor, text)
+    else if (dialog !== undefined && taken?.to === dialog) dialog.editor = LineEditor.paste(dialog.editor, taken.text)
+  }
+  /** Takes back the rest of an answered word. */
+  const unTypeWord = (): void => {
+    if (word?.at === "draft") draft.restore(word.before)
+    else if (word !== undefined && word.at === dialog) dialog.editor = word.before
+    word = undefined
   }
   const pressOne = (input: UserInput, now: number): string => {
     const { name, ctrl } = input.key
-    const gap = now - lastKey.at
-    const second = name === "enter" && lastKey.name === "return" && gap < guard / 2
-    // This key comes from the terminal, not from the person.
-    if (name === "resize" || second) return ""
-    const isSecondEscape = lastKey.name === "escape" && gap < twice
-    lastKey = { name, at: now }
-    if (lost && gap >= guard) pasting = undefined
-    const pastes = pasting !== undefined || name === "paste-start" || name === "paste-end"
-    if (pager !== undefined && !pastes) {
+    const beat = pace.press(name, now)
+    if (beat === undefined) return ""
+    const { gap } = beat
+    if (gap >= KeyPace.guard) paste.pause()
+    const isPaste = paste.isOpen() || name === "paste-start" || name === "paste-end"
+    if (isPaste || isCovered()) answerKey.over()
+    const part = answerKey.part(input, now)
+    if (part === "none") word = undefined
+    if (pager !== undefined && !isPaste) {
       if (!pager.press(input)) direct += uncover(now)
       return ""
     }
-    if (departure !== undefined) return ""
+    if (door.departure() !== undefined) return ""
     const heard = dialog !== undefined && listening(dialog, now, gap) ? dialog : undefined
-    const chorded = chord
-    chord = false
-    if (ctrl && pasting === undefined) {
+    const wish = door.wish(name, ctrl && !paste.isOpen() && !draft.isSearching())
+    if (ctrl && !paste.isOpen()) {
       if (name === "o" && unfolds(heard)) return ""
       if (shortcuts.has(name)) {
         options.onShortcut(name)
         return ""
       }
-      if (options.leaves === true && !draft.isSearching()) {
-        if (name === "z") return leave({ _tag: "Suspend" })
-        chord = name === "x"
-        if (chord) return ""
-        if (name === "g" || (name === "e" && chorded)) return edit(heard)
+      if (wish === "Edit") return edit(heard)
+      if (wish === "Suspend") {
+        direct += region.close()
+        door.suspend()
       }
+      if (wish !== undefined) return ""
     }
-    if (ctrl && name === "c" && pasting !== undefined) {
+    if (ctrl && name === "c" && paste.isOpen()) {
       // The key may be a character of the paste. What is left of it must not become keys, and be submitted by one.
       putPasted()
-      lost = true
-      pasting = "nowhere"
+      paste.lose()
       return ""
     }
     if (ctrl && name === "c") {
       held = []
       return interrupt(heard)
     }
-    if (name === "escape" && pasting === undefined && (heard !== undefined || !draft.isSearching()))
-      return escape(heard, isSecondEscape, now)
-    const dropped = gap < dropping
-    if (!dropped) dropping = 0
+    if (name === "escape" && !paste.isOpen() && (heard !== undefined || !draft.isSearching()))
+      return escape(heard, beat.isSecondEscape, now)
     if (name === "paste-start") {
       const takes = dialog?.question.paste === "insert" && listening(dialog, now, gap)
       // A pager takes no text: none of it may be a key to it, and close it, and go on as words that are sent.
-      lost = false
-      pasting = dropped || pager !== undefined ? "nowhere" : takes && dialog !== undefined ? dialog : "draft"
+      paste.begin(beat.isDropped || pager !== undefined ? "nowhere" : takes && dialog !== undefined ? dialog : "draft")
       return ""
     }
     if (name === "paste-end") {
       putPasted()
-      pasting = undefined
+      paste.end()
       return ""
     }
-    if (pasting !== undefined) {
-      pasted += name === "return" || name === "enter" ? "\n" : Option.getOrElse(input.input, () => "")
+    if (paste.isOpen()) {
+      paste.add(input)
       return ""
     }
-    if (dropped || answerKey.takes(input, now)) return ""
-    return heard === undefined ? pressDraft(input) : pressDialog(heard, input, now)
+    if (part === "end") unTypeWord()
+    if (part === "end" || part === "stray" || beat.isDropped || beat.isHasty) return ""
+    if (part === "letter" && word === undefined) {
+      word = heard === undefined ? { at: "draft", before: draft.editor() } : { at: heard, before: heard.editor }
+    }
+    // The letters of one word stay together, also where a dialog opens in the midst of it.
+    const to = word === undefined ? heard : word.at === dialog ? dialog : undefined
+    return to === undefined ? pressDraft(input) : pressDialog(to, input, part, now)
   }
 
-  const pressAll = (typed: Iterable<UserInput>, now: number): string => {
+  const pressAll = (typed: Iterable<Typing>): string => {
     let printed = ""
-    for (const input of typed) {
+    for (const [input, at] of typed) {
       const waits = between && dialog === undefined && !(input.key.ctrl && input.key.name === "c")
-      if (waits) held.push(input)
-      else printed += pressOne(input, now)
+      if (waits) held.push([input, at])
+      else printed += pressOne(input, at)
     }
     putPasted()
     return printed
   }
-  const release = (now: number): string => {
+  const release = (): string => {
     const waiting = held
     held = []
-    return pressAll(waiting, now)
+    return pressAll(waiting)
   }
 
   return {
@@ -385,6 +377,7 @@ export const make = (options: Options) => {
       return paint(now)
     },
     setDraft: (text: string, now: number) => {
+      answerKey.over()
       draft.set(text)
       return paint(now)
     },
@@ -397,7 +390,7 @@ export const make = (options: Options) => {
       if (columns === size.columns && rows === size.rows) return ""
       size = { columns, rows }
       pager?.resize(columns, rows)
-      if (closed || departure !== undefined) return ""
+      if (closed || door.departure() !== undefined) return ""
       return pager === undefined ? region.resize(columns, rows, view(now)) : drawPager()
     },
     press: (typed: Iterable<UserInput>, now: number): string => {
@@ -405,9 +398,9 @@ export const make = (options: Options) => {
       const isPaging = pager !== undefined
       const redraw =
         keys.some(({ key }) => (key.ctrl && key.name === "l") || key.name === "continue") &&
-        pasting === undefined &&
+        !paste.isOpen() &&
         !isCovered()
-      const printed = pressAll(keys, now)
+      const printed = pressAll(keys.map((input) => [input, now]))
       const out = direct + (isPaging ? drawPager() : "") + (redraw ? region.redraw(view(now)) : "")
       direct = ""
       return out + print(printed, now)
@@ -422,16 +415,14 @@ export const make = (options: Options) => {
       return print(settle(dialog, Typed({ text: dialog.editor.text, shown: dialog.editor.text })), now)
     },
     /** How long until somebody should be called to this question: never while they type. */
-    silence: (current: Open, now: number): number | undefined =>
-      dialog === current ? Math.max(0, lastKey.at + quiet - now) : undefined,
-    departure: () => departure,
+    silence: (current: Open, now: number): number | undefined => (dialog === current ? pace.silence(now) : undefined),
+    departure: door.departure,
     /** The terminal is ours again; with the text that came out of an editor. */
     comeBack: (text: string | undefined, now: number): string => {
-      if (departure === undefined) return ""
-      if (departure._tag === "Edit" && text !== undefined) {
-        if (editing === "draft") draft.set(text)
-        else editing.editor = LineEditor.setText(editing.editor, text)
-      }
+      if (door.departure() === undefined) return ""
+      const editing = text === undefined ? undefined : door.editing()
+      if (editing === "draft") draft.set(text ?? "")
+      else if (editing !== undefined) editing.editor = LineEditor.setText(editing.editor, text ?? "")
       return uncover(now)
     },
     /** Sets what is drawn above the status, by its size; or draws it again. */
@@ -451,8 +442,9 @@ export const make = (options: Options) => {
         Deferred.unsafeDone(next.reply, Effect.succeed(Closed({ by: "end of input" })))
         return ""
       }
-      next.run = held.length > 0 || now - lastKey.at < guard
+      next.run = held.length > 0 || pace.isRunning(now)
       next.composing = !draft.isEmpty()
+      next.blind = next.question.followUp === true && answerKey.isGiven()
       dialog = next
       between = true
       const rows = ScreenLayout.dialogRows(style, next, { columns: size.columns, rows: Infinity })
@@ -461,7 +453,7 @@ export const make = (options: Options) => {
       const whole = next.printed ? lines(ScreenLayout.content(style, next, size.columns).join("\n")) : ""
       const noted = direct
       direct = ""
-      return noted + print(whole + release(now), now)
+      return noted + print(whole + release(), now)
     },
     /** The question is visible from now on. */
     shown: (next: Open, now: number): void => {
@@ -472,8 +464,16 @@ export const make = (options: Options) => {
       if (dialog !== current) return ""
       dialog = undefined
       // An answer was half typed. The rest of a "yes" is no message for an agent, and the rest of a password even less.
-      if (current.editor.text !== (current.question.initial ?? ""))
-        dropping = current.question.hidden === true ? 10 * guard : guard
+      // Words that are neither may have been meant for the prompt, or can be used there.
+      const text = LineEditor.whole(current.editor)
+      const { hidden, initial = "", keys = noKeys } = current.question
+      const isWord = word?.at === current
+      if (text !== initial) {
+        pace.cutOff(hidden === true)
+        const isPart = !isWord && answerKey.abandon(hidden === true ? "" : text, keys, now)
+        if (isWord) word = { at: "draft", before: draft.editor() }
+        if (hidden !== true && initial === "" && !isPart) draft.add(text)
+      }
       answerKey.forget()
       const what = current.title ?? current.question.label.trim()
       return print(lines(style.dim(`${what} (closed: answered elsewhere or withdrawn)`)), now)
@@ -482,7 +482,7 @@ export const make = (options: Options) => {
     finish: (withdrawn: boolean, now: number): string => {
       between = false
       if (withdrawn) held = []
-      return print(release(now), now)
+      return print(release(), now)
     },
     /** The input has ended: closes what is open, for good. */
     end: (): void => {

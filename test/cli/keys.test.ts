@@ -23,6 +23,8 @@ const historyOf = (place: Program.Place): string => {
 const script = (...steps: ReadonlyArray<unknown>) => ({ version: 1, agents: { main: steps } })
 const command = (line: string) => ({ tools: [{ name: "run_command", params: { command: line } }] })
 const hushed = Effect.sleep("700 millis")
+const typed = (screen: Pseudo.Pseudo, text: string, pause: number) =>
+  Effect.forEach(text, (key) => Effect.delay(screen.type(key), pause), { discard: true })
 
 describe("keys at a terminal", () => {
   for (const columns of sizes)
@@ -235,6 +237,101 @@ describe("a permission at a terminal", () => {
         yield* second.type("\x04")
         assert.strictEqual(yield* second.exit, 0)
         assert.notInclude((yield* place.run(["permissions"])).stdout, "in this project")
+      })
+    )
+  )
+
+  it.live("leaves every letter to the next line, and takes no word behind its key for one", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        const delays = [350, 1_200, 2_600]
+        const steps = delays.flatMap((delay) => [command(`echo ${delay}`), { text: `After ${delay}.` }])
+        yield* place.write("workspace/script.json", script(...steps, { text: "The last." }))
+        const screen = yield* start(place, { rows: 60 }, "--model", "script:script.json")
+        const answered = (delay: number) =>
+          Effect.gen(function* () {
+            yield* screen.type("go\r")
+            yield* screen.sees((text) => text.endsWith("answer>"))
+            yield* hushed
+            yield* screen.type("y")
+            yield* screen.sees((text) => text.endsWith(`After ${delay}.\n>`))
+          })
+        for (const delay of delays) {
+          yield* answered(delay)
+          yield* Effect.sleep(delay)
+          yield* typed(screen, "explore list src", 40)
+          yield* screen.sees((text) => text.endsWith("\n> explore list src"))
+          yield* screen.type("\x03")
+          yield* screen.sees((text) => text.endsWith("\n>"))
+        }
+        yield* screen.type("go\r")
+        yield* screen.sees((text) => text.endsWith("The last.\n>"))
+      })
+    )
+  )
+
+  it.live("is one answer where its word is typed slowly, and no message", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        const steps = script(command("echo 1"), command("echo 2"), { text: "Done." }, { text: "More." })
+        yield* place.write("workspace/script.json", steps)
+        const screen = yield* start(place, { rows: 60 }, "--model", "script:script.json")
+        yield* screen.type("go\r")
+        for (const count of [1, 2]) {
+          yield* screen.sees(
+            (text) => text.split("Allow run_command?").length === count + 1 && text.endsWith("answer>")
+          )
+          yield* hushed
+          yield* typed(screen, "yes\r", 600)
+        }
+        yield* screen.sees((text) => text.endsWith("Done.\n>"))
+        yield* hushed
+        yield* screen.type("on")
+        yield* screen.sees((text) => text.endsWith("Done.\n> on"))
+        assert.notInclude(screen.everything(), "More.")
+        assert.notInclude(screen.everything(), "Please type")
+      })
+    )
+  )
+
+  for (const word of ["maybe", "explore", "nothing"])
+    it.live(`is no answer by a letter of ${word}`, () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const place = yield* Program.place
+          yield* place.write("workspace/script.json", script(command("touch made"), { text: "Done." }))
+          const screen = yield* start(place, { rows: 60 }, "--model", "script:script.json")
+          yield* screen.type("go\r")
+          yield* screen.sees((text) => text.endsWith("answer>"))
+          yield* hushed
+          yield* typed(screen, word, 100)
+          yield* hushed
+          yield* screen.sees((text) => text.endsWith(`answer> ${word}`))
+          yield* screen.type("\r")
+          yield* screen.sees((text) => text.includes("Please type one of") && text.endsWith("answer>"))
+          assert.notInclude(readdirSync(place.path("workspace")), "made")
+        })
+      )
+    )
+
+  it.live("is not given by what was typed before it was asked", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const place = yield* Program.place
+        yield* place.write("workspace/script.json", script(command("touch made"), { text: "Done." }))
+        const screen = yield* start(place, { rows: 60 }, "--model", "script:script.json")
+        yield* screen.type("go\r")
+        yield* typed(screen, "yy", 30)
+        yield* screen.sees((text) => text.endsWith("draft kept: yy\nanswer>"))
+        yield* hushed
+        yield* screen.type("y")
+        yield* hushed
+        yield* screen.sees((text) => text.endsWith("draft kept: yy\nanswer> y"))
+        assert.notInclude(readdirSync(place.path("workspace")), "made")
+        yield* screen.type("\r")
+        yield* screen.sees((text) => text.endsWith("Done.\n> yy"))
       })
     )
   )
