@@ -181,7 +181,7 @@ const uncoveredIn = (
   Array.from(calls).flatMap(([call, { outcome, params, tool }]): ReadonlyArray<Remark> => {
     const entry = tools.entries.find(({ name }) => name === tool)
     if (covered.has(call)) return []
-    const command = entry?.shellCommand
+    const command = entry?.shellCommand?.name
     if (command !== undefined) {
       return [{ what: `${tool} ${shortened(textIn(params, command))}`, why: "what commands changed stays" }]
     }

@@ -5,11 +5,11 @@
  */
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import * as Approvals from "./Approvals.js"
-import * as CommandPattern from "../shell/CommandPattern.js"
+import * as CommandText from "../shell/CommandText.js"
 import * as PermissionRule from "./PermissionRule.js"
 import type { ProjectRules } from "./ProjectRules.js"
 import * as PolicySource from "./PolicySource.js"
-import * as Sanitizer from "./Sanitizer.js"
+import * as Sanitizer from "./SanitizerOptions.js"
 
 // -----------------------------------------------------------------------------------------------------------------
 // models
@@ -289,7 +289,7 @@ function unfilled({ approvals, roles }: PolicySource.PolicySource): ReadonlyArra
 /** Remarks about whitelist entries that allow less than their author may expect. */
 function narrow({ whitelist }: PolicySource.PolicySource): ReadonlyArray<string> {
   const remarks = (whitelist?.patterns ?? []).map((text) =>
-    CommandPattern.namesNothing(text) ? PolicySource.everything : CommandPattern.remark(text)
+    CommandText.namesNothing(text) ? PolicySource.everything : CommandText.remark(text)
   )
   return [...new Set(remarks.filter((remark) => remark !== undefined))]
 }

@@ -9,8 +9,7 @@ import * as ForeignJson from "../core/ForeignJson.js"
 import type { SessionId } from "../core/Id.js"
 import type { Redactor } from "../core/Redaction.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
-import * as CommandLine from "../shell/CommandLine.js"
-import * as CommandPattern from "../shell/CommandPattern.js"
+import * as CommandText from "../shell/CommandText.js"
 import * as Approvals from "./Approvals.js"
 import * as Foresight from "./Foresight.js"
 import * as Glob from "../core/Glob.js"
@@ -95,7 +94,7 @@ export const answer = (
   const asked = /^\s*check\s+(\S+)\s*([^]*)$/.exec(line)
   const entry = target.tools.get(asked?.[1] ?? "")
   if (asked === null || entry === undefined) return Effect.sync(() => run(line, target))
-  const params = paramsOf(entry, CommandLine.trim(asked[2] ?? ""))
+  const params = paramsOf(entry, CommandText.trim(asked[2] ?? ""))
   if (Either.isLeft(params)) return Effect.succeed(Either.left(params.left))
   return Effect.map(Foresight.foresee(target, entry, params.right), ({ decision, method, rule }) =>
     said([`${decision} (${method}): ${rule}`])
@@ -110,9 +109,9 @@ export const answer = (
  * @category operations
  */
 export const run = (line: string, target: Target): Either.Either<Outcome, string> => {
-  const text = CommandLine.trim(line)
-  const [verb = "show", ...rest] = CommandPattern.words(text)
-  const argument = CommandLine.trim(text.slice(verb.length))
+  const text = CommandText.trim(line)
+  const [verb = "show", ...rest] = CommandText.words(text)
+  const argument = CommandText.trim(text.slice(verb.length))
   const { state, policy, sessionId } = target
   switch (verb) {
     case "show":
@@ -120,7 +119,7 @@ export const run = (line: string, target: Target): Either.Either<Outcome, string
     case "status":
       return said(status(target))
     case "check":
-      return check(target, rest[0], CommandLine.trim(argument.slice(rest[0]?.length ?? 0)))
+      return check(target, rest[0], CommandText.trim(argument.slice(rest[0]?.length ?? 0)))
     case "allow":
     case "deny":
       return Either.mapBoth(SessionRule.of(verb, argument), {
@@ -171,7 +170,7 @@ const changed = (lines: ReadonlyArray<string>): Either.Either<Outcome, string> =
 const remember = (verb: "allow" | "deny", entry: string, { state, tools }: Target): Outcome => {
   state[verb](entry)
   const isTool = tools.entries.some(({ name }) => Glob.test(entry, name))
-  const remark = verb === "deny" || isTool ? undefined : CommandPattern.remark(entry)
+  const remark = verb === "deny" || isTool ? undefined : CommandText.remark(entry)
   const said = `${verb === "allow" ? "Allowed" : "Denied"} for this session: ${entry}`
   return { lines: remark === undefined ? [said] : [said, remark], changed: true }
 }
@@ -233,7 +232,7 @@ const paramsOf = (entry: ToolRegistry.Entry, text: string): Either.Either<unknow
   if (text === "") return Either.right({})
   // A group of commands begins with a brace and a blank. No JSON object can begin like this.
   if (entry.shellCommand !== undefined && (!text.startsWith("{") || /^\{\s+[^"\s}]/.test(text))) {
-    return Either.right({ [entry.shellCommand]: text })
+    return Either.right({ [entry.shellCommand.name]: text })
   }
   return Either.mapLeft(ForeignJson.parse(text), ({ detail, message }) =>
     detail === undefined

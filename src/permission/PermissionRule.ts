@@ -10,11 +10,13 @@
  * - To allow, everything must be meant: every program that would run needs a rule, where it would run; expansions and
  *   redirections to files need a person; an argument rule must start the command, or every string argument of another tool.
  */
-import * as CommandLine from "../shell/CommandLine.js"
-import * as CommandPattern from "../shell/CommandPattern.js"
+import type { CommandField, CommandReader } from "../shell/CommandField.js"
+import type { CommandPattern } from "../shell/CommandPattern.js"
+import * as CommandText from "../shell/CommandText.js"
 import * as Glob from "../core/Glob.js"
 import * as Haystack from "../shell/Haystack.js"
 import * as Location from "../shell/Location.js"
+import * as Remembered from "../shell/Remembered.js"
 import * as Signature from "./Signature.js"
 import type { Subject } from "./Subject.js"
 
@@ -36,8 +38,8 @@ export interface Compiled {
   readonly arguments: ReadonlyArray<ReadonlyArray<string>>
   /** The rules hold tool names only: calls of other tools need no further check. */
   readonly namesOnly: boolean
-  /** The patterns that allow commands. */
-  readonly commands: ReadonlyArray<CommandPattern.CommandPattern>
+  /** The patterns that allow commands: they are made for the first call that has one. */
+  readonly commands: (reader: CommandReader) => ReadonlyArray<CommandPattern>
 }
 
 /** A pattern in the forms in which it is used. */
@@ -53,18 +55,18 @@ export const noRules: RuleSet = { tools: [], patterns: [], arguments: [] }
 
 /** Never fails: every text is a valid rule. Argument rules without a word are dropped, patterns of stars allow nothing. */
 export const compile = (rules: RuleSet): Compiled => {
-  const words = rules.arguments.map(CommandPattern.words).filter((rule) => rule.length > 0)
+  const words = rules.arguments.map(CommandText.words).filter((rule) => rule.length > 0)
   return {
     rules,
     tools: new Set(rules.tools),
     servers: rules.tools.flatMap((name) => (isServer(name) ? [name.slice(0, -1)] : [])),
     patterns: rules.patterns.map((text) => ({
       ...Haystack.needle(text),
-      allows: CommandPattern.namesNothing(text) ? [] : Signature.globs(text)
+      allows: CommandText.namesNothing(text) ? [] : Signature.globs(text)
     })),
     arguments: words,
     namesOnly: rules.patterns.length === 0 && rules.arguments.length === 0,
-    commands: [...rules.patterns.map(CommandPattern.pattern), ...words.map(CommandPattern.beginning)]
+    commands: madeOnce((reader) => [...rules.patterns.map(reader.pattern), ...words.map(reader.beginning)])
   }
 }
 
@@ -75,7 +77,7 @@ export const empty: Compiled = {
   patterns: [],
   arguments: [],
   namesOnly: true,
-  commands: []
+  commands: () => []
 }
 
 /** The rules of both. */
@@ -93,7 +95,7 @@ export const union = (a: Compiled, b: Compiled): Compiled => {
     patterns: [...a.patterns, ...b.patterns],
     arguments: [...a.arguments, ...b.arguments],
     namesOnly: a.namesOnly && b.namesOnly,
-    commands: [...a.commands, ...b.commands]
+    commands: madeOnce((reader) => [...a.commands(reader), ...b.commands(reader)])
   }
 }
 
@@ -120,12 +122,12 @@ export const denies = (compiled: Compiled, self: Subject): string | undefined =>
 export const allows = (compiled: Compiled, self: Subject): string | undefined => {
   const name = named(compiled, self.tool)
   if (name !== undefined || compiled.namesOnly) return name
-  if (self.command !== undefined) {
+  const { spoken } = self
+  if (spoken !== undefined) {
     if (!Location.isWorkspace(self.cwd)) return undefined
-    const { command } = self
     // What cannot be taken apart is itself and nothing else.
-    if (self.line === undefined) return spelling(compiled, command)
-    return joined(self.evidence.allowed(compiled.commands))
+    if (self.line === undefined) return spelling(compiled, spoken.command)
+    return joined(self.evidence.allowed(spoken, compiled.commands(spoken.reader)))
   }
   const text = self.evidence.allowSignature
   const pattern = compiled.patterns.find(({ allows }) => allows.some((glob) => Glob.matches(glob, text)))
@@ -133,7 +135,7 @@ export const allows = (compiled: Compiled, self: Subject): string | undefined =>
   const { allowStrings } = self.evidence
   if (compiled.arguments.length === 0 || allowStrings.length === 0) return undefined
   const used = allowStrings.map((text) => {
-    const words = CommandPattern.words(text)
+    const words = CommandText.words(text)
     return compiled.arguments.find((rule) => rule.every((word, i) => words[i] === word))?.join(" ")
   })
   return joined(used.every((rule) => rule !== undefined) ? used : undefined)
@@ -145,7 +147,9 @@ export const spellsExactly = (compiled: Compiled, self: Subject): boolean =>
 
 /** The call is a command whose every program only reads and prints, in the workspace. */
 export const reads = (self: Subject): boolean =>
-  self.command !== undefined && Location.isWorkspace(self.cwd) && self.evidence.allowed(readers) !== undefined
+  self.spoken !== undefined &&
+  Location.isWorkspace(self.cwd) &&
+  self.evidence.allowed(self.spoken, self.spoken.reader.readers) !== undefined
 
 /**
  * Why it cannot be told whether a denying rule means the command. Nothing where it can be told, or when no rule is
@@ -174,15 +178,15 @@ export const concernsCommands = ({ arguments: words, patterns }: Compiled): bool
   words.length > 0 || patterns.some(({ text }) => !isSignature.test(text))
 
 /** The refusal of a command that is too long to be checked; the sentence says what to do. */
-export const tooLong = (commandField: string | undefined, params: unknown): string | undefined => {
+export const tooLong = (commandField: CommandField | undefined, params: unknown): string | undefined => {
   if (commandField === undefined || !Signature.isRecord(params)) return undefined
-  const command = params[commandField]
+  const command = params[commandField.name]
   // A UTF-16 unit takes three bytes at most.
-  if (typeof command !== "string" || command.length * 3 <= CommandLine.maxLength) return undefined
+  if (typeof command !== "string" || command.length * 3 <= CommandText.maxLength) return undefined
   const bytes = new TextEncoder().encode(command).length
-  return bytes <= CommandLine.maxLength
+  return bytes <= CommandText.maxLength
     ? undefined
-    : `The command is ${bytes} bytes long, and at most ${CommandLine.maxLength} can be checked. Write it into a file and run that.`
+    : `The command is ${bytes} bytes long, and at most ${CommandText.maxLength} can be checked. Write it into a file and run that.`
 }
 
 /**
@@ -199,8 +203,9 @@ export const entryMatches = (
   if (Glob.matches(known.name, self.tool)) return "name"
   if (use === "allow") return entriesAllow([entry], self) === undefined ? undefined : "signature"
   const { remembered } = known
-  if (self.command !== undefined && remembered !== undefined) {
-    if (CommandLine.touchesAny(remembered, self.command, self.readings)) return "signature"
+  const { spoken } = self
+  if (spoken !== undefined && remembered !== undefined) {
+    if (spoken.reader.touchesAny(remembered, spoken.command, self.readings)) return "signature"
   }
   return self.evidence.matches(known.pattern) ? "signature" : undefined
 }
@@ -210,33 +215,34 @@ export const entryMatches = (
  * are names count as well.
  */
 export const entriesAllow = (entries: Iterable<string>, self: Subject): string | undefined => {
-  const { command, cwd } = self
-  const patterns: Array<CommandPattern.CommandPattern> = []
+  const { cwd, spoken } = self
+  const patterns: Array<CommandPattern> = []
   for (const entry of entries) {
     if (entry === self.tool) return entry
     const known = sessionEntry(entry)
-    if (CommandPattern.namesNothing(entry)) continue
+    if (CommandText.namesNothing(entry)) continue
     if (Glob.matches(known.name, self.tool)) return entry
-    if (command === undefined) {
+    if (spoken === undefined) {
       if (known.pattern.allows.some((glob) => Glob.matches(glob, self.evidence.allowSignature))) return entry
       continue
     }
+    const { command, reader } = spoken
     const { remembered } = known
     if (remembered === undefined) {
-      if (Location.isWorkspace(cwd)) patterns.push((known.command ??= CommandPattern.pattern(entry)))
+      if (Location.isWorkspace(cwd)) patterns.push((known.command ??= reader.pattern(entry)))
       continue
     }
-    if (CommandLine.coversText(remembered, command, cwd.path)) return entry
-    patterns.push(CommandLine.asPattern(remembered, entry, cwd.path))
+    if (Remembered.coversText(remembered, command, cwd.path)) return entry
+    patterns.push(reader.asPattern(remembered, entry, cwd.path))
   }
-  return patterns.length === 0 ? undefined : joined(self.evidence.allowed(patterns))
+  return spoken === undefined || patterns.length === 0 ? undefined : joined(self.evidence.allowed(spoken, patterns))
 }
 
 /** Some entry is this very command, in this directory. */
 export const remembersExactly = (entries: Iterable<string>, self: Subject): boolean => {
   for (const entry of entries) {
     const { remembered } = sessionEntry(entry)
-    if (remembered !== undefined && CommandLine.coversText(remembered, self.command ?? "", self.cwd.path)) return true
+    if (remembered !== undefined && Remembered.coversText(remembered, self.command ?? "", self.cwd.path)) return true
   }
   return false
 }
@@ -245,8 +251,8 @@ export const remembersExactly = (entries: Iterable<string>, self: Subject): bool
  * For a person's entry about one whole program (`git`, `git*`, `git *`): the entry remembered by the program's name.
  */
 export const alsoMeant = (entry: string): string | undefined => {
-  const program = CommandPattern.onlyProgram(entry)
-  return program === undefined ? undefined : CommandLine.formatRemembered({ _tag: "Program", program, cwd: "" })
+  const program = CommandText.onlyProgram(entry)
+  return program === undefined ? undefined : Remembered.format({ _tag: "Program", program, cwd: "" })
 }
 
 /**
@@ -263,13 +269,13 @@ export const describe = ({ rules }: Compiled): ReadonlyArray<string> => [
 ]
 
 /**
- * What `always` and `never` remember of a call: a command's {@link CommandLine.remembered}, the origin of an address of the
+ * What `always` and `never` remember of a call: a command's {@link Remembered.Remembered}, the origin of an address of the
  * web, another tool's name.
  */
 export const rememberKey = (self: Subject): string =>
-  self.command === undefined
+  self.spoken === undefined
     ? (self.evidence.remembered ?? self.tool)
-    : CommandLine.formatRemembered(CommandLine.remembered(self.command, self.cwd.path, self.line))
+    : Remembered.format(self.spoken.reader.remembered(self.spoken.command, self.cwd.path, self.line))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
@@ -278,9 +284,9 @@ export const rememberKey = (self: Subject): string =>
 /** An entry of a session list in the forms in which it is used. */
 interface SessionEntry {
   readonly name: Glob.Glob
-  readonly remembered: CommandLine.Remembered | undefined
+  readonly remembered: Remembered.Remembered | undefined
   readonly pattern: Pattern
-  command: CommandPattern.CommandPattern | undefined
+  command: CommandPattern | undefined
 }
 
 // Cached: entries are few and are used with every call.
@@ -301,8 +307,6 @@ const sessionEntry = (entry: string): SessionEntry => {
   return made
 }
 
-const readers = [CommandPattern.harmless("programs that only read")]
-
 /** A pattern over the signature of another tool: no command begins like this. */
 const isSignature = /^[A-Za-z_][\w*?-]*\(/
 
@@ -310,8 +314,8 @@ const isSignature = /^[A-Za-z_][\w*?-]*\(/
 const entryOfCommands = /[ \t\n*?[]/
 
 const spelling = (compiled: Compiled, command: string): string | undefined => {
-  const trimmed = CommandLine.trim(command)
-  return compiled.rules.patterns.find((text) => CommandLine.trim(text) === trimmed)
+  const trimmed = CommandText.trim(command)
+  return compiled.rules.patterns.find((text) => CommandText.trim(text) === trimmed)
 }
 
 /** The rule on names that the tool falls under. */
@@ -325,5 +329,10 @@ export const named = ({ servers, tools }: Compiled, tool: string): string | unde
 const joined = (rules: ReadonlyArray<string> | undefined): string | undefined =>
   rules === undefined || rules.length === 0 ? undefined : [...new Set(rules)].join(" + ")
 
-const asRemembered = (entry: string): CommandLine.Remembered | undefined =>
-  CommandLine.isRemembered(entry) ? CommandLine.parseRemembered(entry) : undefined
+const asRemembered = (entry: string): Remembered.Remembered | undefined =>
+  Remembered.is(entry) ? Remembered.parse(entry) : undefined
+
+const madeOnce = (make: Compiled["commands"]): Compiled["commands"] => {
+  let made: ReadonlyArray<CommandPattern> | undefined
+  return (reader) => (made ??= make(reader))
+}

@@ -5,7 +5,7 @@
  */
 import * as Schema from "effect/Schema"
 import * as Nearest from "../core/Nearest.js"
-import * as CommandPattern from "../shell/CommandPattern.js"
+import * as CommandText from "../shell/CommandText.js"
 import * as PermissionRule from "./PermissionRule.js"
 
 const oneOf = <const L extends readonly [string | number, ...ReadonlyArray<string | number>]>(...literals: L) =>
@@ -208,7 +208,7 @@ export const everything =
 export const misread = (source: PolicySource): ReadonlyArray<Problem> => [
   ...(["whitelist", "delegated"] as const).flatMap((part) =>
     (source[part]?.patterns ?? []).flatMap((text, i) =>
-      CommandPattern.namesNothing(text) ? [{ path: `$.${part}.patterns[${i}]`, message: everything }] : []
+      CommandText.namesNothing(text) ? [{ path: `$.${part}.patterns[${i}]`, message: everything }] : []
     )
   ),
   ...toolLists(source).flatMap(({ names, path }) =>

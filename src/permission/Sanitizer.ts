@@ -16,34 +16,9 @@ import * as Effect from "effect/Effect"
 import * as PathScope from "./PathScope.js"
 import type * as PermissionRule from "./PermissionRule.js"
 import * as Program from "../shell/Program.js"
+import { concerns, fieldOf, type Options } from "./SanitizerOptions.js"
 
-/**
- * What is refused before any rule is looked at.
- *
- * @since 0.1.0
- * @category models
- */
-export interface Options {
-  /** Refuse `; | & $ ( ) { } < >`, backquotes and line ends anywhere in a command, quoted or not. */
-  readonly metacharacters: boolean
-  /**
-   * Refuse programs that delete, overwrite, gain rights, end processes or talk to the network, such as `rm`, `sudo` and
-   * `curl`, and the `blocked` ones, except the `allowed` ones.
-   */
-  readonly dangerousCommands:
-    | boolean
-    | { readonly blocked?: ReadonlyArray<string> | undefined; readonly allowed?: ReadonlyArray<string> | undefined }
-  readonly pathScope: boolean | PathScope.Options
-}
-
-/** Only the path scope. */
-export const defaults: Options = { metacharacters: false, dangerousCommands: false, pathScope: true }
-
-/** Everything on, the workspace only. */
-export const strict: Options = { metacharacters: true, dangerousCommands: true, pathScope: true }
-
-/** Metacharacters and dangerous programs except `rm`; any path. */
-export const permissive: Options = { metacharacters: true, dangerousCommands: { allowed: ["rm"] }, pathScope: false }
+export { concerns, defaults, fieldOf, permissive, strict, type Options } from "./SanitizerOptions.js"
 
 export type Violation = PathScope.Violation
 
@@ -71,13 +46,6 @@ export const dangerousPrograms: ReadonlySet<string> = new Set(
   ].flatMap((line) => line.split(" "))
 )
 
-/** Whether there is anything to check: a call that names neither a path nor a command violates nothing. */
-export const concerns = (self: PermissionRule.Subject, pathFields: ReadonlyArray<string>): boolean => {
-  if (self.command !== undefined) return true
-  for (const field of pathFields) if (fieldOf(self, field).length > 0) return true
-  return false
-}
-
 /** All violations of a call; none for a call that names neither a path nor a command. */
 export const violations = (
   self: PermissionRule.Subject,
@@ -101,14 +69,6 @@ export const violations = (
 /** The violations that a command's text shows, without a look at files. */
 export const ofCommand = (self: PermissionRule.Subject, options: Options): ReadonlyArray<Violation> =>
   self.command === undefined ? [] : shellViolations(self, self.command, options)
-
-/** The paths in a parameter that holds one, or a list of them. */
-export const fieldOf = ({ params }: PermissionRule.Subject, field: string): ReadonlyArray<string> => {
-  if (typeof params !== "object" || params === null) return []
-  const value: unknown = Object.getOwnPropertyDescriptor(params, field)?.value
-  const values: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]
-  return values.filter((path) => typeof path === "string")
-}
 
 /** The violations as one reason for a refusal. */
 export const reason = (found: ReadonlyArray<Violation>): string => found.map(({ message }) => message).join(" ")

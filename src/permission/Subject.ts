@@ -2,13 +2,14 @@
 import type * as Tool from "@effect/ai/Tool"
 import * as Either from "effect/Either"
 import { canonicalJson } from "../core/Digest.js"
-import * as CommandLine from "../shell/CommandLine.js"
+import type { CommandField, CommandReader } from "../shell/CommandField.js"
+import type * as CommandLine from "../shell/CommandLine.js"
 import type * as CommandPattern from "../shell/CommandPattern.js"
+import * as CommandText from "../shell/CommandText.js"
 import * as Glob from "../core/Glob.js"
 import * as Haystack from "../shell/Haystack.js"
 import * as Location from "../shell/Location.js"
-import * as Program from "../shell/Program.js"
-import * as ProgramRun from "../shell/ProgramRun.js"
+import type * as ProgramRun from "../shell/ProgramRun.js"
 import * as Signature from "./Signature.js"
 
 export interface Call {
@@ -16,7 +17,7 @@ export interface Call {
   /** Encoded arguments. */
   readonly params: unknown
   /** The parameter that holds a shell command, for tools annotated so. */
-  readonly commandField?: string | undefined
+  readonly commandField?: CommandField | undefined
   /** The parameters that hold paths. For a command tool the first is the directory in which the command runs. */
   readonly pathFields?: ReadonlyArray<string> | undefined
   /** The parameter that holds an address of the web. */
@@ -41,6 +42,12 @@ export interface Subject {
   readonly params: unknown
   /** The shell command, for a command tool. */
   readonly command: string | undefined
+  /**
+   * The same with what takes it apart: there is no command without that.
+   *
+   * @internal
+   */
+  readonly spoken: Spoken | undefined
   /**
    * Where the command runs.
    *
@@ -72,6 +79,11 @@ export interface Subject {
   readonly evidence: Evidence
 }
 
+export interface Spoken {
+  readonly command: string
+  readonly reader: CommandReader
+}
+
 export const make = (call: Call): Subject => new LazySubject(call)
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -82,8 +94,9 @@ class LazySubject implements Subject {
   readonly tool: string
   readonly params: unknown
   readonly command: string | undefined
+  readonly spoken: Spoken | undefined
   private readonly isText: boolean
-  private parsedMemo: ReturnType<typeof CommandLine.parse> | undefined
+  private parsedMemo: Parsed | undefined
   private cwdMemo: Location.Directory | undefined
   private signatureMemo: string | undefined
   private readingsMemo: ReadonlyArray<CommandLine.Reading> | undefined
@@ -94,23 +107,30 @@ class LazySubject implements Subject {
     const { tool, params, commandField } = call
     this.tool = tool
     this.params = params
-    const command = commandField === undefined || !Signature.isRecord(params) ? undefined : params[commandField]
+    const command = commandField === undefined || !Signature.isRecord(params) ? undefined : params[commandField.name]
     this.isText = typeof command === "string"
     // A command tool stays one when its command is missing or no text; then only its name can allow it.
-    this.command =
-      commandField === undefined ? undefined : typeof command === "string" ? command : Signature.shown(command ?? "")
+    this.spoken =
+      commandField === undefined
+        ? undefined
+        : {
+            command: typeof command === "string" ? command : Signature.shown(command ?? ""),
+            reader: commandField.reader
+          }
+    this.command = this.spoken?.command
   }
 
-  private get parsed(): ReturnType<typeof CommandLine.parse> {
-    return (this.parsedMemo ??= CommandLine.parse(this.command ?? ""))
+  private parsed({ command, reader }: Spoken): Parsed {
+    return (this.parsedMemo ??= reader.parse(command))
   }
 
   get line(): CommandLine.CommandLine | undefined {
-    return this.command === undefined || !this.isText ? undefined : Either.getOrUndefined(this.parsed)
+    return this.spoken === undefined || !this.isText ? undefined : Either.getOrUndefined(this.parsed(this.spoken))
   }
 
   get doubt(): string | undefined {
-    return this.command === undefined ? undefined : CommandLine.doubt(this.command, this.parsed)
+    const { spoken } = this
+    return spoken === undefined ? undefined : spoken.reader.doubt(spoken.command, this.parsed(spoken))
   }
 
   get cwd(): Location.Directory {
@@ -128,7 +148,9 @@ class LazySubject implements Subject {
   }
 
   get readings(): ReadonlyArray<CommandLine.Reading> {
-    return (this.readingsMemo ??= this.command === undefined ? [] : CommandLine.readings(this.command, this.parsed))
+    const { spoken } = this
+    return (this.readingsMemo ??=
+      spoken === undefined ? [] : spoken.reader.readings(spoken.command, this.parsed(spoken)))
   }
 
   get strings(): ReadonlyArray<string> {
@@ -175,10 +197,13 @@ export class Evidence {
   }
 
   /** The patterns that together allow every program of the command. */
-  allowed(patterns: ReadonlyArray<CommandPattern.CommandPattern>): ReadonlyArray<string> | undefined {
+  allowed(
+    { reader }: Spoken,
+    patterns: ReadonlyArray<CommandPattern.CommandPattern>
+  ): ReadonlyArray<string> | undefined {
     const { line, cwd } = this.self
-    if (this.runsMemo === null) this.runsMemo = line === undefined ? undefined : ProgramRun.ofLine(line, cwd)
-    return this.runsMemo === undefined ? undefined : CommandLine.allowing(this.runsMemo, patterns)
+    if (this.runsMemo === null) this.runsMemo = line === undefined ? undefined : reader.runsOf(line, cwd)
+    return this.runsMemo === undefined ? undefined : reader.allowing(this.runsMemo, patterns)
   }
 
   matches(pattern: Haystack.Needle): boolean {
@@ -226,9 +251,10 @@ export class Evidence {
   }
 
   private texts(): ReadonlySet<string> {
-    const { command, line, readings, signature } = this.self
-    if (command === undefined) return new Set([signature, Signature.ofCall(this.self.tool, this.normal)])
-    const trimmed = CommandLine.trim(command)
+    const { line, readings, signature, spoken } = this.self
+    if (spoken === undefined) return new Set([signature, Signature.ofCall(this.self.tool, this.normal)])
+    const { command, reader } = spoken
+    const trimmed = CommandText.trim(command)
     const out = new Set([command, trimmed, /\t| {2}/.test(trimmed) ? trimmed.replace(/[ \t]+/g, " ") : trimmed])
     for (const { text } of line?.commands ?? []) out.add(text)
     for (const { named, text, words } of readings) {
@@ -236,11 +262,13 @@ export class Evidence {
       out.add(text)
       const [program = ""] = words
       // A program called by its path counts by its name too.
-      if (program.includes("/")) out.add(text.slice(program.length - Program.basename(program).length))
+      if (program.includes("/")) out.add(text.slice(program.length - reader.basename(program).length))
     }
     return out
   }
 }
+
+type Parsed = ReturnType<CommandReader["parse"]>
 
 /** An expansion, or a glob that the shell may replace by files. */
 const unknown = /[$`*?[{~]/

@@ -21,11 +21,11 @@ import * as Spans from "../core/Spans.js"
 import type * as Interactors from "../interaction/Interactor.js"
 import * as Model from "../model/Model.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
+import * as BuiltInGuards from "../permission/BuiltInGuards.js"
 import * as CompiledPolicy from "../permission/CompiledPolicy.js"
-import * as GitGuard from "../permission/GitGuard.js"
 import type * as Guard from "../permission/Guard.js"
 import * as SandboxGuard from "../permission/SandboxGuard.js"
-import * as Sanitizer from "../permission/Sanitizer.js"
+import type * as Sanitizer from "../permission/SanitizerOptions.js"
 import * as Sandbox from "../sandbox/Sandbox.js"
 import type { CompactionConfig } from "../conversation/CompactionConfig.js"
 import * as SessionLimits from "../turn/Limits.js"
@@ -202,7 +202,10 @@ export function make<Tools extends Record<string, Tool.Any>>(
     const policy = options.policy ?? CompiledPolicy.defaults
     const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
     const workspace = path.resolve(options.workspace ?? ".")
-    const sanitizer = sanitizerOf({ workspace, protectedPaths: options.protectedPaths, home: options.home }, platform)
+    const { home, protectedPaths } = options
+    const surroundings = { workspace, protectedPaths, home, platform }
+    const sanitizer = BuiltInGuards.sanitizer(surroundings)
+    yield* BuiltInGuards.load(tools.entries)
     return {
       model,
       tools,
@@ -210,7 +213,7 @@ export function make<Tools extends Record<string, Tool.Any>>(
       guards: [
         ...(sandbox.mode === "off" ? [] : [SandboxGuard.make(sandbox)]),
         sanitizer(policy.sanitize),
-        gitGuard(workspace, platform),
+        BuiltInGuards.git(surroundings),
         ...(options.guards ?? [])
       ],
       sanitizer,
@@ -261,36 +264,13 @@ export const builtInGuards = (
   },
   platform: Context.Context<FileSystem.FileSystem | Path.Path>
 ): ReadonlyArray<Guard.Guard> => {
-  const { policy, workspace } = options
-  return [sanitizerOf(options, platform)(policy.sanitize), gitGuard(workspace, platform)]
+  const surroundings = { ...options, platform }
+  return [BuiltInGuards.sanitizer(surroundings)(options.policy.sanitize), BuiltInGuards.git(surroundings)]
 }
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
-
-type Platform = Context.Context<FileSystem.FileSystem | Path.Path>
-
-const sanitizerOf =
-  (
-    { home, protectedPaths = [], workspace }: Pick<Options<never>, "protectedPaths" | "home"> & { workspace: string },
-    platform: Platform
-  ) =>
-  (options: Sanitizer.Options): Guard.Guard =>
-  ({ subject, entry }) => {
-    if (!Sanitizer.concerns(subject, entry.paths)) return Effect.void
-    const surroundings = { workspace, protectedPaths, pathFields: entry.paths, home, options }
-    return Effect.flatMap(Effect.provide(Sanitizer.violations(subject, surroundings), platform), (found) =>
-      found.length === 0 ? Effect.void : Effect.fail(Sanitizer.reason(found))
-    )
-  }
-
-const gitGuard = (workspace: string, platform: Platform): Guard.Guard =>
-  GitGuard.make({
-    fileSystem: Context.get(platform, FileSystem.FileSystem),
-    path: Context.get(platform, Path.Path),
-    workspace
-  })
 
 const noOtherModels = (ref: string) =>
   Effect.fail(`The model ${ref} is not to be had here. Leave model out to use your own.`)

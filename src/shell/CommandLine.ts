@@ -15,7 +15,6 @@
  * CommandLine.remembered("npm test", "web")                    // { _tag: "Exact", command: "npm test", cwd: "web" }
  * ```
  */
-import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import * as CommandPattern from "./CommandPattern.js"
 import * as Doubt from "./Doubt.js"
@@ -23,6 +22,7 @@ import * as Location from "./Location.js"
 import * as Program from "./Program.js"
 import * as ProgramRun from "./ProgramRun.js"
 import * as Reading from "./Reading.js"
+import { coversText, Exact, Program as Program_, type Remembered } from "./Remembered.js"
 import { parse, trim } from "./ShellGrammar.js"
 
 export {
@@ -36,14 +36,13 @@ export {
 } from "./ShellGrammar.js"
 export { writesNothing } from "./ProgramRun.js"
 export { of as readings, type Reading } from "./Reading.js"
-
-/** What answering `always` or `never` to a command remembers. */
-export type Remembered = Data.TaggedEnum<{
-  /** The calls that the harmless table lists for a program, given by its plain name. */
-  readonly Program: { readonly program: string; readonly cwd: string }
-  /** Exactly this text. */
-  readonly Exact: { readonly command: string; readonly cwd: string }
-}>
+export {
+  coversText,
+  format as formatRemembered,
+  is as isRemembered,
+  parse as parseRemembered,
+  type Remembered
+} from "./Remembered.js"
 
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
@@ -65,35 +64,6 @@ export const remembered = (text: string, cwd = "", line = Either.getOrUndefined(
   return isHarmless ? Program_({ program: command.program, cwd }) : exact
 }
 
-/**
- * The text form. A program is `(reading) git *`, which no person would write as a pattern. An exact command is the text
- * itself, marked by `$ ` where it needs a mark. The directory stands in front of it, unless it is the workspace: `(in
- * "web") npm test`.
- */
-export const formatRemembered = (entry: Remembered): string => {
-  const text =
-    entry._tag === "Program"
-      ? `(reading) ${entry.program} *`
-      : isPlain(entry.command)
-        ? entry.command
-        : `$ ${entry.command}`
-  return entry.cwd === "" ? text : `(in ${JSON.stringify(entry.cwd)}) ${text}`
-}
-
-/** The inverse of {@link formatRemembered}. Any other text is an exact command. */
-export const parseRemembered = (text: string): Remembered => {
-  const [cwd, rest] = placed(text)
-  if (rest.startsWith("$ ")) return Exact({ command: rest.slice(2), cwd })
-  const program = programEntry.exec(rest)?.[1]
-  return program === undefined ? Exact({ command: rest, cwd }) : Program_({ program, cwd })
-}
-
-/** True for a text that {@link formatRemembered} may have made; false for patterns and names. */
-export const isRemembered = (text: string): boolean => {
-  const [cwd, rest] = placed(text)
-  return cwd !== "" || rest.startsWith("$ ") || programEntry.test(rest) || isPlain(rest)
-}
-
 // -----------------------------------------------------------------------------------------------------------------
 // combinators
 // -----------------------------------------------------------------------------------------------------------------
@@ -105,10 +75,6 @@ export const covers = (entry: Remembered, text: string, cwd = ""): boolean => {
   const runs = line === undefined ? undefined : ProgramRun.ofLine(line, Location.directory(cwd))
   return runs !== undefined && allowing(runs, [asPattern(entry, "", cwd)]) !== undefined
 }
-
-/** The entry remembers this very text, in this directory. */
-export const coversText = (entry: Remembered, text: string, cwd: string): boolean =>
-  entry._tag === "Exact" && entry.cwd === cwd && trim(text) === entry.command
 
 /** What a remembered entry allows among the programs of a line that runs in `cwd`. */
 export const asPattern = (entry: Remembered, name: string, cwd: string): CommandPattern.CommandPattern => {
@@ -186,22 +152,4 @@ export const doubt = (text: string, line = parse(text)): string | undefined =>
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const { Program: Program_, Exact } = Data.taggedEnum<Remembered>()
-
 const programName = /^[A-Za-z0-9_][A-Za-z0-9_.+-]*$/
-const programEntry = /^\(reading\) ([A-Za-z0-9_][A-Za-z0-9_.+-]*) \*$/
-const place = /^\(in ("(?:[^"\\]|\\.)*")\) /s
-
-const placed = (text: string): readonly [cwd: string, rest: string] => {
-  const match = place.exec(text)
-  if (match === null) return ["", text]
-  const cwd = Either.getOrUndefined(Either.try((): unknown => JSON.parse(match[1] ?? "")))
-  // Accept only the spelling that formatting produces, so that reading and writing are inverse.
-  return typeof cwd === "string" && cwd !== "" && JSON.stringify(cwd) === match[1]
-    ? [cwd, text.slice(match[0].length)]
-    : ["", text]
-}
-
-// An exact command needs no mark when it has a blank (so it is no tool name) and no wildcard (so it is no pattern).
-const isPlain = (text: string): boolean =>
-  /[ \t\n]/.test(text) && !/[*?[]/.test(text) && !/^(?:\$ |\(in "|\(reading\) )/.test(text) && trim(text) === text

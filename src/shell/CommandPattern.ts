@@ -8,11 +8,14 @@
  * program, and for a program outside the table a call without arguments.
  */
 import * as CommandOption from "./CommandOption.js"
+import { isAssignment, isStars, words } from "./CommandText.js"
 import * as Glob from "../core/Glob.js"
 import * as Harmless from "./Harmless.js"
 import * as Program from "./Program.js"
 import type { ProgramRun } from "./ProgramRun.js"
 import * as Runner from "./Runner.js"
+
+export { isStars, namesNothing, normal, onlyProgram, remark, words } from "./CommandText.js"
 
 export interface CommandPattern {
   /** As written. */
@@ -24,12 +27,6 @@ export interface CommandPattern {
   /** The patterns for programs run in turn: `sudo apt *` speaks of `apt` as well. */
   readonly tails: ReadonlyArray<CommandPattern>
 }
-
-/** Split at a shell's blanks, and no others. */
-export const words = (text: string): ReadonlyArray<string> => text.split(/[ \t\r\n]+/).filter((word) => word !== "")
-
-/** Words with one blank between them. */
-export const normal = (text: string): string => words(text).join(" ")
 
 /** A pattern as a person wrote it. */
 export const pattern = (text: string): CommandPattern => fromWords(text, words(text))
@@ -86,28 +83,6 @@ export const exactly = (text: string, command: string): CommandPattern => {
   }
 }
 
-/** Why a pattern allows less than its author may expect; nothing for others. */
-export const remark = (text: string): string | undefined => {
-  const all = words(text)
-  const first = all.find((word) => !assignment.test(word)) ?? ""
-  if (/^[A-Za-z_][\w-]*\(/.test(first)) return undefined
-  const program = first.replace(/\*+$/, "")
-  return Glob.isWild(program) || program === ""
-    ? `${shown(text)} allows no command: name the program, such as "npm test*".`
-    : undefined
-}
-
-/** The program, where the pattern is about all commands of one program. */
-export const onlyProgram = (text: string): string | undefined =>
-  /^([A-Za-z0-9_][A-Za-z0-9_.+-]*)(?: ?\*)?$/.exec(text)?.[1]
-
-/** Nothing but stars. */
-export const isStars = (text: string): boolean => /^[\s*]*\*[\s*]*$/.test(text)
-
-/** It names nothing: beside wildcards there are only blanks and the brackets around arguments. It may fit everything. */
-export const namesNothing = (text: string): boolean =>
-  text.includes("*") && text.replace(/\[[!^]?\]?[^\]]*\]|[\s*?()]/g, "") === ""
-
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
@@ -115,7 +90,6 @@ export const namesNothing = (text: string): boolean =>
 /** A command that can be parsed holds no control character, so joining words by one is unambiguous. */
 const separator = "\u0001"
 
-const assignment = /^[A-Za-z_][A-Za-z0-9_]*\+?=/
 const plainName = /^[A-Za-z0-9_][A-Za-z0-9_.+-]*$/
 /** A word that may be a subcommand, perhaps with stars behind it. */
 const bareWord = /^([A-Za-z0-9_][A-Za-z0-9_.+-]*)(\**)$/
@@ -129,8 +103,6 @@ const partlyNamed = /^(?=.*[A-Za-z0-9_])[A-Za-z0-9_*?[][A-Za-z0-9_*?[\]!-]*$/
 const everything = Glob.compile("*")
 const nothing: CommandPattern["covers"] = () => undefined
 
-const shown = (text: string): string => JSON.stringify(text)
-
 const isPlain = (run: ProgramRun): boolean => run.known && run.assignments.length === 0
 
 const fromWords = (text: string, all: ReadonlyArray<string>): CommandPattern => {
@@ -138,9 +110,9 @@ const fromWords = (text: string, all: ReadonlyArray<string>): CommandPattern => 
   if (!Glob.isWild(text)) {
     const [only] = all
     if (all.length === 1 && only !== undefined && Harmless.isListed(only)) return named(text, only)
-    return { text, program: all.find((word) => !assignment.test(word)), tails: [], covers: literally(all, quoted) }
+    return { text, program: all.find((word) => !isAssignment(word)), tails: [], covers: literally(all, quoted) }
   }
-  const start = all.findIndex((word) => !assignment.test(word))
+  const start = all.findIndex((word) => !isAssignment(word))
   const assignments = start < 0 ? all : all.slice(0, start)
   const parts = start < 0 ? undefined : headOf(all.slice(start))
   if (parts === undefined) return { text, program: undefined, tails: [], covers: nothing }
@@ -265,13 +237,13 @@ const tailsOf = (
   all: ReadonlyArray<string>,
   make: (tail: ReadonlyArray<string>) => CommandPattern
 ): ReadonlyArray<CommandPattern> => {
-  const start = all.findIndex((word) => !assignment.test(word))
+  const start = all.findIndex((word) => !isAssignment(word))
   if (start < 0 || !Runner.isWrapper(all[start] ?? "")) return []
   const out: Array<CommandPattern> = []
   let given: ReadonlyArray<string> = []
   for (let at = start + 1; at < all.length && out.length < maxTails; at++) {
     const word = all[at] ?? ""
-    if (assignment.test(word)) {
+    if (isAssignment(word)) {
       given = [...given, word]
       continue
     }

@@ -8,9 +8,11 @@
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
+import { maxLength, trim } from "./CommandText.js"
 import { Scanner } from "./ShellScanner.js"
 import type { CommandLine } from "./ShellSyntax.js"
 
+export { maxLength, trim } from "./CommandText.js"
 export type { CommandLine, Redirect, SimpleCommand } from "./ShellSyntax.js"
 
 /** The text cannot be parsed with certainty. */
@@ -23,9 +25,6 @@ export class Unparseable extends Schema.TaggedError<Unparseable>("assent/shell/U
     return `The command cannot be taken apart: ${this.reason} (at character ${this.at + 1}). Write it as simple commands.`
   }
 }
-
-/** In bytes, which are never fewer than UTF-16 units. Longer texts are refused. */
-export const maxLength = 100_000
 
 /** Takes time proportional to the text. */
 export const parse = (text: string): Either.Either<CommandLine, Unparseable> => {
@@ -41,20 +40,9 @@ export const parse = (text: string): Either.Either<CommandLine, Unparseable> => 
   return Either.right({ text: source, commands, compound, redirects })
 }
 
-/** Trims only what a shell takes for white space; a blank after a backslash stays. */
-export const trim = (text: string): string => {
-  let start = 0
-  let end = text.length
-  while (start < end && isSpace(text.charCodeAt(start))) start++
-  while (end > start && isSpace(text.charCodeAt(end - 1)) && text[end - 2] !== "\\") end--
-  return text.slice(start, end)
-}
-
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
 // Of the control characters, shells agree on tab and newline only; a lone surrogate is no text.
 const strangeCharacter = /[^\P{Cc}\t\n]|\p{Surrogate}/u
-
-const isSpace = (code: number): boolean => code === 0x20 || code === 0x09 || code === 0x0a

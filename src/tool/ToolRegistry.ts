@@ -16,8 +16,11 @@ import * as Schema from "effect/Schema"
 import * as Tracer from "effect/Tracer"
 import * as ForeignJson from "../core/ForeignJson.js"
 import * as Nearest from "../core/Nearest.js"
+import { CommandField } from "../shell/CommandField.js"
 import * as ToolTrait from "./ToolTrait.js"
 import type { ToolDisplay } from "./ToolCall.js"
+
+export type { CommandField } from "../shell/CommandField.js"
 
 /**
  * Runs a tool with decoded arguments, in the context its handler was built with.
@@ -58,7 +61,8 @@ export interface Entry {
   readonly autoApproved: boolean
   readonly groups: ReadonlyArray<string>
   readonly editable: { readonly parameters: ReadonlyArray<string>; readonly format: ToolTrait.EditFormat } | undefined
-  readonly shellCommand: string | undefined
+  /** The parameter that holds a shell command. */
+  readonly shellCommand: CommandField | undefined
   /** Its command runs through the sandbox, where there is one. */
   readonly sandboxed: boolean
   /** How a call with these arguments would run. For sandboxed tools, once it is known whether there is a sandbox. */
@@ -161,7 +165,17 @@ export const make = <Tools extends Record<string, Tool.Any>>(
     const refused = tools.find((tool) => Tool.isProviderDefined(tool) && !tool.requiresHandler && !isUngated(tool))
     // A toolkit's type says whether it has such a tool; its value does not, hence the cast.
     if (refused !== undefined) return Effect.fail(new ProviderToolNotAllowed({ tool: refused.name }) as Refusal<Tools>)
-    return Effect.succeed(fromEntries(tools.map((tool) => makeEntry(tool, context as Context.Context<never>))))
+    const handlers = context as Context.Context<never>
+    if (tools.every((tool) => commandOf(tool) === undefined)) {
+      return Effect.succeed(fromEntries(tools.map((tool) => makeEntry(tool, handlers, undefined))))
+    }
+    const entries = Effect.forEach(tools, (tool) => {
+      const command = commandOf(tool)
+      return command === undefined
+        ? Effect.succeed(makeEntry(tool, handlers, undefined))
+        : Effect.map(CommandField.make(command), (field) => makeEntry(tool, handlers, field))
+    })
+    return Effect.map(entries, fromEntries)
   })
 
 /**
@@ -245,7 +259,9 @@ const annotationsOf = (tool: Tool.Any): Context.Context<never> =>
 
 const isUngated = (tool: Tool.Any): boolean => Context.get(annotationsOf(tool), ToolTrait.Ungated)
 
-const makeEntry = (tool: Tool.Any, context: Context.Context<never>): Entry => {
+const commandOf = (tool: Tool.Any): string | undefined => Context.get(annotationsOf(tool), ToolTrait.ShellCommand)
+
+const makeEntry = (tool: Tool.Any, context: Context.Context<never>, shellCommand: CommandField | undefined): Entry => {
   const annotations = annotationsOf(tool)
   const trait = <Id, A>(tag: Context.Reference<Id, A>): A => Context.get(annotations, tag)
   // `@effect/ai` keeps handlers in the context under the tool's id, beside the context they were built with.
@@ -265,7 +281,7 @@ const makeEntry = (tool: Tool.Any, context: Context.Context<never>): Entry => {
     autoApproved: trait(ToolTrait.AutoApproved),
     groups: trait(ToolTrait.Groups),
     editable: trait(ToolTrait.Editable),
-    shellCommand: trait(ToolTrait.ShellCommand),
+    shellCommand,
     sandboxed: trait(ToolTrait.Sandboxed),
     paths: trait(ToolTrait.Paths),
     webAddress: trait(ToolTrait.WebAddress),

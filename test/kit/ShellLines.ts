@@ -19,6 +19,7 @@ import {
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
+import { commandField } from "./Commands.js"
 
 export interface Line {
   readonly text: string
@@ -61,7 +62,7 @@ export const isAllowed = ({ cwd, text }: Line): boolean => {
   const subject = PermissionRule.subject({
     tool: "run_command",
     params: cwd === undefined ? { command: text } : { command: text, cwd },
-    commandField: "command",
+    commandField,
     pathFields: ["cwd"]
   })
   return (

@@ -6,6 +6,7 @@ import * as Approvals from "../../src/permission/Approvals.js"
 import * as CompiledPolicy from "../../src/permission/CompiledPolicy.js"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
 import * as PolicyFile from "../../src/permission/PolicyFile.js"
+import { commandField } from "../kit/Commands.js"
 
 const problemsOf = (json: unknown) =>
   Either.match(PolicyFile.decode(JSON.stringify(json), "permissions.json"), {
@@ -17,7 +18,7 @@ const command = (text: string) =>
   PermissionRule.subject({
     tool: "run_command",
     params: { command: text },
-    commandField: "command",
+    commandField,
     pathFields: [],
     workspace: "/work"
   })

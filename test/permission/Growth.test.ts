@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
+import { commandField } from "../kit/Commands.js"
 
 const deny = PermissionRule.compile({
   tools: [],
@@ -17,7 +18,7 @@ const session = ["git *", "npm run x", "rm *", "$ bash"]
 
 /** Everything that is done with a command. */
 const work = (command: string): void => {
-  const subject = PermissionRule.subject({ tool: "run_command", params: { command }, commandField: "command" })
+  const subject = PermissionRule.subject({ tool: "run_command", params: { command }, commandField })
   PermissionRule.denies(deny, subject)
   PermissionRule.doubt(deny, subject)
   PermissionRule.allows(allow, subject)
@@ -224,7 +225,7 @@ describe("the time that rules take", () => {
 })
 
 describe("a command that is too long", () => {
-  const sentence = (command: string) => PermissionRule.tooLong("command", { command })
+  const sentence = (command: string) => PermissionRule.tooLong(commandField, { command })
 
   it("is more than 100,000 bytes, and is told what to do", () => {
     assert.isUndefined(sentence("a".repeat(100_000)))

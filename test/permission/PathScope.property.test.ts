@@ -12,6 +12,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
 import * as Sanitizer from "../../src/permission/Sanitizer.js"
+import { commandField } from "../kit/Commands.js"
 
 const segment = fc.constantFrom(
   ..."src deep a.ts out-link back .. . * s* s?c o* .* .? d[e]ep [a-z]ut-link {src,out-link} {.,..} {a,{b,..}}".split(
@@ -110,7 +111,7 @@ describe("whatever a shell makes of a command", () => {
         const texts = fc.sample(line, { numRuns: lines, seed: 20260 })
         let passed = 0
         for (const [index, text] of texts.entries()) {
-          const subject = PermissionRule.subject({ tool: "run", params: { command: text }, commandField: "command" })
+          const subject = PermissionRule.subject({ tool: "run", params: { command: text }, commandField })
           const found = yield* Sanitizer.violations(subject, {
             workspace,
             protectedPaths: [],

@@ -7,6 +7,7 @@ import * as fc from "effect/FastCheck"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
 import type { PolicySource } from "../../src/permission/PolicySource.js"
+import { commandField } from "../kit/Commands.js"
 
 const decode = (value: unknown) =>
   PermissionFile.decode(typeof value === "string" ? value : JSON.stringify(value), "p.json")
@@ -228,7 +229,7 @@ describe("the policy of a workspace", () => {
     const calls = [
       ...["a", "b", "c", "read_x"].map((tool) => PermissionRule.subject({ tool, params: { p: "a", q: "b" } })),
       ...["git log", "git log; a", "b", "a $X"].map((command) =>
-        PermissionRule.subject({ tool: "cli", params: { command }, commandField: "command" })
+        PermissionRule.subject({ tool: "cli", params: { command }, commandField })
       )
     ]
     const rank = { deny: 0, ask: 1, allow: 2 }

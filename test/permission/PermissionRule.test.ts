@@ -2,9 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "effect/FastCheck"
 import * as Glob from "../../src/core/Glob.js"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
+import { commandField } from "../kit/Commands.js"
 
 const command = (text: unknown) =>
-  PermissionRule.subject({ tool: "run_command", params: { command: text, timeout: 3 }, commandField: "command" })
+  PermissionRule.subject({ tool: "run_command", params: { command: text, timeout: 3 }, commandField })
 const call = (tool: string, params: unknown = {}) => PermissionRule.subject({ tool, params })
 const rules = (some: Partial<PermissionRule.RuleSet>) => PermissionRule.compile({ ...PermissionRule.noRules, ...some })
 const patterns = (...list: ReadonlyArray<string>) => rules({ patterns: list })

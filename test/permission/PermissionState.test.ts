@@ -5,14 +5,14 @@ import * as PermissionRule from "../../src/permission/PermissionRule.js"
 import { PermissionState } from "../../src/permission/PermissionState.js"
 import type { PolicySource } from "../../src/permission/PolicySource.js"
 import { ses } from "../kit/gate.js"
+import { commandField } from "../kit/Commands.js"
 
 const root = ses("root")
 const child = ses("child")
 const plain = { readonly: false, autoApproved: false }
 
 const call = (tool: string, params: unknown = {}) => PermissionRule.subject({ tool, params })
-const shell = (command: string) =>
-  PermissionRule.subject({ tool: "shell", params: { command }, commandField: "command" })
+const shell = (command: string) => PermissionRule.subject({ tool: "shell", params: { command }, commandField })
 
 const decide = (
   state: PermissionState,

@@ -33,7 +33,7 @@ const Look = Tool.make("look", { parameters: { at: Schema.String }, success: Sch
 const Note = Tool.make("note", { parameters: {}, success: Schema.String }).annotate(ToolTrait.AutoApproved, true)
 const toolkit = Toolkit.make(Shell, Pay, Look, Note)
 const said = () => Effect.succeed("")
-const tools = Effect.runSync(
+const tools = await Effect.runPromise(
   Effect.provide(ToolRegistry.make(toolkit), toolkit.toLayer({ shell: said, pay: said, look: said, note: said }))
 )
 

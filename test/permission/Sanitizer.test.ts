@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
 import * as Sanitizer from "../../src/permission/Sanitizer.js"
+import { commandField, fieldOf } from "../kit/Commands.js"
 
 interface Tree {
   /** Holds `src/a.ts`, `.assent/permissions.json`, `audit.db`, and links: see {@link withTree}. */
@@ -52,9 +53,7 @@ const withTree = <A, E>(
       workspace,
       outside,
       command: (text, cwd) =>
-        check(PermissionRule.subject({ tool: "run", params: { command: text, cwd }, commandField: "command" }), [
-          "cwd"
-        ]),
+        check(PermissionRule.subject({ tool: "run", params: { command: text, cwd }, commandField }), ["cwd"]),
       file: (path) => check(PermissionRule.subject({ tool: "write", params: { path } }), ["path"])
     })
   }).pipe(Effect.scoped, Effect.provide(NodeContext.layer))
@@ -339,7 +338,7 @@ describe("the path scope", () => {
         const subject = PermissionRule.subject({
           tool: "run",
           params: { command: "cat src/*/*" },
-          commandField: "command"
+          commandField
         })
         const found = yield* Sanitizer.violations(subject, {
           workspace,
@@ -595,7 +594,7 @@ describe("metacharacters and dangerous programs", () => {
   it.live("every violation is reported, in sentences", () =>
     Effect.gen(function* () {
       const found = yield* Sanitizer.violations(
-        PermissionRule.subject({ tool: "run", params: { c: "rm ../x; y" }, commandField: "c" }),
+        PermissionRule.subject({ tool: "run", params: { c: "rm ../x; y" }, commandField: yield* fieldOf("c") }),
         { workspace: "/ws", protectedPaths: [], pathFields: [], options: Sanitizer.strict }
       )
       assert.deepStrictEqual(found, [

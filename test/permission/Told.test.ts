@@ -1,12 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "effect/FastCheck"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
+import { commandField } from "../kit/Commands.js"
 
 const rules = PermissionRule.compile({ tools: [], patterns: ["rm *"], arguments: [] })
 
 /** What a rule that denies `rm *` comes to. */
 const said = (command: string): "denied" | "doubted" | "passed" => {
-  const subject = PermissionRule.subject({ tool: "run_command", params: { command }, commandField: "command" })
+  const subject = PermissionRule.subject({ tool: "run_command", params: { command }, commandField })
   if (PermissionRule.denies(rules, subject) !== undefined) return "denied"
   return PermissionRule.doubt(rules, subject) === undefined ? "passed" : "doubted"
 }

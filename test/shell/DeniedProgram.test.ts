@@ -1,11 +1,12 @@
 /** With `rm *` denied, no line that would run `rm` is let through: it is denied, or a person is asked. */
 import { assert, describe, it } from "@effect/vitest"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
+import { commandField } from "../kit/Commands.js"
 
 const deny = PermissionRule.compile({ tools: [], patterns: ["rm *"], arguments: [] })
 
 const stops = (text: string): boolean => {
-  const subject = PermissionRule.subject({ tool: "run_command", params: { command: text }, commandField: "command" })
+  const subject = PermissionRule.subject({ tool: "run_command", params: { command: text }, commandField })
   return PermissionRule.denies(deny, subject) !== undefined || PermissionRule.doubt(deny, subject) !== undefined
 }
 
@@ -97,7 +98,7 @@ describe("a denied program", () => {
     "cat <<E\nnever do rm x\nE",
     "rustc a.rs -o rm.o"
   ])("is not seen in %j", (text) => {
-    const subject = PermissionRule.subject({ tool: "run_command", params: { command: text }, commandField: "command" })
+    const subject = PermissionRule.subject({ tool: "run_command", params: { command: text }, commandField })
     if (!text.includes("<<")) assert.isUndefined(PermissionRule.doubt(deny, subject))
     assert.isUndefined(PermissionRule.denies(deny, subject))
   })

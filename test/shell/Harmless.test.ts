@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as CommandLine from "../../src/shell/CommandLine.js"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
+import { commandField } from "../kit/Commands.js"
 
 const byName = (text: string): boolean => CommandLine.remembered(text)._tag === "Program"
 
@@ -225,7 +226,7 @@ const command = (text: string, cwd?: string) =>
   PermissionRule.subject({
     tool: "run_command",
     params: { command: text, ...(cwd === undefined ? {} : { cwd }) },
-    commandField: "command",
+    commandField,
     pathFields: ["cwd"],
     workspace: "/w/project"
   })
@@ -367,7 +368,7 @@ describe("the directory is part of what was allowed", () => {
     const odd = PermissionRule.subject({
       tool: "run_command",
       params: { command: "git log", cwd: ["x"] },
-      commandField: "command",
+      commandField,
       pathFields: ["cwd"]
     })
     assert.isUndefined(PermissionRule.allows(names, odd))
@@ -436,7 +437,7 @@ describe("a blank command", () => {
 
   it("or none is remembered for nothing else", () => {
     for (const params of [{}, { command: 7 }, { command: ["ls"] }, null]) {
-      const missing = PermissionRule.subject({ tool: "run_command", params, commandField: "command" })
+      const missing = PermissionRule.subject({ tool: "run_command", params, commandField })
       const key = PermissionRule.rememberKey(missing)
       assert.notStrictEqual(key, "run_command")
       assert.isUndefined(PermissionRule.entriesAllow([key], command("ls")))

@@ -1,12 +1,13 @@
 /** What an allowed program is told to run besides: it needs a rule of its own, whoever tells it. */
 import { assert, describe, it } from "@effect/vitest"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
+import { commandField } from "../kit/Commands.js"
 
 const command = (text: string) =>
   PermissionRule.subject({
     tool: "run_command",
     params: { command: text },
-    commandField: "command",
+    commandField,
     pathFields: ["cwd"],
     workspace: "/w"
   })

@@ -1,0 +1,64 @@
+/** The guards that every runtime has: the sanitizer, and the question about what git would run. */
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as LateModule from "../core/LateModule.js"
+import type * as Guard from "./Guard.js"
+import * as SanitizerOptions from "./SanitizerOptions.js"
+
+export interface Surroundings {
+  /** Absolute. Relative paths start here. */
+  readonly workspace: string
+  /** Absolute paths that no tool may touch. */
+  readonly protectedPaths?: ReadonlyArray<string> | undefined
+  /** The directory of `~`, when known. */
+  readonly home?: string | undefined
+  readonly platform: Context.Context<FileSystem.FileSystem | Path.Path>
+}
+
+export const sanitizer =
+  ({ home, platform, protectedPaths = [], workspace }: Surroundings) =>
+  (options: SanitizerOptions.Options): Guard.Guard =>
+    late(({ Sanitizer }) => ({ entry, subject }) => {
+      const surroundings = { workspace, protectedPaths, pathFields: entry.paths, home, options }
+      return Effect.flatMap(Effect.provide(Sanitizer.violations(subject, surroundings), platform), (found) =>
+        found.length === 0 ? Effect.void : Effect.fail(Sanitizer.reason(found))
+      )
+    })
+
+export const git = ({ platform, workspace }: Surroundings): Guard.Guard =>
+  late(({ GitGuard }) =>
+    GitGuard.make({
+      fileSystem: Context.get(platform, FileSystem.FileSystem),
+      path: Context.get(platform, Path.Path),
+      workspace
+    })
+  )
+
+/** Loads what looks at paths and commands, where one of the tools has some: later no call waits for that. */
+export const load = (entries: Iterable<Guard.Guarded["entry"]>): Effect.Effect<unknown> => {
+  for (const { paths, shellCommand } of entries) if (paths.length > 0 || shellCommand !== undefined) return loaded
+  return Effect.void
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const loaded = LateModule.make(() =>
+  Promise.all([import("./Sanitizer.js"), import("./GitGuard.js")]).then(([Sanitizer, GitGuard]) => ({
+    GitGuard,
+    Sanitizer
+  }))
+)
+
+/** What names neither a path nor a command is none of its business. Any other call waits for the guard. */
+const late = (make: (modules: Effect.Effect.Success<typeof loaded>) => Guard.Guard): Guard.Guard => {
+  let made: Guard.Guard | undefined
+  return (call) => {
+    if (!SanitizerOptions.concerns(call.subject, call.entry.paths)) return Effect.void
+    if (made !== undefined) return made(call)
+    return Effect.flatMap(loaded, (modules) => (made ??= make(modules))(call))
+  }
+}
