@@ -59,7 +59,7 @@ import type * as Session from "../session/Session.js"
 import { AgentTree, type Node } from "../subagent/AgentTree.js"
 import * as AgentTreeControl from "../subagent/AgentTreeControl.js"
 import type { SubagentProfile } from "../subagent/SubagentProfile.js"
-import * as Subagents from "../subagent/Subagents.js"
+import * as LateChildren from "../subagent/LateChildren.js"
 import * as TreeSession from "../subagent/TreeSession.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { Permissions } from "./AgentPermissions.js"
@@ -444,7 +444,7 @@ const made = (
     compaction: options.compaction,
     restored: persistence?.restored && SessionSnapshot.get(persistence.restored, id),
     interactor: () => broker.interactor,
-    wiring: ({ interactor, session }) => Subagents.wired({ tree, session, interactor, scope, settings }),
+    wiring: ({ interactor, session }) => LateChildren.make({ tree, session, interactor, scope, settings }),
     opening: (instructions) => Persistence.opening(origin, model, instructions, profile, persistence?.workspace),
     unread: undefined
   }

@@ -32,6 +32,7 @@ import * as SessionLimits from "../turn/Limits.js"
 import type { Limits } from "../turn/Limits.js"
 import type * as AgentTree from "../subagent/AgentTree.js"
 import * as DefaultProfiles from "../subagent/DefaultProfiles.js"
+import * as LateChildren from "../subagent/LateChildren.js"
 import type { SubagentProfile } from "../subagent/SubagentProfile.js"
 import type { Subagents } from "../subagent/Subagents.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
@@ -206,6 +207,7 @@ export function make<Tools extends Record<string, Tool.Any>>(
     const surroundings = { workspace, protectedPaths, home, platform }
     const sanitizer = BuiltInGuards.sanitizer(surroundings)
     yield* BuiltInGuards.load(tools.entries)
+    yield* LateChildren.load(tools.entries)
     return {
       model,
       tools,

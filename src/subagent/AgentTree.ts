@@ -6,9 +6,7 @@ import * as Effect from "effect/Effect"
 import type { SessionId } from "../core/Id.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import * as EventPublisher from "../event/EventPublisher.js"
-import * as Mediator from "../bridge/Mediator.js"
-import type * as MediatorAgent from "../bridge/MediatorAgent.js"
-import * as History from "../conversation/History.js"
+import type * as Mediator from "../bridge/Mediator.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
 import type * as Interjection from "../session/Interjection.js"
@@ -118,49 +116,8 @@ export class AgentTree {
     })
   }
 
-  /** How the questions of this session's children are answered. */
-  strategy(session: Session.Service): Effect.Effect<Mediator.Strategy> {
-    const {
-      settings: { mediation },
-      shared: { ledger, redactor }
-    } = this
-    if (mediation === "forward") return Effect.succeed(Mediator.forward)
-    if (mediation !== "agent") return Effect.succeed(mediation)
-    const { agent, sessionId } = session.origin
-    // Few trees have a model that answers, and it brings the XML of questions with it.
-    return Effect.flatMap(
-      Effect.promise(() => import("../bridge/MediatorAgent.js")),
-      (MediatorAgent) =>
-        MediatorAgent.make({
-          model: session.model,
-          origin: session.origin,
-          redactor,
-          conversation: () => spokenIn(session.history),
-          usage: (model, usage) => ledger.record({ sessionId, agent, model, usage, kind: "call" })
-        })
-    )
-  }
-
   /** Unique in the tree. */
   nextSubagentId(): string {
     return `subagent_${++this.lastSubagent}`
   }
-}
-
-// -----------------------------------------------------------------------------------------------------------------
-// internal
-// -----------------------------------------------------------------------------------------------------------------
-
-/** The words of a conversation with their speakers. */
-const spokenIn = ({ messages }: History.History): ReadonlyArray<MediatorAgent.Spoken> =>
-  messages.flatMap((message) => {
-    const text = message.role === "user" || message.role === "assistant" ? History.textOf(message) : ""
-    return text === "" ? [] : [{ from: speakerOf(message), text }]
-  })
-
-const speakerOf = (message: Parameters<typeof History.metadata>[0]): MediatorAgent.Spoken["from"] => {
-  if (message?.role === "assistant") return "you"
-  const { source, summary } = History.metadata(message)
-  if (summary === true) return "summary"
-  return source === "child" ? "subagent" : (source ?? "user")
 }

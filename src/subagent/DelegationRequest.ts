@@ -12,6 +12,7 @@ import type { ToolCall, ToolDisplay } from "../tool/ToolCall.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import type * as CompactionConfig from "../conversation/CompactionConfig.js"
 import type { AgentTree } from "./AgentTree.js"
+import * as DelegatingTool from "./DelegatingTool.js"
 import * as SubagentProfile from "./SubagentProfile.js"
 
 /**
@@ -169,7 +170,7 @@ export const display = (
  * @internal
  */
 export const written = ({ name, params }: Pick<ToolCall, "name" | "params">): Option.Option<DelegationRequest> =>
-  ordering.has(name) ? decodeParameters(params) : Option.none()
+  DelegatingTool.is(name) ? decodeParameters(params) : Option.none()
 
 /**
  * The subagent that a proposed call wants; none for a call that makes no subagent.
@@ -190,7 +191,6 @@ export const shorthand = (tool: string, task: string): Wanted => (tool === "agen
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const ordering: ReadonlySet<string> = new Set(["delegate", "spawn_subagent"])
 const shorthands: ReadonlySet<string> = new Set(["explore", "plan", "agent"])
 const isShorthand = (tool: string): boolean => shorthands.has(tool)
 
