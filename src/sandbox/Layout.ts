@@ -100,7 +100,8 @@ export const make = (
       return yield* viewOf(files, yield* mountsFor(files))
     })
 
-    const layOut = (known: ReadonlyArray<Search.Found>, shut: ReadonlyArray<string>) =>
+    /** Made while closed directories are open. They are closed when a command begins, and mounts in them stay. */
+    const layOut = (known: ReadonlyArray<Search.Found>) =>
       Effect.gen(function* () {
         const files = yield* own
         // An empty directory, so that there is something to mount. It is removed with the scope if it is still empty.
@@ -108,10 +109,8 @@ export const make = (
         const mounts = [...(yield* mountsFor(files))]
         const absent = new Map<string, string | undefined>()
         const nests = new Map<string, ReadonlySet<string>>()
-        const held = new Set(shut)
-        const isShut = (file: string) => shut.some((directory) => View.isWithin(directory, file))
+        const held = new Set<string>()
         for (const file of new Set([...known.map(({ file }) => file), agents])) {
-          if (isShut(file)) continue
           const real = Option.getOrUndefined(yield* Effect.option(fileSystem.realPath(file)))
           const isItself = real === file
           // A command can replace a link, which its version shows. The link's target is guarded where a command could
@@ -133,34 +132,24 @@ export const make = (
           if (!isSeen || Option.isNone(info) || options.roots.includes(file) || held.has(file)) continue
           mounts.push({ _tag: "Hidden", path: file, kind: info.value.type === "Directory" ? "directory" : "file" })
         }
-        const visible = mounts.filter((mount) => !isShut(mount.path))
-        const view = yield* viewOf(files, [
-          ...visible,
-          ...shut.map((directory): View.Mount => ({ _tag: "Hidden", path: directory, kind: "directory" }))
-        ])
-        for (const file of [...absent.keys()].filter(isShut)) absent.delete(file)
-        for (const nest of [...nests.keys()].filter(isShut)) nests.delete(nest)
-        return { view, guarded: { absent, nests }, held, nodes: nodesOf(known, shut) }
+        const view = yield* viewOf(files, mounts)
+        return { view, guarded: { absent, nests }, held, nodes: nodesOf(known) }
       })
 
     /** Which acting names are where. Our own directory is there as soon as a layout is made. */
-    const nodesOf = (found: ReadonlyArray<Search.Found>, shut: ReadonlyArray<string>): string => {
-      const nodes = found.flatMap(({ file, node }) => (file === agents ? [] : [`${node} ${file}`]))
-      return [...nodes, agents, ...shut].toSorted().join("\0")
-    }
+    const nodesOf = (found: ReadonlyArray<Search.Found>): string =>
+      [...found.flatMap(({ file, node }) => (file === agents ? [] : [`${node} ${file}`])), agents].toSorted().join("\0")
 
     /** The former layout, if nothing that it depends on has changed. */
     const current = Effect.gen(function* () {
       if (laidOut !== undefined && active > 0) return laidOut
       const { appeared, everything, unseen } = yield* watch.look(outlook, laidOut?.guarded)
-      const { close, closed, found, opened } = yield* everything
-      // A mount in a closed directory cannot be made, and a command could open that directory again.
-      const shut = opened.filter((directory) => found.some(({ file }) => View.isWithin(directory, file)))
+      const { close, closed, found } = yield* everything
       const isThere = found.some(({ file }) => file === agents)
       const isAsBefore = !isStale && isThere && appeared.length === 0 && unseen.length === 0
-      const isSame = isAsBefore && laidOut?.nodes === nodesOf(found, shut)
+      const isSame = isAsBefore && laidOut?.nodes === nodesOf(found)
       const laid = yield* Effect.ensuring(
-        laidOut !== undefined && isSame ? Effect.succeed(laidOut) : layOut(found, shut),
+        laidOut !== undefined && isSame ? Effect.succeed(laidOut) : layOut(found),
         close
       )
       isStale = false

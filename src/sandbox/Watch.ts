@@ -23,8 +23,6 @@ export interface Guarded {
 }
 
 export interface Everything extends Search.Result {
-  /** The directories among `closed` of the first look that could be opened; restored by {@link close}. */
-  readonly opened: ReadonlyArray<string>
   /** Restores the permissions that were changed for the look. */
   readonly close: Effect.Effect<void>
 }
@@ -73,7 +71,7 @@ export const make = ({ fileSystem, path }: Search.Platform, search: Search.Searc
         (some) => runIn(view, ["/bin/sh", "-c", restore, "sh", ...some.flatMap(({ file, mode }) => [mode, file])]),
         { discard: true }
       )
-      return { ...now, opened: opened.map(({ file }) => file), close }
+      return { ...now, close }
     })
 
   /** The changed ones among the guarded paths, as far as `each` can look at them. */

@@ -11,6 +11,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   readlinkSync,
   realpathSync,
@@ -136,6 +137,23 @@ describe.skipIf(!Confined.isWanted)("what nobody may list", () => {
       })
     )
   }
+
+  it.scopedLive("is guarded where a link from outside leads into it", () =>
+    Effect.gen(function* () {
+      const { root, run } = yield* world
+      mkdirSync(join(root, "linked"))
+      execFileSync("git", ["init", "-q", "--bare", join(root, "vault/store")])
+      symlinkSync("../vault/store", join(root, "linked/.git"))
+      chmodSync(join(root, "vault"), 0)
+      for (let call = 0; call < 2; call++) {
+        const line = "chmod 755 vault; echo x > vault/store/hooks/pre-commit; mv vault v; chmod 755 v; echo up"
+        assert.include((yield* run(line)).output, "up")
+      }
+      execFileSync("chmod", ["-R", "u+rwx", root])
+      assert.includeMembers(readdirSync(root), ["linked", "vault"])
+      assert.isFalse(existsSync(join(root, "vault/store/hooks/pre-commit")))
+    })
+  )
 
   it.scopedLive("is put away itself where it is too deep to be opened, and told", () =>
     Effect.gen(function* () {
