@@ -374,7 +374,7 @@ class Broker implements Owned, Participants.Host {
 
   private raise(raised: OpenRequest): Ending {
     const { spans = Spans.off } = this.options
-    if (spans === Spans.off) return this.put(raised)
+    if (Spans.areOff(spans)) return this.put(raised)
     const opening = () => InteractionEvent.spanOf(raised.request, spans)
     const put = Effect.suspend(() => this.put(raised))
     return raised.after(spans.within(opening, put), Effect.succeed)

@@ -200,7 +200,18 @@ export class Following implements Service {
   within<A, E, R>(opening: () => Opening<A, E>, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return this.isOn ? ofApp.within(opening, effect) : effect
   }
+
+  get isOff(): boolean {
+    return !this.isOn
+  }
 }
+
+/**
+ * Whether no span opens now: then work can begin at once, where a span would have to be around all of it.
+ *
+ * @internal
+ */
+export const areOff = (spans: Service): boolean => spans === off || (spans instanceof Following && spans.isOff)
 
 /**
  * The spans of a program: {@link ofApp} unless others are provided.

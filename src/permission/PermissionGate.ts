@@ -169,7 +169,7 @@ class Gate implements Service, ReservedCall.Gate {
   ): Deciding {
     const { call } = proposal
     const { spans = Spans.off } = this.options
-    if (spans === Spans.off) return this.begin(check, proposal, authority, held)
+    if (Spans.areOff(spans)) return this.begin(check, proposal, authority, held)
     const begun = Effect.suspend(() => this.begin(check, proposal, authority, held))
     return spans.within(() => spanOf(call, () => check.resolved), begun)
   }
