@@ -9,7 +9,6 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as FiberRef from "effect/FiberRef"
-import type * as FiberStatus from "effect/FiberStatus"
 import * as Option from "effect/Option"
 import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as Defect from "../core/Defect.js"
@@ -68,20 +67,20 @@ export class PermissionCheck {
     /** The call as it was proposed. */
     private readonly call: ToolCall,
     public fiber: Fiber.RuntimeFiber<unknown, unknown>,
-    status: FiberStatus.Running
+    flags: RuntimeFlags.RuntimeFlags
   ) {
     this.origin = Origin.ofCall(Origin.of(fiber), call.id)
     this.resolved = undefined
     this.asked = undefined
     this.recording = false
     this.clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
-    this.restore = restoreOf(status)
+    this.restore = restoreOf(flags)
   }
 
   /** From now on this fiber runs the check. */
-  moveTo(fiber: Fiber.RuntimeFiber<unknown, unknown>, status: FiberStatus.Running): void {
+  moveTo(fiber: Fiber.RuntimeFiber<unknown, unknown>, flags: RuntimeFlags.RuntimeFlags): void {
     this.fiber = fiber
-    this.restore = restoreOf(status)
+    this.restore = restoreOf(flags)
   }
 
   /** Whether the checking fiber was interrupted and is interruptible. */
@@ -237,8 +236,8 @@ const asItIs: Restore = (effect) => effect
 type Told = Extract<AgentEvent.Body, { readonly _tag: "PermissionResolved" }>
 type Resolved = { -readonly [K in keyof Told]: Told[K] }
 
-const restoreOf = ({ runtimeFlags }: FiberStatus.Running): Restore =>
-  RuntimeFlags.interruption(runtimeFlags) ? Effect.interruptible : asItIs
+const restoreOf = (flags: RuntimeFlags.RuntimeFlags): Restore =>
+  RuntimeFlags.interruption(flags) ? Effect.interruptible : asItIs
 
 /** A grant that could not be recorded. The resolution still names the person who was asked. */
 const unrecorded = (resolution: Resolution, cause: Cause.Cause<AuditTrail.AuditUnwritable>): Resolution => ({

@@ -24,8 +24,8 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as Fiber from "effect/Fiber"
-import type * as FiberStatus from "effect/FiberStatus"
 import * as Option from "effect/Option"
+import type * as RuntimeFlags from "effect/RuntimeFlags"
 import { isImmediate } from "../internal/Immediate.js"
 import * as Spans from "../core/Spans.js"
 import type { ApproveAnswer } from "../interaction/Interaction.js"
@@ -97,7 +97,7 @@ export interface Service {
   readonly open: (
     call: ToolCall,
     fiber: Fiber.RuntimeFiber<unknown, unknown>,
-    status: FiberStatus.Running
+    flags: RuntimeFlags.RuntimeFlags
   ) => PermissionCheck.PermissionCheck
   /**
    * As {@link check}, with an opened check. An exit where nothing has to be waited for, as for most calls. A call that
@@ -149,16 +149,16 @@ class Gate implements Service, ReservedCall.Gate {
 
   check(proposal: Proposal, authority = this.options.authority): Deciding {
     return Effect.withFiberRuntime((fiber, status) =>
-      this.checkIn(this.open(proposal.call, fiber, status), proposal, authority)
+      this.checkIn(this.open(proposal.call, fiber, status.runtimeFlags), proposal, authority)
     )
   }
 
   open(
     call: ToolCall,
     fiber: Fiber.RuntimeFiber<unknown, unknown>,
-    status: FiberStatus.Running
+    flags: RuntimeFlags.RuntimeFlags
   ): PermissionCheck.PermissionCheck {
-    return new PermissionCheck.PermissionCheck(this.options, call, fiber, status)
+    return new PermissionCheck.PermissionCheck(this.options, call, fiber, flags)
   }
 
   checkIn(
@@ -178,7 +178,7 @@ class Gate implements Service, ReservedCall.Gate {
     const objection = this.guard(entry, allowed.encoded, allowed.answered)
     if (objection === Guard.none) return Effect.succeed(allowed)
     return Effect.withFiberRuntime((fiber, status) => {
-      const check = this.open(call, fiber, status)
+      const check = this.open(call, fiber, status.runtimeFlags)
       const refused = (reason: string) =>
         Effect.map(check.breakOff({ granted: false, method: "guard", reason }), denied)
       return Effect.uninterruptible(
@@ -450,7 +450,7 @@ class Gate implements Service, ReservedCall.Gate {
   private pending(now: Case, resolution: Resolution): Verdict {
     const { check } = now
     const settle = Effect.withFiberRuntime<Verdict>((fiber, status) => {
-      check.moveTo(fiber, status)
+      check.moveTo(fiber, status.runtimeFlags)
       return Effect.uninterruptible(check.step(() => this.allow({ ...now, held: false }, resolution)))
     })
     const breakOff = Effect.suspend(() =>

@@ -96,10 +96,7 @@ export class Generation implements SilenceWatch.Host {
   }
 
   private attempt(number: number): Effect.Effect<Generated, Model.ModelError> {
-    return Effect.catchAll(
-      Effect.withFiberRuntime<Generated, Model.ModelError>((fiber) => this.generated(number, fiber)),
-      (error) => this.again(error, number)
-    )
+    return Effect.withFiberRuntime((fiber) => this.generated(number, fiber))
   }
 
   private generated(
@@ -120,20 +117,35 @@ export class Generation implements SilenceWatch.Host {
         ? { prompt, tools, agent, sessionId }
         : { prompt, tools: asked.tools, agent, sessionId, outputSchema: asked.outputSchema }
     const whole = WholeAnswer.of(model.stream)?.(request)
-    const taken =
-      whole === undefined
-        ? drain(model.stream(request), (parts) => collector.take(parts))
-        : Effect.flatMap(whole, (parts) => collector.take(parts))
-    const finished = () => {
-      this.silence?.stop()
-      return collector.finish()
-    }
     const { modelSilence, stopWithin } = session.limits
     const clock = Context.get(fiber.currentDefaultServices, Clock.Clock)
     this.silence =
       whole !== undefined && isImmediate(whole) ? undefined : SilenceWatch.make(this, modelSilence, stopWithin, clock)
     collector.silence = this.silence
-    return Effect.flatMap(this.silence === undefined ? taken : this.silence.watch(taken), finished)
+    // What follows the answer is in the same step, also the retry: a step each was a tenth of a turn's steps.
+    const onFailure = (error: Model.ModelError) => this.again(error, number)
+    const onSuccess = () => this.finished(number)
+    if (whole === undefined) {
+      const taken = drain(model.stream(request), (parts) => collector.take(parts))
+      return Effect.matchEffect(this.watched(taken), { onFailure, onSuccess })
+    }
+    return Effect.matchEffect(this.watched(whole), {
+      onFailure,
+      onSuccess: (parts) => {
+        const taken = collector.take(parts)
+        return taken === Effect.void ? onSuccess() : Effect.matchEffect(taken, { onFailure, onSuccess })
+      }
+    })
+  }
+
+  private watched<A, E>(call: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    return this.silence === undefined ? call : this.silence.watch(call)
+  }
+
+  private finished(number: number): Effect.Effect<Generated, Model.ModelError> {
+    this.silence?.stop()
+    const generated = this.collector.finish()
+    return isImmediate(generated) ? generated : Effect.catchAll(generated, (error) => this.again(error, number))
   }
 
   private again(error: Model.ModelError, number: number): Effect.Effect<Generated, Model.ModelError> {

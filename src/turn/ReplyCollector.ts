@@ -40,7 +40,7 @@ export class ReplyCollector {
   private ids: Set<string> | undefined
   private text = ""
   private shown: Redaction.Flow | undefined
-  private readonly shownArguments = new Map<string, Redaction.Flow>()
+  private shownArguments: Map<string, Redaction.Flow> | undefined
   private options: Prompt.ProviderOptions = {}
   private block: Block | undefined
   private size = 0
@@ -236,17 +236,18 @@ export class ReplyCollector {
   }
 
   private argumentsOf(id: string): Redaction.Flow {
-    const known = this.shownArguments.get(id)
+    const shown = (this.shownArguments ??= new Map<string, Redaction.Flow>())
+    const known = shown.get(id)
     if (known !== undefined) return known
     const flow = this.session.redactor.flow()
-    this.shownArguments.set(id, flow)
+    shown.set(id, flow)
     return flow
   }
 
   private endArguments(id: string): undefined {
-    const flow = this.shownArguments.get(id)
+    const flow = this.shownArguments?.get(id)
     if (flow === undefined) return
-    this.shownArguments.delete(id)
+    this.shownArguments?.delete(id)
     this.tellArguments(id, flow.end())
   }
 

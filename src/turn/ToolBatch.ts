@@ -16,9 +16,11 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import type * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as FiberRefs from "effect/FiberRefs"
+import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as Origin from "../core/Origin.js"
 import { isImmediate } from "../internal/Immediate.js"
 import * as Defect from "../core/Defect.js"
@@ -43,6 +45,9 @@ import { emit, flushOutput, setStatus, type TurnContext } from "./TurnContext.js
 /** Runs an allowed call; undefined when its result is already known. */
 export type Prepared = (() => Effect.Effect<void>) | undefined
 
+/** What follows: more work of the batch, nothing, or the end of a turn that was stopped. */
+export type State = "on" | "done" | "broken"
+
 /** A call that waits for its decision. */
 interface Asking {
   readonly index: number
@@ -56,6 +61,8 @@ export class ToolBatch implements ToolRun.Host {
   readonly cleanup: BatchCleanup
   /** The call that was proposed alone. */
   readonly only: ToolCall | undefined
+  /** Decides about the lone call, where that has to wait. */
+  private deciding: Effect.Effect<Prepared, never, Interactor> | undefined
   /** Runs the lone call, once it is allowed. */
   private run: Prepared
   /** The lone call, once it runs. */
@@ -109,22 +116,47 @@ export class ToolBatch implements ToolRun.Host {
   }
 
   /**
+   * Decides about a lone call in the running fiber of its turn, if nothing has to be waited for, as for most calls: without
+   * a section, which is a quarter of a turn's steps. The state as of {@link ended}; `on` also when it has to be waited.
+   */
+  decide(): State {
+    const { only } = this
+    const { fiber } = this.turnFiber
+    if (only === undefined || fiber === undefined || !this.room) return "on"
+    try {
+      const deciding = this.decided(0, only, fiber, interruptible)
+      if (!isImmediate(deciding)) {
+        this.deciding = deciding
+        return "on"
+      }
+      this.run = deciding.value
+    } catch (thrown) {
+      this.crashed(0, only, Cause.die(thrown))
+    }
+    return this.run === undefined ? "done" : "on"
+  }
+
+  /**
    * The next work, as a section of the turn: deciding about a lone call, then running it; or deciding about many, each
    * of which runs in a fiber of its own. It must be run where it is made.
    */
   work(): Effect.Effect<void, never, Interactor> {
-    const { only, run } = this
+    const { deciding, only, run } = this
     if (only === undefined) return this.whenRoom(this.all())
-    if (run === undefined) return this.whenRoom(Effect.map(this.prepare(0, only), (run) => void (this.run = run)))
+    if (run === undefined) {
+      this.deciding = undefined
+      return Effect.map(deciding ?? this.whenRoom(this.prepare(0, only)), (run) => void (this.run = run))
+    }
     this.lone = this.session.calls.begin(only, this.turnFiber, ({ cancelled }) => this.over(0, only, cancelled))
-    return Effect.suspend(run)
+    // A turn that was stopped meanwhile runs nothing.
+    return this.turnFiber.isStopped ? Effect.interrupt : begun(run)
   }
 
   /**
    * The state after a section: `on` (more work), `done`, or `broken` (stopped). There is more work when a lone call was
    * allowed, and when one of many was cancelled while it waited to be decided.
    */
-  ended(exit: Exit.Exit<void>): "on" | "done" | "broken" {
+  ended(exit: Exit.Exit<void>): State {
     const { lone, only } = this
     if (only === undefined) return Exit.isSuccess(exit) ? "done" : this.wasCut(exit.cause) ? "on" : "broken"
     if (lone !== undefined) {
@@ -189,8 +221,10 @@ export class ToolBatch implements ToolRun.Host {
   /** Results in proposal order; calls without a result count as cancelled. Call it when nothing runs any more. */
   results(): ReadonlyArray<ToolResult> {
     if (this.session.calls.waiting === this) this.session.calls.waiting = undefined
-    for (const [index, call] of this.calls.entries()) this.over(index, call, false)
-    return this.calls.flatMap((_, index) => this.known[index] ?? [])
+    return this.calls.flatMap((call, index) => {
+      this.over(index, call, false)
+      return this.known[index] ?? []
+    })
   }
 
   /** Whether somebody who was asked refused the call. */
@@ -307,46 +341,59 @@ export class ToolBatch implements ToolRun.Host {
 
   /** Decides about one call. */
   private prepare(index: number, call: ToolCall): Effect.Effect<Prepared, never, Interactor> {
-    return Effect.withFiberRuntime((fiber, status) => {
-      const { session } = this
-      const entry = session.tools.get(call.name)
-      const resumption = this.before === undefined ? undefined : CallResumption.of(this.before.get(call.id), entry)
-      if (resumption !== undefined) return Effect.succeed(this.goOn({ index, call }, entry, resumption))
-      if (index >= session.limits.callsPerStep) {
-        this.end(index, call, "invalid", tooMany(this.calls.length, session.limits.callsPerStep))
-        return nothing
-      }
-      if (entry === undefined || entry.handler === undefined) {
-        this.end(index, call, "invalid", unknownTool(session.tools, call.name))
-        return nothing
-      }
-      const decoded = entry.decode(call.params)
-      if (Either.isLeft(decoded)) {
-        this.end(index, call, "invalid", `Invalid arguments for ${call.name}: ${decoded.left}`)
-        return nothing
-      }
-      // Merged only for tools that check or preview their arguments; many calls wait for approval without it.
-      const looks = entry.validate !== undefined || entry.preview !== undefined
-      const context = looks ? session.contextOf(entry, fiber.currentContext) : undefined
-      const proposal = { call, entry, params: decoded.right, context }
-      const check = session.gate.open(call, fiber, status)
-      const checked = session.gate.checkIn(check, proposal, session.state.authority, this.held !== undefined)
-      if (isImmediate(checked)) return this.decided(index, call, entry, checked.value)
-      // Slow work and code of the tool run with the call's FiberRefs.
-      const enter = Effect.updateFiberRefs((id, refs) => this.entered(call, id, refs, undefined))
-      const running = session.calls.begin(call, this.turnFiber, doNothing, true)
-      this.asking = { index, call, check, entry: running }
-      return Effect.flatMap(enter, () =>
-        Effect.flatMap(checked, (verdict) => {
-          this.asking = undefined
-          session.calls.release(running)
-          return this.decided(index, call, entry, verdict)
-        })
-      )
-    })
+    return Effect.withFiberRuntime((fiber, { runtimeFlags }) => this.decided(index, call, fiber, runtimeFlags))
   }
 
-  private decided(index: number, call: ToolCall, entry: ToolRegistry.Entry, verdict: Verdict): Effect.Effect<Prepared> {
+  /** As {@link prepare}, in this fiber: an exit where nothing has to be waited for. Else it must be run at once. */
+  private decided(
+    index: number,
+    call: ToolCall,
+    fiber: Fiber.RuntimeFiber<unknown, unknown>,
+    flags: RuntimeFlags.RuntimeFlags
+  ): Effect.Effect<Prepared, never, Interactor> {
+    const { session } = this
+    const entry = session.tools.get(call.name)
+    const resumption = this.before === undefined ? undefined : CallResumption.of(this.before.get(call.id), entry)
+    if (resumption !== undefined) return Effect.succeed(this.goOn({ index, call }, entry, resumption))
+    if (index >= session.limits.callsPerStep) {
+      this.end(index, call, "invalid", tooMany(this.calls.length, session.limits.callsPerStep))
+      return nothing
+    }
+    if (entry === undefined || entry.handler === undefined) {
+      this.end(index, call, "invalid", unknownTool(session.tools, call.name))
+      return nothing
+    }
+    const decoded = entry.decode(call.params)
+    if (Either.isLeft(decoded)) {
+      this.end(index, call, "invalid", `Invalid arguments for ${call.name}: ${decoded.left}`)
+      return nothing
+    }
+    // Merged only for tools that check or preview their arguments; many calls wait for approval without it.
+    const looks = entry.validate !== undefined || entry.preview !== undefined
+    const context = looks ? session.contextOf(entry, fiber.currentContext) : undefined
+    const proposal = { call, entry, params: decoded.right, context }
+    const check = session.gate.open(call, fiber, flags)
+    const checked = session.gate.checkIn(check, proposal, session.state.authority, this.held !== undefined)
+    if (isImmediate(checked)) return this.prepared(index, call, entry, checked.value)
+    // Slow work and code of the tool run with the call's FiberRefs.
+    const enter = Effect.updateFiberRefs((id, refs) => this.entered(call, id, refs, undefined))
+    const running = session.calls.begin(call, this.turnFiber, doNothing, true)
+    this.asking = { index, call, check, entry: running }
+    return Effect.flatMap(enter, () =>
+      Effect.flatMap(checked, (verdict) => {
+        this.asking = undefined
+        session.calls.release(running)
+        return this.prepared(index, call, entry, verdict)
+      })
+    )
+  }
+
+  private prepared(
+    index: number,
+    call: ToolCall,
+    entry: ToolRegistry.Entry,
+    verdict: Verdict
+  ): Effect.Effect<Prepared> {
     // It may have been abandoned meanwhile.
     if (this.known[index] !== undefined) return nothing
     if (verdict._tag === "Denied") {
@@ -405,3 +452,15 @@ export class ToolBatch implements ToolRun.Host {
 const nothing: Effect.Effect<Prepared> = Effect.succeed(undefined)
 
 const doNothing = () => {}
+
+/** In a section a fiber can be interrupted. */
+const interruptible = RuntimeFlags.make(RuntimeFlags.Interruption)
+
+/** The first step of a run is made where it is asked for. */
+const begun = (run: () => Effect.Effect<void>): Effect.Effect<void> => {
+  try {
+    return run()
+  } catch (thrown) {
+    return Effect.die(thrown)
+  }
+}

@@ -165,8 +165,8 @@ export class Turn {
 
       // The calls and their results enter the history together, also when the turn is stopped meanwhile.
       const tools = batch
-      let ran = yield* this.fiber.section(tools.work(), () => tools.leave())
-      let state = tools.ended(ran)
+      let ran: Exit.Exit<void> = Exit.void
+      let state: ToolBatch.State = tools.decide()
       while (state === "on") {
         ran = yield* this.fiber.section(tools.work(), () => tools.leave())
         state = tools.ended(ran)

@@ -61,6 +61,11 @@ export class TurnFiber {
     return this.stopped
   }
 
+  /** The fiber that works now; undefined when the turn was stopped, and its fiber may be interrupted. */
+  get fiber(): Fiber.RuntimeFiber<unknown, unknown> | undefined {
+    return this.stopped ? undefined : this.running?.fiber
+  }
+
   /**
    * Runs a turn to its end, and then `ended`: in this fiber, and in others that `fork` starts once this one was
    * interrupted. Run it in an uninterruptible fiber that does nothing else after it.

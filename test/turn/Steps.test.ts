@@ -1,0 +1,79 @@
+/**
+ * How many steps of Effect a turn takes. Each costs 0.1 to 0.3 µs and some bytes, in every turn of every agent; a fast path
+ * that is missed by mistake shows here and nowhere else.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as RuntimeFlags from "effect/RuntimeFlags"
+import * as Supervisor from "effect/Supervisor"
+import * as QueueChannel from "../../src/channel/QueueChannel.js"
+import type * as Interactor from "../../src/interaction/Interactor.js"
+import type * as PermissionFile from "../../src/permission/PermissionFile.js"
+import * as Agent from "../../src/runtime/Agent.js"
+import * as Agents from "../kit/agents.js"
+
+/** Counts the steps of the fibers that begin under it, and of theirs. */
+class Counter extends Supervisor.AbstractSupervisor<number> {
+  count = 0
+
+  override value = Effect.sync(() => this.count)
+
+  override onEffect(_: Fiber.RuntimeFiber<unknown, unknown>): void {
+    this.count++
+  }
+}
+
+interface Life {
+  readonly interactor: Interactor.Service
+  readonly policy?: PermissionFile.Policy
+}
+
+/** The steps of an agent that has one call in each of so many steps of its run. */
+const stepsOf = (calls: number, { interactor, policy }: Life) =>
+  Effect.suspend(() => {
+    const counter = new Counter()
+    const main = Array.from({ length: calls }, (_, i) => ({ tools: [{ name: "add", params: { a: i, b: 1 } }] }))
+    const script = { agents: { main: [...main, { text: "done" }] } }
+    return Effect.gen(function* () {
+      const agent = yield* Agent.startWith([interactor])
+      const end = yield* agent.run("go")
+      assert.strictEqual(end._tag, "Completed")
+      return counter.count
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(Agents.runtime(script, policy === undefined ? {} : { policy })),
+      Effect.provide(Layer.merge(Supervisor.addSupervisor(counter), RuntimeFlags.enableOpSupervision))
+    )
+  })
+
+/** The steps of one turn among others, without the start and the end of its agent. */
+const perTurn = (life: Life) =>
+  Effect.gen(function* () {
+    const few = yield* stepsOf(4, life)
+    const many = yield* stepsOf(24, life)
+    return (many - few) / 20
+  })
+
+describe("the steps of a turn", () => {
+  it.scopedLive("with a call that a rule allows", () =>
+    Effect.gen(function* () {
+      const { interactor } = yield* QueueChannel.make()
+      assert.isAtMost(yield* perTurn({ interactor, policy: Agents.allowAll }), 23)
+    })
+  )
+
+  it.scopedLive("with a call that a person approves", () =>
+    Effect.gen(function* () {
+      const channel = yield* QueueChannel.make()
+      const yes = Effect.flatMap(channel.take, (dialog) =>
+        dialog._tag === "Opened"
+          ? channel.answer(dialog.request.requestId, { decision: "allow", scope: "once" })
+          : Effect.void
+      )
+      yield* Effect.forkScoped(Effect.forever(yes))
+      assert.isAtMost(yield* perTurn(channel), 46)
+    })
+  )
+})
