@@ -83,8 +83,10 @@ const inputOf = (prompt: Prompt.Prompt): Input => {
     if (message.role === "tool") results.push(...message.content)
     else if (message.role === "user") {
       for (const part of message.content) {
-        if (part.type === "text") said.push(part.text)
-        else files.push(part.fileName ?? part.mediaType)
+        if (part.type === "text") {
+          // What is said of a file that comes with words.
+          if (!/^\[File [^\n]*\]$/.test(part.text)) said.push(part.text)
+        } else files.push(part.fileName ?? part.mediaType)
       }
     }
   }

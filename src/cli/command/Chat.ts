@@ -17,6 +17,8 @@ import type { Loaded } from "../../journal/SessionStore.js"
 import type * as Arguments from "../config/Arguments.js"
 import * as Channels from "../config/Channels.js"
 import * as ChatExecutor from "../executor/ChatExecutor.js"
+import * as ChatFiles from "../executor/ChatFiles.js"
+import * as GivenFiles from "../config/GivenFiles.js"
 import * as Person from "../config/Person.js"
 import * as Display from "../../terminal/Display.js"
 import * as ExitCode from "../ExitCode.js"
@@ -40,7 +42,8 @@ export const run = (invocation: Arguments.Invocation) =>
     const first = yield* SessionSelection.open(flags, loaded)
     const { settings } = first
     // The model is resolved before the terminal is taken over, so that a mistake is told on a plain line.
-    yield* Launch.resolveModel(settings, settings.model)
+    const model = yield* Launch.resolveModel(settings, settings.model)
+    const attached = yield* GivenFiles.read(flags, model)
     const known = yield* Launch.profiles(settings)
     const history = interactive ? yield* openHistory(settings) : undefined
     return yield* Effect.gen(function* () {
@@ -83,6 +86,8 @@ export const run = (invocation: Arguments.Invocation) =>
             outputStreamed: true
           })
           const { agent } = started
+          const chatFiles = yield* Effect.provide(ChatFiles.make(started.files), platform)
+          if (goingOn === undefined) attached.flatMap(ChatFiles.ofPart).forEach(chatFiles.add)
           const undoing = (loaded: Loaded) => Effect.provide(undo({ ...started, checkpoints }, loaded), platform)
           if (persistence.restored !== undefined && (yield* Checkpoints.isUnfinished(checkpoints, agent.id))) {
             const cutOff = yield* Effect.orElseSucceed(loaded, () => undefined)
@@ -91,6 +96,7 @@ export const run = (invocation: Arguments.Invocation) =>
           }
           const ended = yield* ChatExecutor.run({
             agent,
+            files: chatFiles,
             interactive,
             drawn: interactive,
             sessions,

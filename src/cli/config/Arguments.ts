@@ -199,13 +199,13 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
     multiple: true,
     short: "i",
     value: "FILE",
-    help: "run: an image (PNG, JPEG, GIF, WebP) that goes with the task; may be given again"
+    help: "run, chat: an image (PNG, JPEG, GIF, WebP) that goes with the task or the first words; may be given again"
   },
   file: {
     type: "string",
     multiple: true,
     value: "FILE",
-    help: "run: a PDF, a text or another file that goes with the task; may be given again"
+    help: "run, chat: a PDF, a text or another file that goes with them; may be given again"
   },
   workspace: { type: "string", value: "DIR", help: "where the agent works; the current directory by default" },
   sandbox: {

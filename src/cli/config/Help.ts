@@ -21,18 +21,19 @@ export const commands: { readonly [Name in Arguments.CommandName]: CommandHelp }
   chat: {
     usage: "",
     what: "a person at a terminal; the default",
-    flags: [...session, ...authority, "plain", "log-level"],
+    flags: [...session, ...authority, "image", "file", "plain", "log-level"],
     examples: ["assent", "assent chat --model anthropic/claude-sonnet-4-5", "assent chat --continue", "assent --resume"]
   },
   run: {
     usage: "[TASK]",
-    what: "one task, from the words or from standard input; the answer on standard output",
-    flags: [...session, ...authority, "timeout", "json", "jsonl", "plain", "log-level"],
+    what: "one task, from the words or from standard input, or with it; the answer on standard output",
+    flags: [...session, ...authority, "image", "file", "timeout", "json", "jsonl", "plain", "log-level"],
     examples: [
       'assent run "say what this project is"',
       'assent run -i shot.png "what is wrong here?"',
       "assent run --json < task.txt",
-      "git diff | assent run"
+      "git diff | assent run",
+      'git diff | assent run "is this right?"'
     ]
   },
   permissions: {

@@ -15,6 +15,7 @@ import type { Resumed } from "./ChatResume.js"
 import type { Sources } from "./PermissionEditor.js"
 import type * as AgentOutline from "../view/AgentOutline.js"
 import * as SessionReport from "../view/SessionReport.js"
+import type * as ChatFiles from "./ChatFiles.js"
 import * as ChatPast from "./ChatPast.js"
 import * as TreeReport from "../view/TreeReport.js"
 
@@ -22,6 +23,8 @@ export interface Options {
   readonly agent: Agent.Agent
   readonly screen: Screen
   readonly outline: AgentOutline.AgentOutline
+  /** Files that go with the next line. */
+  readonly files: ChatFiles.ChatFiles
   /** What allows and denies beside the session's own rules. Default: there is no list to edit. */
   readonly sources?: Sources | undefined
   /** Where the agent works: only sessions of that workspace can be gone on with. */
@@ -91,6 +94,8 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
         return yield* select(argument, options)
       case "cancel":
         return yield* cancel(argument, options)
+      case "attach":
+        return yield* attach(argument, options)
       case "model": {
         if (argument === "") return yield* screen.printLine((yield* agent.model).id)
         const resolved = yield* Effect.either(options.resolveModel(argument))
@@ -162,6 +167,7 @@ const commands: ReadonlyArray<readonly [usage: string, what: string]> = [
   ["agents", "the agents there are, what they do and have used"],
   ["select AGENT|none", "who gets what you type; @AGENT WORDS addresses one once"],
   ["cancel [AGENT|TOOL|CALL]", "stop one agent, or one running call; the others go on"],
+  ["attach [FILE|none]", "give a file with your next words, from anywhere; @FILE in them gives one from here"],
   ["model [PROVIDER/MODEL]", "show or change the main agent's model"],
   ["cost", "model calls, tokens and costs so far, by agent"],
   ["sessions", "the last sessions, and how to go on with one"],
@@ -238,6 +244,23 @@ const resume = (argument: string, options: Options) =>
     const chosen = ChatResume.choose(sessions.right, argument, where)
     if (Either.isLeft(chosen)) return yield* screen.printLine(`${chosen.left} /sessions lists them.`)
     return options.resumed?.({ session: chosen.right })
+  })
+
+const attach = (argument: string, { files, screen }: Options) =>
+  Effect.gen(function* () {
+    if (argument === "none") files.drop()
+    if (argument !== "" && argument !== "none") {
+      const given = yield* Effect.either(files.attach(argument))
+      if (Either.isLeft(given)) return yield* screen.printLine(given.left)
+    }
+    const waiting = files.waiting()
+    const lines = waiting.map(({ said }) => `  ${said}`)
+    return yield* screen.printLine(
+      (lines.length === 0
+        ? ["Nothing goes with your next words. /attach FILE gives a file."]
+        : ["With your next words:", ...lines]
+      ).join("\n")
+    )
   })
 
 const select = (argument: string, { agent, outline, screen }: Options) =>

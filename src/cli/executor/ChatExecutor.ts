@@ -8,6 +8,7 @@
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
@@ -17,6 +18,7 @@ import * as Display from "../../terminal/Display.js"
 import type * as Model from "../../model/Model.js"
 import type * as Agent from "../../runtime/Agent.js"
 import * as ChatCommand from "./ChatCommand.js"
+import * as ChatFiles from "./ChatFiles.js"
 import type { Resumed } from "./ChatResume.js"
 import type * as ChatPast from "./ChatPast.js"
 import type { ConfigurationInvalid } from "../config/ConfigurationInvalid.js"
@@ -48,6 +50,8 @@ export interface Options {
   readonly sources?: ChatCommand.Options["sources"]
   /** Keeps a submitted line for later sessions. Default: nothing is kept. */
   readonly remember?: ((line: string) => Effect.Effect<void>) | undefined
+  /** Files that go with lines. Default: none do. */
+  readonly files?: ChatFiles.ChatFiles | undefined
   /** Names of profiles, for completion. */
   readonly profiles?: ReadonlyArray<string> | undefined
 }
@@ -58,7 +62,7 @@ export type Next = ChatPast.Rewound | Resumed
 /** Runs until the person quits, or goes on with another session; yields the exit code, or that session. */
 export const run = (options: Options): Effect.Effect<number | Next, never, ConsoleScreen | Scope.Scope> =>
   Effect.gen(function* () {
-    const { agent, interactive } = options
+    const { agent, files = ChatFiles.none, interactive } = options
     const screen = yield* ConsoleScreen
     let sign: string | undefined
     let drawing: Transcript.Drawing | undefined
@@ -70,7 +74,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
     const { outline } = transcript
     let next: Next | undefined
     const goTo = (other: Next) => (next = other)
-    const commands: ChatCommand.Options = { ...options, screen, outline, rewound: goTo, resumed: goTo }
+    const commands: ChatCommand.Options = { ...options, files, screen, outline, rewound: goTo, resumed: goTo }
     const prompt = promptOf(agent, screen, outline)
     // Written by the transcript, once a turn; read by the loop only when input is a pipe. A person who types does not
     // wait for turns.
@@ -138,12 +142,12 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
             yield* screen.printLine("Press Ctrl-C again to quit, or type /quit.")
           } else {
             // Forked: a turn that does not stop must not block the second Ctrl-C.
-            yield* Effect.forkScoped(cancel(agent, screen))
+            yield* Effect.forkScoped(cancel(agent, screen, files))
           }
           break
         }
         case "Escape": {
-          if (!(yield* agent.isIdle)) yield* Effect.forkScoped(cancel(agent, screen))
+          if (!(yield* agent.isIdle)) yield* Effect.forkScoped(cancel(agent, screen, files))
           break
         }
         case "Shortcut": {
@@ -164,7 +168,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
             yield* prompt
             break
           }
-          const sent = yield* send(submitted.text, agent, screen, outline)
+          const sent = yield* send(submitted.text, { agent, files, outline, screen })
           yield* prompt
           if (!interactive && sent) {
             const ended = yield* orQuit(agent.awaitIdle)
@@ -233,27 +237,39 @@ const open = (key: string, screen: Screen, drawing: Transcript.Drawing | undefin
   return whole === undefined ? screen.printLine("No command has printed anything yet.") : screen.page(whole)
 }
 
-/** `@explore WORDS` is for that agent alone. Yields whether anybody got the words. */
+/** `@explore WORDS` is for that agent alone; any other `@` may name a file. Yields whether anybody got the words. */
 const send = (
   line: string,
-  agent: Agent.Agent,
-  screen: Screen,
-  outline: AgentOutline.AgentOutline
+  {
+    agent,
+    files,
+    outline,
+    screen
+  }: Pick<Options, "agent"> & {
+    readonly files: ChatFiles.ChatFiles
+    readonly screen: Screen
+    readonly outline: AgentOutline.AgentOutline
+  }
 ): Effect.Effect<boolean> =>
   Effect.gen(function* () {
-    const [, name = "", words = ""] = /^@(\S+)\s*([^]*)$/.exec(line) ?? []
-    const target = ChatCommand.sessionOf(outline, name)
-    if (Option.isSome(target) && words === "") return yield* refuse(`What is ${name} to hear?`, line, screen)
+    const [, name = "", rest = ""] = /^@(\S+)\s*([^]*)$/.exec(line) ?? []
+    const target = Option.getOrUndefined(ChatCommand.sessionOf(outline, name))
+    if (target !== undefined && rest === "") return yield* refuse(`What is ${name} to hear?`, line, screen)
     // A mistyped name must not send the words to another agent. `@types/node is missing` is no name.
-    if (Option.isNone(target) && /^[\w-]+$/.test(name))
-      return yield* refuse(`There is no agent ${name}. /agents lists them.`, line, screen)
-    const sending = Option.match(target, {
-      onNone: () => agent.send(line),
-      onSome: (target) => agent.send(words, { target })
-    })
-    return yield* Effect.matchEffect(sending, {
+    if (target === undefined && /^[\w-]+$/.test(name) && !(yield* files.isFile(name)))
+      return yield* refuse(`There is no agent and no file ${name}. /agents lists the agents.`, line, screen)
+    const gathered = yield* Effect.either(files.gather(target === undefined ? line : rest))
+    if (Either.isLeft(gathered)) return yield* refuse(gathered.left, line, screen)
+    const { files: given, input } = gathered.right
+    // Said before, because an answer may come at once.
+    if (given.length > 0) yield* screen.printLine(Display.style(screen.color).dim(`  with ${ChatFiles.told(given)}`))
+    return yield* Effect.matchEffect(agent.send(input, target === undefined ? {} : { target }), {
       onFailure: ({ message }) => refuse(message, line, screen),
-      onSuccess: () => Effect.succeed(true)
+      onSuccess: ({ id }) =>
+        Effect.sync(() => {
+          files.sent(id, line)
+          return true
+        })
     })
   })
 
@@ -273,12 +289,12 @@ const giveBack = (lines: ReadonlyArray<string>, screen: Screen): Effect.Effect<v
  * Cancels the main agent's turn or, without one, the work in the background. Unread words are taken back first: a
  * cancelled turn does not read them, and its end would begin a turn with them.
  */
-const cancel = (agent: Agent.Agent, screen: Screen): Effect.Effect<void> =>
+const cancel = (agent: Agent.Agent, screen: Screen, files: ChatFiles.ChatFiles): Effect.Effect<void> =>
   Effect.gen(function* () {
     const agents = yield* agent.agents
     const unread = yield* Effect.orElseSucceed(agent.takeBack(), () => [])
     yield* giveBack(
-      [...unread].sort((a, b) => a.at - b.at).map(({ text }) => text),
+      [...unread].sort((a, b) => a.at - b.at).map(({ id, text }) => files.takeBack(id) ?? text),
       screen
     )
     const end = yield* agent.cancel("user")

@@ -1,0 +1,211 @@
+/** What goes with words: files that a line names, files that were attached, and what was piped in. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { spawn } from "node:child_process"
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import * as FileSample from "../kit/FileSample.js"
+import * as ModelServer from "../kit/ModelServer.js"
+import * as Program from "../kit/Program.js"
+import * as Pseudo from "../kit/Pseudo.js"
+import { chat } from "../kit/Wire.js"
+
+/** A workspace with files of every kind, and a model that can be read what it got. */
+const setting = Effect.gen(function* () {
+  const at = yield* Program.place
+  const server = yield* ModelServer.make
+  const args = ["--base-url", `${server.url}/v1`, "--model", "openai-compatible/local-test"]
+  const env = { OPENAI_COMPATIBLE_API_KEY: "none" }
+  yield* at.write("workspace/src/a.ts", "export const a = 1\nexport const b = 2\n")
+  yield* at.write("workspace/two words/x y.md", "blanks")
+  yield* at.write("workspace/README.md", "hello\n")
+  yield* at.write("workspace/empty.txt", "")
+  yield* at.write("workspace/big.txt", "x".repeat(200_001))
+  yield* at.write("outside.txt", "not here")
+  const file = (name: string) => at.path("workspace", name)
+  writeFileSync(file("blob.bin"), new Uint8Array([1, 0, 2]))
+  writeFileSync(file("shot.png"), FileSample.png())
+  symlinkSync(at.path("outside.txt"), file("link.txt"))
+  mkdirSync(file(".assent"))
+  writeFileSync(file(".assent/config.json"), "{}")
+  const says = (text: string) => server.play(ModelServer.eventStream(chat.events({ text: [text] })))
+  /** The content of the last message that the model got. */
+  const got = Effect.map(server.received, (request): string =>
+    JSON.stringify(ModelServer.json(request).messages.at(-1).content)
+  )
+  return { at, args, env, says, got, server }
+})
+
+const start = (place: Program.Place, args: ReadonlyArray<string>, env: Readonly<Record<string, string>>) =>
+  Effect.tap(Pseudo.start(place, ["chat", ...args], { columns: 100, rows: 50, env }), (screen) =>
+    screen.sees((text) => text.endsWith(".\n>"))
+  )
+
+describe("a line that names files", () => {
+  it.live("takes them along: texts, images, directories, with blanks in names, and behind an agent's name", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { args, at, env, got, says } = yield* setting
+        const screen = yield* start(at, args, env)
+        const cases: ReadonlyArray<readonly [line: string, told: string, got: ReadonlyArray<string>]> = [
+          [
+            "see @src/a.ts, twice @src/a.ts.",
+            "with src/a.ts (38 bytes, 2 lines)",
+            ["see @src/a.ts, twice @src/a.ts.", "[File src/a.ts (38 bytes, 2 lines)]", "a.ts:\\nexport const a = 1"]
+          ],
+          ['(@"two words/x y.md") and @empty.txt', "two words/x y.md (6 bytes, 1 line), empty.txt (empty)", ["blanks"]],
+          ["what is @shot.png?", "shot.png (image/png, ", ["image_url", "data:image/png;base64,"]],
+          ["@src", "what is in src", ["src/a.ts"]],
+          ["@main look at @README.md:1", "README.md (6 bytes, 1 line)", ["hello"]]
+        ]
+        for (const [line, told, expected] of cases) {
+          yield* says(`Seen ${line.length}.`)
+          yield* screen.type(`${line}\r`)
+          yield* screen.sees((text) => text.includes(told) && text.endsWith(`Seen ${line.length}.\n>`))
+          const content = yield* got
+          for (const part of expected) assert.include(content, part)
+          assert.strictEqual(content.split("[File src/a.ts").length, line.includes("src/a.ts") ? 2 : 1)
+        }
+      })
+    )
+  )
+
+  it.live("is words where it names none, and is refused in words where one cannot be taken", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { args, at, env, got, says, server } = yield* setting
+        const screen = yield* start(at, args, env)
+        const refused: ReadonlyArray<readonly [string, string]> = [
+          ["see @src/none.ts", "There is no file src/none.ts."],
+          ['see @"no such"', "There is no file no such."],
+          ["see @blob.bin", "blob.bin is a binary file; texts, images and PDFs go with words."],
+          ["see @big.txt", "big.txt has 200 kB; a text of at most 200 kB goes with words."],
+          ["see @../outside.txt", "../outside.txt is outside the workspace"],
+          ["see @link.txt", "link.txt is outside the workspace"],
+          ["see @.assent/config.json", "belongs to the runtime"],
+          ["@nobody hear this", "There is no agent and no file nobody."]
+        ]
+        for (const [line, says] of refused) {
+          yield* screen.type(`${line}\r`)
+          // It comes back, to be changed.
+          const shown = yield* screen.sees(
+            (text) => text.replace(/\n/g, " ").includes("Nothing was sent.") && text.endsWith(`> ${line}`)
+          )
+          assert.include(shown.replace(/\n/g, ""), says.replace(/\n/g, ""))
+          yield* screen.type("\x03\x0c")
+          yield* screen.sees((text) => text.trim() === ">")
+        }
+        assert.strictEqual(server.count(), 0)
+        const line = "@types/node, me@example.com, @app.route('/x.html') and \\@src/a.ts are words"
+        yield* says("So they are.")
+        yield* screen.type(`${line}\r`)
+        yield* screen.sees((text) => text.endsWith("So they are.\n>"))
+        const content = yield* got
+        assert.notInclude(content, "[File")
+      })
+    )
+  )
+
+  it.live("comes back whole, with what was attached, when nobody has read it", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        yield* at.write("workspace/a.md", "text")
+        const model = yield* at.script(
+          { tools: [{ name: "run_command", params: { command: "sleep 60" } }] },
+          { text: "x" }
+        )
+        const screen = yield* start(at, ["--model", model, "--yolo"], {})
+        yield* screen.type("go\r")
+        yield* screen.sees((text) => text.includes("sleep 60"))
+        yield* screen.type("/attach a.md\r")
+        yield* screen.sees((text) => text.includes("With your next words:\n  a.md (4 bytes, 1 line)"))
+        yield* screen.type("and @a.md too\r")
+        yield* screen.sees((text) => text.includes("with a.md (4 bytes, 1 line), a.md (4 bytes, 1 line)"))
+        yield* screen.type("\x1b")
+        yield* screen.sees((text) => text.includes("— cancelled (user) —") && text.endsWith("> and @a.md too"))
+        yield* screen.type("\x03/attach\r")
+        yield* screen.sees((text) => text.endsWith("> /attach\nWith your next words:\n  a.md (4 bytes, 1 line)\n>"))
+        yield* screen.type("/attach none\r")
+        yield* screen.sees((text) => text.endsWith("Nothing goes with your next words. /attach FILE gives a file.\n>"))
+      })
+    )
+  )
+})
+
+describe("an attached file", () => {
+  it.live("goes with the first words, from the command line or from anywhere, and with no others", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { args, at, env, got, says } = yield* setting
+        const screen = yield* start(at, [...args, "-i", "shot.png", "--file", at.path("outside.txt")], env)
+        yield* screen.type("/attach none.txt\r")
+        yield* screen.sees((text) => text.includes("none.txt cannot be read: there is no such file."))
+        yield* says("One.")
+        yield* screen.type("look\r")
+        yield* screen.sees((text) => text.includes("with shot.png (image/png, ") && text.endsWith("One.\n>"))
+        const first = yield* got
+        assert.include(first, "data:image/png;base64,")
+        assert.include(first, "not here")
+        yield* says("Two.")
+        yield* screen.type(`/attach ${at.path("outside.txt")}\ragain\r`)
+        yield* screen.sees((text) => text.endsWith("Two.\n>"))
+        assert.include(yield* got, "not here")
+        yield* says("Three.")
+        yield* screen.type("no more\r")
+        yield* screen.sees((text) => text.endsWith("Three.\n>"))
+        assert.strictEqual(yield* got, '"no more"')
+      })
+    )
+  )
+})
+
+describe("what is piped in beside words", () => {
+  it.live("is part of the task, with its size told, and no task without words", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { args, at, env, got, says } = yield* setting
+        yield* says("Right.")
+        const result = yield* at.run(["run", ...args, "is", "this right?"], { env, stdin: "one\ntwo\n" })
+        assert.deepStrictEqual(result, {
+          code: 0,
+          stdout: "Right.\n",
+          stderr: "assent: with standard input (8 bytes, 2 lines)\n"
+        })
+        const content = yield* got
+        for (const part of ["is this right?", "[File standard input (8 bytes, 2 lines)]", "one\\ntwo"])
+          assert.include(content, part)
+        yield* says("Nothing.")
+        const without = yield* at.run(["run", ...args, "hello"], { env, stdin: " \n" })
+        assert.deepStrictEqual(without, { code: 0, stdout: "Nothing.\n", stderr: "" })
+        assert.strictEqual(yield* got, '"hello"')
+        const refused = yield* at.run(["run", ...args, "hello"], { env, stdin: "x".repeat(200_001) })
+        assert.strictEqual(refused.code, 2)
+        assert.match(
+          refused.stderr,
+          /^assent: standard input has 200 kB; a text of at most 200 kB goes with words\. Give less/
+        )
+      })
+    )
+  )
+
+  it.live("is not waited for where a program leaves it open and says nothing", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        const binary = fileURLToPath(new URL("../../dist/bin/assent.js", import.meta.url))
+        assert.isTrue(existsSync(binary))
+        const code = yield* Effect.async<number | null>((resume) => {
+          const child = spawn(process.execPath, [binary, "run", "hello"], {
+            cwd: at.path("workspace"),
+            env: { ...at.environment },
+            stdio: ["pipe", "ignore", "ignore"]
+          })
+          child.on("exit", (code) => resume(Effect.succeed(code)))
+          return Effect.sync(() => child.kill("SIGKILL"))
+        }).pipe(Effect.timeout("15 seconds"))
+        assert.strictEqual(code, 0)
+      })
+    )
+  )
+})
