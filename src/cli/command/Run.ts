@@ -1,10 +1,12 @@
 /** `assent run`: one task, or with `--jsonl` a process that drives the agent. */
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { Service as Screen } from "../../channel/ConsoleScreen.js"
 import type * as Interactor from "../../interaction/Interactor.js"
 import * as Arguments from "../config/Arguments.js"
+import * as Piped from "../terminal/Piped.js"
 import { isInteractive } from "../terminal/Tty.js"
 import * as Channels from "../config/Channels.js"
 import * as SessionSelection from "../config/SessionSelection.js"
@@ -28,10 +30,15 @@ export const run = (invocation: Arguments.Invocation) =>
     const wantsConsole = plans.some((plan) => plan._tag === "Console")
     const mayLack = jsonl || SessionSelection.isResuming(flags)
     const hasFiles = flags.image !== undefined || flags.file !== undefined
+    const isBeside = words.length > 0 && !jsonl && !wantsConsole && Piped.kind() !== undefined
+    // Read while the session is opened.
+    const beside = yield* Effect.fork(
+      isBeside ? GivenFiles.piped((sentence) => Output.write("stderr", `assent: ${sentence}\n`)) : Effect.succeed([])
+    )
     const said = yield* taskOf(words, { mayLack, hasFiles, wantsConsole })
     const { checkpoints, files, goOn, persistence, settings } = yield* SessionSelection.open(flags, loaded)
     const model = yield* Launch.resolveModel(settings, settings.model)
-    const task = GivenFiles.withWords(said, yield* GivenFiles.read(flags, model))
+    const task = GivenFiles.withWords(said, yield* GivenFiles.read(flags, model, yield* Fiber.join(beside)))
     const profiles = yield* Launch.profiles(settings)
     const old = yield* StoreLocation.oldNotice(flags, settings)
     for (const warning of [...settings.warnings, ...profiles.remarks, ...(old === undefined ? [] : [old])])

@@ -1,27 +1,52 @@
 /** Files that a person gives with words: `--image FILE`, `--file FILE`. They are looked at before anything begins. */
 import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Redaction from "../../core/Redaction.js"
 import type * as Input from "../../inbox/Input.js"
 import type * as Model from "../../model/Model.js"
 import * as Arguments from "./Arguments.js"
 
-/** The files of the command line, images first; those that the model would not take are refused. */
+/**
+ * The files of the command line, images first, behind those that are there already; what the model would not take is
+ * refused.
+ */
 export const read = (
   { file = [], image = [] }: Arguments.Flags,
-  model: Model.Service
+  model: Model.Service,
+  before: ReadonlyArray<Input.Part> = []
 ): Effect.Effect<ReadonlyArray<Input.Part>, Arguments.UsageError, FileSystem.FileSystem> =>
-  image.length + file.length === 0
+  image.length + file.length + before.length === 0
     ? none
     : Effect.gen(function* () {
         const [Input, InputTaking] = yield* load
         const images = yield* Effect.forEach(image, (path) => Input.read(path))
         const files = yield* Effect.forEach(file, (path) => Input.read(path))
-        const parts = [...images.map(({ bytes, name }) => Input.image(bytes, { name })), ...files]
+        const parts = [...before, ...images.map(({ bytes, name }) => Input.image(bytes, { name })), ...files]
         const { draft } = yield* InputTaking.take(parts, Input.defaults, Redaction.shapesOnly)
         const refusal = InputTaking.notTaken(draft, model)
         return refusal === undefined ? parts : yield* refusal
       }).pipe(Effect.mapError(({ message }) => new Arguments.UsageError({ message })))
+
+/** Standard input that was piped in beside words, behind a line that says what it is; nothing where there is none. */
+export const piped = (
+  tell: (sentence: string) => Effect.Effect<void>
+): Effect.Effect<ReadonlyArray<Input.Part>, Arguments.UsageError> =>
+  Effect.gen(function* () {
+    const [Piped, Input, ChatFiles] = yield* Effect.promise(() =>
+      Promise.all([import("../terminal/Piped.js"), import("../../inbox/Input.js"), import("../executor/ChatFiles.js")])
+    )
+    const waits = "standard input is open and silent. It is waited for; < /dev/null goes without it."
+    const bytes = yield* Piped.read({ most: mostPiped, waiting: tell(waits) })
+    if (bytes === undefined || /^\s*$/.test(new TextDecoder().decode(bytes.subarray(0, 1_000_000)))) return []
+    const described = ChatFiles.described(Input.fromBytes(bytes, { name: "standard input" }), "standard input")
+    if (Either.isLeft(described)) {
+      const message = `${described.left} Give less of it, or put it into a file and name that.`
+      return yield* new Arguments.UsageError({ message })
+    }
+    yield* tell(`with ${described.right.said}`)
+    return ChatFiles.parts([described.right])
+  })
 
 /** Words with files; the words alone where there are none. */
 export const withWords = (words: string | undefined, files: ReadonlyArray<Input.Part>): Input.Input | undefined =>
@@ -30,6 +55,8 @@ export const withWords = (words: string | undefined, files: ReadonlyArray<Input.
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+const mostPiped = 20_000_000
 
 const none: Effect.Effect<ReadonlyArray<Input.Part>> = Effect.succeed([])
 
