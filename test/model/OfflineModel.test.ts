@@ -10,6 +10,7 @@ import type * as Model from "../../src/model/Model.js"
 import * as OfflineModel from "../../src/model/OfflineModel.js"
 import * as OfflineRequest from "../../src/model/OfflineRequest.js"
 import { Question } from "../../src/interaction/Question.js"
+import * as Computation from "../kit/Computation.js"
 
 const names = [
   "run_command",
@@ -193,11 +194,11 @@ describe("OfflineRequest", () => {
   })
 
   it("reads a very long line in no time", () => {
-    const started = performance.now()
+    const computed = Computation.begin()
     OfflineRequest.parse("run a " + "and ".repeat(20_000) + '"'.repeat(20_001))
     OfflineRequest.parse("ask me " + " ".repeat(50_000) + "[")
     OfflineRequest.parse("search " + "in x ".repeat(5_000))
-    assert.isBelow(performance.now() - started, 5_000)
+    assert.isBelow(computed(), 5_000)
   })
 })
 

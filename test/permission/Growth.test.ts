@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as PermissionRule from "../../src/permission/PermissionRule.js"
 import { commandField } from "../kit/Commands.js"
+import * as Computation from "../kit/Computation.js"
 
 const deny = PermissionRule.compile({
   tools: [],
@@ -28,12 +29,10 @@ const work = (command: string): void => {
   PermissionRule.rememberKey(subject)
 }
 
-/** Milliseconds of computation: those of the clock are longer while the machine does other work. */
 const timeOf = (command: string): number => {
-  const before = process.cpuUsage()
+  const computed = Computation.begin()
   work(command)
-  const { system, user } = process.cpuUsage(before)
-  return (user + system) / 1_000
+  return computed()
 }
 
 /** A beginning, what is repeated, an end. Each `%n` is another number. */
