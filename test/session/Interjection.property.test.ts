@@ -1,4 +1,4 @@
-/** Ten thousand interjections, at moments and in orders that nobody chose. */
+/** Thousands of interjections, at moments and in orders that nobody chose. */
 import * as Prompt from "@effect/ai/Prompt"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -10,11 +10,12 @@ import * as PermissionFile from "../../src/permission/PermissionFile.js"
 import * as CompactionConfig from "../../src/conversation/CompactionConfig.js"
 import * as History from "../../src/conversation/History.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
+import * as Runs from "../kit/Runs.js"
 import * as Kit from "../kit/session.js"
 import * as Shuffled from "../kit/Shuffled.js"
 import * as VirtualClock from "../kit/VirtualClock.js"
 
-const runs = 100
+const runs = Runs.of(100)
 const words = 100
 
 /** One agent that works on something all the time, and a person who never stops talking. */
@@ -138,7 +139,7 @@ const receipts = (events: ReadonlyArray<AgentEvent>, cancels: boolean): Readonly
   return wrong
 }
 
-describe("ten thousand interjections", () => {
+describe("thousands of interjections", () => {
   it("are each in the history once, in order, seen by the model, and break nothing", async () => {
     for (let seed = 1; seed <= runs; seed++) {
       assert.strictEqual((await Effect.runPromise(drive(seed))).join("\n"), "", `seed ${seed}`)

@@ -14,6 +14,7 @@ import * as PermissionOption from "../../src/interaction/PermissionOption.js"
 import type { Question, QuestionAnswer } from "../../src/interaction/Question.js"
 import * as XmlElement from "../../src/xml/XmlElement.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
+import * as Runs from "../kit/Runs.js"
 
 // -----------------------------------------------------------------------------------------------------------------
 // texts
@@ -390,7 +391,7 @@ describe("InteractionXml, whatever the texts are", () => {
         assert.deepStrictEqual(textsOf(root), texts.map(kept))
         assert.isFalse(InteractionXml.isReply(text))
       }),
-      { numRuns: 20_000 }
+      { numRuns: Runs.of(20_000) }
     )
   })
 
@@ -405,7 +406,7 @@ describe("InteractionXml, whatever the texts are", () => {
         const other = { ...request, requestId: "req_2" as RequestId }
         assert.isTrue(Either.isLeft(InteractionXml.readReply(other, text)))
       }),
-      { numRuns: 35_000 }
+      { numRuns: Runs.of(35_000) }
     )
   })
 
@@ -422,7 +423,7 @@ describe("InteractionXml, whatever the texts are", () => {
           assert.isFalse(allows(request, spoilt), spoilt)
         }
       ),
-      { numRuns: 30_000 }
+      { numRuns: Runs.of(30_000) }
     )
   })
 
@@ -451,7 +452,7 @@ describe("InteractionXml, whatever the texts are", () => {
         )
         assert.isFalse(allows(request, text) && !option, text)
       }),
-      { numRuns: 20_000 }
+      { numRuns: Runs.of(20_000) }
     )
   })
 })
