@@ -11,7 +11,9 @@
  */
 import * as Effect from "effect/Effect"
 import type * as FiberRefs from "effect/FiberRefs"
+import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import type { ToolCallId } from "../core/Id.js"
 import * as Origin from "../core/Origin.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
@@ -22,7 +24,9 @@ import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import * as Session from "../session/Session.js"
 import type { SessionRecorder } from "../journal/SessionRecorder.js"
 import { neverBegun, type TurnEnd } from "../event/TurnEnd.js"
+import * as TypedOutput from "../turn/TypedOutput.js"
 import type { AgentTree } from "./AgentTree.js"
+import type { SubagentProfile } from "./SubagentProfile.js"
 import * as SubagentResult from "./SubagentResult.js"
 
 /** A task that has ended. */
@@ -42,6 +46,8 @@ export interface Options {
   readonly session: Session.Service
   readonly journal: SessionRecorder | undefined
   readonly tell: Tell
+  /** The form of its answers. */
+  readonly output: SubagentProfile["outputSchema"]
 }
 
 export class ChildTasks {
@@ -57,11 +63,14 @@ export class ChildTasks {
   ) {
     const { session } = options
     this.left = left.map(({ end, messageId, toolCallId }) => {
+      const output = this.asked()
+      // It was read in the process in which it ended.
+      if (end?._tag === "Completed") output?.read(end.text)
       const turn =
         end === undefined
-          ? session.awaitTurn(messageId, { reason: "parent" })
+          ? session.awaitTurn(messageId, { reason: "parent", output })
           : { id: messageId, end: OneShot.of(end), giveUp: Effect.void }
-      return { turn, toolCallId, said: new Said(session, turn) }
+      return { turn, toolCallId, output, said: new Said(session, turn) }
     })
   }
 
@@ -70,6 +79,7 @@ export class ChildTasks {
     const { parent, session } = this.options
     return Effect.flatMap(Origin.current, ({ toolCallId }) => {
       let said: Said | undefined
+      const output = this.asked()
       const end = Session.turn(
         session,
         { text: task, source: "parent" },
@@ -77,12 +87,13 @@ export class ChildTasks {
           reason: "parent",
           authority: parent.bound(),
           task: { toolCallId },
+          output,
           requested: (turn) => {
             said = new Said(session, turn)
           }
         }
       )
-      return this.waited(end, () => said?.text ?? "")
+      return this.waited(end, () => said?.text ?? "", output)
     })
   }
 
@@ -91,10 +102,11 @@ export class ChildTasks {
     return Effect.flatMap(Origin.current, ({ toolCallId }) => {
       const given = this.left.find((task) => task.toolCallId === toolCallId)
       if (given === undefined) return this.work(task)
-      const { said, turn } = given
+      const { output, said, turn } = given
       return this.waited(
         Effect.onInterrupt(turn.end, () => turn.giveUp),
-        () => said.text
+        () => said.text,
+        output
       )
     })
   }
@@ -130,7 +142,7 @@ export class ChildTasks {
   /** Resumes tasks of another process that no call waits for: the parent gets their ends as messages. */
   get goOn(): Effect.Effect<void> {
     return Effect.sync(() => {
-      for (const task of this.left) if (task.toolCallId === undefined) this.alone(task.turn)
+      for (const task of this.left) if (task.toolCallId === undefined) this.alone(task.turn, task.output)
     })
   }
 
@@ -142,9 +154,13 @@ export class ChildTasks {
     const { parent, session } = this.options
     if (session.isOver()) return Option.none()
     // A person's words are not work of the parent's turn.
-    const authority = draft.source === "parent" ? parent.bound() : undefined
+    const isTask = draft.source === "parent"
+    const authority = isTask ? parent.bound() : undefined
+    // A person talks with it: no form is asked for there.
+    const output = isTask ? this.asked() : undefined
     const message = session.submit(draft, Session.OwnTurn())
-    this.alone(session.awaitTurn(message.id, { reason: "parent", authority, world, task: { toolCallId: undefined } }))
+    const wanted = { reason: "parent", authority, world, output, task: { toolCallId: undefined } } as const
+    this.alone(session.awaitTurn(message.id, wanted), output)
     return Option.some(message)
   }
 
@@ -166,7 +182,7 @@ export class ChildTasks {
   }
 
   /** No call waits: the parent is not idle until it got the end. */
-  private alone({ end, giveUp, id }: Session.RequestedTurn): void {
+  private alone({ end, giveUp, id }: Session.RequestedTurn, output: TypedOutput.TypedOutput | undefined): void {
     const { journal, parent, session } = this.options
     const said = () => History.saidIn(session.history, id)
     const open: Open = { giveUp, release: parent.retain() }
@@ -176,19 +192,23 @@ export class ChildTasks {
       this.open = this.open.length === 1 ? none : this.open.filter((other) => other !== open)
       // In a closed child only a task that has begun reports its end, and only as an event.
       if (!this.isSilent) {
-        const text = SubagentResult.announce(this.doneWith(end, said()).result, end)
+        const text = SubagentResult.announce(this.doneWith(end, said(), output).result, end)
         parent.submit({ text, source: "child" }, Session.OwnTurn())
         journal?.told(id)
-      } else if (end !== neverBegun) this.doneWith(end, said())
+      } else if (end !== neverBegun) this.doneWith(end, said(), output)
       open.release()
     })
   }
 
   /** A cancelled task reports its end too; a task that was taken back before it began does not. */
-  private waited(end: Effect.Effect<TurnEnd>, said: () => string): Effect.Effect<Done> {
+  private waited(
+    end: Effect.Effect<TurnEnd>,
+    said: () => string,
+    output: TypedOutput.TypedOutput | undefined
+  ): Effect.Effect<Done> {
     const { session } = this.options
     const before = session.turns()
-    const doneWith = (end: TurnEnd) => this.doneWith(end, said())
+    const doneWith = (end: TurnEnd) => this.doneWith(end, said(), output)
     const stopped = () =>
       Effect.flatMap(session.isIdle, (idle) =>
         idle && session.turns() > before ? Effect.map(session.awaitIdle, Option.map(doneWith)) : Effect.void
@@ -196,13 +216,22 @@ export class ChildTasks {
     return Effect.map(Effect.onInterrupt(end, stopped), doneWith)
   }
 
-  private doneWith(end: TurnEnd, said: string): Done {
+  /** The result that is asked for with one task. */
+  private asked(): TypedOutput.TypedOutput | undefined {
+    const { output } = this.options
+    return output === undefined ? undefined : TypedOutput.make<unknown, unknown>(output)
+  }
+
+  private doneWith(ended: TurnEnd, said: string, output: TypedOutput.TypedOutput | undefined): Done {
     const { id, session, tell, tree } = this.options
+    const { answer, end, unread } = this.typed(ended, output)
     const usage = tree.shared.ledger.of(session.origin.sessionId)
     const result = SubagentResult.make({
       agentId: id,
       end,
-      text: end._tag === "Completed" ? end.text : said === "" && end._tag === "TurnLimit" ? end.text : said,
+      text:
+        end._tag === "Completed" ? end.text : (unread ?? (said === "" && end._tag === "TurnLimit" ? end.text : said)),
+      output: answer,
       // Usage that no provider reported is unknown, not zero.
       usage: usage.unknownCalls === usage.calls ? undefined : { input: usage.inputTokens, output: usage.outputTokens },
       outputStreamed: tree.settings.outputStreamed
@@ -210,6 +239,29 @@ export class ChildTasks {
     const { error, success, turns_used: turnsUsed } = result
     tell({ _tag: "AgentCompleted", success, turnsUsed, ...(error === undefined ? {} : { error }) })
     return { end, result }
+  }
+
+  /** The end with its answer as JSON in the form that was asked for; else with the last answer, which had not that form. */
+  private typed(
+    end: TurnEnd,
+    output: TypedOutput.TypedOutput | undefined
+  ): { readonly end: TurnEnd; readonly answer?: { readonly value: unknown }; readonly unread?: string | undefined } {
+    const schema = this.options.output
+    if (output === undefined || schema === undefined) return { end }
+    const typed = output.endOf(end)
+    if (typed._tag === "Failed") return { end: typed, unread: typed.invalid?.text }
+    if (typed._tag !== "Completed") return { end: typed }
+    return Either.match(Schema.encodeUnknownEither(schema)(typed.value), {
+      onLeft: (): ReturnType<typeof this.typed> => ({
+        end: {
+          _tag: "Failed",
+          error: "Its answer fits the schema that was asked for, and has no JSON form.",
+          steps: end.steps
+        },
+        unread: typed.text
+      }),
+      onRight: (value) => ({ end: typed, answer: { value } })
+    })
   }
 }
 
@@ -228,6 +280,7 @@ interface Open {
 interface Left {
   readonly turn: Session.RequestedTurn
   readonly said: Said
+  readonly output: TypedOutput.TypedOutput | undefined
   readonly toolCallId: ToolCallId | undefined
 }
 

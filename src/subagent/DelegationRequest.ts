@@ -10,6 +10,7 @@ import * as Lazy from "../internal/Lazy.js"
 import { isBlank } from "../inbox/Message.js"
 import type { ToolCall, ToolDisplay } from "../tool/ToolCall.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
+import * as TypedOutput from "../turn/TypedOutput.js"
 import type * as CompactionConfig from "../conversation/CompactionConfig.js"
 import type { AgentTree } from "./AgentTree.js"
 import * as DelegatingTool from "./DelegatingTool.js"
@@ -103,6 +104,8 @@ export interface Recipe {
   readonly maxTurns: number
   readonly compaction: CompactionConfig.CompactionConfig | undefined
   readonly settings: SubagentProfile.PluginConfigs
+  /** The form of its answers. */
+  readonly output: SubagentProfile.SubagentProfile["outputSchema"]
 }
 
 /**
@@ -219,7 +222,8 @@ const plain = {
   model: undefined,
   maxTurns: SubagentProfile.defaults.maxTurns,
   compaction: undefined,
-  settings: {}
+  settings: {},
+  output: undefined
 } satisfies Partial<Recipe>
 
 const profiled = (order: DelegationRequest, name: string, parent: Parent): Either.Either<Recipe, string> => {
@@ -232,9 +236,22 @@ const profiled = (order: DelegationRequest, name: string, parent: Parent): Eithe
   const own = (["plugins", "system_instructions", "max_turns", "model"] as const).filter(
     (field) => order[field] !== undefined
   )
-  return own.length === 0
-    ? Either.right(ofProfile(profile, parent))
-    : Either.left(`A profile says all of that itself: give either profile, or ${own.join(", ")}.`)
+  if (own.length === 0) return answerable(ofProfile(profile, parent))
+  return Either.left(`A profile says all of that itself: give either profile, or ${own.join(", ")}.`)
+}
+
+/** No model could give an answer in a form that has no JSON Schema. */
+const answerable = (recipe: Recipe): Either.Either<Recipe, string> => {
+  const { name, output } = recipe
+  if (output === undefined) return Either.right(recipe)
+  return Either.mapBoth(
+    Either.try(() => TypedOutput.make<unknown, unknown>(output)),
+    {
+      onLeft: () =>
+        `The profile ${name} cannot be used: its outputSchema has no JSON Schema, so no model could answer it.`,
+      onRight: () => recipe
+    }
+  )
 }
 
 /** Restricted to the parent's tools: a profile never adds one. */
@@ -253,7 +270,8 @@ const ofProfile = (profile: SubagentProfile.SubagentProfile, { modelId, tools: o
     model: SubagentProfile.modelRef(profile, modelId),
     maxTurns: profile.maxTurns,
     compaction: profile.gc,
-    settings: profile.pluginConfigs
+    settings: profile.pluginConfigs,
+    output: profile.outputSchema
   }
 }
 

@@ -41,7 +41,8 @@ export const make = (
     model,
     maxTurns: maxSteps ?? SubagentProfile.defaults.maxTurns,
     compaction: profile?.gc,
-    settings
+    settings,
+    output: profile?.outputSchema
   }
   return {
     id: subagentId,

@@ -152,7 +152,7 @@ class Child implements Subagent {
     this.recipe = recipe
     this.tree = tree
     this.family = family
-    this.tasks = new ChildTasks({ id, parent, tree, session, journal, tell }, restored?.tasks)
+    this.tasks = new ChildTasks({ id, parent, tree, session, journal, tell, output: recipe.output }, restored?.tasks)
   }
 
   get session() {

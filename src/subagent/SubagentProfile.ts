@@ -61,6 +61,11 @@ export interface SubagentProfile {
   /** Absent: the parent's. */
   readonly gc: CompactionConfig.CompactionConfig | undefined
   readonly iconName: string | undefined
+  /**
+   * The form of its answers, for profiles made in code. An answer that does not fit goes back to the subagent
+   * `Limits.outputRetries` times; then its task has failed, and the agent that gave it is told why.
+   */
+  readonly outputSchema?: Schema.Schema.AnyNoContext | undefined
   /** Its file, or `built-in`. */
   readonly source: string
 }

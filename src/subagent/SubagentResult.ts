@@ -18,6 +18,8 @@ export const SubagentResult = Schema.Struct({
   response: Schema.optional(Schema.String),
   /** Replaces the response when people have already read it. */
   response_note: Schema.optional(Schema.String),
+  /** Replaces the response where the profile has an `outputSchema`: the answer in that form, as JSON. */
+  output: Schema.optional(Schema.Unknown),
   /** Model calls of this task. */
   turns_used: Schema.Number,
   error: Schema.optional(Schema.String),
@@ -42,6 +44,8 @@ export interface Task {
   readonly text: string
   readonly usage: { readonly input: number; readonly output: number } | undefined
   readonly outputStreamed: boolean
+  /** The answer in the form of the profile's `outputSchema`, as JSON. */
+  readonly output?: { readonly value: unknown } | undefined
 }
 
 /**
@@ -50,13 +54,15 @@ export interface Task {
  * @since 0.1.0
  * @category constructors
  */
-export const make = ({ agentId, end, outputStreamed, text, usage }: Task): SubagentResult => {
+export const make = ({ agentId, end, output, outputStreamed, text, usage }: Task): SubagentResult => {
   const error = errorOf(end)
   return {
     success: error === undefined,
-    ...(outputStreamed
-      ? { response_note: `The user has read this answer while it was written. Do not repeat it: ${text}` }
-      : { response: text }),
+    ...(output !== undefined
+      ? { output: output.value }
+      : outputStreamed
+        ? { response_note: `The user has read this answer while it was written. Do not repeat it: ${text}` }
+        : { response: text }),
     turns_used: end.steps,
     ...(error === undefined ? {} : { error }),
     ...(usage === undefined ? {} : { token_usage: usage }),
