@@ -32,7 +32,12 @@ const lines = (text: string) =>
     .filter((line) => line !== "")
     .join("\n")
 
-const manifest = JSON.parse(readFileSync("package.json", "utf8")) as { readonly scripts: Record<string, string> }
+const manifest = JSON.parse(readFileSync("package.json", "utf8")) as {
+  readonly scripts: Record<string, string>
+  readonly devDependencies: Record<string, string>
+  readonly peerDependencies: Record<string, string>
+  readonly peerDependenciesMeta: Record<string, { readonly optional?: boolean }>
+}
 
 describe("the README", () => {
   it("shows code that the tests run", () => {
@@ -76,6 +81,23 @@ describe("the README", () => {
       for (const { name: field } of SchemaAST.getPropertySignatures(ast))
         assert.match(readme, new RegExp(`\\| [^|]*\`(?:\\w+\\.)?${String(field)}[.\`]`), `${name}.${String(field)}`)
     }
+  })
+
+  it("tells things in one order", () => {
+    assert.deepStrictEqual(
+      Array.from(readme.matchAll(/^## (.*)$/gm), ([, title]) => title),
+      ["At a terminal", "As a library", "Tests", "Recipes", "Concepts", "Operations", "Working on it"]
+    )
+  })
+
+  it("names the versions that the tests run with, and every peer that must be there", () => {
+    const named = new Map(
+      Array.from(readme.matchAll(/ (@?[\w/-]+)@(\d[\d.]*\d)/g), ([, name = "", version]) => [name, version])
+    )
+    const { devDependencies, peerDependencies, peerDependenciesMeta } = manifest
+    const peers = Object.keys(peerDependencies).filter((name) => peerDependenciesMeta[name]?.optional !== true)
+    for (const name of new Set([...peers, ...named.keys()]))
+      assert.strictEqual(named.get(name), devDependencies[name], name)
   })
 
   it("shows commands and flags that exist", () => {
