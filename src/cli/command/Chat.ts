@@ -18,6 +18,7 @@ import type * as Arguments from "../config/Arguments.js"
 import * as Channels from "../config/Channels.js"
 import * as ChatExecutor from "../executor/ChatExecutor.js"
 import * as ChatFiles from "../executor/ChatFiles.js"
+import * as OwnCommand from "../executor/OwnCommand.js"
 import * as GivenFiles from "../config/GivenFiles.js"
 import * as Person from "../config/Person.js"
 import * as Display from "../../terminal/Display.js"
@@ -101,6 +102,7 @@ export const run = (invocation: Arguments.Invocation) =>
             drawn: interactive,
             sessions,
             remember: history?.add,
+            ownCommand: OwnCommand.runOf({ agent, trail: started.trail, by: principal }),
             sources: { project: current.project, files: current.policy.files },
             past: {
               loaded,

@@ -178,6 +178,12 @@ const commands: ReadonlyArray<readonly [usage: string, what: string]> = [
   ["quit", "leave; Ctrl-D and twice Ctrl-C without any text do too"]
 ]
 
+/** What a line can have besides words. */
+const marks = [
+  ["@FILE in a message", "gives the file with it"],
+  ["!COMMAND", "runs it as yourself; @! in a message gives what it printed"]
+] as const
+
 const names: ReadonlySet<string> = new Set([...commands.map(([usage]) => usage.split(" ")[0] ?? ""), "exit"])
 
 const isKnown = (name: string): boolean => names.has(name)
@@ -200,10 +206,12 @@ const permissionVerbs = [
   "clear"
 ]
 
-const help = (columns: number | undefined): ReadonlyArray<string> =>
-  columns !== undefined && columns < 60
-    ? commands.flatMap(([usage, what]) => [`/${usage}`, ...Display.wrap(what, columns - 2).map((row) => `  ${row}`)])
-    : commands.map(([usage, what]) => `${`/${usage}`.padEnd(26)} ${what}`)
+const help = (columns: number | undefined): ReadonlyArray<string> => {
+  const rows = [...commands.map(([usage, what]) => [`/${usage}`, what] as const), ...marks]
+  return columns !== undefined && columns < 60
+    ? rows.flatMap(([usage, what]) => [usage, ...Display.wrap(what, columns - 2).map((row) => `  ${row}`)])
+    : rows.map(([usage, what]) => `${usage.padEnd(26)} ${what}`)
+}
 
 const recent = ({
   agent,

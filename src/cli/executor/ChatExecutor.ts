@@ -19,6 +19,7 @@ import type * as Model from "../../model/Model.js"
 import type * as Agent from "../../runtime/Agent.js"
 import * as ChatCommand from "./ChatCommand.js"
 import * as ChatFiles from "./ChatFiles.js"
+import * as OwnCommand from "./OwnCommand.js"
 import type { Resumed } from "./ChatResume.js"
 import type * as ChatPast from "./ChatPast.js"
 import type { ConfigurationInvalid } from "../config/ConfigurationInvalid.js"
@@ -52,6 +53,8 @@ export interface Options {
   readonly remember?: ((line: string) => Effect.Effect<void>) | undefined
   /** Files that go with lines. Default: none do. */
   readonly files?: ChatFiles.ChatFiles | undefined
+  /** Runs a command of the person's own. Default: none is. */
+  readonly ownCommand?: OwnCommand.Run | undefined
   /** Names of profiles, for completion. */
   readonly profiles?: ReadonlyArray<string> | undefined
 }
@@ -76,6 +79,11 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
     const goTo = (other: Next) => (next = other)
     const commands: ChatCommand.Options = { ...options, files, screen, outline, rewound: goTo, resumed: goTo }
     const prompt = promptOf(agent, screen, outline)
+    // What comes out of a pipe may be anybody's words.
+    const own =
+      options.ownCommand === undefined || screen.source !== "person"
+        ? undefined
+        : OwnCommand.make(screen, files, options.ownCommand)
     // Written by the transcript, once a turn; read by the loop only when input is a pipe. A person who types does not
     // wait for turns.
     const turnShown = yield* Queue.sliding<void>(1)
@@ -134,6 +142,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
           if (!interactive) yield* agent.awaitIdle
           return yield* quit
         case "Interrupt": {
+          if (own !== undefined && (yield* own.stop)) break
           const now = yield* Clock.currentTimeMillis
           const again = now - lastInterrupt < 1_500
           lastInterrupt = now
@@ -147,6 +156,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
           break
         }
         case "Escape": {
+          if (own !== undefined && (yield* own.stop)) break
           if (!(yield* agent.isIdle)) yield* Effect.forkScoped(cancel(agent, screen, files))
           break
         }
@@ -157,6 +167,12 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
         case "Line": {
           const text = submitted.text.trim()
           if (interactive && options.remember !== undefined) yield* options.remember(submitted.text)
+          const command = OwnCommand.commandIn(submitted.text)
+          if (own !== undefined && command !== undefined) {
+            const running = yield* own.start(command)
+            if (!interactive && running !== undefined) yield* Fiber.await(running)
+            break
+          }
           const isCommand = !/^\s/.test(submitted.text) && ChatCommand.nameIn(text) !== undefined
           if (isCommand && isQuit(text)) return yield* quit
           if (isCommand && !ChatCommand.isOne(text)) yield* giveBack([submitted.text], screen)

@@ -49,6 +49,8 @@ export interface ChatFiles {
   readonly sent: (id: string, line: string) => void
   /** The line of a message that nobody has read; its files wait again. Nothing for a message that came otherwise. */
   readonly takeBack: (id: string) => string | undefined
+  /** What `@!` is from now on: the output of a command of the person's own. */
+  readonly setOutput: (output: Given) => void
   /** Paths of the files there are, for completion. */
   readonly paths: Effect.Effect<ReadonlyArray<string>>
 }
@@ -66,6 +68,7 @@ export const make = (
     const workspace = yield* Effect.provide(WorkspaceRoot.make(files), NodeFiles.layer)
     const { fileSystem, path } = workspace
     let waiting: ReadonlyArray<Given> = []
+    let output: Given | undefined
     /** The lines that were sent last, which may come back. */
     const sent = new Map<string, { readonly line: string; readonly files: ReadonlyArray<Given> }>()
 
@@ -138,6 +141,11 @@ export const make = (
         Effect.gen(function* () {
           const found = new Map<string, Given>()
           for (const mention of mentionsIn(words)) {
+            if (isOutput(mention)) {
+              if (output === undefined) return yield* Effect.fail("No command of yours has printed anything yet.")
+              found.set("!", output)
+              continue
+            }
             const target = Option.getOrUndefined(yield* named(mention))
             if (target === undefined || found.has(target.absolute)) continue
             if (found.size === most) return yield* Effect.fail(`At most ${most} files go with a line.`)
@@ -160,6 +168,9 @@ export const make = (
         waiting = [...message.files, ...waiting]
         return message.line
       },
+      setOutput: (next) => {
+        output = next
+      },
       paths: Effect.provideService(WorkspaceSearch.paths(mostPaths), WorkspaceRoot.WorkspaceRoot, workspace).pipe(
         Effect.orElseSucceed(() => [])
       )
@@ -176,6 +187,7 @@ export const none: ChatFiles = {
   isFile: () => Effect.succeed(false),
   sent: () => {},
   takeBack: () => undefined,
+  setOutput: () => {},
   paths: Effect.succeed([])
 }
 
@@ -243,6 +255,8 @@ const namesIn = ({ isQuoted, text }: Mention): ReadonlyArray<string> => {
   const bare = text.replace(/[.:!?\]}>]+$/, "")
   return [...new Set([text, bare, bare.replace(/(?::\d+)+(?:-\d+)?$/, "")])].filter((name) => name !== "")
 }
+
+const isOutput = ({ isQuoted, text }: Mention): boolean => !isQuoted && /^![.:?!]*$/.test(text)
 
 /** A path with a directory and an ending, or a name in quotes, is no word. */
 const isCertain = ({ isQuoted, text }: Mention): boolean =>

@@ -1,0 +1,158 @@
+/**
+ * Commands that a person runs at the prompt, with `!` before them: in the sandbox of the agent's commands, without a
+ * question, in the audit as the person's act. What one printed is on the screen, and goes to a model only with a line that
+ * says so, by `@!`.
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Fiber from "effect/Fiber"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import type * as AuditTrail from "../../audit/AuditTrail.js"
+import * as Workspace from "../../builtin/Workspace.js"
+import type { Service as Screen } from "../../channel/ConsoleScreen.js"
+import * as Input from "../../inbox/Input.js"
+import type * as Agent from "../../runtime/Agent.js"
+import * as Display from "../../terminal/Display.js"
+import { ToolOutput } from "../../tool/ToolOutput.js"
+import * as ChatFiles from "./ChatFiles.js"
+
+/** How one ended. */
+export type Ended = typeof Workspace.RunCommand.successSchema.Type
+
+/** Runs a command line to its end, and hands on what it prints. Fails with a sentence. */
+export type Run = (command: string, sink: (text: string) => Effect.Effect<void>) => Effect.Effect<Ended, string>
+
+export interface OwnCommand {
+  /** Runs one, and shows what it prints. It ends with the scope. */
+  readonly start: (command: string) => Effect.Effect<Fiber.Fiber<void> | undefined, never, Scope.Scope>
+  /** Stops the one that runs. False where none does. */
+  readonly stop: Effect.Effect<boolean>
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// constructors
+// -----------------------------------------------------------------------------------------------------------------
+
+/** As the agent's own commands run, by this person. It is recorded before it runs, and does not run where it cannot be. */
+export const runOf =
+  ({
+    agent,
+    by,
+    trail
+  }: {
+    readonly agent: Agent.Agent
+    readonly trail: AuditTrail.Service
+    readonly by: string
+  }): Run =>
+  (command, sink) =>
+    Effect.gen(function* () {
+      const entry = agent.tools.get(Workspace.RunCommand.name)
+      if (entry?.handler === undefined) return yield* Effect.fail("This session has no commands.")
+      const params = { command, timeout: longest }
+      const answeredAt = yield* Clock.currentTimeMillis
+      const recorded = trail.record({
+        class: "session",
+        kind: "command",
+        outcome: "granted",
+        rootSessionId: agent.id,
+        sessionId: agent.id,
+        agent: agent.origin.agent,
+        tool: entry.name,
+        args: { command },
+        sandbox: entry.runs?.(params),
+        reason: "the person's own command",
+        by,
+        answeredAt
+      })
+      yield* Effect.mapError(recorded, ({ message }) => `${message} The command was not run.`)
+      const context = Context.add(entry.context, ToolOutput, ({ text }) => sink(text))
+      const ended = yield* Effect.mapError(Effect.provide(entry.handler(params), context), String)
+      return isEnded(ended) ? ended : yield* Effect.dieMessage("a command ended in no known way")
+    })
+
+export const make = (screen: Screen, files: ChatFiles.ChatFiles, run: Run): OwnCommand => {
+  const style = Display.style(screen.color)
+  let running: Fiber.Fiber<void> | undefined
+
+  const print = (text: string) => screen.printLine(Display.sanitize(text).replace(/^/gm, "  "))
+
+  const shown = (command: string): Effect.Effect<void> =>
+    Effect.gen(function* () {
+      const begunAt = yield* Clock.currentTimeMillis
+      let line = ""
+      let seen = ""
+      const sink = (text: string) =>
+        Effect.suspend(() => {
+          seen = (seen + text).slice(-mostSeen)
+          const whole = line + text
+          const end = whole.lastIndexOf("\n")
+          line = whole.slice(end + 1)
+          return end < 0 ? Effect.void : print(whole.slice(0, end))
+        })
+      const rest = Effect.suspend(() => (line === "" ? Effect.void : print(line)))
+      const keep = (how: string, output: string): boolean => {
+        const bytes = new TextEncoder().encode(output)
+        const file = Input.fromBytes(bytes, { name: "output.txt", mediaType: "text/plain" })
+        const given = ChatFiles.described(file, `what !${Display.oneLine(command, 60)}, ${how}, printed`)
+        if (Either.isRight(given)) files.setOutput(given.right)
+        return Either.isRight(given)
+      }
+      const stopped = Effect.suspend(() => {
+        keep("stopped", seen)
+        return Effect.zipRight(rest, screen.printLine(style.red("  ✗ stopped")))
+      })
+      const outcome = yield* Effect.either(Effect.onInterrupt(run(command, sink), () => stopped))
+      yield* rest
+      if (Either.isLeft(outcome)) return yield* screen.printLine(style.red(`  ✗ ${Display.sanitize(outcome.left)}`))
+      const { exitCode, notice, output, signal } = outcome.right
+      const how = exitCode === null ? `ended by ${signal ?? "a signal"}` : `exit code ${exitCode}`
+      const time = `${(((yield* Clock.currentTimeMillis) - begunAt) / 1_000).toFixed(1)} s`
+      const mark = exitCode === 0 ? style.green("✓") : style.red("✗")
+      if (notice !== undefined) yield* print(notice)
+      const offer = keep(how, output) ? " · @! in a message gives it to the agent" : ""
+      yield* screen.printLine(`  ${mark} ${style.dim(`${how} · ${time}${offer}`)}`)
+    })
+
+  return {
+    start: (command) =>
+      Effect.gen(function* () {
+        if (command === "") {
+          yield* screen.printLine(
+            "!COMMAND runs a command, as yourself. To begin a message with !, put a blank before it."
+          )
+          return undefined
+        }
+        if (running !== undefined) {
+          yield* screen.printLine("A command of yours still runs. Ctrl-C stops it.")
+          return undefined
+        }
+        const ended = Effect.sync(() => {
+          running = undefined
+        })
+        return (running = yield* Effect.forkScoped(Effect.ensuring(shown(command), ended)))
+      }),
+    stop: Effect.suspend(() => {
+      if (running === undefined) return Effect.succeed(false)
+      // Not waited for: a command may take its time to end.
+      return Effect.as(Fiber.interruptFork(running), true)
+    })
+  }
+}
+
+/** The command that a line is, without its mark. */
+export const commandIn = (line: string): string | undefined => (line.startsWith("!") ? line.slice(1).trim() : undefined)
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+/** Seconds. A person has Ctrl-C. */
+const longest = 86_400
+
+/** Characters of a command that was stopped which a message can have. */
+const mostSeen = 30_000
+
+const isEnded = Schema.is(Workspace.RunCommand.successSchema)

@@ -1,0 +1,114 @@
+/** `!command` at the prompt: the person's own act. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { existsSync, readFileSync } from "node:fs"
+import * as ModelServer from "../kit/ModelServer.js"
+import * as Program from "../kit/Program.js"
+import * as Pseudo from "../kit/Pseudo.js"
+import { chat } from "../kit/Wire.js"
+
+const offer = "@! in a message gives it to the agent\n>"
+
+const setting = Effect.gen(function* () {
+  const at = yield* Program.place
+  const server = yield* ModelServer.make
+  // What the agent may do is no matter of the person's.
+  yield* at.write("config/permissions.json", { defaultPolicy: "deny" })
+  const args = ["chat", "--base-url", `${server.url}/v1`, "--model", "openai-compatible/local-test"]
+  const env = { OPENAI_COMPATIBLE_API_KEY: "none" }
+  const says = (text: string) => server.play(ModelServer.eventStream(chat.events({ text: [text] })))
+  const got = Effect.map(server.received, (request): string =>
+    JSON.stringify(ModelServer.json(request).messages.at(-1).content)
+  )
+  const screen = yield* Pseudo.start(at, args, { columns: 100, rows: 50, env })
+  yield* screen.sees((text) => text.endsWith(".\n>"))
+  return { at, screen, says, got, server }
+})
+
+describe("a command with ! before it", () => {
+  it.live("runs without a question, is shown, and reaches the model with a line that says so alone", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { at, got, says, screen, server } = yield* setting
+        yield* screen.type("!echo one; printf 'two\\033[2J'; touch made; exit 3\r")
+        yield* screen.sees(
+          (text) => /\n {2}one\n {2}two[^\n]*\n {2}✗ exit code 3 · \d+\.\d s · /.test(text) && text.endsWith(offer)
+        )
+        assert.isTrue(existsSync(at.path("workspace/made")))
+        assert.strictEqual(server.count(), 0)
+        yield* says("Hello.")
+        yield* screen.type("hello\r")
+        yield* screen.sees((text) => text.endsWith("Hello.\n>"))
+        assert.strictEqual(yield* got, '"hello"')
+        yield* says("I see.")
+        yield* screen.type("what went wrong? @!\r")
+        yield* screen.sees((text) => text.includes("exit code 3, printed (") && text.endsWith("I see.\n>"))
+        const content = yield* got
+        for (const part of ["what went wrong? @!", "exit code 3, printed", "output.txt:\\none\\ntwo"])
+          assert.include(content, part)
+        yield* screen.type("\x04")
+        assert.strictEqual(yield* screen.exit, 0)
+        const audits = yield* at.allText
+        const records = audits.split("\n").filter((line) => line.includes('"kind":"command"'))
+        assert.strictEqual(records.length, 1)
+        assert.match(records[0] ?? "", /"by":"[^"]+","class":"session","kind":"command","outcome":"granted"/)
+        assert.notInclude(records[0] ?? "", "echo one")
+        assert.strictEqual((yield* at.run(["audit", "verify"])).code, 0)
+      })
+    )
+  )
+
+  it.live("is stopped by Ctrl-C and by Esc, with all that it started, and what it printed is kept", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { at, got, says, screen } = yield* setting
+        for (const key of ["\x03", "\x1b"]) {
+          yield* screen.type(`!sleep 600 & echo $! > pid; echo begun ${key.length}; sleep 600\r`)
+          yield* screen.sees((text) => text.includes("\n  begun 1\n>"))
+          const pid = Number(readFileSync(at.path("workspace/pid"), "utf8"))
+          yield* screen.type("!ls\r")
+          yield* screen.sees((text) => text.includes("A command of yours still runs. Ctrl-C stops it."))
+          yield* screen.type(key)
+          yield* screen.sees((text) => text.endsWith("  ✗ stopped\n>"))
+          if (pid > 1_000) assert.isFalse(Program.isAlive(pid))
+          yield* screen.type("\x0c")
+          yield* screen.sees((text) => text.trim() === ">")
+        }
+        yield* says("Seen.")
+        yield* screen.type("see @!\r")
+        yield* screen.sees((text) => text.endsWith("Seen.\n>"))
+        assert.include(yield* got, "begun 1")
+        yield* screen.type("!\r")
+        yield* screen.sees((text) => text.includes("!COMMAND runs a command, as yourself."))
+        yield* says("Words.")
+        yield* screen.type(" !ls are words\r")
+        yield* screen.sees((text) => text.endsWith("Words.\n>"))
+        assert.include(yield* got, "!ls are words")
+      })
+    )
+  )
+
+  it.live("works by lines, too", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        const screen = yield* Pseudo.start(at, ["chat", "--plain"], { columns: 40 })
+        yield* screen.sees((text) => text.includes("/help"))
+        yield* screen.type("!echo by lines\r")
+        yield* screen.sees((text) => text.includes("\n  by lines\n  ✓ exit code 0"))
+        yield* screen.type("/quit\r")
+        assert.strictEqual(yield* screen.exit, 0)
+      })
+    )
+  )
+
+  it.live("is words where it comes out of a pipe", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        yield* at.run(["chat"], { stdin: "!touch made\n" })
+        assert.isFalse(existsSync(at.path("workspace/made")))
+      })
+    )
+  )
+})
