@@ -15,6 +15,7 @@ import type * as Scope from "effect/Scope"
 import { IdGenerator, type RequestId, type SessionId } from "../core/Id.js"
 import * as JournalEntry from "./JournalEntry.js"
 import * as SessionLease from "./SessionLease.js"
+import { paged, type Page, type Place, type Query } from "./SessionPage.js"
 import * as SessionSummary from "./SessionSummary.js"
 import * as StoreError from "./StoreError.js"
 import {
@@ -27,6 +28,7 @@ import {
   type WaitingRequest
 } from "./WaitingRequest.js"
 
+export { paged, type Page, type Place, type Query }
 export { accepts, answeredAlready, byAge, notOpen, waitingIn, type StoredAnswer, type WaitingRequest }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -114,8 +116,10 @@ export interface Service {
   readonly load: (
     rootSessionId: SessionId
   ) => Effect.Effect<Loaded, StoreError.SessionUnknown | StoreError.JournalUnreadable | StoreError.StoreUnusable>
-  /** Last used first. */
+  /** All sessions, last used first. What shows or looks for some of them reads a page. */
   readonly list: Effect.Effect<ReadonlyArray<SessionSummary.Listed>, StoreError.StoreUnusable>
+  /** A part of that list. {@link paged} makes it of a whole one. */
+  readonly page: (query?: Query) => Effect.Effect<Page, StoreError.StoreUnusable>
   /**
    * What the sessions of this store wait for, or one of them; asked first comes first. Those of a session that ended by
    * itself are left out. One that cannot be read fails the whole: ask for the sessions one by one then.
@@ -370,6 +374,18 @@ const memoryOf = (
     return { rootSessionId, append, putContent }
   }
 
+  const page = (query?: Query) =>
+    at((now): Either.Either<Page> => {
+      const known = Array.from(trees.values(), ({ summary }) => summary).filter(({ entries }) => entries > 0)
+      const { sessions, ...rest } = paged(known, query)
+      return Either.right({
+        sessions: sessions.map((summary) =>
+          SessionSummary.listed(summary, SessionLease.holderOf(trees.get(summary.rootSessionId)?.lock, locker, now))
+        ),
+        ...rest
+      })
+    })
+
   return {
     name: ":memory:",
     lock: (rootSessionId) =>
@@ -404,14 +420,8 @@ const memoryOf = (
           answers: [...answers.values()]
         }))
       ),
-    list: at((now) =>
-      Either.right(
-        [...trees.values()]
-          .filter(({ entries }) => entries.length > 0)
-          .map(({ summary, lock }) => SessionSummary.listed(summary, SessionLease.holderOf(lock, locker, now)))
-          .sort(SessionSummary.byActivity)
-      )
-    ),
+    list: Effect.map(page({ limit: Infinity }), ({ sessions }) => sessions),
+    page,
     openRequests: (rootSessionId) =>
       at((now) =>
         Either.right(

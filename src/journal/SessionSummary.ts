@@ -121,11 +121,10 @@ export const parse = (text: string): SessionSummary | undefined => {
  *
  * @internal
  */
-export const parseListed = (text: string, holderOf: (id: SessionId) => Holder | undefined): Listed | undefined => {
+export const parseListed = (text: string, holder: Holder | undefined): Listed | undefined => {
   const found = parse(text)
   if (found === undefined) return undefined
   const listed: { -readonly [K in keyof Listed]: Listed[K] } = Object.assign(found, { state: "idle" as const })
-  const holder = holderOf(found.rootSessionId)
   listed.state = stateOf(found, holder)
   if (holder !== undefined) listed.holder = holder
   return listed
@@ -166,8 +165,12 @@ export const listed = (self: SessionSummary, holder: Holder | undefined): Listed
  * @since 0.1.0
  * @category combinators
  */
-export const byActivity = (a: SessionSummary, b: SessionSummary): number =>
-  b.lastActivity - a.lastActivity || (a.rootSessionId < b.rootSessionId ? -1 : 1)
+export const byActivity = (
+  a: Pick<SessionSummary, "lastActivity" | "rootSessionId">,
+  b: Pick<SessionSummary, "lastActivity" | "rootSessionId">
+): number =>
+  b.lastActivity - a.lastActivity ||
+  (a.rootSessionId < b.rootSessionId ? -1 : a.rootSessionId > b.rootSessionId ? 1 : 0)
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

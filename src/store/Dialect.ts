@@ -43,6 +43,47 @@ export const hold = (sql: SqlClient.SqlClient, ...names: ReadonlyArray<string>):
       )
     : Effect.void
 
+/** What a list asks of a stored summary, which is one JSON text. */
+export interface SummaryParts {
+  /** Milliseconds since the epoch; 0 in a summary that is damaged. */
+  readonly active: string
+  /** Null when there is none. */
+  readonly workspace: string
+  /** How `workspace` is compared. */
+  readonly workspaceKey: (workspace: string) => string
+  /** Whether it has open requests. */
+  readonly open: string
+  /** Whether it ended by itself. */
+  readonly closed: string
+  /** The session's id, in the order of its characters' numbers. */
+  readonly id: string
+}
+
+/**
+ * Expressions over a row of `assent_session`. The indexes of migration 3 are made of exactly these texts, so they stay
+ * as they are. None of them fails on a damaged summary: one such row would keep the whole store from being opened.
+ */
+export const summaryParts: { readonly [D in Dialect]: SummaryParts } = {
+  sqlite: {
+    active: "coalesce(CASE WHEN json_valid(summary) THEN json_extract(summary, '$.lastActivity') END, 0)",
+    workspace: "CASE WHEN json_valid(summary) THEN json_extract(summary, '$.workspace') END",
+    workspaceKey: (workspace) => workspace,
+    // As `JSON.stringify` writes it; a text in it has its quotes escaped.
+    open: `instr(summary, '"open":[]') = 0`,
+    closed: `instr(summary, '"closed":true') > 0`,
+    id: "root"
+  },
+  pg: {
+    // Split first: a pattern that has to be looked for takes five times as long.
+    active: `coalesce(substring(split_part(summary, '"lastActivity":', 2) from '^-?[0-9]+')::numeric, 0)`,
+    workspace: String.raw`substring(split_part(summary, '"workspace":', 2) from '^"(?:[^"\\]|\\.)*"')`,
+    workspaceKey: (workspace) => JSON.stringify(workspace),
+    open: `strpos(summary, '"open":[]') = 0`,
+    closed: `strpos(summary, '"closed":true') > 0`,
+    id: 'root COLLATE "C"'
+  }
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------

@@ -247,6 +247,18 @@ export const make = (options: Options): Effect.Effect<SessionStore.Service, neve
       return found
     })
 
+    /** It has no order of its own: every page reads all sessions. */
+    const page = (query?: SessionStore.Query) =>
+      Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        return SessionStore.paged(
+          (yield* listed).map(({ lock, summary }) =>
+            SessionSummary.listed(summary, SessionLease.holderOf(lock, locker, now))
+          ),
+          query
+        )
+      }).pipe(inTurn, reading)
+
     return {
       name,
       lock: (root) =>
@@ -288,12 +300,8 @@ export const make = (options: Options): Effect.Effect<SessionStore.Service, neve
           const session = yield* known(root)
           return { rootSessionId: root, entries: yield* entriesOf(root, session), answers: session.answers }
         }).pipe(inTurn, reading),
-      list: Effect.gen(function* () {
-        const now = yield* Clock.currentTimeMillis
-        return (yield* listed)
-          .map(({ lock, summary }) => SessionSummary.listed(summary, SessionLease.holderOf(lock, locker, now)))
-          .sort(SessionSummary.byActivity)
-      }).pipe(inTurn, reading),
+      list: Effect.map(page({ limit: Infinity }), ({ sessions }) => sessions),
+      page,
       openRequests: (root) =>
         Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis

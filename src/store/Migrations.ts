@@ -16,7 +16,7 @@ import * as Dialect from "./Dialect.js"
  * @since 0.1.0
  * @category constants
  */
-export const latest = 2
+export const latest = 3
 
 /**
  * Names the tables that this module owns; the list of migrations that have run is one of them.
@@ -159,18 +159,31 @@ export const strange = (found: ReadonlyArray<Relation>, version: number): string
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const all = (statements: ReadonlyArray<string>) =>
+/** A statement, in SQLite's words where the two differ in names only. */
+type Statement = string | ((dialect: Dialect.Dialect) => string)
+
+const all = (statements: ReadonlyArray<Statement>) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
-    Effect.forEach(statements, (statement) => sql.unsafe(inDialect(statement, Dialect.of(sql))), { discard: true })
+    Effect.forEach(statements, (statement) => sql.unsafe(inDialect(statement, Dialect.of(sql) ?? "sqlite")), {
+      discard: true
+    })
   )
 
 /** SQLite's INTEGER has 64 bits, PostgreSQL's 32: too few for milliseconds since the epoch. Bytes have another name. */
-const inDialect = (statement: string, dialect: Dialect.Dialect | undefined): string =>
-  dialect === "pg" ? statement.replaceAll(" INTEGER", " BIGINT").replaceAll(" BLOB", " BYTEA") : statement
+const inDialect = (statement: Statement, dialect: Dialect.Dialect): string => {
+  const text = typeof statement === "string" ? statement : statement(dialect)
+  return dialect === "pg" ? text.replaceAll(" INTEGER", " BIGINT").replaceAll(" BLOB", " BYTEA") : text
+}
+
+/** The parts of a summary that a list is ordered by and searched for. */
+const indexOfParts =
+  (make: (parts: Dialect.SummaryParts) => string): Statement =>
+  (dialect) =>
+    `CREATE INDEX ${make(Dialect.summaryParts[dialect])}`
 
 // A migration is never edited: a change is a new migration. Every column name is one word, so that no client's name
 // transformation changes it.
-const statements = {
+const statements: { readonly [migration: string]: ReadonlyArray<Statement> } = {
   "0001_journal": [
     `CREATE TABLE assent_entry (
       root TEXT NOT NULL,
@@ -205,6 +218,14 @@ const statements = {
     `CREATE TABLE assent_reference (root TEXT NOT NULL, sha256 TEXT NOT NULL, token TEXT NOT NULL)`,
     `CREATE UNIQUE INDEX assent_reference_root ON assent_reference (root, sha256, token)`,
     `CREATE INDEX assent_reference_content ON assent_reference (sha256)`
+  ],
+  "0003_list": [
+    indexOfParts(({ active, id }) => `assent_session_order ON assent_session ((${active}) DESC, ${id})`),
+    indexOfParts(
+      ({ active, id, workspace }) =>
+        `assent_session_workspace ON assent_session ((${workspace}), (-(${active})), ${id})`
+    ),
+    indexOfParts(({ open }) => `assent_session_open ON assent_session (root) WHERE ${open}`)
   ]
 }
 
@@ -263,7 +284,8 @@ const ofMigrator = `CREATE TABLE ${table} (
 const normalized = (sql: string): string => sql.replace(/\s+/g, " ").replaceAll('"', "").trim()
 
 const known: ReadonlyMap<string, string> = new Map(
-  [ofMigrator, ...Object.values(statements).flat()].map((sql) => {
+  [ofMigrator, ...Object.values(statements).flat()].map((statement) => {
+    const sql = inDialect(statement, "sqlite")
     const [, type = "", name = ""] = /^CREATE (?:UNIQUE )?(TABLE|INDEX) (\w+)/.exec(sql) ?? []
     return [name, `${type.toLowerCase()} ${normalized(sql)}`]
   })

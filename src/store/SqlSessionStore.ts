@@ -13,7 +13,6 @@
  * @since 0.1.0
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import type * as Statement from "@effect/sql/Statement"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -31,6 +30,7 @@ import * as Dialect from "./Dialect.js"
 import * as EntryRow from "./EntryRow.js"
 import * as Migrations from "./Migrations.js"
 import * as SqlFailure from "./SqlFailure.js"
+import * as SummaryTable from "./SummaryTable.js"
 import * as WriteQueue from "./WriteQueue.js"
 
 /**
@@ -73,7 +73,9 @@ export const make = (
     const failure = SqlFailure.make(name)
     const contents = ContentTable.make(sql)
 
-    if (Dialect.of(sql) === undefined) return yield* failure.unknownDatabase
+    const dialect = Dialect.of(sql)
+    if (dialect === undefined) return yield* failure.unknownDatabase
+    const summaries = SummaryTable.make(sql, dialect, failure, locker)
     const version = yield* failure.reading(Migrations.version)
     if (version > Migrations.latest) return yield* failure.newer(version, Migrations.latest)
     if (version < Migrations.latest) yield* failure.migrating(Migrations.run)
@@ -96,11 +98,6 @@ export const make = (
           ? Effect.succeed(row)
           : Effect.fail(new StoreError.SessionLocked({ rootSessionId: root, holder, heartbeat: row.heartbeat }))
       })
-
-    const summaryOf = (root: SessionId) =>
-      Effect.flatMap(sql<SummaryRow>`SELECT root, summary FROM assent_session WHERE root = ${root}`, ([row]) =>
-        row === undefined ? Effect.succeed(undefined) : decodeSummary(failure, row)
-      )
 
     /**
      * Takes the lock of a holder that is gone away from it: whoever comes back after all must not go on as if nothing
@@ -163,8 +160,7 @@ export const make = (
             .flatMap(({ written }) => written)
             .map((entry, index) => ({ ...entry, seq: held.summary.entries + index + 1 }))
         )
-        yield* sql`INSERT INTO assent_session ${sql.insert({ root: held.root, summary: JSON.stringify(summary) })}
-          ON CONFLICT (root) DO UPDATE SET summary = excluded.summary`
+        yield* summaries.put(summary)
         return Either.right(summary)
       })
 
@@ -224,7 +220,7 @@ export const make = (
           WHERE assent_lock.token = ${before?.token ?? ""} AND assent_lock.heartbeat = ${before?.heartbeat ?? 0}
           RETURNING token`
         if (taken.length === 0) return yield* lockedBy(root, row)
-        const summary = (yield* summaryOf(root)) ?? SessionSummary.empty(root, now)
+        const summary = (yield* summaries.get(root)) ?? SessionSummary.empty(root, now)
         const held: Held = { root, token, summary, isDoubtful: false, hasPut: false }
         return { held, isLeft: yield* contents.isHeld(root) }
       }).pipe(
@@ -268,25 +264,6 @@ export const make = (
         if (kept.length > 0) return
         const [first] = yield* sql<AnswerRow>`SELECT author FROM assent_answer WHERE request = ${requestId}`
         return yield* SessionStore.answeredAlready(requestId, first?.author ?? "somebody else")
-      })
-
-    const summaries = (wanted: Statement.Fragment) =>
-      Effect.gen(function* () {
-        const now = yield* Clock.currentTimeMillis
-        const rows = yield* failure.reading(sql<SummaryRow>`SELECT root, summary FROM assent_session WHERE ${wanted}`)
-        const locks = yield* failure.reading(
-          sql<
-            SessionLease.Row & { readonly root: SessionId }
-          >`SELECT root, token, pid, host, heartbeat FROM assent_lock`
-        )
-        const holders = new Map(locks.map((lock) => [lock.root, SessionLease.holderOf(numbers(lock), locker, now)]))
-        const found: Array<SessionSummary.Listed> = []
-        for (const row of rows) {
-          const one = SessionSummary.parseListed(row.summary, (id) => holders.get(id))
-          if (one === undefined) return yield* damagedSummary(failure, row)
-          found.push(one)
-        }
-        return found
       })
 
     const answersOf = (root: SessionId) =>
@@ -349,13 +326,11 @@ export const make = (
           answers: yield* answersOf(root)
         }
       }),
-      list: Effect.map(summaries(sql`1 = 1`), (found) => found.sort(SessionSummary.byActivity)),
+      list: summaries.all,
+      page: Effect.fn("SessionStore.page")(summaries.page),
       openRequests: Effect.fn("SessionStore.openRequests")(function* (root) {
-        // As `JSON.stringify` writes it; a title has its quotes escaped.
-        const wanted = root === undefined ? sql`summary NOT LIKE ${'%"open":[]%'}` : sql`root = ${root}`
-        const found = (yield* summaries(wanted)).filter(({ open }) => open.length > 0)
         const waiting: Array<SessionStore.WaitingRequest> = []
-        for (const one of found) {
+        for (const one of yield* summaries.open(root)) {
           const ids = one.open.map(({ requestId }) => requestId)
           const about = yield* failure.reading(
             sql<EntryRow.Stored>`SELECT seq, session, at, body FROM assent_entry
@@ -372,7 +347,7 @@ export const make = (
       delete: (root) =>
         Effect.gen(function* () {
           yield* Dialect.hold(sql, ContentTable.lock, root)
-          if ((yield* summaryOf(root)) === undefined)
+          if ((yield* summaries.get(root)) === undefined)
             return yield* new StoreError.SessionUnknown({ rootSessionId: root })
           // The lock goes first: a holder that comes back waits for it, and then has none to write with.
           const now = yield* Clock.currentTimeMillis
@@ -434,11 +409,6 @@ interface Job {
   readonly contents: ReadonlyArray<string>
 }
 
-interface SummaryRow {
-  readonly root: SessionId
-  readonly summary: string
-}
-
 interface AnswerRow {
   readonly request: RequestId
   readonly answer: string
@@ -457,12 +427,6 @@ const numbers = <Row extends SessionLease.Row>(row: Row): Row => ({
   pid: Number(row.pid),
   heartbeat: Number(row.heartbeat)
 })
-
-const decodeSummary = (failure: SqlFailure.SqlFailure, row: SummaryRow) =>
-  Either.fromNullable(SessionSummary.parse(row.summary), () => damagedSummary(failure, row))
-
-const damagedSummary = (failure: SqlFailure.SqlFailure, { root }: SummaryRow) =>
-  failure.damaged(`the summary of session ${root} is damaged`)
 
 const storedAnswer = (failure: SqlFailure.SqlFailure, { request, answer, author, at }: AnswerRow) =>
   Either.mapBoth(

@@ -31,6 +31,7 @@ import * as SessionLease from "../journal/SessionLease.js"
 import type * as SessionStore from "../journal/SessionStore.js"
 import * as ContentContract from "./ContentContract.js"
 import {
+  closed,
   expect,
   expectEntries,
   expectFailure,
@@ -303,5 +304,99 @@ const contract: { readonly [name: string]: Body } = {
         `What is open must be ${requestId} of ${root}, and here it is: ${open.map((one) => one.join(" ")).join("; ") || "nothing"}.`
       )
     }),
+  "gives its list page by page": (_, store) =>
+    Effect.gen(function* () {
+      const names = Array.from({ length: 7 }, (_, at) => SessionId.make(`ses_${at}`))
+      // Two and two in the same millisecond: their ids decide.
+      for (const [at, name] of names.entries()) {
+        yield* write(store, opened(name), said("a", name))
+        if (at % 2 === 1) yield* TestClock.adjust("1 second")
+      }
+      const whole = "ses_6, ses_4, ses_5, ses_2, ses_3, ses_0, ses_1"
+      const listed = idsIn(yield* store.list)
+      yield* expect(listed === whole, `The list must be ${whole}: last used first, then by id. Here it is ${listed}.`)
+      yield* expect(
+        (yield* store.page({ limit: 7 })).next === undefined,
+        "A page with the last session must have no `next`: nothing follows."
+      )
+      for (const limit of [1, 2, 3, 6, 7, 8, Infinity]) {
+        const pages = yield* pagesOf(store, { limit })
+        const [sizes, ids] = [
+          pages.map(({ sessions }) => sessions.length),
+          pages.map(({ sessions }) => idsIn(sessions))
+        ]
+        yield* expect(
+          ids.join(", ") === whole && sizes.slice(0, -1).every((size) => size === limit),
+          `Pages of ${limit} must make up the list, each full but for the last. Here they are: ${ids.join(" | ")}.`
+        )
+      }
+      const { next } = yield* store.page({ limit: 3 })
+      yield* store.delete(SessionId.make("ses_5"))
+      yield* write(store, said("b", SessionId.make("ses_0")))
+      const rest = idsIn((yield* store.page({ after: next })).sessions)
+      yield* expect(
+        rest === "ses_2, ses_3, ses_1",
+        `Behind ses_5, which is deleted, come ses_2, ses_3 and ses_1, as ses_0 was used since. Here it is ${rest}.`
+      )
+    }),
+  "finds in its list what is asked for": (_, store) =>
+    Effect.gen(function* () {
+      const [own, free, odd] = [SessionId.make("ses_own"), SessionId.make("ses_free"), SessionId.make("%_")]
+      const place = '/home/ann/a "quoted" \\ place/ä'
+      yield* write(store, opened(root, "/elsewhere"), said("a"), raised())
+      yield* TestClock.adjust("1 second")
+      yield* write(store, opened(own, place), said("a", own), raised(undefined, own), closed(own))
+      yield* TestClock.adjust("1 second")
+      yield* write(store, opened(free), said('"workspace":"/elsewhere","open":[],"lastActivity":1', free))
+      yield* TestClock.adjust("1 second")
+      yield* write(store, opened(odd, place), said("a", odd))
+      const all = "%_, ses_free, ses_own, ses_checked"
+      const asked: ReadonlyArray<readonly [SessionStore.Query, string]> = [
+        [{}, all],
+        [{ limit: 0 }, "%_"],
+        [{ workspace: place }, "%_, ses_free, ses_own"],
+        [{ workspace: place, limit: 2 }, "%_, ses_free"],
+        [{ workspace: "/elsewhere" }, "ses_free, ses_checked"],
+        [{ workspace: "" }, "ses_free"],
+        [{ prefix: "ses_" }, "ses_free, ses_own, ses_checked"],
+        [{ prefix: "ses_o" }, "ses_own"],
+        [{ prefix: "%" }, "%_"],
+        [{ prefix: "SES" }, ""],
+        [{ prefix: "", id: own }, "ses_own"],
+        [{ id: SessionId.make("ses_ow") }, ""],
+        [{ id: own, workspace: "/elsewhere" }, ""],
+        [{ waiting: true }, "ses_checked"],
+        [{ waiting: false }, all],
+        [{ waiting: true, workspace: place }, ""],
+        [{ after: { lastActivity: 2_000, rootSessionId: free } }, "ses_own, ses_checked"],
+        [{ after: { lastActivity: 2_000, rootSessionId: SessionId.make("a") } }, "ses_free, ses_own, ses_checked"],
+        [{ after: { lastActivity: 2_000, rootSessionId: free }, workspace: place }, "ses_own"],
+        [{ after: { lastActivity: 2_000, rootSessionId: free }, prefix: "ses_c" }, "ses_checked"],
+        [{ after: { lastActivity: 0, rootSessionId: SessionId.make("z") } }, ""]
+      ]
+      for (const [query, expected] of asked) {
+        const found = idsIn((yield* store.page(query)).sessions)
+        yield* expect(
+          found === expected,
+          `A page of ${JSON.stringify(query)} must have ${expected || "nothing"}. Here it has ${found || "nothing"}.`
+        )
+      }
+    }),
   ...ContentContract.checks
 }
+
+const idsIn = (sessions: ReadonlyArray<{ readonly rootSessionId: SessionId }>): string =>
+  sessions.map(({ rootSessionId }) => rootSessionId).join(", ")
+
+/** All pages of a query, one after the other. A store whose pages do not end is stopped. */
+const pagesOf = (store: SessionStore.Service, query: SessionStore.Query) =>
+  Effect.gen(function* () {
+    const pages: Array<SessionStore.Page> = []
+    let after: SessionStore.Place | undefined
+    do {
+      const page: SessionStore.Page = yield* store.page({ ...query, after })
+      pages.push(page)
+      after = page.next
+    } while (after !== undefined && pages.length < 20)
+    return pages
+  })

@@ -39,7 +39,7 @@ export const root = SessionId.make("ses_checked")
 export const other = SessionId.make("ses_other")
 export const requestId = RequestId.make("req_checked")
 
-export const opened = (sessionId: SessionId = root): JournalEntry.Draft => ({
+export const opened = (sessionId: SessionId = root, workspace?: string): JournalEntry.Draft => ({
   sessionId,
   entry: {
     _tag: "SessionOpened",
@@ -49,7 +49,8 @@ export const opened = (sessionId: SessionId = root): JournalEntry.Draft => ({
     agent: "main",
     depth: 0,
     model: "offline",
-    instructions: "digest"
+    instructions: "digest",
+    ...(workspace === undefined ? {} : { workspace })
   }
 })
 
@@ -62,21 +63,24 @@ export const said = (id: string, sessionId: SessionId = root): JournalEntry.Draf
 })
 
 export const raised = (
-  interaction: Interaction.Interaction = new Interaction.Select({ prompt: "Which?", options: ["a", "b"] })
+  interaction: Interaction.Interaction = new Interaction.Select({ prompt: "Which?", options: ["a", "b"] }),
+  sessionId: SessionId = root
 ) => ({
-  sessionId: root,
+  sessionId,
   entry: {
     _tag: "InteractionRaised" as const,
     request: {
       requestId,
       correlationId: CorrelationId.make("turn_1"),
-      sessionId: root,
+      sessionId,
       agentPath: "main",
       issuedAt: 5,
       interaction
     }
   }
 })
+
+export const closed = (sessionId: SessionId): JournalEntry.Draft => ({ sessionId, entry: { _tag: "SessionClosed" } })
 
 export const expect = (holds: boolean, sentence: string): Effect.Effect<void, StoreBroken> =>
   holds ? Effect.void : new StoreBroken({ sentence })

@@ -3,6 +3,9 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as fc from "effect/FastCheck"
 import * as SessionName from "../../src/cli/config/SessionName.js"
+import { SessionId } from "../../src/core/Id.js"
+import * as SessionStore from "../../src/journal/SessionStore.js"
+import * as SessionSummary from "../../src/journal/SessionSummary.js"
 import * as Program from "../kit/Program.js"
 import * as Pseudo from "../kit/Pseudo.js"
 
@@ -96,9 +99,12 @@ describe("going on with a session", () => {
     const id = fc.string({ unit: fc.constantFrom("a", "b"), minLength: 1, maxLength: 6 })
     fc.assert(
       fc.property(fc.uniqueArray(id, { maxLength: 8 }), id, (ids, name) => {
-        const sessions = ids.map((one) => ({ rootSessionId: `ses_${one}` }))
+        const sessions = ids.map((one) =>
+          SessionSummary.listed(SessionSummary.empty(SessionId.make(`ses_${one}`), 0), undefined)
+        )
         const meant = ids.filter((one) => one.startsWith(name))
-        const found = SessionName.find(sessions, name)
+        const page: SessionName.Sessions["page"] = (query) => Effect.succeed(SessionStore.paged(sessions, query))
+        const found = Effect.runSync(SessionName.find({ page }, name))
         if (meant.length > 1) assert.isTrue(Either.isLeft(found))
         else assert.strictEqual(Either.getOrThrow(found)?.rootSessionId, meant[0] && `ses_${meant[0]}`)
       })

@@ -155,6 +155,46 @@ describe("assent sessions", () => {
   )
 
   live(
+    "lists the last hundred, says how to see those before them, and as JSON has all",
+    Effect.gen(function* () {
+      const at = yield* place
+      const ids = Array.from({ length: 105 }, (_, index) => `ses_${String(index).padStart(3, "0")}`)
+      // The later number was used last.
+      yield* at.seed(
+        Object.fromEntries(
+          ids.map((id, index) => [id, [{ ...draft(opened(id as SessionId), id as SessionId), at: 1_000 + index }]])
+        )
+      )
+      const newest = [...ids].reverse()
+      const idsOf = (stdout: string) => stdout.match(/^ *ses_\d+/gm)?.map((id) => id.trim())
+      const first = yield* sessions(at, ["list"])
+      assert.deepStrictEqual(idsOf(first.stdout), newest.slice(0, 100))
+      assert.strictEqual(
+        first.stderr,
+        `assent: there are more: assent sessions --workspace ${at.workspace} list --after ses_005\n`
+      )
+      const second = yield* sessions(at, ["list"], { after: "005", limit: "3" })
+      assert.deepStrictEqual(idsOf(second.stdout), newest.slice(100, 103))
+      assert.include(second.stderr, "list --limit 3 --after ses_002")
+      const last = yield* sessions(at, ["list"], { after: "ses_002" })
+      assert.deepStrictEqual([idsOf(last.stdout), last.stderr], [newest.slice(103), ""])
+      const beyond = yield* sessions(at, ["list"], { after: "ses_000" })
+      assert.deepStrictEqual([beyond.stdout, beyond.stderr], ["", "assent: none was used before that one.\n"])
+      const json = yield* sessions(at, ["list"], { json: true })
+      assert.strictEqual(json.stdout.trim().split("\n").length, 105)
+      yield* UserLocation.prepare(at)
+      const everywhere = yield* sessions(at, ["list"], { all: true, limit: "2" })
+      assert.deepStrictEqual(idsOf(everywhere.stdout), newest.slice(0, 2))
+      assert.include(everywhere.stderr, `--workspace ${at.workspace} list --limit 2 --after ses_103`)
+      for (const flags of [{ limit: "0" }, { limit: "-1" }, { limit: "many" }, { after: "ses_x" }, { after: "ses_" }]) {
+        const { code } = yield* sessions(at, ["list"], flags)
+        assert.match(String(code), /no number of sessions|There is no session ses_x|More than 5 sessions begin with/)
+      }
+      assert.match(String((yield* sessions(at, ["waiting"], { limit: "3" })).code), /assent sessions takes/)
+    })
+  )
+
+  live(
     "shows what was said and done, a child's under its name, and what is open",
     Effect.gen(function* () {
       const at = yield* place
@@ -310,7 +350,7 @@ describe("assent sessions", () => {
       const told = (...words: ReadonlyArray<string>) => Effect.map(sessions(at, words), ({ code }) => String(code))
       assert.include(
         yield* told("erase"),
-        "list [--all] [--json]; waiting [--json]; show SESSION; answer SESSION [REQUEST [ANSWER]] [--json]; "
+        "list [--limit NUMBER] [--after SESSION | --all] [--json]; waiting [--json]; show SESSION; answer SESSION [REQUEST [ANSWER]] [--json]; "
       )
       assert.include(yield* told("erase"), "export SESSION; delete SESSION")
       assert.include(yield* told("show", "ses_a", "more"), "assent sessions takes")

@@ -10,8 +10,9 @@ import type * as Scope from "effect/Scope"
 import { createHash } from "node:crypto"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
-import type { RequestId } from "../../src/core/Id.js"
+import { type RequestId, SessionId } from "../../src/core/Id.js"
 import * as SessionSnapshot from "../../src/journal/SessionSnapshot.js"
+import * as SessionSummary from "../../src/journal/SessionSummary.js"
 import type { Draft } from "../../src/journal/JournalEntry.js"
 import type { Process } from "../../src/journal/SessionLease.js"
 import type * as SessionStore from "../../src/journal/SessionStore.js"
@@ -202,23 +203,64 @@ describe("a store that cannot be used", () => {
   )
 })
 
+/** Takes back what later versions have added to the tables. */
+const asOfVersion = (sql: SqlClient.SqlClient, version: 1 | 2) =>
+  Effect.forEach(
+    [
+      "DROP INDEX assent_session_order",
+      "DROP INDEX assent_session_workspace",
+      "DROP INDEX assent_session_open",
+      ...(version < 2 ? ["DROP TABLE assent_content", "DROP TABLE assent_reference"] : []),
+      `DELETE FROM ${Migrations.table} WHERE migration_id > ${version}`,
+      `PRAGMA user_version = ${version}`,
+      "PRAGMA wal_checkpoint(TRUNCATE)"
+    ],
+    (statement) => sql.unsafe(statement)
+  )
+
 describe("a store of an older version", () => {
+  live(
+    "is listed page by page, and so is what a process of that version still writes to it",
+    Effect.gen(function* () {
+      const { open, tamper } = yield* place
+      yield* Effect.scoped(open)
+      yield* tamper((sql) => asOfVersion(sql, 2))
+      const summaryOf = (name: string, lastActivity: number, more = {}) =>
+        JSON.stringify({
+          ...SessionSummary.empty(SessionId.make(name), 1),
+          entries: 1,
+          lastActivity,
+          ...more
+        })
+      // As version 2 writes.
+      const put = (name: string, summary: string) => (sql: SqlClient.SqlClient) =>
+        sql`INSERT INTO assent_session ${sql.insert({ root: name, summary })}
+          ON CONFLICT (root) DO UPDATE SET summary = excluded.summary`
+      yield* tamper(put("ses_a", summaryOf("ses_a", 10)))
+      yield* tamper(put("ses_b", summaryOf("ses_b", 20, { workspace: "/b" })))
+      yield* tamper(put("ses_half", `{"rootSessionId":"ses_half","lastActivity":15`))
+      yield* tamper(put("ses_none", "no summary"))
+      const store = yield* open
+      const idsOf = (query?: SessionStore.Query) =>
+        Effect.map(store.page(query), ({ sessions }) => sessions.map(({ rootSessionId }) => String(rootSessionId)))
+      assert.deepStrictEqual(yield* idsOf({ limit: 1 }), ["ses_b"])
+      yield* tamper(put("ses_a", summaryOf("ses_a", 30, { open: [{ requestId: "req_1", kind: "Ask" }] })))
+      yield* tamper(put("ses_c", summaryOf("ses_c", 25, { workspace: "/c" })))
+      assert.deepStrictEqual(yield* idsOf({ limit: 3 }), ["ses_a", "ses_c", "ses_b"])
+      assert.deepStrictEqual(yield* idsOf({ workspace: "/b", limit: 2 }), ["ses_a", "ses_b"])
+      assert.deepStrictEqual(yield* idsOf({ prefix: "ses_c" }), ["ses_c"])
+      // Damage is told where it is met, and hides nothing before it.
+      const error = yield* Effect.flip(store.page())
+      assert.match(error.message, /the summary of session ses_(half|none) is damaged/)
+    })
+  )
+
   live(
     "gets the tables that it lacks, with all that is in it",
     Effect.gen(function* () {
       const { open, tamper } = yield* place
       yield* Effect.scoped(Effect.flatMap(open, (store) => write(store, beginning)))
-      yield* tamper((sql) =>
-        Effect.forEach(
-          [
-            "DROP TABLE assent_content",
-            "DROP TABLE assent_reference",
-            `DELETE FROM ${Migrations.table} WHERE migration_id > 1`,
-            "PRAGMA user_version = 1"
-          ],
-          (statement) => sql.unsafe(statement)
-        )
-      )
+      yield* tamper((sql) => asOfVersion(sql, 1))
       const store = yield* open
       assert.lengthOf((yield* store.load(root)).entries, beginning.length)
       const picture = content("picture")

@@ -52,6 +52,19 @@ describe("a broken store", () => {
     "The list must be, last used first": broken((store) => ({
       list: Effect.map(store.list, (all) => [...all].reverse())
     })),
+    "Pages of 1 must make up the list": broken((store) => ({
+      page: (query) => store.page({ ...query, after: undefined })
+    })),
+    "A page with the last session must have no `next`": broken((store) => ({
+      page: (query) =>
+        Effect.map(store.page(query), ({ sessions }) => {
+          const last = sessions.at(-1)
+          return last === undefined ? { sessions } : { sessions, next: last }
+        })
+    })),
+    'A page of {"waiting":true} must have ses_checked': broken((store) => ({
+      page: (query) => store.page({ ...query, waiting: false })
+    })),
     "Content was kept that no session refers to any more": broken((store) => {
       // A store that never forgets.
       return {

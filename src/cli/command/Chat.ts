@@ -143,7 +143,7 @@ export const run = (invocation: Arguments.Invocation) =>
 /** The flags with the session that a person picks; nothing when they pick none. */
 const picked = (flags: Arguments.Flags, settings: Settings.Settings) =>
   Effect.gen(function* () {
-    const sessions = yield* SessionSelection.list(flags, settings)
+    const sessions = yield* SessionSelection.look(flags, settings)
     const ChatResume = yield* Effect.promise(() => import("../executor/ChatResume.js"))
     const { workspace } = settings
     const one = yield* Effect.provide(
@@ -151,7 +151,7 @@ const picked = (flags: Arguments.Flags, settings: Settings.Settings) =>
       Screen.layer({ output: "stdout" })
     )
     return one === undefined ? undefined : { ...flags, resume: one.rootSessionId }
-  })
+  }).pipe(Effect.scoped, Effect.catchTag("StoreUnusable", StoreLocation.refuse))
 
 /** Loaded for a person at a terminal only. */
 const openHistory = (settings: Settings.Settings) =>

@@ -27,6 +27,7 @@ import * as SessionName from "../config/SessionName.js"
 import * as SessionTransfer from "../config/SessionTransfer.js"
 import * as Settings from "../config/Settings.js"
 import * as StoreLocation from "../config/StoreLocation.js"
+import type { Folder } from "../config/UserLocation.js"
 import * as Transcript from "../view/Transcript.js"
 
 export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "words">) =>
@@ -36,7 +37,8 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     const tooMany = isOfMany(verb) ? id !== undefined : verb !== "answer" && rest.length > 0
     const isPruning = flags.unused !== undefined || flags.keep !== undefined
     const misplaced =
-      (flags.all === true && verb !== "list") ||
+      (flags.all === true && (verb !== "list" || flags.after !== undefined)) ||
+      ((flags.limit !== undefined || flags.after !== undefined) && verb !== "list") ||
       isPruning !== (verb === "prune") ||
       (flags.at !== undefined && verb !== "fork")
     if (!Object.hasOwn(verbs, verb) || tooMany || misplaced) {
@@ -44,8 +46,10 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     }
     const pace = yield* paceOf(flags)
     const at = flags.at === undefined ? undefined : yield* Arguments.parseTurn(flags.at)
+    const limit =
+      flags.limit === undefined ? (flags.json === true ? Infinity : most) : yield* Arguments.parseCount(flags.limit, 1)
     const settings = yield* Settings.load(flags)
-    if (verb === "list" && flags.all === true) return yield* listAll(settings, flags.json === true)
+    if (verb === "list" && flags.all === true) return yield* listAll(settings, { flags, limit })
     if (verb === "waiting" && flags.store === undefined) {
       return yield* waiting(yield* SessionTransfer.waiting(settings), flags)
     }
@@ -64,12 +68,8 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     }
     const checkpoints = yield* SessionForking.checkpoints(settings)
     if (verb === "prune") return yield* prune({ store, place, flags, checkpoints })
-    const sessions = store === undefined ? [] : yield* store.list
-    if (verb === "list") return yield* list(sessions, place, flags.json === true)
-    const session =
-      id === undefined
-        ? undefined
-        : yield* Either.mapLeft(SessionName.find(sessions, id), (message) => new Arguments.UsageError({ message }))
+    if (verb === "list") return yield* list(store, place, { flags, limit })
+    const session = store === undefined || id === undefined ? undefined : yield* named(store, id)
     if (verb === "answer" && session === undefined && id !== undefined && flags.store === undefined) {
       // Whoever has the id of a session answers it from anywhere.
       const elsewhere = yield* SessionTransfer.workspaceOf(settings, id)
@@ -80,7 +80,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
         id === undefined
           ? `assent sessions ${verb} needs a session.`
           : `There is no session ${visible(id)} in ${place}.`
-      return yield* new Arguments.UsageError({ message: `${wrong} ${among(sessions, place)}` })
+      return yield* new Arguments.UsageError({ message: `${wrong} ${yield* among(store, place)}` })
     }
     const { rootSessionId } = session
     if (verb === "answer") {
@@ -100,7 +100,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
 // -----------------------------------------------------------------------------------------------------------------
 
 const verbs = {
-  list: "list [--all] [--json]",
+  list: "list [--limit NUMBER] [--after SESSION | --all] [--json]",
   waiting: "waiting [--json]",
   show: "show SESSION",
   answer: "answer SESSION [REQUEST [ANSWER]] [--json]",
@@ -145,7 +145,7 @@ const answer = ({
   )
 
 const answerIn = (
-  elsewhere: SessionTransfer.OfWorkspace,
+  elsewhere: Folder,
   id: string,
   flags: Arguments.Flags,
   requestId: string | undefined,
@@ -153,11 +153,14 @@ const answerIn = (
 ) =>
   Effect.gen(function* () {
     const store = yield* StoreLocation.open(StoreLocation.inFolder(elsewhere))
-    const session = (yield* store.list).find(({ rootSessionId }) => rootSessionId === id)
+    const session = yield* SessionName.get(store, id)
     if (session === undefined) return yield* new StoreError.SessionUnknown({ rootSessionId: id })
     yield* answer({ store, session, requestId, typed, flags, place: within(elsewhere) })
     return ExitCode.completed
   })
+
+/** Lines of a list, unless more are asked for. */
+const most = 100
 
 const isOfMany = (verb: string): boolean => ["list", "waiting", "prune"].includes(verb)
 
@@ -200,16 +203,23 @@ const waiting = (
   })
 
 /** A line for the workspace, then its sessions; with `json` a line for each session, which names the workspace. */
-const listAll = (settings: Settings.Settings, json: boolean) =>
+const listAll = (settings: Settings.Settings, wanted: Wanted) =>
   Effect.gen(function* () {
-    const { found, remarks } = yield* SessionTransfer.all(settings)
-    for (const { sessions, workspace } of found) {
-      if (json) {
-        for (const one of sessions) yield* Output.writeJson("stdout", { ...one, workspace })
-      } else yield* say([visible(workspace), ...sessions.map((one) => `  ${SessionReport.line(one)}`)])
-    }
+    const { found, remarks } = yield* SessionTransfer.everywhere(settings, (store, { workspace }) =>
+      Effect.gen(function* () {
+        let isFirst = true
+        const { count, next } = yield* told(store, wanted, undefined, (sessions) => {
+          if (wanted.flags.json === true) return writeAll(sessions.map((one) => ({ ...one, workspace })))
+          const heading = isFirst && sessions.length > 0 ? [visible(workspace)] : []
+          isFirst = false
+          return say([...heading, ...sessions.map((one) => `  ${SessionReport.line(one)}`)])
+        })
+        if (next !== undefined) yield* sayMore(within({ workspace }), wanted.flags, next)
+        return count
+      })
+    )
     for (const remark of remarks) yield* Output.write("stderr", `assent: ${remark}\n`)
-    if (found.length === 0 && remarks.length === 0) {
+    if (found.every(({ answer }) => answer === 0) && remarks.length === 0) {
       yield* Output.write("stderr", `assent: no sessions are kept in ${settings.stateDirectory} yet.\n`)
     }
     return ExitCode.completed
@@ -228,13 +238,72 @@ const takeOver = (flags: Arguments.Flags, settings: Settings.Settings, file: str
     return ExitCode.completed
   })
 
-const list = (sessions: ReadonlyArray<Listed>, place: string, json: boolean): Effect.Effect<number> =>
+interface Wanted {
+  readonly flags: Arguments.Flags
+  /** The most sessions of one store. */
+  readonly limit: number
+}
+
+const list = (store: SessionStore.Service | undefined, place: string, wanted: Wanted) =>
   Effect.gen(function* () {
-    if (json) yield* Effect.forEach(sessions, (one) => Output.writeJson("stdout", one), { discard: true })
-    else if (sessions.length > 0) yield* say(sessions.map(SessionReport.line))
-    else yield* Output.write("stderr", `assent: no sessions are kept in ${place} yet.\n`)
+    const { flags } = wanted
+    const after = flags.after === undefined ? undefined : store && (yield* named(store, flags.after))
+    if (flags.after !== undefined && after === undefined) {
+      const wrong = `There is no session ${visible(flags.after)} in ${place}.`
+      return yield* new Arguments.UsageError({ message: `${wrong} ${yield* among(store, place)}` })
+    }
+    const { count, next } = yield* told(store, wanted, after, (sessions) =>
+      flags.json === true ? writeAll(sessions) : say(sessions.map(SessionReport.line))
+    )
+    if (next !== undefined) yield* sayMore(flags, flags, next)
+    else if (count === 0 && flags.json !== true) {
+      const none = after === undefined ? `no sessions are kept in ${place} yet` : "none was used before that one"
+      yield* Output.write("stderr", `assent: ${none}.\n`)
+    }
     return ExitCode.completed
   })
+
+/** Reads a list page by page and tells each, so that a long one begins at once. Yields how many, and where the rest is. */
+const told = (
+  store: SessionName.Sessions | undefined,
+  { limit }: Wanted,
+  after: SessionStore.Place | undefined,
+  tell: (sessions: ReadonlyArray<Listed>) => Effect.Effect<void>
+) =>
+  Effect.gen(function* () {
+    let count = 0
+    let next = after
+    do {
+      const page: SessionStore.Page =
+        store === undefined
+          ? { sessions: [] }
+          : yield* store.page({ limit: Math.min(limit - count, 1_000), after: next })
+      yield* tell(page.sessions)
+      count += page.sessions.length
+      next = page.next
+    } while (next !== undefined && count < limit)
+    return { count, next }
+  })
+
+const writeAll = (sessions: ReadonlyArray<Listed>): Effect.Effect<void> =>
+  Effect.forEach(sessions, (one) => Output.writeJson("stdout", one), { discard: true })
+
+const sayMore = (
+  place: Pick<Arguments.Flags, "store" | "workspace">,
+  { json, limit }: Arguments.Flags,
+  { rootSessionId }: SessionStore.Place
+) => {
+  const flags = [...(limit === undefined ? [] : ["--limit", limit]), ...(json === true ? ["--json"] : [])]
+  const words = ["list", ...flags, "--after", StoreLocation.quoted(rootSessionId)].join(" ")
+  return Output.write("stderr", `assent: there are more: ${StoreLocation.command(place, "sessions", words)}\n`)
+}
+
+/** The session that a word means, if there is one. */
+const named = (store: SessionName.Sessions, word: string) =>
+  Effect.flatMap(
+    SessionName.find(store, word),
+    Either.mapLeft((message) => new Arguments.UsageError({ message }))
+  )
 
 const show = (store: SessionStore.Service, session: Listed) =>
   Effect.flatMap(store.load(session.rootSessionId), (loaded) =>
@@ -347,9 +416,10 @@ const forget = (store: SessionStore.Service, checkpoints: Checkpoints.Service, i
 const say = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
   Output.write("stdout", lines.map((line) => `${line}\n`).join(""))
 
-const among = (sessions: ReadonlyArray<Listed>, place: string): string => {
-  if (sessions.length === 0) return `No sessions are kept in ${place} yet.`
-  const shown = sessions.slice(0, 10).map(({ rootSessionId }) => rootSessionId)
-  const more = sessions.length > shown.length ? ` and ${sessions.length - shown.length} more` : ""
-  return `There are: ${visible(shown.join(", "))}${more}.`
-}
+const among = (store: SessionName.Sessions | undefined, place: string) =>
+  Effect.gen(function* () {
+    const { next, sessions } = store === undefined ? { sessions: [] } : yield* store.page({ limit: 10 })
+    if (sessions.length === 0) return `No sessions are kept in ${place} yet.`
+    const shown = sessions.map(({ rootSessionId }) => rootSessionId)
+    return `There are: ${visible(shown.join(", "))}${next === undefined ? "" : " and more"}.`
+  })

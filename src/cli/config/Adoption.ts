@@ -14,6 +14,7 @@ import * as JournalEntry from "../../journal/JournalEntry.js"
 import * as SessionArchive from "../../journal/SessionArchive.js"
 import * as SessionFork from "../../journal/SessionFork.js"
 import type * as SessionStore from "../../journal/SessionStore.js"
+import * as SessionName from "./SessionName.js"
 
 export interface Target {
   readonly store: SessionStore.Service
@@ -82,7 +83,7 @@ export const takeOver = (
 // -----------------------------------------------------------------------------------------------------------------
 
 const holds = (store: SessionStore.Service, id: SessionId) =>
-  Effect.map(store.list, (all) => all.some(({ rootSessionId }) => rootSessionId === id))
+  Effect.map(SessionName.get(store, id), (found) => found !== undefined)
 
 interface Identity {
   readonly rootSessionId: SessionId

@@ -33,6 +33,8 @@ export interface Flags {
   readonly at?: string | undefined
   readonly unused?: string | undefined
   readonly keep?: string | undefined
+  readonly limit?: string | undefined
+  readonly after?: string | undefined
   readonly all?: boolean | undefined
   readonly json?: boolean | undefined
   readonly jsonl?: boolean | undefined
@@ -108,8 +110,8 @@ export const parseAge = (text: string): Either.Either<number, UsageError> => {
 }
 
 /** A number of sessions. */
-export const parseCount = (text: string): Either.Either<number, UsageError> =>
-  /^\d{1,9}$/.test(text)
+export const parseCount = (text: string, least = 0): Either.Either<number, UsageError> =>
+  /^\d{1,9}$/.test(text) && Number(text) >= least
     ? Either.right(Number(text))
     : Either.left(
         new UsageError({ message: `${JSON.stringify(text)} is no number of sessions. Give one such as 100.` })
@@ -241,6 +243,12 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
     help: "sessions prune: those that were not used for so long, such as 30d"
   },
   keep: { type: "string", value: "NUMBER", help: "sessions prune: all but so many that were used last" },
+  limit: {
+    type: "string",
+    value: "NUMBER",
+    help: "sessions list: so many; 100 by default, and with --json all"
+  },
+  after: { type: "string", value: "SESSION", help: "sessions list: those that were used before this one" },
   all: { type: "boolean", help: "sessions list: those of all workspaces" },
   json: { type: "boolean", help: "run: events as JSON lines on standard output" },
   jsonl: { type: "boolean", help: "run: as --json, and commands as JSON lines on standard input" },

@@ -81,7 +81,7 @@ export const commands: { readonly [Name in Arguments.CommandName]: CommandHelp }
       ["adopt [WORKSPACE]", "take over the sessions of a workspace that moved"],
       ["import FILE", "take over those of another store"]
     ],
-    flags: [...place, "at", "all", "json", "speed", "pause", "unused", "keep", "key"],
+    flags: [...place, "at", "limit", "after", "all", "json", "speed", "pause", "unused", "keep", "key"],
     examples: ["assent sessions", "assent sessions replay SESSION --speed 4", "assent sessions fork SESSION --at 3"]
   },
   audit: {

@@ -13,7 +13,6 @@ import * as Persistence from "../../runtime/Persistence.js"
 import type { Forked } from "../../journal/SessionFork.js"
 import * as SessionSnapshot from "../../journal/SessionSnapshot.js"
 import type * as SessionStore from "../../journal/SessionStore.js"
-import type { Listed } from "../../journal/SessionSummary.js"
 import * as Arguments from "./Arguments.js"
 import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
 import * as SessionForking from "./SessionForking.js"
@@ -28,8 +27,8 @@ export interface Kept {
   readonly files: ReadonlyArray<string>
   /** A resumed session's earlier settings count, unless a flag overrides them. */
   readonly settings: Settings.Settings
-  /** The sessions in the store, last used first; none without a store. */
-  readonly sessions: Effect.Effect<ReadonlyArray<Listed>, { readonly message: string }>
+  /** The sessions in the store; none where nothing is kept. */
+  readonly sessions: SessionName.Sessions
   /** The command that resumes this session, `run` or `chat`; none while there is nothing to resume. */
   readonly goOn: (command: "run" | "chat") => Effect.Effect<string | undefined>
   /** All that is kept of it; undefined before its first words. */
@@ -86,18 +85,20 @@ export const asBefore = (
   settings: Settings.Settings
 ): Settings.Settings => (isResuming(flags) ? { ...settings, baseUrls, model, profile } : settings)
 
-/** The sessions in the store, last used first, without taking one; none where there is no store. */
-export const list = (flags: Arguments.Flags, settings: Settings.Settings) =>
+/** The sessions in the store, until the scope closes, without taking one; none where there is no store. */
+export const look = (flags: Arguments.Flags, settings: Settings.Settings) =>
   Effect.gen(function* () {
     const store = yield* StoreLocation.openExisting(yield* StoreLocation.of(flags, settings))
-    return store === undefined ? [] : yield* store.list
-  }).pipe(Effect.scoped, Effect.mapError(StoreLocation.refuse))
+    return store ?? none
+  }).pipe(Effect.mapError(StoreLocation.refuse))
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
 const misuse = (message: string) => new Arguments.UsageError({ message })
+
+const none: SessionName.Sessions = { page: () => Effect.succeed({ sessions: [] }) }
 
 interface Opened {
   readonly flags: Arguments.Flags
@@ -167,13 +168,13 @@ const afterwards = (
   store: SessionStore.Service,
   { rootSessionId }: Persistence.Persistence
 ): Pick<Kept, "sessions" | "goOn"> => {
-  const sessions = flags.store === StoreLocation.memory ? Effect.succeed([]) : store.list
+  const sessions = flags.store === StoreLocation.memory ? none : store
   return {
     sessions,
     goOn: (name) =>
       Effect.orElseSucceed(
-        Effect.map(sessions, (all) =>
-          all.some((one) => one.rootSessionId === rootSessionId && one.turns > 0)
+        Effect.map(SessionName.get(sessions, rootSessionId), (own) =>
+          own !== undefined && own.turns > 0
             ? StoreLocation.command(flags, name, `--resume ${rootSessionId}`)
             : undefined
         ),
@@ -188,14 +189,13 @@ const filesOf = (place: string): ReadonlyArray<string> =>
 
 const chosen = (store: SessionStore.Service, id: string | undefined, place: string, here: string) =>
   Effect.gen(function* () {
-    const sessions = yield* store.list
     const found =
       id === undefined
-        ? sessions.find(({ workspace }) => workspace === undefined || workspace === here)
-        : yield* Either.mapLeft(SessionName.find(sessions, id), misuse)
-    if (found !== undefined) return found.rootSessionId as SessionId
+        ? (yield* store.page({ workspace: here, limit: 1 })).sessions[0]
+        : yield* Either.mapLeft(yield* SessionName.find(store, id), misuse)
+    if (found !== undefined) return found.rootSessionId
     if (id === undefined) return yield* misuse(`There are no sessions in ${place}.`)
-    const known = sessions.slice(0, 5).map(({ rootSessionId }) => rootSessionId)
+    const known = (yield* store.page({ limit: 5 })).sessions.map(({ rootSessionId }) => rootSessionId)
     if (id === "")
       return yield* misuse(
         `--resume without a session is for a chat at a terminal. ${known.length === 0 ? "There are none." : `The last ones: ${known.join(", ")}.`}`

@@ -1,5 +1,6 @@
 /** `assent sessions list --all`, `adopt` and `import`: sessions of other workspaces and of other stores. */
 import * as Path from "@effect/platform/Path"
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as Scope from "effect/Scope"
@@ -11,37 +12,35 @@ import * as AuditArchive from "../../audit/AuditArchive.js"
 import { visible } from "../../audit/AuditReport.js"
 import * as SessionArchive from "../../journal/SessionArchive.js"
 import * as SessionStore from "../../journal/SessionStore.js"
-import type { Listed } from "../../journal/SessionSummary.js"
 import * as Adoption from "./Adoption.js"
 import * as Arguments from "./Arguments.js"
 import * as AuditLocation from "./AuditLocation.js"
 import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
 import * as NodeProcess from "../NodeProcess.js"
 import * as OwnFile from "./OwnFile.js"
+import * as SessionName from "./SessionName.js"
 import type * as Settings from "./Settings.js"
 import * as StoreLocation from "./StoreLocation.js"
 import * as UserLocation from "./UserLocation.js"
 
-/** The sessions of one workspace. */
-export interface OfWorkspace extends UserLocation.Folder {
-  readonly sessions: ReadonlyArray<Listed>
-}
-
-/** Of all workspaces that have any. A store that cannot be read is a remark. */
-export const all = ({ stateDirectory }: Pick<Settings.Settings, "stateDirectory">) =>
+/** What is asked of the store of every workspace, one after the other. A store that cannot be read is a remark. */
+export const everywhere = <A, E extends { readonly message: string }, R>(
+  { stateDirectory }: Pick<Settings.Settings, "stateDirectory">,
+  ask: (store: SessionStore.Service, folder: UserLocation.Folder) => Effect.Effect<A, E, R>
+) =>
   Effect.gen(function* () {
     const remarks: Array<string> = []
-    const found: Array<OfWorkspace> = []
+    const found: Array<UserLocation.Folder & { readonly answer: A }> = []
     for (const folder of yield* UserLocation.folders(stateDirectory)) {
-      const sessions = yield* Effect.either(
+      const outcome = yield* Effect.either(
         Effect.scoped(
           Effect.flatMap(StoreLocation.openExisting(StoreLocation.inFolder(folder)), (store) =>
-            store === undefined ? Effect.succeed([]) : store.list
+            store === undefined ? Effect.succeed(undefined) : Effect.map(ask(store, folder), (answer) => ({ answer }))
           )
         )
       )
-      if (sessions._tag === "Left") remarks.push(sessions.left.message)
-      else if (sessions.right.length > 0) found.push({ ...folder, sessions: sessions.right })
+      if (outcome._tag === "Left") remarks.push(outcome.left.message)
+      else if (outcome.right !== undefined) found.push({ ...folder, ...outcome.right })
     }
     return { found, remarks }
   })
@@ -56,8 +55,8 @@ export const waitingIn = (store: SessionStore.Service) =>
   Effect.gen(function* () {
     const remarks: Array<string> = []
     const requests: Array<SessionStore.WaitingRequest> = []
-    for (const { open, rootSessionId } of yield* store.list) {
-      if (open.length === 0) continue
+    const { sessions } = yield* store.page({ waiting: true, limit: Infinity })
+    for (const { rootSessionId } of sessions) {
       const found = yield* Effect.either(store.openRequests(rootSessionId))
       if (found._tag === "Left") remarks.push(found.left.message)
       else requests.push(...found.right)
@@ -66,31 +65,19 @@ export const waitingIn = (store: SessionStore.Service) =>
   })
 
 /** What is open in all workspaces. A store that cannot be read is a remark. */
-export const waiting = ({ stateDirectory }: Pick<Settings.Settings, "stateDirectory">) =>
-  Effect.gen(function* () {
-    const remarks: Array<string> = []
-    const found: Array<WaitingOfWorkspace> = []
-    for (const folder of yield* UserLocation.folders(stateDirectory)) {
-      const waiting = yield* Effect.either(
-        Effect.scoped(
-          Effect.flatMap(StoreLocation.openExisting(StoreLocation.inFolder(folder)), (store) =>
-            store === undefined ? Effect.succeed({ remarks: [], requests: [] }) : waitingIn(store)
-          )
-        )
-      )
-      if (waiting._tag === "Left") remarks.push(waiting.left.message)
-      else {
-        remarks.push(...waiting.right.remarks)
-        if (waiting.right.requests.length > 0) found.push({ ...folder, requests: waiting.right.requests })
-      }
-    }
-    return { found, remarks }
-  })
+export const waiting = (settings: Pick<Settings.Settings, "stateDirectory">) =>
+  Effect.map(everywhere(settings, waitingIn), ({ found, remarks }) => ({
+    remarks: [...remarks, ...found.flatMap(({ answer }) => answer.remarks)],
+    found: found.flatMap(({ answer: { requests }, ...folder }): ReadonlyArray<WaitingOfWorkspace> =>
+      requests.length === 0 ? [] : [{ ...folder, requests }]
+    )
+  }))
 
 /** The workspace whose sessions this one is among. */
 export const workspaceOf = (settings: Pick<Settings.Settings, "stateDirectory">, id: string) =>
-  Effect.map(all(settings), ({ found }) =>
-    found.find(({ sessions }) => sessions.some(({ rootSessionId }) => rootSessionId === id))
+  Effect.map(
+    everywhere(settings, (store) => SessionName.get(store, id)),
+    ({ found }) => found.find(({ answer }) => answer !== undefined)
   )
 
 /** Takes over the sessions of a workspace that was moved here, or one of them. Yields a sentence. */
@@ -99,8 +86,7 @@ export const adopt = (flags: Arguments.Flags, settings: Settings.Settings, word:
     Effect.gen(function* () {
       const place = yield* StoreLocation.of(flags, settings)
       const here = yield* StoreLocation.openExisting(place)
-      const bound =
-        here === undefined ? undefined : (yield* here.list).find(({ rootSessionId }) => rootSessionId === word)
+      const bound = here === undefined || word === undefined ? undefined : yield* SessionName.get(here, word)
       if (here !== undefined && bound !== undefined) {
         const { rootSessionId, workspace } = bound
         if (workspace === settings.workspace) return `session ${rootSessionId} works here already.`
@@ -108,22 +94,17 @@ export const adopt = (flags: Arguments.Flags, settings: Settings.Settings, word:
         yield* Adoption.adopt(here, { store: here, workspace: settings.workspace }, rootSessionId)
         return `session ${rootSessionId} works in ${visible(settings.workspace)} from now on.`
       }
-      const others = (yield* all(settings)).found.filter(({ folder }) => folder !== settings.folder)
-      const directory = word === undefined ? undefined : path.resolve(word)
-      const chosen = others.flatMap((other) => {
-        const sessions =
-          other.workspace === directory
-            ? other.sessions
-            : other.sessions.filter(({ rootSessionId }) => rootSessionId === word)
-        return sessions.length === 0 ? [] : [{ ...other, sessions }]
-      })[0]
+      const others = (yield* everywhere(settings, (store, { workspace }) => sessionsOf(store, word, workspace))).found
+        .map(({ answer, ...folder }) => ({ ...folder, ...answer }))
+        .filter(({ folder }) => folder !== settings.folder)
+      const chosen = others.find(({ sessions }) => sessions.length > 0)
       if (chosen === undefined) {
-        const gone = others.filter(({ workspace }) => !fs.existsSync(workspace)).map(({ workspace }) => workspace)
+        const gone = others.filter(({ isEmpty, workspace }) => !isEmpty && !fs.existsSync(workspace))
         return yield* misuse(
           `${word === undefined ? "assent sessions adopt needs the workspace as it was called before, or a session." : `No session is kept of ${visible(word)}.`} ${
             gone.length === 0
               ? "All workspaces that sessions are kept of are still there."
-              : `Sessions are kept of these, which are gone: ${visible(gone.join(", "))}.`
+              : `Sessions are kept of these, which are gone: ${visible(gone.map(({ workspace }) => workspace).join(", "))}.`
           }`
         )
       }
@@ -172,6 +153,15 @@ export const takeOver = (flags: Arguments.Flags, settings: Settings.Settings, fi
 const misuse = (message: string) => new Arguments.UsageError({ message })
 
 const count = (sessions: number): string => `${sessions} ${sessions === 1 ? "session" : "sessions"}`
+
+/** Those that a word means, the workspace or one session of it; and whether the store has none at all. */
+const sessionsOf = (store: SessionStore.Service, word: string | undefined, workspace: string) =>
+  Effect.gen(function* () {
+    const isEmpty = (yield* store.page({ limit: 1 })).sessions.length === 0
+    if (word === undefined) return { isEmpty, sessions: [] }
+    if (path.resolve(word) === workspace) return { isEmpty, sessions: yield* store.list }
+    return { isEmpty, sessions: Arr.fromNullable(yield* SessionName.get(store, word)) }
+  })
 
 /** A workspace that still exists keeps its sessions. */
 const requireGone = (workspace: string): Effect.Effect<void, Arguments.UsageError> =>

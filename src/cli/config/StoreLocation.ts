@@ -162,13 +162,13 @@ export const refusals = {
   JournalUnreadable: refuse
 }
 
+/** Quoted, so that a shell reads one word. */
+export const quoted = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${visible(text).replaceAll("'", `'\\''`)}'`
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
-
-/** Quoted, so that a shell reads one word. */
-const quoted = (text: string): string =>
-  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${visible(text).replaceAll("'", `'\\''`)}'`
 
 /** Loaded on demand: the packages are optional for users who store no sessions. */
 const load = Effect.tryPromise({

@@ -9,10 +9,11 @@ import * as Display from "../../terminal/Display.js"
 import type { Origin } from "../../core/Origin.js"
 import type * as Model from "../../model/Model.js"
 import type * as Agent from "../../runtime/Agent.js"
-import type { Listed } from "../../journal/SessionSummary.js"
 import type { ConfigurationInvalid } from "../config/ConfigurationInvalid.js"
+import type { Sessions } from "../config/SessionName.js"
 import type { Resumed } from "./ChatResume.js"
 import type { Sources } from "./PermissionEditor.js"
+import type { Page } from "../../journal/SessionStore.js"
 import type * as AgentOutline from "../view/AgentOutline.js"
 import * as SessionReport from "../view/SessionReport.js"
 import type * as ChatFiles from "./ChatFiles.js"
@@ -37,8 +38,8 @@ export interface Options {
   readonly interactive: boolean
   /** Resolves `/model PROVIDER/MODEL`. */
   readonly resolveModel: (ref: string) => Effect.Effect<Model.Service, ConfigurationInvalid>
-  /** The sessions that are kept, last used first. Default: none are. */
-  readonly sessions?: Effect.Effect<ReadonlyArray<Listed>, { readonly message: string }> | undefined
+  /** The sessions that are kept. Default: none are. */
+  readonly sessions?: Sessions | undefined
   /** What `/rewind` goes back to. Default: nothing is kept. */
   readonly past?: ChatPast.Past | undefined
   /** Told of the fork that the chat is to go on with. */
@@ -216,13 +217,13 @@ const help = (columns: number | undefined): ReadonlyArray<string> => {
 const recent = ({
   agent,
   columns,
-  sessions = Effect.succeed([])
+  sessions
 }: Pick<Options, "agent" | "sessions"> & { readonly columns?: number | undefined }) =>
-  Effect.match(sessions, {
+  Effect.match(sessions?.page({ limit: 10 }) ?? Effect.succeed<Page>({ sessions: [] }), {
     onFailure: ({ message }) => [message],
-    onSuccess: (all) => {
-      const lines = all.slice(0, 10).map((one) => SessionReport.short(one, one.rootSessionId === agent.id))
-      const more = all.length > lines.length ? [`… and ${all.length - lines.length} more: assent sessions`] : []
+    onSuccess: ({ next, sessions }) => {
+      const lines = sessions.map((one) => SessionReport.short(one, one.rootSessionId === agent.id))
+      const more = next === undefined ? [] : ["… and more: assent sessions"]
       return lines.length === 0
         ? ["No sessions are kept."]
         : [
@@ -239,20 +240,19 @@ const resume = (argument: string, options: Options) =>
     if (options.sessions === undefined || workspace === undefined)
       return yield* screen.printLine("No sessions are kept here.")
     if (!(yield* agent.isIdle)) return yield* screen.printLine("Wait until the agent is idle, or cancel with Ctrl-C.")
-    const sessions = yield* Effect.either(options.sessions)
-    if (Either.isLeft(sessions)) return yield* screen.printLine(sessions.left.message)
+    const { sessions } = options
     const ChatResume = yield* Effect.promise(() => import("./ChatResume.js"))
     const where = { workspace, present: agent.id }
     if (argument === "" && (screen.source === "pipe" || options.asks === false))
       return yield* screen.printLine("Name a session: /resume SESSION. /sessions lists them.")
     if (argument === "") {
-      const picked = yield* ChatResume.pick(screen, sessions.right, where)
+      const picked = yield* ChatResume.pick(screen, sessions, where)
       return picked === undefined ? undefined : options.resumed?.({ session: picked })
     }
-    const chosen = ChatResume.choose(sessions.right, argument, where)
+    const chosen = yield* ChatResume.choose(sessions, argument, where)
     if (Either.isLeft(chosen)) return yield* screen.printLine(`${chosen.left} /sessions lists them.`)
     return options.resumed?.({ session: chosen.right })
-  })
+  }).pipe(Effect.catchAll(({ message }) => options.screen.printLine(message)))
 
 const attach = (argument: string, { files, screen }: Options) =>
   Effect.gen(function* () {

@@ -35,7 +35,7 @@ export interface Options {
   readonly interactive: boolean
   /** Whether words are drawn as Markdown, on a terminal that can draw. Default: false. */
   readonly drawn?: boolean | undefined
-  /** The sessions that are kept, last used first. Default: none are. */
+  /** The sessions that are kept. Default: none are. */
   readonly sessions?: ChatCommand.Options["sessions"]
   /** What `/rewind` goes back to. Default: nothing is kept. */
   readonly past?: ChatCommand.Options["past"]

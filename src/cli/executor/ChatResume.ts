@@ -3,10 +3,19 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { DialogClosed, Service as Screen } from "../../channel/ConsoleScreen.js"
 import type { Turn } from "../../journal/SessionFork.js"
+import type { Page, Place } from "../../journal/SessionStore.js"
 import type { Listed } from "../../journal/SessionSummary.js"
+import type { StoreUnusable } from "../../journal/StoreError.js"
 import * as Display from "../../terminal/Display.js"
 import * as SessionName from "../config/SessionName.js"
 import * as SessionReport from "../view/SessionReport.js"
+
+/** Where a session is to be gone on with. */
+export interface Where {
+  readonly workspace: string
+  /** The session that is there now. */
+  readonly present?: string | undefined
+}
 
 /** The session that a chat goes on with. */
 export interface Resumed {
@@ -15,37 +24,34 @@ export interface Resumed {
 
 /** Those of a list that can be gone on with here, or else what is in the way of the one that is named. */
 export const choose = (
-  sessions: ReadonlyArray<Listed>,
+  sessions: SessionName.Sessions,
   name: string,
-  where: { readonly workspace: string; readonly present?: string | undefined }
-): Either.Either<Listed, string> =>
-  Either.flatMap(SessionName.find(sessions, name), (found) => {
-    if (found === undefined) return Either.left(`There is no session ${Display.oneLine(name, 80)}.`)
-    const { holder, rootSessionId, workspace } = found
-    if (rootSessionId === where.present) return Either.left("That is this session.")
-    if (holder !== undefined)
-      return Either.left(`${rootSessionId} is run by process ${holder.pid} on ${Display.oneLine(holder.host)}.`)
-    return workspace === undefined || workspace === where.workspace
-      ? Either.right(found)
-      : Either.left(`${rootSessionId} works in ${Display.oneLine(workspace)}.`)
-  })
+  where: Where
+): Effect.Effect<Either.Either<Listed, string>, StoreUnusable> =>
+  Effect.map(
+    SessionName.find(sessions, name),
+    Either.flatMap((found) =>
+      found === undefined ? Either.left(`There is no session ${Display.oneLine(name, 80)}.`) : fitting(found, where)
+    )
+  )
 
 /** Shows the sessions, last used first, until one is named by number or id. Nothing when the person wants none. */
 export const pick = (
   screen: Screen,
-  sessions: ReadonlyArray<Listed>,
-  where: { readonly workspace: string; readonly present?: string | undefined }
-): Effect.Effect<Listed | undefined> => {
-  const here = sessions.filter(({ rootSessionId }) => Either.isRight(choose(sessions, rootSessionId, where)))
-  if (here.length === 0) return Effect.as(screen.printLine("There is no other session to go on with here."), undefined)
-  const style = Display.style(screen.color)
-  const shown = here.slice(0, most)
-  const rows = shown.map((one, index) => `${String(index + 1).padStart(2)}. ${SessionReport.pickable(one)}`)
-  const more =
-    here.length > shown.length ? [style.dim(`… and ${here.length - shown.length} more: assent sessions`)] : []
-  return screen
-    .dialog("Go on with which session?", (ask) => {
-      const go = (lines: ReadonlyArray<string>): Effect.Effect<Listed | undefined, DialogClosed> =>
+  sessions: SessionName.Sessions,
+  where: Where
+): Effect.Effect<Listed | undefined, StoreUnusable> =>
+  Effect.gen(function* () {
+    const { found: shown, isAll } = yield* lastOf(sessions, where)
+    if (shown.length === 0) {
+      yield* screen.printLine("There is no other session to go on with here.")
+      return undefined
+    }
+    const style = Display.style(screen.color)
+    const rows = shown.map((one, index) => `${String(index + 1).padStart(2)}. ${SessionReport.pickable(one)}`)
+    const more = isAll ? [] : [style.dim("… and more: assent sessions")]
+    const picking = screen.dialog("Go on with which session?", (ask) => {
+      const go = (lines: ReadonlyArray<string>): Effect.Effect<Listed | undefined, DialogClosed | StoreUnusable> =>
         Effect.flatMap(
           ask({
             lines: [...rows, ...more, ...lines, style.dim("a number, or the beginning of an id; nothing for none")],
@@ -60,16 +66,19 @@ export const pick = (
             if (word === "") return Effect.succeed(undefined)
             const numbered = /^\d{1,2}$/.test(word) ? shown[Number(word) - 1] : undefined
             if (numbered !== undefined) return Effect.succeed(numbered)
-            return Either.match(choose(sessions, word, where), {
-              onLeft: (why) => go([style.yellow(why)]),
-              onRight: (found) => Effect.succeed(found)
-            })
+            return Effect.flatMap(
+              choose(sessions, word, where),
+              Either.match({
+                onLeft: (why) => go([style.yellow(why)]),
+                onRight: (found) => Effect.succeed(found)
+              })
+            )
           }
         )
       return go([])
     })
-    .pipe(Effect.catchAll(() => Effect.succeed(undefined)))
-}
+    return yield* Effect.catchTag(picking, "DialogClosed", () => Effect.succeed(undefined))
+  })
 
 /** The last turns of a session, as they were said. Foreign text is made harmless by whoever draws or prints it. */
 export const lastTurns = (
@@ -101,6 +110,30 @@ export const lastTurns = (
 const most = 15
 const shownTurns = 3
 const shownRows = 24
+
+/** Why a session cannot be gone on with here, else the session. */
+const fitting = (found: Listed, where: Where): Either.Either<Listed, string> => {
+  const { holder, rootSessionId, workspace } = found
+  if (rootSessionId === where.present) return Either.left("That is this session.")
+  if (holder !== undefined)
+    return Either.left(`${rootSessionId} is run by process ${holder.pid} on ${Display.oneLine(holder.host)}.`)
+  return workspace === undefined || workspace === where.workspace
+    ? Either.right(found)
+    : Either.left(`${rootSessionId} works in ${Display.oneLine(workspace)}.`)
+}
+
+/** The last sessions that can be gone on with, and whether there are no others. */
+const lastOf = (sessions: SessionName.Sessions, where: Where) =>
+  Effect.gen(function* () {
+    const found: Array<Listed> = []
+    let after: Place | undefined
+    do {
+      const page: Page = yield* sessions.page({ workspace: where.workspace, limit: 4 * most, after })
+      found.push(...page.sessions.filter((one) => Either.isRight(fitting(one, where))))
+      after = page.next
+    } while (after !== undefined && found.length <= most)
+    return { found: found.slice(0, most), isAll: found.length <= most }
+  })
 
 const numbers = (count: number): ReadonlyMap<string, ReadonlyArray<string>> =>
   new Map(count > 9 ? [] : Array.from({ length: count }, (_, index) => [String(index + 1), []]))
