@@ -26,7 +26,10 @@ export const ofChange = (change: Change, verb: "replace" | "edit"): ToolDisplay 
     ...(!isNew && before === after ? ["Nothing would change."] : []),
     ...(patch === undefined ? ["The two versions differ too much for a diff; the new one is shown."] : [])
   ]
-  return display(summary, patch ?? after, warnings, { format: patch === undefined ? "text" : "diff" })
+  const shown = display(summary, patch ?? after, warnings, { format: patch === undefined ? "text" : "diff" })
+  if (before === undefined || before.length + after.length > maxChange) return shown
+  const texts = isNew ? { after } : { before, after }
+  return { ...shown, change: { path: target.absolute, ...texts } }
 }
 
 /** The command and where it runs. */
@@ -48,6 +51,9 @@ const shownWhole = { head: 80_000, tail: 20_000 }
  * bound the work, to some 25 ms, and not the time: what a person is shown must not depend on what else the machine does.
  */
 const maxCompared = { characters: 400_000, lines: 6_000, edits: 500 }
+
+/** Characters of both versions of a file that a display carries whole. */
+const maxChange = 100_000
 
 /** Lines around a change. */
 const context = 3

@@ -121,6 +121,7 @@ export const ReadFile = Tool.make("read_file", {
   success: Schema.String,
   ...failing
 })
+  .annotate(ToolTrait.Kind, "read")
   .annotate(Tool.Readonly, true)
   .annotate(Tool.Destructive, false)
   .annotate(Tool.Idempotent, true)
@@ -157,6 +158,7 @@ export const ListFiles = Tool.make("list_files", {
   success: Schema.String,
   ...failing
 })
+  .annotate(ToolTrait.Kind, "search")
   .annotate(Tool.Readonly, true)
   .annotate(Tool.Destructive, false)
   .annotate(Tool.Idempotent, true)
@@ -193,6 +195,7 @@ export const SearchFiles = Tool.make("search_files", {
   success: Schema.String,
   ...failing
 })
+  .annotate(ToolTrait.Kind, "search")
   .annotate(Tool.Readonly, true)
   .annotate(Tool.Destructive, false)
   .annotate(Tool.Idempotent, true)
@@ -216,6 +219,7 @@ export const WriteFile = Tool.make("write_file", {
   success: Schema.String,
   ...failing
 })
+  .annotate(ToolTrait.Kind, "edit")
   .annotate(Tool.OpenWorld, false)
   .annotate(ToolTrait.Groups, ["file_edit"])
   .annotate(ToolTrait.Paths, ["path"])
@@ -246,6 +250,7 @@ export const EditFile = Tool.make("edit_file", {
   success: Schema.String,
   ...failing
 })
+  .annotate(ToolTrait.Kind, "edit")
   .annotate(Tool.OpenWorld, false)
   .annotate(ToolTrait.Groups, ["file_edit"])
   .annotate(ToolTrait.Paths, ["path"])

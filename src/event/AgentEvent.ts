@@ -158,7 +158,13 @@ const all = () =>
     event("BlockEnded", { block: Schema.Literal("text", "thinking") }),
     event("ToolArgumentsDelta", { toolCallId: ToolCallId, text: Schema.String }),
     // tool
-    event("ToolCallProposed", { toolCallId: ToolCallId, tool: Schema.String, summary: Schema.String }),
+    event("ToolCallProposed", {
+      toolCallId: ToolCallId,
+      tool: Schema.String,
+      summary: Schema.String,
+      /** As the model wrote them, secrets masked. */
+      arguments: Schema.optional(Schema.Unknown)
+    }),
     event("ToolCallStarted", { toolCallId: ToolCallId, tool: Schema.String, summary: Schema.String }),
     event("ToolOutput", {
       toolCallId: ToolCallId,

@@ -195,7 +195,8 @@ export class EventProjection {
       if (this.calls.has(id)) continue
       this.calls.set(id, { tool: name, resolved: false, startedAt: undefined, ended: false })
       const summary = Redaction.summarize(params, redactor)
-      this.tell({ _tag: "ToolCallProposed", toolCallId: id, tool: name, summary })
+      const proposed = { toolCallId: id, tool: name, summary, arguments: redactor.value(params) }
+      this.tell({ _tag: "ToolCallProposed", ...proposed })
     }
   }
 

@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema"
 import type { ToolCallId } from "../core/Id.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
 
+export { ToolKind } from "../core/ToolKind.js"
 export type { ToolOutcome } from "../core/ToolOutcome.js"
 
 /**
@@ -51,6 +52,13 @@ export const ToolDisplay = Schema.Struct({
   language: Schema.optional(Schema.String),
   /** True when `details` leaves something out. */
   truncated: Schema.optional(Schema.Boolean),
-  warnings: Schema.optional(Schema.Array(Schema.String))
+  warnings: Schema.optional(Schema.Array(Schema.String)),
+  /**
+   * The file that the call would change, for surfaces that show changes themselves. The path is absolute; `before` is
+   * absent for a new file. Absent where the texts are longer than 100,000 characters together.
+   */
+  change: Schema.optional(
+    Schema.Struct({ path: Schema.String, before: Schema.optional(Schema.String), after: Schema.String })
+  )
 }).annotations({ identifier: "ToolDisplay" })
 export type ToolDisplay = typeof ToolDisplay.Type

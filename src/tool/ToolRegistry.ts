@@ -18,7 +18,7 @@ import * as ForeignJson from "../core/ForeignJson.js"
 import * as Nearest from "../core/Nearest.js"
 import { CommandField } from "../shell/CommandField.js"
 import * as ToolTrait from "./ToolTrait.js"
-import type { ToolDisplay } from "./ToolCall.js"
+import type { ToolDisplay, ToolKind } from "./ToolCall.js"
 
 export type { CommandField } from "../shell/CommandField.js"
 
@@ -55,6 +55,7 @@ export interface Entry {
   readonly decode: (params: unknown) => Either.Either<unknown, string>
   readonly encode: (value: unknown) => unknown
   readonly encodeFailure: (failure: unknown) => unknown
+  readonly kind: ToolKind
   readonly readonly: boolean
   readonly idempotent: boolean
   readonly essential: boolean
@@ -275,6 +276,7 @@ const makeEntry = (tool: Tool.Any, context: Context.Context<never>, shellCommand
     decode: (params) => codec().decode(params),
     encode: (value) => codec().encode(value),
     encodeFailure: (failure) => codec().encodeFailure(failure),
+    kind: trait(ToolTrait.Kind) ?? kindOf(annotations),
     readonly: trait(Tool.Readonly),
     idempotent: trait(Tool.Idempotent),
     essential: trait(ToolTrait.Essential),
@@ -292,6 +294,13 @@ const makeEntry = (tool: Tool.Any, context: Context.Context<never>, shellCommand
     validate: trait(ToolTrait.Validate) as Entry["validate"],
     preview: trait(ToolTrait.Preview) as Entry["preview"]
   }
+}
+
+const kindOf = (annotations: Context.Context<never>): ToolKind => {
+  if (Context.get(annotations, ToolTrait.ShellCommand) !== undefined) return "execute"
+  if (Context.get(annotations, ToolTrait.WebAddress) !== undefined) return "fetch"
+  const reads = Context.get(annotations, Tool.Readonly) && Context.get(annotations, ToolTrait.Paths).length > 0
+  return reads ? "read" : "other"
 }
 
 /** Without the span in which it was built, which is over when the tool runs. */

@@ -20,7 +20,7 @@ import type * as Tool from "@effect/ai/Tool"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
-import type { ToolDisplay } from "./ToolCall.js"
+import type { ToolDisplay, ToolKind } from "./ToolCall.js"
 
 /**
  * Format in which a person edits a call's arguments.
@@ -131,6 +131,17 @@ export class Paths extends Context.Reference<Paths>()("assent/tool/Paths", {
  */
 export class WebAddress extends Context.Reference<WebAddress>()("assent/tool/WebAddress", {
   defaultValue: (): string | undefined => undefined
+}) {}
+
+/**
+ * What the tool does to the world, for surfaces. Default: `execute` for a tool with a {@link ShellCommand}, `fetch` for one
+ * with a {@link WebAddress}, `read` for a `Tool.Readonly` one with {@link Paths}, else `other`.
+ *
+ * @since 0.1.0
+ * @category annotations
+ */
+export class Kind extends Context.Reference<Kind>()("assent/tool/Kind", {
+  defaultValue: (): ToolKind | undefined => undefined
 }) {}
 
 /**

@@ -111,7 +111,9 @@ export class ToolBatch implements ToolRun.Host {
       if (this.before?.get(call.id)?.ended !== undefined) continue
       const summary = Redaction.summarize(call.params, session.redactor)
       this.summaries[index] = summary
-      this.room = emit(session, { _tag: "ToolCallProposed", toolCallId: call.id, tool: call.name, summary })
+      const params = session.redactor.value(call.params)
+      const proposed = { toolCallId: call.id, tool: call.name, summary, arguments: params }
+      this.room = emit(session, { _tag: "ToolCallProposed", ...proposed })
     }
   }
 

@@ -224,18 +224,20 @@ describe("write_file", () => {
 
   it.scopedLive(
     "shows a new file and an overwritten one as different things, as a diff",
-    inWorkspace(({ preview, put }) =>
+    inWorkspace(({ preview, put, root }) =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* preview("write_file", { path: "n/new", content: "a\nb\n" }), {
           summary: "create n/new (new file, 2 lines)",
           details: "--- /dev/null\n+++ b/n/new\n@@ -0,0 +1,2 @@\n+a\n+b\n",
-          format: "diff"
+          format: "diff",
+          change: { path: `${root}/n/new`, after: "a\nb\n" }
         })
         yield* put("old", "a\nb\nc\n")
         assert.deepStrictEqual(yield* preview("write_file", { path: "old", content: "a\nB\nc\n" }), {
           summary: "replace the whole of old, which exists (3 lines)",
           details: "--- a/old\n+++ b/old\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n",
-          format: "diff"
+          format: "diff",
+          change: { path: `${root}/old`, before: "a\nb\nc\n", after: "a\nB\nc\n" }
         })
         assert.deepStrictEqual((yield* preview("write_file", { path: "old", content: "a\nb\nc\n" })).warnings, [
           "Nothing would change."
@@ -253,6 +255,7 @@ describe("write_file", () => {
         const long = yield* preview("write_file", { path: "a", content: "line\n".repeat(40_000) })
         assert.isTrue(long.truncated)
         assert.isAtMost((long.details ?? "").length, 100_200)
+        assert.isUndefined(long.change, "an editor gets the whole or nothing")
         yield* put("binary", new Uint8Array([1, 0, 2]))
         const lost = yield* preview("write_file", { path: "binary", content: "x" })
         assert.deepStrictEqual(lost.warnings, [
@@ -315,14 +318,15 @@ describe("write_file", () => {
 describe("edit_file", () => {
   it.scopedLive(
     "replaces one place literally",
-    inWorkspace(({ call, get, preview, put }) =>
+    inWorkspace(({ call, get, preview, put, root }) =>
       Effect.gen(function* () {
         yield* put("a", "one\ntwo\nthree\n")
         const params = { path: "a", old_text: "two", new_text: "$& $1 $$" }
         assert.deepStrictEqual(yield* preview("edit_file", params), {
           summary: "edit a",
           details: "--- a/a\n+++ b/a\n@@ -1,3 +1,3 @@\n one\n-two\n+$& $1 $$\n three\n",
-          format: "diff"
+          format: "diff",
+          change: { path: `${root}/a`, before: "one\ntwo\nthree\n", after: "one\n$& $1 $$\nthree\n" }
         })
         assert.strictEqual(yield* call("edit_file", params), "Edited a.")
         assert.strictEqual(yield* get("a"), "one\n$& $1 $$\nthree\n")

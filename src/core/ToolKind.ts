@@ -1,0 +1,12 @@
+/** What a tool does to the world, for the icons and the grouping of surfaces. */
+import * as Schema from "effect/Schema"
+
+/**
+ * `edit` changes files, `execute` runs a program, `fetch` asks another machine, `think` only arranges the agent's own work.
+ * The names are those of the Agent Client Protocol.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const ToolKind = Schema.Literal("read", "edit", "search", "execute", "fetch", "think", "other")
+export type ToolKind = typeof ToolKind.Type
