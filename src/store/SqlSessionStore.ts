@@ -315,9 +315,7 @@ export const make = (
           return Effect.map(held, leaseOf)
         }),
       load: Effect.fn("SessionStore.load")(function* (root) {
-        const rows = yield* failure.reading(
-          sql<EntryRow.Stored>`SELECT seq, session, at, body FROM assent_entry WHERE root = ${root} ORDER BY seq`
-        )
+        const rows = yield* failure.reading(EntryRow.ofJournal(sql, dialect, root))
         if (rows.length === 0) return yield* new StoreError.SessionUnknown({ rootSessionId: root })
         const entries = yield* EntryRow.decodeAll(root, rows)
         return {
