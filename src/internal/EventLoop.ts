@@ -35,13 +35,7 @@ export const fresh: Readonly<LoopTurn> = { round: -1, since: 0 }
 export const isDue = (self: LoopTurn, clock: Clock.Clock): boolean => {
   if (clock !== live) return false
   const now = clock.unsafeCurrentTimeMillis()
-  if (!isCounted) {
-    isCounted = true
-    later(() => {
-      isCounted = false
-      round++
-    })
-  }
+  countRound()
   if (self.round === round && now >= self.since) return now - self.since >= longest
   self.round = round
   self.since = now
@@ -53,6 +47,12 @@ export const give: Effect.Effect<void> = Effect.async((resume) => {
   later(() => resume(Effect.void))
 })
 
+/** Calls back when the event loop has gone round, with all others that wait for it at once. */
+export const afterRound = (then: () => void): void => {
+  countRound()
+  awaiting.push(then)
+}
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
@@ -63,6 +63,19 @@ const live: Clock.Clock = Context.get(DefaultServices.liveServices, Clock.Clock)
 let round = 0
 /** Whether the end of this round will be counted. */
 let isCounted = false
+let awaiting: Array<() => void> = []
+
+const countRound = (): void => {
+  if (isCounted) return
+  isCounted = true
+  later(() => {
+    isCounted = false
+    round++
+    const all = awaiting
+    awaiting = []
+    for (const then of all) then()
+  })
+}
 
 /** Where there is no `setImmediate`, a timer has to do. */
 const later = (then: () => void): void => {

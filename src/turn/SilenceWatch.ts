@@ -7,8 +7,9 @@
  * ```
  *
  * Each call has one timer and a time of its last sign of life: calls are many and mostly short, and deltas many more.
- * With the real clock it is a platform timer, because a sleeping fiber costs as much as the whole turn; with a test
- * clock it is a fiber.
+ * With the real clock it is a platform timer, because a sleeping fiber costs as much as the whole turn; and only for a call
+ * that is not over when the event loop has gone round, which spares an answer that is there 0.7 µs. With a test clock it is
+ * a fiber.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -17,6 +18,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
+import * as EventLoop from "../internal/EventLoop.js"
 
 /** Callbacks for a silent call. */
 export interface Host {
@@ -29,6 +31,7 @@ export interface Host {
 export class SilenceWatch {
   private last = 0
   private isBroken = false
+  private isOver = false
   private timer: ReturnType<typeof setTimeout> | undefined
   private sleeper: Fiber.RuntimeFiber<void> | undefined
 
@@ -45,7 +48,9 @@ export class SilenceWatch {
   watch<A, E>(call: Effect.Effect<A, E>): Effect.Effect<A, E> {
     this.heard()
     if (this.clock === live) {
-      this.arm(this.longest)
+      EventLoop.afterRound(() => {
+        if (!this.isOver) this.arm(this.longest)
+      })
       return call
     }
     return Effect.flatMap(Effect.forkDaemon(Effect.interruptible(this.sleep(this.longest))), (fiber) => {
@@ -61,7 +66,8 @@ export class SilenceWatch {
 
   /** The call is over. */
   stop(): void {
-    clearTimeout(this.timer)
+    this.isOver = true
+    if (this.timer !== undefined) clearTimeout(this.timer)
     this.sleeper?.unsafeInterruptAsFork(FiberId.none)
     this.timer = undefined
     this.sleeper = undefined
