@@ -203,9 +203,9 @@ describe("the house", () => {
       "turn/ToolRun.ts",
       // They end a fiber of their own and do not wait for it, or wait for it in their own way.
       "bridge/Mediator.ts",
-      "turn/Compaction.ts",
       "turn/Generation.ts",
       "turn/RunningCalls.ts",
+      "turn/Shortening.ts",
       "turn/SilenceWatch.ts",
       "turn/TurnContext.ts",
       "turn/TurnFiber.ts",

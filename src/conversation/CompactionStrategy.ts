@@ -13,15 +13,17 @@
  */
 import * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import { canonicalJson } from "../core/Digest.js"
 import type { Usage } from "../event/AgentEvent.js"
 import type { CompactionConfig, StrategyName } from "./CompactionConfig.js"
 import * as AttachedFile from "./AttachedFile.js"
+import type { CompactionFailed } from "./CompactionFailed.js"
 import * as History from "./History.js"
 import * as TranscriptText from "./TranscriptText.js"
 import * as HistorySegment from "./HistorySegment.js"
 import * as TokenEstimate from "./TokenEstimate.js"
+
+export { CompactionFailed } from "./CompactionFailed.js"
 
 type Messages = ReadonlyArray<Prompt.Message>
 
@@ -67,17 +69,6 @@ export interface Shortened {
 }
 
 export type Strategy = (snapshot: Snapshot) => Effect.Effect<Shortened, CompactionFailed>
-
-/**
- * A compaction failed; the history is unchanged.
- *
- * @since 0.1.0
- * @category errors
- */
-export class CompactionFailed extends Schema.TaggedError<CompactionFailed>("assent/conversation/CompactionFailed")(
-  "CompactionFailed",
-  { message: Schema.String }
-) {}
 
 // -----------------------------------------------------------------------------------------------------------------
 // constructors

@@ -44,11 +44,12 @@ import { PermissionState } from "../permission/PermissionState.js"
 import type { Input } from "../inbox/Input.js"
 import type { Message, MessageBlank } from "../inbox/Message.js"
 import type { CompactionConfig } from "../conversation/CompactionConfig.js"
-import type { CompactionFailed } from "../conversation/CompactionStrategy.js"
+import type { CompactionFailed } from "../conversation/CompactionFailed.js"
 import type * as History from "../conversation/History.js"
 import * as JournalWriter from "../journal/JournalWriter.js"
 import * as SessionRecorder from "../journal/SessionRecorder.js"
 import * as SessionSnapshot from "../journal/SessionSnapshot.js"
+import * as Compaction from "../turn/Compaction.js"
 import type { Compacted } from "../turn/Compaction.js"
 import * as Limits from "../turn/Limits.js"
 import type { ToolCallNotRunning } from "../turn/RunningCalls.js"
@@ -77,7 +78,7 @@ export { InputRefused } from "../inbox/Input.js"
 export { OutputInvalid, type TypedEnd } from "../turn/TypedOutput.js"
 export { LimitsInvalid } from "../turn/Limits.js"
 export { ToolsUnknown } from "../tool/ToolRegistry.js"
-export { CompactionFailed } from "../conversation/CompactionStrategy.js"
+export { CompactionFailed } from "../conversation/CompactionFailed.js"
 export type { JournalFailure } from "../journal/JournalWriter.js"
 export { type Delivery, type Message, MessageBlank, type Part, type Source } from "../inbox/Message.js"
 export type { TurnOptions } from "../session/Session.js"
@@ -325,7 +326,7 @@ export const startWith: {
     options: Options | undefined
   ): Effect.Effect<Agent, NotStarted, AgentRuntime | Scope.Scope>
 } = (interactors: ReadonlyArray<Interactor.Service>, options: Options = {}) => {
-  const { limits, persistence, policy, tools } = options
+  const { compaction, limits, persistence, policy, tools } = options
   const started = (options: Options) =>
     persistence === undefined
       ? startedWith(interactors, options)
@@ -334,12 +335,13 @@ export const startWith: {
     limits === undefined
       ? started(options)
       : Effect.flatMap(Limits.checked(limits), (limits) => started({ ...options, limits }))
+  const loaded = compaction === undefined ? checked : Effect.zipRight(Compaction.load(compaction), checked)
   const known =
     tools === undefined && policy === undefined
-      ? checked
+      ? loaded
       : Effect.zipRight(
           Effect.flatMap(AgentRuntime, (runtime) => OwnRules.unknownIn(runtime, options) ?? Effect.void),
-          checked
+          loaded
         )
   // As above.
   return known as Effect.Effect<Agent, never, AgentRuntime | Scope.Scope>

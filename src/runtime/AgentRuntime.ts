@@ -28,6 +28,7 @@ import * as SandboxGuard from "../permission/SandboxGuard.js"
 import type * as Sanitizer from "../permission/SanitizerOptions.js"
 import * as Sandbox from "../sandbox/Sandbox.js"
 import type { CompactionConfig } from "../conversation/CompactionConfig.js"
+import * as Compaction from "../turn/Compaction.js"
 import * as SessionLimits from "../turn/Limits.js"
 import type { Limits } from "../turn/Limits.js"
 import type * as AgentTree from "../subagent/AgentTree.js"
@@ -208,6 +209,7 @@ export function make<Tools extends Record<string, Tool.Any>>(
     const sanitizer = BuiltInGuards.sanitizer(surroundings)
     yield* BuiltInGuards.load(tools.entries)
     yield* LateChildren.load(tools.entries)
+    yield* Compaction.load(options.compaction)
     return {
       model,
       tools,

@@ -10,6 +10,7 @@ import * as Mediator from "../bridge/Mediator.js"
 import type * as MediatorAgent from "../bridge/MediatorAgent.js"
 import * as History from "../conversation/History.js"
 import type { Authority } from "../permission/PermissionGate.js"
+import * as Compaction from "../turn/Compaction.js"
 import type { Delegation } from "../turn/Delegation.js"
 import * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import type * as Session from "../session/Session.js"
@@ -291,7 +292,8 @@ export class Children implements Service, TreeSession.Wiring, Subagent.Family {
       restored: child.restored,
       all: child.all
     }
-    return Effect.map(Subagent.make(options, scope), (made) => {
+    const making = Effect.zipRight(Compaction.load(child.recipe.compaction), Subagent.make(options, scope))
+    return Effect.map(making, (made) => {
       this.children = (this.children ?? new Map()).set(made.id, made)
       return made
     })

@@ -1,82 +1,20 @@
 /**
- * Decides when a session's history is made shorter, and does it: in the fiber of the turn, between two model calls.
- *
- * ```
- *  due? ─► snapshot ─► strategy ─┬─ shortened ─► history.replace, at once
- *            ▲                   ├─ failed or cancelled: the history stays as it is
- *            └── interjection ◄──┘
- * ```
- *
- * An interjection interrupts the model call that writes a summary; the words are read, and compaction begins again with
- * the new history. A history is never shortened while tools run or a model answers.
+ * Decides when a session's history is made shorter: in the fiber of the turn, between two model calls. What does it is
+ * loaded when that comes up: see `Shortening`. Most sessions end before.
  */
-import type * as Prompt from "@effect/ai/Prompt"
-import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
+import * as Cause from "effect/Cause"
 import * as FiberId from "effect/FiberId"
-import * as Option from "effect/Option"
-import type { Origin } from "../core/Origin.js"
-import type { Redactor } from "../core/Redaction.js"
-import * as Spans from "../core/Spans.js"
+import * as LateModule from "../core/LateModule.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
-import type * as Inbox from "../inbox/Inbox.js"
-import type * as Model from "../model/Model.js"
 import * as CompactionConfig from "../conversation/CompactionConfig.js"
-import * as CompactionStrategy from "../conversation/CompactionStrategy.js"
-import { CompactionFailed } from "../conversation/CompactionStrategy.js"
-import type * as History from "../conversation/History.js"
-import * as Summarizer from "../conversation/Summarizer.js"
+import { CompactionFailed } from "../conversation/CompactionFailed.js"
 import * as TokenEstimate from "../conversation/TokenEstimate.js"
+import type { Compacted, Host, Reason, Weighed } from "./Shortening.js"
 
-/** The reason for a compaction. */
-export type Reason =
-  /** Too long after a turn. */
-  | "threshold"
-  /** Too long before a model call. */
-  | "pre_message"
-  /** Too many turns. */
-  | "turn_limit"
-  /** A provider refused the history as too long. */
-  | "context_limit"
-  /** Requested by a caller. */
-  | "manual"
-
-/** The part of a session that compaction needs. */
-export interface Host {
-  readonly origin: Origin
-  readonly history: History.History
-  readonly inbox: Pick<Inbox.Service, "hasSteering">
-  readonly model: () => Model.Service
-  readonly redactor: Redactor
-  readonly emit: (body: AgentEvent.Body) => void
-  /** Default: none. */
-  readonly spans?: Spans.Service | undefined
-  /** Sets the fiber that an interjection interrupts; undefined once it has ended. */
-  readonly hold: (fiber: Fiber.RuntimeFiber<unknown, unknown> | undefined) => void
-  /** How long the model may be silent. Default: for ever. */
-  readonly silence?: Duration.DurationInput | undefined
-  /** Called with the usage of a summarising call. */
-  readonly spent?: ((model: string, usage: AgentEvent.Usage) => void) | undefined
-  /** Called after the history was replaced, in the same synchronous section. */
-  readonly replaced?: ((reason: Reason, messages: ReadonlyArray<Prompt.Message>) => void) | undefined
-}
-
-/**
- * The result of a compaction.
- *
- * @since 0.1.0
- * @category models
- */
-export interface Compacted {
-  /** Messages that were removed or cut. */
-  readonly removed: number
-  /** Size of the history now. */
-  readonly tokens: number
-}
+export type { Compacted, Host, Reason } from "./Shortening.js"
 
 export interface Service {
   /** The reason to compact now, if there is one. It costs almost nothing. */
@@ -118,19 +56,18 @@ export const maxRecoveries = 2
 export const make = (host: Host, configuration: CompactionConfig.CompactionConfig | undefined): Service =>
   new Compaction(host, configuration)
 
+/** Loads what makes histories shorter, where a configuration says that it will be needed. */
+export const load = (configuration: CompactionConfig.CompactionConfig | undefined): Effect.Effect<unknown> =>
+  configuration === undefined ? Effect.void : loaded
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-/** After so many interjections during summaries the history is truncated instead. */
-const maxRestarts = 3
 /** After an attempt that was not enough, the next one waits until the history has grown by this much. Percent. */
 const growthPercent = 5
 
-type Snapshot = CompactionStrategy.Snapshot
-type Shortened = CompactionStrategy.Shortened
-
-class Compaction implements Service {
+class Compaction implements Service, Weighed {
   /** Made at first use; without a configuration it is never used. */
   private weighed: TokenEstimate.TokenEstimate | undefined
   /** The state after an attempt that missed its goal: an immediate retry would miss it too. */
@@ -140,8 +77,8 @@ class Compaction implements Service {
   private closed = false
 
   constructor(
-    private readonly host: Host,
-    private readonly configuration: CompactionConfig.CompactionConfig | undefined
+    readonly host: Host,
+    readonly configuration: CompactionConfig.CompactionConfig | undefined
   ) {}
 
   due(moment: "beforeSend" | "afterTurn"): Reason | undefined {
@@ -155,51 +92,13 @@ class Compaction implements Service {
   }
 
   run(reason: Reason, readSteering?: () => void): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      const goal = this.goalOf(reason)
-      const running = readSteering !== undefined
-      const snapshot = () => this.snapshot({ goal, running, forced: false, config: this.config, window: this.window() })
-      if (reason !== "manual" && !CompactionStrategy.hasOld(snapshot())) return Effect.sync(() => this.settle())
-      const work = this.shortened(CompactionStrategy.strategies[this.config.type], snapshot, readSteering)
-      return Effect.ignore(
-        Effect.onExit(this.told(reason, work), (exit) =>
-          Effect.sync(() => {
-            // An interjection ended it: the request stays open.
-            if (Exit.isSuccess(exit) && exit.value === undefined) return
-            if (this.meter.tokens() > goal.tokens || this.meter.turns() > goal.turns) this.settle()
-            this.answer(exit)
-          })
-        )
-      )
-    })
+    // An interrupt answers whoever requested it, as later in the work.
+    const shortening = Effect.onInterrupt(loaded, () => Effect.sync(() => this.dismiss()))
+    return Effect.flatMap(shortening, (shortening) => shortening.run(this, reason, readSteering))
   }
 
   recover(attempt: number, readSteering: () => void): Effect.Effect<boolean> {
-    return Effect.suspend(() => {
-      // The provider refused this size, so its window is smaller.
-      const window = Math.min(this.window(), this.meter.tokens())
-      const goal = { tokens: (window * this.config.targetPercent) / 100, turns: Number.POSITIVE_INFINITY }
-      const snapshot = (config: CompactionConfig.CompactionConfig) => () =>
-        this.snapshot({ goal, running: true, forced: true, config, window })
-      const gentle = snapshot(this.config)
-      const harsh = snapshot({ ...this.config, preserveRecentTurns: 1 })
-      const last = Effect.suspend(() =>
-        Effect.map(CompactionStrategy.truncate(harsh()), CompactionStrategy.cutToFit(harsh()))
-      )
-      const first = this.shortened(CompactionStrategy.strategies[this.config.type], gentle, readSteering).pipe(
-        Effect.catchAll((failure) => {
-          this.host.emit({ _tag: "AgentError", message: failure.message })
-          return CompactionStrategy.truncate(gentle())
-        }),
-        Effect.map((shortened) => shortened && CompactionStrategy.cutToFit(gentle())(shortened)),
-        Effect.flatMap((shortened) => (shortened?.removed === 0 ? last : Effect.succeed(shortened)))
-      )
-      const work = attempt === 1 ? first : last
-      return Effect.match(this.told("context_limit", work), {
-        onFailure: () => false,
-        onSuccess: (compacted) => compacted !== undefined && compacted.removed > 0
-      })
-    })
+    return Effect.flatMap(loaded, (shortening) => shortening.recover(this, attempt, readSteering))
   }
 
   reported(usage: AgentEvent.Usage): void {
@@ -226,15 +125,11 @@ class Compaction implements Service {
     this.answer(Exit.fail(sessionEnded))
   }
 
-  private get config(): CompactionConfig.CompactionConfig {
-    return this.configuration ?? CompactionConfig.defaults
-  }
-
-  private get meter(): TokenEstimate.TokenEstimate {
+  get meter(): TokenEstimate.TokenEstimate {
     return (this.weighed ??= TokenEstimate.make(this.host.history))
   }
 
-  private window(): number {
+  window(): number {
     return this.host.model().contextWindow ?? defaultWindow
   }
 
@@ -251,133 +146,7 @@ class Compaction implements Service {
       : undefined
   }
 
-  private goalOf(reason: Reason): Snapshot["goal"] {
-    // A requested compaction removes as much as possible.
-    if (reason === "manual") return { tokens: 0, turns: Number.POSITIVE_INFINITY }
-    return {
-      tokens: (this.window() * this.config.targetPercent) / 100,
-      turns: reason === "turn_limit" ? CompactionConfig.turnsToKeep(this.config) : Number.POSITIVE_INFINITY
-    }
-  }
-
-  private snapshot(options: Pick<Snapshot, "goal" | "running" | "forced" | "config" | "window">): Snapshot {
-    const { history, origin, redactor, silence } = this.host
-    const model = this.host.model()
-    const window = this.window()
-    return {
-      ...options,
-      messages: [...history.messages],
-      tokens: this.meter.tokens(),
-      summarise: (request) =>
-        Effect.tap(Summarizer.summarise({ model, origin, redactor, window, silence }, request), ({ usage }) =>
-          Effect.sync(() => this.host.spent?.(model.id, usage))
-        )
-    }
-  }
-
-  /** The shortened history; undefined when an interjection must be read first. */
-  private shortened(
-    strategy: CompactionStrategy.Strategy,
-    snapshot: () => Snapshot,
-    readSteering: (() => void) | undefined,
-    restarts = 0
-  ): Effect.Effect<Shortened | undefined, CompactionFailed> {
-    return Effect.suspend(() => {
-      const { history, inbox } = this.host
-      const revision = history.revision()
-      const work = Effect.suspend(() => strategy(snapshot()))
-      return Effect.flatMap(this.attempt(this.sound(work)), (exit) => {
-        if (Exit.isSuccess(exit)) {
-          return history.revision() === revision ? Effect.succeed(exit.value) : Effect.fail(historyChanged)
-        }
-        if (!Cause.isInterruptedOnly(exit.cause)) return Effect.failCause(exit.cause)
-        if (!inbox.hasSteering()) return Effect.fail(brokenOff)
-        if (readSteering === undefined) return Effect.succeed(undefined)
-        readSteering()
-        const next = restarts + 1 < maxRestarts ? strategy : CompactionStrategy.truncate
-        return this.shortened(next, snapshot, readSteering, restarts + 1)
-      })
-    })
-  }
-
-  /** A defect fails only the compaction, not the turn. */
-  private sound<A>(work: Effect.Effect<A, CompactionFailed>): Effect.Effect<A, CompactionFailed> {
-    return Effect.catchAllDefect(work, (defect) => {
-      const why = defect instanceof Error ? defect.message : String(defect)
-      return because(this.host.redactor.text(`Compaction crashed, and the conversation stays as it is: ${why}`))
-    })
-  }
-
-  /** In a fiber of its own, so that an interjection can interrupt it alone. */
-  private attempt<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<Exit.Exit<A, E>> {
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(Effect.fork(Effect.interruptible(effect)), (fiber) => {
-        this.host.hold(fiber)
-        // Words may have come before there was a fiber to interrupt.
-        if (this.host.inbox.hasSteering()) fiber.unsafeInterruptAsFork(FiberId.none)
-        return restore(Fiber.await(fiber)).pipe(
-          Effect.onInterrupt(() => Fiber.interrupt(fiber)),
-          Effect.ensuring(Effect.sync(() => this.host.hold(undefined)))
-        )
-      })
-    )
-  }
-
-  /** Runs a compaction, replaces the history, and publishes begin and end. */
-  private told(
-    reason: Reason,
-    work: Effect.Effect<Shortened | undefined, CompactionFailed>
-  ): Effect.Effect<Compacted | undefined, CompactionFailed> {
-    const { host } = this
-    const { spans = Spans.off } = host
-    const quiet = this.config.notifyOnGc ? {} : { quiet: true }
-    const ended = (removed: number, usage?: AgentEvent.Usage) => {
-      const tokens = Math.round(this.meter.tokens())
-      host.emit({
-        _tag: "CompactionEnded",
-        reason,
-        removed,
-        tokens,
-        ...(usage === undefined ? {} : { usage }),
-        ...quiet
-      })
-      return { removed, tokens }
-    }
-    const span = (): Spans.Opening<Compacted | undefined, CompactionFailed> => ({
-      name: "assent.compaction",
-      attributes: { "assent.compaction.reason": reason, "assent.compaction.strategy": this.config.type },
-      ended: (exit) =>
-        Exit.isSuccess(exit)
-          ? { "assent.compaction.removed": exit.value?.removed, "assent.compaction.tokens": exit.value?.tokens }
-          : {}
-    })
-    const compacting = Effect.uninterruptibleMask((restore) =>
-      Effect.suspend(() => {
-        host.emit({ _tag: "CompactionStarted", reason, tokens: Math.round(this.meter.tokens()), ...quiet })
-        return Effect.flatMap(Effect.exit(restore(this.sound(work))), (exit) => {
-          if (Exit.isSuccess(exit)) {
-            const shortened = exit.value
-            if (shortened !== undefined && shortened.removed > 0) this.replace(reason, shortened)
-            const compacted = ended(shortened?.removed ?? 0, shortened?.usage)
-            return Effect.succeed(shortened && compacted)
-          }
-          const failure = Cause.failureOption(exit.cause)
-          if (Option.isSome(failure)) host.emit({ _tag: "AgentError", message: failure.value.message })
-          ended(0)
-          return Effect.failCause(exit.cause)
-        })
-      })
-    )
-    return spans.within(span, compacting)
-  }
-
-  private replace(reason: Reason, { messages, tokens }: Shortened): void {
-    this.host.history.replace(messages)
-    this.meter.reset(tokens)
-    this.host.replaced?.(reason, messages)
-  }
-
-  private settle(): void {
+  settle(): void {
     this.settled = {
       revision: this.host.history.revision(),
       turns: this.meter.turns(),
@@ -391,7 +160,7 @@ class Compaction implements Service {
     return this.meter.tokens() < settled.tokens + (this.window() * growthPercent) / 100
   }
 
-  private answer(exit: Exit.Exit<Compacted | undefined, CompactionFailed>): void {
+  answer(exit: Exit.Exit<Compacted | undefined, CompactionFailed>): void {
     const answer = Exit.matchEffect(exit, {
       onFailure: (cause) => (Cause.isInterrupted(cause) ? Effect.fail(cancelled) : Effect.failCause(cause)),
       onSuccess: (compacted) => (compacted === undefined ? Effect.fail(brokenOff) : Effect.succeed(compacted))
@@ -401,10 +170,12 @@ class Compaction implements Service {
   }
 }
 
-const because = (message: string) => new CompactionFailed({ message })
-const sessionEnded = because("The session has ended; there is nothing to compact any more.")
-const historyChanged = because(
-  "The conversation was changed by somebody else meanwhile. Compact again if it is still long."
-)
-const brokenOff = because("Compaction was broken off; the conversation stays as it is. Compact again.")
-const cancelled = because("Compaction was cancelled; the conversation stays as it is.")
+const loaded = LateModule.make(() => import("./Shortening.js"))
+
+const sessionEnded = new CompactionFailed({
+  message: "The session has ended; there is nothing to compact any more."
+})
+const brokenOff = new CompactionFailed({
+  message: "Compaction was broken off; the conversation stays as it is. Compact again."
+})
+const cancelled = new CompactionFailed({ message: "Compaction was cancelled; the conversation stays as it is." })
