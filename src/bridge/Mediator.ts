@@ -215,13 +215,14 @@ class Mediator {
 
   /** Only what takes time is interruptible. */
   private ask(held: Held): Effect.Effect<Answered, InteractionError> {
-    const { recheck, request, votes } = held.raised
+    const { recheck, request, upcoming, votes } = held.raised
     const withdrawn = () => held.withdrawn?.why
     const options: Interactor.Options<Interaction.Interaction> = { recheck, votes, withdrawn }
     const { interactor, strategy } = this.options
     // What a rule reserves for people, no parent decides.
     if (strategy === undefined || strategy === forward || Ballot.isReserved(request.interaction)) {
-      return Effect.suspend(() => Asking.askMasked(interactor, request, options, Effect.interruptible))
+      const forwarded = { ...options, upcoming }
+      return Effect.suspend(() => Asking.askMasked(interactor, request, forwarded, Effect.interruptible))
     }
     const decided = Effect.flatMap(this.decided(strategy, held), (known) =>
       Option.isSome(known) ? Effect.succeed(known.value) : Asking.ask(interactor, request, options)

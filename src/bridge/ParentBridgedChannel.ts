@@ -90,6 +90,7 @@ class Bridge implements Interactor.Service, Asking.Masked {
         request,
         recheck: options?.recheck,
         votes: options?.votes,
+        upcoming: options?.upcoming,
         reply: door.replyPort
       })
       const giveUp = (why: InteractionError, end: Settlement = Exit.fail(why)) =>

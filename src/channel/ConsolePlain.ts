@@ -118,6 +118,7 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
       color: options.color,
       source: options.echoes ? "person" : "pipe",
       columns: Effect.map(terminal.columns, (count) => (count > 0 ? count : 80)),
+      rows: Effect.succeed(Infinity),
       print: (text) => write(() => text),
       printLine: writeLine,
       status: () => Effect.void,

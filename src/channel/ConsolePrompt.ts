@@ -108,11 +108,9 @@ export const render = (request: InteractionRequest, options: Options): Prompt =>
   ) => ({ title: chip === "" ? title : `${chip} ${title}`, lines, label, help: noLines, keys })
   switch (interaction._tag) {
     case "Approve": {
-      const diff = diffOf(interaction, options, mostDiff)
-      const isShort = options.whole !== true && (diff === undefined ? isShortened(interaction) : isCut(interaction))
+      const { isShort, lines: body, whole } = callOf(interaction, options)
       const words = [...optionsOf(interaction, options), ...(isShort ? [viewOption] : [])]
       const first = options.grouped === true ? usual(words) : words
-      const body = call(style, interaction, !isShort, diff)
       const kept = remembered(style, interaction, !isShort)
       return {
         ...prompt(
@@ -122,14 +120,7 @@ export const render = (request: InteractionRequest, options: Options): Prompt =>
           keysOf(first.length < words.length ? [...words, helpOption] : words)
         ),
         help: words.map((option) => `${optionWord(option).padEnd(10)} ${option.description}`),
-        ...(isShort
-          ? {
-              whole: [
-                ...call(style, interaction, true, diffOf(interaction, options, Infinity)),
-                ...remembered(style, interaction, true)
-              ]
-            }
-          : {})
+        ...(isShort ? { whole: whole() } : {})
       }
     }
     case "grantStageTool":
@@ -193,6 +184,29 @@ export const render = (request: InteractionRequest, options: Options): Prompt =>
       )
     case "Auth.Password":
       return prompt("A password is needed", foreign(interaction.prompt), "password (not shown)> ")
+  }
+}
+
+/** What a call does, as its dialog shows it, and all of that with what would be remembered. */
+export const callOf = (
+  interaction: Approve,
+  options: Options
+): {
+  readonly lines: ReadonlyArray<string>
+  /** Whether the lines leave something out. */
+  readonly isShort: boolean
+  readonly whole: () => ReadonlyArray<string>
+} => {
+  const style = Display.style(options.color)
+  const diff = diffOf(interaction, options, mostDiff)
+  const isShort = options.whole !== true && (diff === undefined ? isShortened(interaction) : isCut(interaction))
+  return {
+    lines: call(style, interaction, !isShort, diff),
+    isShort,
+    whole: () => [
+      ...call(style, interaction, true, diffOf(interaction, options, Infinity)),
+      ...remembered(style, interaction, true)
+    ]
   }
 }
 

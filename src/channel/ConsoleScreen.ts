@@ -92,6 +92,8 @@ export interface Service {
   readonly color: boolean
   /** How many columns there are to draw in. */
   readonly columns: Effect.Effect<number>
+  /** How many rows of a dialog can be seen at once; `Infinity` where nothing is drawn over. */
+  readonly rows: Effect.Effect<number>
   /** Prints above the prompt. Text may end in mid-line; the next text goes on there. Only colours pass, no escapes. */
   readonly print: (text: string) => Effect.Effect<void>
   /** Prints whole lines, beginning on a row of their own. */
@@ -324,6 +326,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
       color: options.color,
       source: "person",
       columns,
+      rows: Effect.map(rows, (count) => Math.max(1, count - ScreenLayout.reserved)),
       print: (text) => change((now) => state.print(text, now)),
       printLine: (text) => change((now) => state.printLine(text, now)),
       status: (status) =>

@@ -20,6 +20,7 @@ export interface ChildRequest {
   /** May yield an answer shortly before somebody is asked. */
   readonly recheck: Interactor.Options<Interaction.Interaction>["recheck"]
   readonly votes?: Interactor.Options<Interaction.Interaction>["votes"]
+  readonly upcoming?: Interactor.Options<Interaction.Interaction>["upcoming"]
   /** The port that takes the settlement. */
   readonly reply: ReplyPort
 }

@@ -16,6 +16,23 @@ import * as Form from "./Form.js"
 import { Interaction } from "./Interaction.js"
 import { ResumedRequests } from "./ResumedRequests.js"
 
+/**
+ * Where a call stands among the calls of its tool that the model proposed together. Requests with the same id may be shown
+ * side by side; each is answered for itself.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const BatchPlace = Schema.Struct({
+  /** The id of the first of these requests. */
+  id: RequestId,
+  /** 1-based. */
+  index: Schema.Number,
+  /** How many calls there are; some may be decided without a question. */
+  of: Schema.Number
+})
+export type BatchPlace = typeof BatchPlace.Type
+
 export interface InteractionRequest<I extends Interaction = Interaction> {
   /** Unique; the only key for correlation. */
   readonly requestId: RequestId
@@ -30,6 +47,8 @@ export interface InteractionRequest<I extends Interaction = Interaction> {
   readonly parentSessionId?: SessionId | undefined
   /** Present only when a child session asks. */
   readonly subagentId?: string | undefined
+  /** Present only for an approval of one of several calls of a tool. It decides nothing. */
+  readonly batch?: BatchPlace | undefined
   readonly interaction: I
 }
 
@@ -47,6 +66,7 @@ export const InteractionRequest = Schema.Struct({
   issuedAt: Schema.Number,
   parentSessionId: Schema.optional(SessionId),
   subagentId: Schema.optional(Schema.String),
+  batch: Schema.optional(BatchPlace),
   interaction: Interaction
 })
 
@@ -90,6 +110,14 @@ export const unsafeMake = <I extends Interaction>(
   if (subagentId !== undefined) request.subagentId = subagentId
   return askedBy(request, toolCallId)
 }
+
+/**
+ * The same request, as one of a batch.
+ *
+ * @internal
+ */
+export const inBatch = <R extends InteractionRequest>(request: R, batch: BatchPlace): R =>
+  askedBy({ ...request, batch }, callOf(request))
 
 /**
  * The call that asks, when one does. Only the journal needs it, so it is not in the envelope.

@@ -46,7 +46,7 @@ import * as InteractionRequest from "./InteractionRequest.js"
 import type { Answered, How, Options, Reply, Service } from "./InteractorPort.js"
 
 export { type Flat, type Open, SchemaNotFlat } from "./FlatSchema.js"
-export type { Answered, Ended, Filed, How, Options, Reply, Service, Vote } from "./InteractorPort.js"
+export type { Answered, Ended, Filed, How, Options, Reply, Service, Upcoming, Vote } from "./InteractorPort.js"
 
 /**
  * The interactor that is asked where no fiber-local one was set.
@@ -234,7 +234,8 @@ export const elicit = <A extends Open<A>, I extends Flat, R>(
  * @category models
  */
 export type Handler<K extends Kind> = (
-  request: InteractionRequest.InteractionRequest<Interaction<K>>
+  request: InteractionRequest.InteractionRequest<Interaction<K>>,
+  options?: Options<Interaction<K>>
 ) => Effect.Effect<Answer<Interaction<K>>, InteractionError>
 
 /**
@@ -278,7 +279,7 @@ export const make = (options: {
     id: options.id,
     relay: options.relay ?? false,
     principal: options.principal,
-    request: <I extends Interaction>(request: InteractionRequest.InteractionRequest<I>) => {
+    request: <I extends Interaction>(request: InteractionRequest.InteractionRequest<I>, asked?: Options<I>) => {
       const handler: Handlers[Kind] | undefined = isKind(request.interaction._tag)
         ? options.handlers[request.interaction._tag]
         : declines
@@ -286,9 +287,10 @@ export const make = (options: {
       if (handler === undefined || handler === declines) return Effect.fail(declined(options.id, request))
       // The handler was chosen by the request's own tag, which the type system cannot follow through the mapped type.
       const handle = handler as unknown as (
-        request: InteractionRequest.InteractionRequest<I>
+        request: InteractionRequest.InteractionRequest<I>,
+        options: Options<I> | undefined
       ) => Effect.Effect<Answer<I>, InteractionError>
-      return Effect.map(handle(request), (answer) => Asking.told<I>({ answer, by, how }))
+      return Effect.map(handle(request, asked), (answer) => Asking.told<I>({ answer, by, how }))
     }
   }
   const timed = options.timeouts === undefined ? service : withTimeout(service, options.timeouts)

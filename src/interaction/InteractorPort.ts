@@ -6,7 +6,7 @@
  */
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
-import type { Answer, Interaction } from "./Interaction.js"
+import type { Answer, Approve, Interaction } from "./Interaction.js"
 import type { AnswerRejected, InteractionError } from "./InteractionError.js"
 import type { InteractionRequest } from "./InteractionRequest.js"
 
@@ -65,6 +65,18 @@ export interface Vote<I extends Interaction> {
 }
 
 /**
+ * An approval that will be asked later, as it would be asked now.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Upcoming {
+  /** Its place in the batch of the request that is asked now. */
+  readonly index: number
+  readonly interaction: Approve
+}
+
+/**
  * What goes with a request. An interactor that wraps another hands it on.
  *
  * @since 0.1.0
@@ -91,6 +103,13 @@ export interface Options<I extends Interaction> {
    * returns when the vote is durable, and fails where the vote does not count: its author is told so, and the dialog stays.
    */
   readonly vote?: ((reply: Reply<I>) => Effect.Effect<Filed, AnswerRejected>) | undefined
+  /**
+   * The other approvals of the request's batch, for an interactor that shows them side by side. None of them is open: each is
+   * asked when its turn comes, unless something else decides it before. What was answered to one meanwhile counts if exactly
+   * that is asked then, and the interactor answers with it. An interactor that may ask others for those hands this on to
+   * nobody. Absent: there are none.
+   */
+  readonly upcoming?: Effect.Effect<ReadonlyArray<Upcoming>> | undefined
 }
 
 /**

@@ -81,7 +81,8 @@ export const make = (options: ByModelOptions): Interactor.Service => {
     id,
     relay: false,
     request: <I extends Interaction.Interaction>(request: InteractionRequest<I>, asked?: Interactor.Options<I>) => {
-      const goOn = Effect.suspend(() => otherwise.request(request, asked))
+      // The model is asked first about those.
+      const goOn = Effect.suspend(() => otherwise.request(request, { ...asked, upcoming: undefined }))
       if (!isDelegated(request)) return goOn
       const judging = Effect.suspend(() => (mayAsk() ? judged(request) : Effect.succeedNone))
       return Interactor.rechecked(

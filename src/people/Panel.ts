@@ -85,6 +85,8 @@ export const run = <I extends Interaction.Interaction>(
         const asking = Effect.suspend(() =>
           service.request(request, {
             ...options,
+            // Others may be asked about those.
+            upcoming: undefined,
             vote: (reply) => file(Asking.answered(id, reply)),
             ended: () => ended ?? options?.ended?.()
           })

@@ -51,7 +51,11 @@ export const make = ({ cases, id = "route", otherwise }: RouteOptions): Interact
     id,
     relay: false,
     request: (request, options) =>
-      (compiled.find(({ fits }) => fits(request))?.to ?? otherwise).request(request, options)
+      (compiled.find(({ fits }) => fits(request))?.to ?? otherwise).request(request, {
+        ...options,
+        // Others may be asked about those.
+        upcoming: undefined
+      })
   }
 }
 

@@ -2,7 +2,9 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type { RequestId } from "../core/Id.js"
 import type * as Interactor from "../interaction/Interactor.js"
+import type { BatchPlace } from "../interaction/InteractionRequest.js"
 import type { ToolCall } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type * as PermissionCheck from "./PermissionCheck.js"
@@ -21,6 +23,24 @@ export interface Proposal {
   readonly params: unknown
   /** The context of the tool's validation and preview. Default: the context in which the tool was built. */
   readonly context?: Context.Context<never> | undefined
+  /**
+   * The calls that were proposed together with it.
+   *
+   * @internal
+   */
+  readonly company?: Company | undefined
+}
+
+/**
+ * The calls of one step, as far as those of one tool may be shown together.
+ *
+ * @internal
+ */
+export interface Company {
+  /** Where a call stands among those of its tool; nothing where it is the only one. `asked` is the id of its request. */
+  readonly placeOf: (call: ToolCall, asked: RequestId) => BatchPlace | undefined
+  /** The calls of the same tool behind this one that are not decided yet, whose arguments decode. */
+  readonly behind: (call: ToolCall) => ReadonlyArray<{ readonly index: number; readonly proposal: Proposal }>
 }
 
 /**

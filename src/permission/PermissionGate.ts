@@ -28,7 +28,7 @@ import * as Option from "effect/Option"
 import type * as RuntimeFlags from "effect/RuntimeFlags"
 import { isImmediate } from "../internal/Immediate.js"
 import * as Spans from "../core/Spans.js"
-import type { ApproveAnswer } from "../interaction/Interaction.js"
+import type { Approve, ApproveAnswer } from "../interaction/Interaction.js"
 import type * as Ballot from "../interaction/Ballot.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import * as Asking from "../interaction/Asking.js"
@@ -41,6 +41,7 @@ import * as ApprovalForm from "./ApprovalForm.js"
 import * as Approvals from "./Approvals.js"
 import type { Authority, Proposal } from "./Authority.js"
 import * as ReservedCall from "./ReservedCall.js"
+import type * as Upcoming from "./Upcoming.js"
 import { askAgain, decides, noWarnings, ownQuestion, allowedOf, verdictOf, type Case } from "./Case.js"
 import * as PermissionCheck from "./PermissionCheck.js"
 import * as Guard from "./Guard.js"
@@ -144,7 +145,7 @@ const maxEdits = 5
 
 type Deciding = Effect.Effect<Verdict, never, Interactor.Interactor>
 
-class Gate implements Service, ReservedCall.Gate {
+class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
   constructor(readonly options: Options) {}
 
   check(proposal: Proposal, authority = this.options.authority): Deciding {
@@ -202,7 +203,7 @@ class Gate implements Service, ReservedCall.Gate {
 
   private begin(
     check: PermissionCheck.PermissionCheck,
-    { call, context, entry, params }: Proposal,
+    { call, company, context, entry, params }: Proposal,
     authority: Authority | undefined,
     held: boolean
   ): Deciding {
@@ -211,6 +212,7 @@ class Gate implements Service, ReservedCall.Gate {
     const now: Case = {
       call,
       context,
+      company,
       entry,
       params,
       authority,
@@ -295,7 +297,7 @@ class Gate implements Service, ReservedCall.Gate {
     return subject.command === undefined ? undefined : this.options.state.doubt(this.options.policy, subject)
   }
 
-  private evaluate(now: Case, subject: PermissionRule.Subject): Decision {
+  evaluate(now: Case, subject: PermissionRule.Subject): Decision {
     const { policy, state } = this.options
     const { entry } = now
     const confined = policy.whitelistSandboxed && entry.runs?.(now.call.params) === "confined"
@@ -320,46 +322,59 @@ class Gate implements Service, ReservedCall.Gate {
    * deny.
    */
   private ask(now: Case, subject: PermissionRule.Subject, doubt?: string): Deciding {
-    const key = PermissionRule.rememberKey(subject)
+    return now.check.after(this.formOf(now, subject, doubt), (form) => {
+      const { fiber, origin, restore } = now.check
+      const single = InteractionRequest.unsafeMake(form, fiber, origin)
+      const place = now.company?.placeOf(now.call, single.requestId)
+      const request = place === undefined ? single : InteractionRequest.inBatch(single, place)
+      const upcoming = place === undefined || now.authority !== undefined ? undefined : this.upcoming(now)
+      const asked = { requestId: request.requestId, askedAt: request.issuedAt }
+      const before = now.check.asked
+      // While this request waited in line, an earlier answer may have decided the call; then that decision is reported.
+      let known: Decision | undefined
+      const recheck = Recheck.make((): Option.Option<ApproveAnswer> => {
+        const found = this.evaluate(now, subject)
+        if (found.decision === "ask") {
+          now.check.asked = asked
+          return Option.none()
+        }
+        known = found
+        return Option.some({ decision: found.decision, scope: "once" })
+      })
+      return now.check.await(
+        Asking.askMasked(Interactor.of(fiber), request, upcoming ? { recheck, upcoming } : { recheck }, restore),
+        ({ answer, by, how }) => {
+          // An earlier answer to another request decided it: this request was never shown.
+          if (how === "recheck") {
+            now.check.asked = before
+            return this.byRule(now, known ?? this.evaluate(now, subject))
+          }
+          const to = { requestId: asked.requestId, askedAt: asked.askedAt, by, how }
+          return this.answered(now, subject, to, form.onceOnly === true ? PermissionOption.once(answer) : answer)
+        },
+        (error) => {
+          const reason = this.options.redactor.text(doubt ?? error.message)
+          return this.deny(now, { granted: false, method: unanswered(error), reason, ...asked })
+        }
+      )
+    })
+  }
+
+  /** The questions about the other calls of its batch. Loaded for who shows them together; most agents have nobody who does. */
+  private upcoming(now: Case): Effect.Effect<ReadonlyArray<Interactor.Upcoming>> {
+    return Effect.flatMap(
+      Effect.promise(() => import("./Upcoming.js")),
+      (loaded) => loaded.after(this, now)
+    )
+  }
+
+  /** What is shown of a call that the rules want to be asked about. */
+  formOf(now: Case, subject: PermissionRule.Subject, doubt: string | undefined): Effect.Effect<Approve> {
     const { policy, redactor } = this.options
     const isDelegated =
       now.own === undefined && policy.delegated !== PermissionRule.empty && this.isDelegated(subject, doubt)
-    return now.check.after(
-      ApprovalForm.make(isDelegated ? { ...now, delegated: true } : now, key, redactor),
-      (form) => {
-        const { fiber, origin, restore } = now.check
-        const request = InteractionRequest.unsafeMake(form, fiber, origin)
-        const asked = { requestId: request.requestId, askedAt: request.issuedAt }
-        const before = now.check.asked
-        // While this request waited in line, an earlier answer may have decided the call; then that decision is reported.
-        let known: Decision | undefined
-        const recheck = Recheck.make((): Option.Option<ApproveAnswer> => {
-          const found = this.evaluate(now, subject)
-          if (found.decision === "ask") {
-            now.check.asked = asked
-            return Option.none()
-          }
-          known = found
-          return Option.some({ decision: found.decision, scope: "once" })
-        })
-        return now.check.await(
-          Asking.askMasked(Interactor.of(fiber), request, { recheck }, restore),
-          ({ answer, by, how }) => {
-            // An earlier answer to another request decided it: this request was never shown.
-            if (how === "recheck") {
-              now.check.asked = before
-              return this.byRule(now, known ?? this.evaluate(now, subject))
-            }
-            const to = { requestId: asked.requestId, askedAt: asked.askedAt, by, how }
-            return this.answered(now, subject, to, form.onceOnly === true ? PermissionOption.once(answer) : answer)
-          },
-          (error) => {
-            const reason = this.options.redactor.text(doubt ?? error.message)
-            return this.deny(now, { granted: false, method: unanswered(error), reason, ...asked })
-          }
-        )
-      }
-    )
+    const key = PermissionRule.rememberKey(subject)
+    return ApprovalForm.make(isDelegated ? { ...now, delegated: true } : now, key, redactor)
   }
 
   private isDelegated(subject: PermissionRule.Subject, doubt: string | undefined): boolean {
@@ -421,7 +436,7 @@ class Gate implements Service, ReservedCall.Gate {
     )
   }
 
-  private objection(
+  objection(
     entry: ToolRegistry.Entry,
     params: unknown,
     subject: PermissionRule.Subject

@@ -31,6 +31,7 @@ import type { Denied, Verdict } from "../permission/PermissionGate.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
+import type { Company } from "../permission/Authority.js"
 import { BatchCleanup } from "./BatchCleanup.js"
 import { QueuedCalls } from "./QueuedCalls.js"
 import type { Generated } from "./ReplyCollector.js"
@@ -38,6 +39,7 @@ import type { TurnFiber } from "./TurnFiber.js"
 import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import * as CallResumption from "./CallResumption.js"
 import type { RunningCall } from "./RunningCalls.js"
+import { SameTool } from "./SameTool.js"
 import * as ToolRun from "./ToolRun.js"
 import { presentable, tellEnd, tooMany, unknownTool } from "./ToolResultEncoding.js"
 import { emit, flushOutput, setStatus, type TurnContext } from "./TurnContext.js"
@@ -65,6 +67,8 @@ export class ToolBatch implements ToolRun.Host {
   readonly only: ToolCall | undefined
   /** Decides about the lone call, where that has to wait. */
   private deciding: Effect.Effect<Prepared, never, Interactor> | undefined
+  /** What the calls of one tool know of each other. */
+  private readonly company: Company | undefined
   /** Runs the lone call, once it is allowed. */
   private run: Prepared
   /** The lone call, once it runs. */
@@ -100,6 +104,7 @@ export class ToolBatch implements ToolRun.Host {
     const { length } = calls
     this.cleanup = new BatchCleanup(session)
     this.only = length === 1 ? calls[0] : undefined
+    this.company = length === 1 ? undefined : new SameTool(this)
     this.known = new Array<ToolResult | undefined>(length)
     this.startedAt = new Array<number | undefined>(length)
     this.summaries = new Array<string | undefined>(length)
@@ -254,6 +259,12 @@ export class ToolBatch implements ToolRun.Host {
     return FiberLocals.replace(fiber, inCall)
   }
 
+  /** Whether a call is still to be decided. */
+  isToCome(index: number, { id }: ToolCall): boolean {
+    const { callsPerStep } = this.session.limits
+    return index < callsPerStep && this.known[index] === undefined && this.before?.get(id)?.decided === undefined
+  }
+
   private whenRoom<A, R>(effect: Effect.Effect<A, never, R>): Effect.Effect<A, never, R> {
     return this.room ? effect : Effect.zipRight(this.session.bus.awaitRoom, effect)
   }
@@ -373,7 +384,7 @@ export class ToolBatch implements ToolRun.Host {
     // Merged only for tools that check or preview their arguments; many calls wait for approval without it.
     const looks = entry.validate !== undefined || entry.preview !== undefined
     const context = looks ? session.contextOf(entry, fiber.currentContext) : undefined
-    const proposal = { call, entry, params: decoded.right, context }
+    const proposal = { call, entry, params: decoded.right, context, company: this.company }
     const check = session.gate.open(call, fiber, flags)
     const checked = session.gate.checkIn(check, proposal, session.state.authority, this.held !== undefined)
     if (isImmediate(checked)) return this.prepared(index, call, entry, checked.value)

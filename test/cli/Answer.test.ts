@@ -256,6 +256,7 @@ const makeScreen = Effect.gen(function* () {
     source: "person",
     color: false,
     columns: Effect.succeed(80),
+    rows: Effect.succeed(24),
     print: (text) => Effect.sync(() => printed.push(text)),
     printLine: (text) => Effect.sync(() => printed.push(text)),
     status: () => Effect.void,

@@ -1,0 +1,297 @@
+/**
+ * The dialogs in which a person decides about calls: with a comment, an edit, a look at all of it, a rule for the workspace;
+ * and several of one tool in one: see `ConsoleBatch`.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type { Approve, ApproveAnswer } from "../interaction/Interaction.js"
+import type { InteractionError } from "../interaction/InteractionError.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import type * as Interactor from "../interaction/Interactor.js"
+import * as Display from "../terminal/Display.js"
+import * as ConsoleBatch from "./ConsoleBatch.js"
+import {
+  diffLook,
+  insist,
+  isTooMuch,
+  Once,
+  open,
+  PatienceLost,
+  Withdrawn,
+  type Ended,
+  type Options,
+  type Understood
+} from "./ConsoleDialog.js"
+import * as ConsolePrompt from "./ConsolePrompt.js"
+import * as ConsoleScreen from "./ConsoleScreen.js"
+
+/** Answers approvals: a call alone, or beside others of its tool that were proposed with it. */
+export const make = (screen: ConsoleScreen.Service, options: Options): Interactor.Handler<"Approve"> => {
+  const batches = new ConsoleBatch.Batches()
+  const alone = approveAlone(screen, options)
+  return (request, asked) => {
+    const place = request.batch
+    // Lines of a pipe were written for one question each.
+    if (place === undefined || screen.source === "pipe") return alone(request)
+    return Effect.suspend(() => {
+      const batch = batches.of(place)
+      const given = batch.take(place.index, request.interaction)
+      if (given === undefined || given === "changed") {
+        const noted =
+          given === "changed"
+            ? screen.printLine(`${place.index} is not what you were shown, so what you said does not count.`)
+            : Effect.void
+        return Effect.zipRight(noted, together(screen, options, alone, request, asked, batch))
+      }
+      return Effect.as(screen.printLine(Display.style(screen.color).dim(ConsoleBatch.told(request, given))), given)
+    })
+  }
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const approveAlone =
+  (screen: ConsoleScreen.Service, options: Options) =>
+  (request: InteractionRequest<Approve>): Effect.Effect<ApproveAnswer, InteractionError> =>
+    open(screen, request, options, (ask, { help, keys, label, lines, whole = [] }) =>
+      insist(screen, ask, { lines, label, keys }, help, (line) =>
+        understood(screen, ask, request.interaction, line, { ...options, help, whole })
+      )
+    )
+
+/** What a line at the dialog of a call means; a second question may follow. */
+const understood = (
+  screen: ConsoleScreen.Service,
+  ask: ConsoleScreen.Asker,
+  interaction: Approve,
+  line: string,
+  {
+    help,
+    keepForProject,
+    whole
+  }: Pick<Options, "keepForProject"> & Required<Pick<ConsolePrompt.Prompt, "help" | "whole">>
+): Effect.Effect<Understood<ApproveAnswer>, Ended> => {
+  // Whoever goes back sees the options once more; what is asked about stands above.
+  const orBack = (asked: Effect.Effect<ApproveAnswer, Ended>): Effect.Effect<Understood<ApproveAnswer>, Ended> =>
+    Effect.catchIf(Effect.map(asked, Either.right), isBack, () =>
+      Effect.succeed(Either.left(new Once({ lines: help })))
+    )
+  const parsed = ConsolePrompt.parse(interaction, line, { project: keepForProject !== undefined })
+  switch (parsed._tag) {
+    case "Answered":
+      return Effect.succeed(Either.right(parsed.answer))
+    case "Again":
+      return Effect.succeed(Either.left(parsed.reason))
+    case "Cancelled":
+      return Effect.fail(new Withdrawn())
+    case "NeedsComment":
+      return orBack(comment(screen, ask))
+    case "NeedsEdit":
+      return orBack(edit(screen, ask, interaction))
+    case "NeedsView":
+      return Effect.as(screen.printLine(whole.join("\n")), Either.left(new Once({ lines: [] })))
+    case "NeedsHelp":
+      return Effect.succeed(Either.left(new Once({ lines: help })))
+    case "NeedsProject":
+      return keepForProject === undefined
+        ? Effect.fail(new Withdrawn())
+        : orBack(project(screen, ask, interaction, keepForProject))
+  }
+}
+
+/** Shows a call beside others of its tool that will be asked about, where there are some and room for them. */
+const together = (
+  screen: ConsoleScreen.Service,
+  options: Options,
+  alone: (request: InteractionRequest<Approve>) => Effect.Effect<ApproveAnswer, InteractionError>,
+  request: InteractionRequest<Approve>,
+  asked: Interactor.Options<Approve> | undefined,
+  batch: ConsoleBatch.Batch
+): Effect.Effect<ApproveAnswer, InteractionError> =>
+  Effect.gen(function* () {
+    if (batch.isSplit) return yield* alone(request)
+    const { interaction } = request
+    const { upcoming = Effect.succeed([]) } = asked ?? {}
+    const others = (yield* upcoming).filter((other) => other.interaction.needs === undefined)
+    const now = yield* Clock.currentTimeMillis
+    const look = {
+      color: screen.color,
+      now,
+      diff: yield* diffLook(screen, request),
+      columns: yield* screen.columns,
+      rows: yield* screen.rows
+    }
+    const first = { index: request.batch?.index ?? 1, interaction }
+    const items = ConsoleBatch.fitting([first, ...others].map(ConsoleBatch.itemOf), look)
+    const [item] = items
+    // One that is left alone is still shown as one of many while what was said about others is kept.
+    if (item === undefined || (items.length < 2 && batch.answered.length === 0)) return yield* alone(request)
+    const { lines, title, whole } = ConsoleBatch.render(request, items, batch, look)
+    const answer = yield* open(
+      screen,
+      request,
+      options,
+      (ask, { label }) =>
+        insist(screen, ask, { lines, label, keys: ConsoleBatch.keys }, [], (line) => {
+          // Only what somebody had before them when they typed was seen.
+          for (const one of whole) batch.saw(one)
+          return heard(screen, ask, options, line, { items, item, batch, look })
+        }),
+      title
+    )
+    return answer === "singly" ? yield* alone(request) : answer
+  })
+
+/** What a line at the dialog of several means. */
+const heard = (
+  screen: ConsoleScreen.Service,
+  ask: ConsoleScreen.Asker,
+  options: Options,
+  line: string,
+  {
+    batch,
+    item: first,
+    items,
+    look
+  }: {
+    readonly items: ReadonlyArray<ConsoleBatch.Item>
+    /** The one that is open. */
+    readonly item: ConsoleBatch.Item
+    readonly batch: ConsoleBatch.Batch
+    readonly look: ConsoleBatch.Look
+  }
+): Effect.Effect<Understood<ApproveAnswer | "singly">, Ended> => {
+  const again = () => Either.left(new Once({ lines: ConsoleBatch.renderAgain(items, batch, look) }))
+  const view = (seen: ReadonlyArray<ConsoleBatch.Item>) =>
+    Effect.map(
+      Effect.forEach(seen, (one) => screen.printLine(ConsoleBatch.renderWhole(one, items, look)), { discard: true }),
+      () => {
+        for (const one of seen) batch.saw(one)
+        return again()
+      }
+    )
+  const one = (item: ConsoleBatch.Item, words: string): Effect.Effect<Understood<ApproveAnswer>, Ended> => {
+    // A rule for the workspace would decide others that have their answer.
+    const isFree = item === first && batch.answered.length === 0
+    const { keepForProject } = options
+    const own = isFree && batch.hasSeen(item) ? { keepForProject } : {}
+    const asked = { ...own, help: ConsoleBatch.renderAgain(items, batch, look), whole: [] }
+    if (/^(?:v|view)$/i.test(words)) return view([item])
+    return Effect.map(understood(screen, ask, item.interaction, words, asked), (answered) => {
+      if (Either.isLeft(answered)) return answered
+      const refused = ConsoleBatch.refusal(item, answered.right, items, batch)
+      if (refused !== undefined) return Either.left(refused)
+      if (item === first) return answered
+      batch.give(item, answered.right)
+      return again()
+    })
+  }
+  const typed = ConsoleBatch.parse(line, items, batch)
+  switch (typed._tag) {
+    case "One":
+      return one(typed.item, typed.words)
+    case "Lasting": {
+      const refused = ConsoleBatch.lastingRefusal(first, batch)
+      if (refused !== undefined) return Effect.succeed(Either.left(refused))
+      return understood(screen, ask, first.interaction, typed.words, { help: ConsoleBatch.help, whole: [] })
+    }
+    case "All":
+      for (const item of items) {
+        if (item !== first && batch.answerTo(item) === undefined) batch.give(item, typed.answer)
+      }
+      return Effect.succeed(Either.right(typed.answer))
+    case "View":
+      return view(typed.items)
+    case "Singly":
+      batch.split()
+      return Effect.succeed(Either.right("singly"))
+    case "Help":
+      return Effect.succeed(Either.left(new Once({ lines: ConsoleBatch.help })))
+    case "Again":
+      return Effect.succeed(Either.left(typed.reason))
+  }
+}
+
+const isBack = (ended: Ended): ended is ConsoleScreen.DialogClosed =>
+  ended._tag === "DialogClosed" && ended.by === "escape"
+
+/** The rule is shown before it is kept. This call is then allowed by the answer, and later ones by the rule. */
+const project = (
+  screen: ConsoleScreen.Service,
+  ask: ConsoleScreen.Asker,
+  interaction: Approve,
+  keep: (rule: string) => Effect.Effect<void, string>
+): Effect.Effect<ApproveAnswer, Ended> =>
+  insist<ApproveAnswer>(
+    screen,
+    ask,
+    {
+      lines: ConsolePrompt.projectQuestion(interaction),
+      label: "y/n> ",
+      keys: new Map([
+        ["y", ["yes"]],
+        ["n", ["no"]]
+      ]),
+      back: true
+    },
+    [],
+    (line) => {
+      const word = line.trim().toLowerCase()
+      if (word === "n" || word === "no") return Effect.fail(new ConsoleScreen.DialogClosed({ by: "escape" }))
+      if (word !== "y" && word !== "yes") return Effect.succeed(Either.left("Please type yes or no."))
+      return Effect.match(keep(interaction.approvalKey), {
+        onFailure: (why) => Either.left(`${why} Nothing was kept.`),
+        onSuccess: () => Either.right({ decision: "allow", scope: "once" })
+      })
+    }
+  )
+
+const comment = (screen: ConsoleScreen.Service, ask: ConsoleScreen.Asker): Effect.Effect<ApproveAnswer, Ended> =>
+  insist(
+    screen,
+    ask,
+    {
+      lines: ["The call is denied. What should the agent be told? Escape goes back."],
+      label: "comment> ",
+      paste: "insert",
+      back: true,
+      followUp: true
+    },
+    [],
+    (line) => {
+      const words = line.trim()
+      return Effect.succeed(words === "" ? Either.left("Please type some words.") : Either.right(deny(words)))
+    }
+  )
+
+const deny = (words: string): ApproveAnswer => ({ decision: "deny", scope: "once", comment: words })
+
+const edit = (
+  screen: ConsoleScreen.Service,
+  ask: ConsoleScreen.Asker,
+  { editable }: Approve
+): Effect.Effect<ApproveAnswer, Ended> => {
+  if (editable === undefined) return Effect.fail(new PatienceLost())
+  const style = Display.style(screen.color)
+  // After a mistake the text stays as it was typed, so that nobody has to start again.
+  const go = (text: string, lines: ReadonlyArray<string>, nonsense: number): Effect.Effect<ApproveAnswer, Ended> =>
+    Effect.flatMap(
+      ask({ lines, label: "edit> ", initial: text, paste: "insert", followUp: true, back: true }),
+      (typed) =>
+        Either.match(ConsolePrompt.parseEdit(editable, typed), {
+          onLeft: (reason) =>
+            isTooMuch(screen, nonsense + 1)
+              ? Effect.fail(new PatienceLost())
+              : go(typed, [style.yellow(Display.reveal(reason))], nonsense + 1),
+          onRight: (editedArguments) => Effect.succeed<ApproveAnswer>({ decision: "edit", editedArguments })
+        })
+    )
+  return go(
+    ConsolePrompt.editText(editable),
+    [style.dim("Enter submits, Ctrl-J begins a new line, Ctrl-G opens your editor, Escape goes back.")],
+    0
+  )
+}

@@ -1,0 +1,126 @@
+/**
+ * How a request becomes a dialog at a console: it is opened with who asks, and its question is put until it is answered.
+ */
+import * as Clock from "effect/Clock"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type { Answer, Interaction } from "../interaction/Interaction.js"
+import { InteractionCancelled, InteractorUnavailable } from "../interaction/InteractionError.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
+import * as Interactor from "../interaction/Interactor.js"
+import * as Display from "../terminal/Display.js"
+import * as ConsolePrompt from "./ConsolePrompt.js"
+import type * as ConsoleScreen from "./ConsoleScreen.js"
+
+/**
+ * How long the channel waits for a person.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Options {
+  /** The person at the console, as the program knows them: the operating system's user. Default: `console` stands for them. */
+  readonly principal?: string | undefined
+  /** Default: a person may take as long as they like. */
+  readonly timeouts?: Interactor.Timeouts | undefined
+  /**
+   * Keeps a rule that allows a call in this workspace, in every session from now on; fails with a sentence. It is called
+   * for the person at this console alone: no other channel has such an answer. Default: that is not offered.
+   */
+  readonly keepForProject?: ((rule: string) => Effect.Effect<void, string>) | undefined
+}
+
+/**
+ * How many lines of a pipe may be nonsense before the request is left to others.
+ *
+ * @since 0.1.0
+ * @category constants
+ */
+export const patience = 3
+
+/** The id of the interactor. */
+export const id = "console"
+
+/** Too many lines were not understood. */
+export class PatienceLost {
+  readonly _tag = "PatienceLost"
+}
+/** The person withdrew the request with a word. */
+export class Withdrawn {
+  readonly _tag = "Withdrawn"
+}
+export type Ended = ConsoleScreen.DialogClosed | PatienceLost | Withdrawn
+
+/** The question is asked once more, with these lines, because the person wanted that. */
+export class Once extends Data.TaggedClass("Once")<{ readonly lines: ReadonlyArray<string> }> {}
+/** What became of a line: an answer, or what is wrong with it, or another look at the question. */
+export type Understood<A> = Either.Either<A, string | Once>
+
+/** Opens the dialog of a request. A dialog that ends without an answer decides nothing. */
+export const open = <I extends Interaction, A = Answer<I>>(
+  screen: ConsoleScreen.Service,
+  request: InteractionRequest<I>,
+  options: Options,
+  use: (ask: ConsoleScreen.Asker, prompt: ConsolePrompt.Prompt) => Effect.Effect<A, Ended>,
+  title?: string
+): Effect.Effect<A, InteractionCancelled | InteractorUnavailable> =>
+  Effect.flatMap(Effect.all([Clock.currentTimeMillis, diffLook(screen, request)]), ([now, diff]) => {
+    const isPerson = screen.source === "person"
+    const project = options.keepForProject !== undefined
+    const prompt = ConsolePrompt.render(request, { color: screen.color, now, diff, grouped: isPerson, project })
+    const limit = Interactor.millisOf(request.interaction, options.timeouts ?? {})
+    const until = limit === undefined ? undefined : now + limit
+    const style = Display.style(screen.color)
+    const { requestId } = request
+    const cancelled = new InteractionCancelled({ requestId, by: options.principal ?? id })
+    return screen
+      .dialog(title ?? prompt.title, (ask) =>
+        use((question) => ask(until === undefined ? question : { ...question, until }), prompt)
+      )
+      .pipe(
+        Effect.catchAll((ended): Effect.Effect<never, InteractionCancelled | InteractorUnavailable> => {
+          // The end of input is no decision: others may still answer.
+          if (ended._tag === "DialogClosed" && ended.by === "end of input")
+            return new InteractionCancelled({ requestId })
+          if (ended._tag !== "PatienceLost") return cancelled
+          const reason = "nobody gave an answer that could be understood"
+          return Effect.zipRight(
+            screen.printLine(style.yellow("No answer was understood.")),
+            new InteractorUnavailable({ requestId, by: id, reason })
+          )
+        })
+      )
+  })
+
+/** How diffs look at this screen. Colours of code are loaded for the first of them. */
+export const diffLook = (screen: ConsoleScreen.Service, { interaction }: InteractionRequest) =>
+  screen.source === "pipe" || interaction._tag !== "Approve" || interaction.display?.format !== "diff"
+    ? Effect.succeed(undefined)
+    : screen.color
+      ? Effect.promise(async () => ({ colors: (await import("../terminal/CodeColors.js")).make() }))
+      : Effect.succeed({})
+
+export const isTooMuch = (screen: ConsoleScreen.Service, nonsense: number): boolean =>
+  screen.source === "pipe" && nonsense >= patience
+
+/** Asks a question until its answer is understood, or too many were not. `again` is shown below each reason. */
+export const insist = <A>(
+  screen: ConsoleScreen.Service,
+  ask: ConsoleScreen.Asker,
+  question: ConsoleScreen.Question,
+  again: ReadonlyArray<string>,
+  understand: (line: string) => Effect.Effect<Understood<A>, Ended>
+): Effect.Effect<A, Ended> => {
+  const style = Display.style(screen.color)
+  const go = (current: ConsoleScreen.Question, nonsense: number): Effect.Effect<A, Ended> =>
+    Effect.flatMap(Effect.flatMap(ask(current), understand), (understood) => {
+      if (Either.isRight(understood)) return Effect.succeed(understood.right)
+      if (typeof understood.left !== "string") return go({ ...question, lines: understood.left.lines }, nonsense)
+      if (isTooMuch(screen, nonsense + 1)) return Effect.fail(new PatienceLost())
+      const lines = [style.yellow(Display.reveal(understood.left)), ...again]
+      // Keys typed ahead must not answer a question of authority. A text, and above all a secret, must not lose any.
+      return go({ ...question, lines, followUp: question.paste === "insert" }, nonsense + 1)
+    })
+  return go(question, 0)
+}
