@@ -57,13 +57,13 @@ export const list = (params: ListParams): Effect.Effect<string, string, Workspac
     return params.pattern === undefined ? `[${start.shown} is empty]` : "No files match."
   })
 
-/** Paths of files below the workspace, sorted, at most so many: of what is not left out. */
+/** Paths below the workspace, sorted, at most so many, `/` after directories: of what is not left out. */
 export const paths = (most: number): Effect.Effect<ReadonlyArray<string>, string, WorkspaceRoot> =>
   Effect.gen(function* () {
     const workspace = yield* WorkspaceRoot
     const found: Array<string> = []
     yield* walk(workspace, workspace.root, Infinity, ({ kind, shown }) => {
-      if (kind === "file" || kind === "link") found.push(shown)
+      if (kind !== "other") found.push(kind === "directory" ? `${shown}/` : shown)
       return found.length < most
     })
     return found

@@ -44,9 +44,11 @@ import * as ScreenLayout from "../terminal/ScreenLayout.js"
 import * as ScreenState from "../terminal/ScreenState.js"
 import type { Live, Question, Status } from "../terminal/ScreenLayout.js"
 import type { Text } from "../terminal/Pager.js"
+import type { Offers } from "../terminal/Picker.js"
 
 export type { Live, Question, Status } from "../terminal/ScreenLayout.js"
 export type { Text } from "../terminal/Pager.js"
+export type { Choice, Offer, Offers } from "../terminal/Picker.js"
 
 /**
  * What a person sends from the prompt.
@@ -113,8 +115,11 @@ export interface Service {
   readonly setDraft: (text: string) => Effect.Effect<void>
   /** Sets the text before the draft, such as `explore › `; `undefined` restores the usual prompt. */
   readonly setPrompt: (prompt: string | undefined) => Effect.Effect<void>
-  /** Sets how tab completes: each candidate replaces everything before the cursor. */
-  readonly setCompletion: (complete: (line: string) => ReadonlyArray<string>) => Effect.Effect<void>
+  /**
+   * Sets how tab completes: each candidate replaces everything before the cursor; and for which words there is a list below
+   * the prompt to pick from. Set anew, it draws an open list anew.
+   */
+  readonly setCompletion: (complete: (line: string) => ReadonlyArray<string>, offers?: Offers) => Effect.Effect<void>
   /**
    * Sets what becomes of lines for the program itself, such as `/help`, that are typed where a question is open: their
    * effect runs, and the question stays. Nothing for any other line.
@@ -340,7 +345,11 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
       draft: Effect.sync(state.draft),
       setDraft: (text) => change((now) => state.setDraft(text, now)),
       setPrompt: (prompt) => change((now) => state.setPrompt(prompt, now)),
-      setCompletion: (complete) => Effect.sync(() => state.setCompletion(complete)),
+      setCompletion: (complete, offers) =>
+        change((now) => {
+          state.setCompletion(complete, offers)
+          return state.view(now)
+        }),
       setCommands: (next) =>
         Effect.sync(() => {
           commands = next

@@ -96,6 +96,10 @@ export const paste = (editor: LineEditor, text: string): LineEditor => {
     : put({ ...editor, folds: new Map([...editor.folds, [mark, clean]]) }, mark)
 }
 
+/** Replaces what stands from there to the cursor. */
+export const replaceBefore = (editor: LineEditor, from: number, text: string): LineEditor =>
+  insert(cutBetween(editor, from, editor.cursor), text)
+
 /** Shows all pastes in full; the same editor when there is none. */
 export const unfold = (editor: LineEditor): LineEditor => {
   const text = whole(editor)

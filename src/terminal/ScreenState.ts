@@ -103,7 +103,7 @@ export const make = (options: Options) => {
   const bottom = (now: number): LiveRegion.View => {
     const { columns } = size
     const rows: Array<string> = status === undefined ? [] : [ScreenLayout.statusRow(style, status, frame, now, columns)]
-    if (dialog === undefined) return draft.below(rows, prompt, style, columns)
+    if (dialog === undefined) return draft.below(rows, prompt, style, size)
     rows.push(...ScreenLayout.dialogRows(style, dialog, size))
     const { until } = dialog.question
     if (until !== undefined) rows.push(style.yellow(Display.truncate(ScreenLayout.timeLeft(until - now), columns - 1)))
@@ -312,7 +312,7 @@ export const make = (options: Options) => {
       held = []
       return interrupt(heard)
     }
-    if (name === "escape" && !paste.isOpen() && (heard !== undefined || !draft.isSearching()))
+    if (name === "escape" && !paste.isOpen() && (heard !== undefined || !draft.takesEscape()))
       return escape(heard, beat.isSecondEscape, now)
     if (name === "paste-start") {
       const takes = dialog?.question.paste === "insert" && listening(dialog, now, gap)

@@ -133,6 +133,58 @@ describe("a line that names files", () => {
   )
 })
 
+describe("the list behind an @", () => {
+  for (const columns of [80, 40])
+    it.live(`has the files that git would have, and is taken with Tab and Enter, in ${columns} columns`, () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const at = yield* Program.place
+          yield* at.write("workspace/.gitignore", "*.log\nbuild/\n")
+          for (const file of [
+            "src/deep/thing.ts",
+            "src/other.ts",
+            "two words/x.md",
+            "ignored.log",
+            "build/thing.ts",
+            "node_modules/thing.ts"
+          ])
+            yield* at.write(`workspace/${file}`, "text\n")
+          const screen = yield* Pseudo.start(at, ["chat"], { columns, rows: 40 })
+          yield* screen.sees((text) => text.endsWith(".\n>"))
+          yield* screen.type("@")
+          const list = yield* screen.sees((text) => text.includes("› .gitignore"))
+          assert.include(
+            list,
+            "\n  src/\n  src/deep/\n  src/deep/thing.ts\n  src/other.ts\n  two words/\n  two words/x.md"
+          )
+          assert.notMatch(list, /ignored\.log|build|node_modules/)
+          yield* screen.type("sr\t")
+          yield* screen.sees((text) =>
+            text.endsWith("\n> @src/\n› src/\n  src/deep/\n  src/other.ts\n  src/deep/thing.ts")
+          )
+          yield* screen.type("\x03@thing")
+          yield* screen.sees((text) => text.endsWith("\n> @thing\n› src/deep/thing.ts"))
+          yield* screen.type("\t")
+          yield* screen.sees((text) => text.endsWith("\n> @src/deep/thing.ts"))
+          yield* screen.type("@wor")
+          yield* screen.sees((text) => text.endsWith("› two words/\n  two words/x.md"))
+          yield* screen.type("\x1b[B\r")
+          yield* screen.sees((text) => text.replace(/\n/g, "").endsWith('> @src/deep/thing.ts @"two words/x.md"'))
+          yield* screen.type("\r")
+          yield* screen.sees((text) =>
+            text
+              .replace(/\n/g, "")
+              .includes("with src/deep/thing.ts (5 bytes, 1 line), two words/x.md (5 bytes, 1 line)")
+          )
+          // What is new is there the next time.
+          yield* at.write("workspace/later.md", "new")
+          yield* screen.type("@")
+          yield* screen.sees((text) => text.includes("  later.md"))
+        })
+      )
+    )
+})
+
 describe("an attached file", () => {
   it.live("goes with the first words, from the command line or from anywhere, and with no others", () =>
     Effect.scoped(

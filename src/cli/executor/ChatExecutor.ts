@@ -14,6 +14,7 @@ import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 import { ConsoleScreen, type Service as Screen } from "../../channel/ConsoleScreen.js"
+import type * as PathRank from "../../core/PathRank.js"
 import * as Display from "../../terminal/Display.js"
 import type * as Model from "../../model/Model.js"
 import type * as Agent from "../../runtime/Agent.js"
@@ -95,7 +96,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
         afterAll: prompt
       })
     )
-    yield* screen.setCompletion(ChatCommand.completion(outline, options.profiles ?? []))
+    yield* complete(screen, outline, files, options.profiles ?? [])
     yield* options.goingOn === undefined ? greet(screen, agent) : welcomeBack(screen, options.goingOn, interactive)
     if (options.tellsPast === true && options.past !== undefined)
       yield* tellPast(screen, options.past, options.drawn === true)
@@ -217,6 +218,41 @@ const greet = (screen: Screen, agent: Agent.Agent) =>
         )
       )
     }
+  })
+
+/** Completion by tab, and the list of files and agents behind an `@`: it is made when one is typed, and drawn when it is there. */
+const complete = (
+  screen: Screen,
+  outline: AgentOutline.AgentOutline,
+  files: ChatFiles.ChatFiles,
+  profiles: ReadonlyArray<string>
+) =>
+  Effect.gen(function* () {
+    // Written by the keys, read by the fiber that walks the workspace. Of several wishes during a walk one is kept.
+    const wanted = yield* Queue.sliding<void>(1)
+    const agents = () => {
+      const labels = outline.nodes().flatMap(({ label, status }) => (status === "done" ? [] : [label]))
+      return labels.length > 1 ? labels : []
+    }
+    // An open list that is drawn anew is no new wish.
+    let isDrawing = false
+    const ask = () => {
+      if (!isDrawing) wanted.unsafeOffer(undefined)
+    }
+    const set = (paths: PathRank.Find) =>
+      screen.setCompletion(ChatCommand.completion(outline, profiles), ChatFiles.offers({ agents, files, paths, ask }))
+    yield* set(() => [])
+    yield* Effect.forkScoped(
+      Effect.forever(
+        Effect.gen(function* () {
+          yield* Queue.take(wanted)
+          const paths = yield* files.paths
+          isDrawing = true
+          yield* set(paths)
+          isDrawing = false
+        })
+      )
+    )
   })
 
 const tellPast = (screen: Screen, past: ChatPast.Past, drawn: boolean): Effect.Effect<void> =>

@@ -15,8 +15,10 @@ import * as WorkspaceRoot from "../../builtin/WorkspaceRoot.js"
 import * as WorkspaceSearch from "../../builtin/WorkspaceSearch.js"
 import * as Attachment from "../../core/Attachment.js"
 import * as MediaType from "../../core/MediaType.js"
+import * as PathRank from "../../core/PathRank.js"
 import * as Input from "../../inbox/Input.js"
 import * as Display from "../../terminal/Display.js"
+import type * as Picker from "../../terminal/Picker.js"
 import * as NodeFiles from "../NodeFiles.js"
 
 /** A file that goes with words. */
@@ -51,8 +53,9 @@ export interface ChatFiles {
   readonly takeBack: (id: string) => string | undefined
   /** What `@!` is from now on: the output of a command of the person's own. */
   readonly setOutput: (output: Given) => void
-  /** Paths of the files there are, for completion. */
-  readonly paths: Effect.Effect<ReadonlyArray<string>>
+  readonly output: () => Given | undefined
+  /** Finds the files there are by a few letters, for completion. */
+  readonly paths: Effect.Effect<PathRank.Find>
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -171,11 +174,52 @@ export const make = (
       setOutput: (next) => {
         output = next
       },
+      output: () => output,
       paths: Effect.provideService(WorkspaceSearch.paths(mostPaths), WorkspaceRoot.WorkspaceRoot, workspace).pipe(
-        Effect.orElseSucceed(() => [])
+        Effect.orElseSucceed((): ReadonlyArray<string> => []),
+        Effect.map(PathRank.make)
       )
     }
   })
+
+/**
+ * What can be picked for a word with `@`: agents at the beginning of a line, the output of the last command, files. `ask` is
+ * called at the beginning of a word: the files may be others than before.
+ */
+export const offers =
+  ({
+    agents,
+    ask,
+    files,
+    paths
+  }: {
+    readonly agents: () => ReadonlyArray<string>
+    readonly files: ChatFiles
+    readonly paths: PathRank.Find
+    readonly ask: () => void
+  }): Picker.Offers =>
+  (before) => {
+    const match = /(?<![^\s("'`[{<])@(?:"([^"\n]*)|([^\s"'`(),;]*))$/u.exec(before)
+    if (match === null) return undefined
+    const [, quoted, plain = ""] = match
+    const query = quoted ?? plain
+    if (query === "") ask()
+    const named = match.index > 0 || quoted !== undefined ? [] : agents().filter((name) => name.startsWith(query))
+    const output = query === "" || query === "!" ? files.output() : undefined
+    return {
+      from: match.index,
+      query,
+      choices: [
+        ...named.map((name) => ({ text: `@${name} `, label: `${name} (agent)` })),
+        ...(output === undefined ? [] : [{ text: "@! ", label: `! (${output.said})` }]),
+        ...paths(query, mostOffered).map((path) => ({
+          // A directory may be the beginning of a path.
+          text: !isPlain(path) ? `@"${path}" ` : path.endsWith("/") ? `@${path}` : `@${path} `,
+          label: path
+        }))
+      ]
+    }
+  }
 
 /** No line has files. */
 export const none: ChatFiles = {
@@ -188,7 +232,8 @@ export const none: ChatFiles = {
   sent: () => {},
   takeBack: () => undefined,
   setOutput: () => {},
-  paths: Effect.succeed([])
+  output: () => undefined,
+  paths: Effect.succeed(() => [])
 }
 
 /** Words and files as one input. */
@@ -233,6 +278,11 @@ export const told = (files: ReadonlyArray<Given>): string => files.map(({ said }
 // -----------------------------------------------------------------------------------------------------------------
 
 const most = 20
+const mostOffered = 100
+
+/** Whether a path can be named without quotes. One that has a quote itself is attached. */
+const isPlain = (path: string): boolean => /^[^\s"'`(),;]*[^\s"'`(),;.:?!\]}>]$/u.test(path)
+
 const mostText = 200_000
 const mostPaths = 20_000
 const kept = 50

@@ -1,0 +1,138 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as fc from "effect/FastCheck"
+import * as TestClock from "effect/TestClock"
+import * as ConsoleScreen from "../../src/channel/ConsoleScreen.js"
+import * as Picker from "../../src/terminal/Picker.js"
+import * as PromptLine from "../../src/terminal/PromptLine.js"
+import * as Display from "../../src/terminal/Display.js"
+import * as TestTerminal from "../kit/TestTerminal.js"
+
+/** Fruits for a word behind a `@`. */
+const fruits = ["apple", "apricot", "banana", "cherry"]
+const offersOf =
+  (names: ReadonlyArray<string>): Picker.Offers =>
+  (before) => {
+    const match = /(?<=^|\s)@(\S*)$/.exec(before)
+    const query = match?.[1] ?? ""
+    const fitting = names.filter((name) => [...query].every((letter) => name.includes(letter)))
+    return match === null
+      ? undefined
+      : { from: match.index, query, choices: fitting.map((name) => ({ text: `@${name} `, label: name })) }
+  }
+
+const setup = (names = fruits, size = { columns: 30, rows: 12 }) =>
+  Effect.gen(function* () {
+    const terminal = yield* TestTerminal.make(size)
+    const screen = yield* Effect.provide(ConsoleScreen.make({ color: false }), terminal.layer)
+    yield* screen.setCompletion(() => [], offersOf(names))
+    yield* TestClock.adjust("1 second")
+    return { terminal, screen }
+  })
+
+describe("a list below the prompt", () => {
+  it.scoped("opens with its word, follows it, and gives what is marked on tab and on Enter", () =>
+    Effect.gen(function* () {
+      const { screen, terminal } = yield* setup()
+      yield* terminal.type("a @")
+      assert.deepStrictEqual(terminal.screen(), ["> a @", "› apple", "  apricot", "  banana", "  cherry"])
+      assert.deepStrictEqual(terminal.cursor(), { row: 0, column: 5, visible: true })
+      yield* terminal.type("ap")
+      assert.deepStrictEqual(terminal.screen(), ["> a @ap", "› apple", "  apricot"])
+      yield* terminal.press("down")
+      yield* terminal.type("\t")
+      assert.deepStrictEqual(terminal.screen(), ["> a @apricot"])
+      yield* terminal.type("and @")
+      yield* terminal.press("up")
+      assert.strictEqual(terminal.screen().at(-1), "› cherry")
+      yield* terminal.press("n", { ctrl: true })
+      yield* terminal.type("\n")
+      assert.deepStrictEqual(terminal.screen(), ["> a @apricot and @apple"])
+      yield* terminal.type("\n")
+      assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Line({ text: "a @apricot and @apple " }))
+    })
+  )
+
+  it.scoped("never keeps a line from being sent whose word is whole, or fits by its letters only", () =>
+    Effect.gen(function* () {
+      const { screen, terminal } = yield* setup(["apple/", "apple/x", "cherry"])
+      for (const line of ["see @apple", "see @apple/", "ask @lp", "mail me@example", "@nobody"]) {
+        yield* terminal.type(`${line}\n`)
+        assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Line({ text: line }))
+      }
+    })
+  )
+
+  it.scoped("is closed by escape until the next word, and by moving away; a history has no list", () =>
+    Effect.gen(function* () {
+      const { screen, terminal } = yield* setup()
+      yield* terminal.type("@a")
+      yield* terminal.press("escape")
+      assert.deepStrictEqual(terminal.screen(), ["> @a"])
+      yield* terminal.type("p")
+      assert.deepStrictEqual(terminal.screen(), ["> @ap"])
+      yield* TestClock.adjust("1 second")
+      yield* terminal.type(" @b")
+      assert.deepStrictEqual(terminal.screen(), ["> @ap @b", "› banana"])
+      yield* terminal.press("left")
+      assert.deepStrictEqual(terminal.screen(), ["> @ap @b"])
+      yield* terminal.press("c", { ctrl: true })
+      yield* terminal.type("x @c")
+      yield* terminal.press("c", { ctrl: true })
+      assert.deepStrictEqual(terminal.screen(), [">"])
+      yield* terminal.type("one\n")
+      yield* terminal.type("two @ban\n\n")
+      assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Line({ text: "one" }))
+      assert.deepStrictEqual(yield* screen.next, ConsoleScreen.Line({ text: "two @banana " }))
+      yield* terminal.press("up")
+      yield* terminal.press("backspace")
+      yield* terminal.press("up")
+      assert.strictEqual(yield* screen.draft, "two @banana")
+      yield* terminal.press("escape")
+      yield* terminal.press("up")
+      assert.strictEqual(yield* screen.draft, "one")
+    })
+  )
+
+  it.scoped("shows the end of what is too wide, and a part of what is too much, around the mark", () =>
+    Effect.gen(function* () {
+      const many = Array.from({ length: 30 }, (_, index) => `a/very/long/directory/name/file${index}.ts`)
+      const { terminal } = yield* setup(many)
+      yield* terminal.type("@")
+      for (let time = 0; time < 10; time++) yield* terminal.press("down")
+      assert.deepStrictEqual(terminal.screen(), [
+        "> @",
+        "  …ng/directory/name/file8.ts",
+        "  …ng/directory/name/file9.ts",
+        "› …/name/file10.ts (11 of 30)",
+        "  …g/directory/name/file11.ts"
+      ])
+      for (const row of terminal.screen()) assert.isBelow(Display.width(row), 30)
+    })
+  )
+
+  it.scoped("is drawn anew when there is more to pick, and the mark stays", () =>
+    Effect.gen(function* () {
+      const { screen, terminal } = yield* setup([])
+      yield* terminal.type("@")
+      assert.deepStrictEqual(terminal.screen(), ["> @"])
+      yield* screen.setCompletion(() => [], offersOf(["apple", "banana"]))
+      assert.deepStrictEqual(terminal.screen(), ["> @", "› apple", "  banana"])
+      yield* terminal.press("down")
+      yield* screen.setCompletion(() => [], offersOf(fruits))
+      assert.strictEqual(terminal.screen()[2], "› apricot")
+    })
+  )
+
+  it("takes no letter from anybody: what is typed is what stands there", () => {
+    const line = fc.array(fc.constantFrom(..."ab@p le"), { maxLength: 20 }).map((letters) => letters.join(""))
+    fc.assert(
+      fc.property(line, (text) => {
+        const draft = PromptLine.make()
+        draft.setCompletion(() => [], offersOf(fruits))
+        for (const input of TestTerminal.keysOf(text)) draft.press(input)
+        assert.strictEqual(draft.text(), text)
+      })
+    )
+  })
+})
