@@ -3,6 +3,7 @@ import * as Tool from "@effect/ai/Tool"
 import * as Toolkit from "@effect/ai/Toolkit"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import { Agent, AgentRuntime, QueueChannel, ScriptedModel } from "assent"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
@@ -20,6 +21,8 @@ const live = AgentRuntime.layer({ toolkit }).pipe(
   Layer.provide(toolkit.toLayer({ mail: ({ to }) => Effect.succeed(`sent to ${to}`) })),
   Layer.provide(Layer.merge(model, NodeContext.layer))
 )
+
+class NotDone extends Data.TaggedError("NotDone")<{ readonly message: string }> {}
 
 /** Resolves to what the agent said; rejects with the reason when it could not. */
 export interface Assistant {
@@ -47,7 +50,7 @@ export const makeAssistant = (approve: (tool: string, summary: string) => Promis
         })
       )
       const end = yield* agent.run(text)
-      return end._tag === "Completed" ? end.text : yield* Effect.fail(new Error(`The agent ended: ${end._tag}.`))
+      return end._tag === "Completed" ? end.text : yield* new NotDone({ message: `The agent ended: ${end._tag}.` })
     }).pipe(Effect.scoped)
   return {
     ask: (text, options) => runtime.runPromise(task(text), options),

@@ -114,13 +114,16 @@ describe("a schema as a form", () => {
   )
 
   it("that is nested, or holds a secret, does not compile", () => {
-    // @ts-expect-error: a struct in a field.
-    Interactor.elicit(Schema.Struct({ a: Schema.Struct({ b: Schema.String }) }))
-    // @ts-expect-error: a list of numbers.
-    Interactor.elicit(Schema.Struct({ a: Schema.Array(Schema.Number) }))
-    // @ts-expect-error: a secret.
-    Interactor.elicit(Schema.Struct({ a: Schema.Redacted(Schema.String) }))
-    Interactor.elicit(Server)
+    const asked = [
+      // @ts-expect-error: a struct in a field.
+      Interactor.elicit(Schema.Struct({ a: Schema.Struct({ b: Schema.String }) })),
+      // @ts-expect-error: a list of numbers.
+      Interactor.elicit(Schema.Struct({ a: Schema.Array(Schema.Number) })),
+      // @ts-expect-error: a secret.
+      Interactor.elicit(Schema.Struct({ a: Schema.Redacted(Schema.String) })),
+      Interactor.elicit(Server)
+    ]
+    assert.lengthOf(asked, 4)
   })
 })
 
