@@ -105,7 +105,7 @@ export interface Options {
   /** With nobody attached: fail at once, or wait for the next one to attach. Default: `fail`. */
   readonly whenNobody?: "fail" | "wait" | undefined
   readonly redactor?: Redaction.Redactor | undefined
-  /** Where every settled interaction is recorded before its answer counts. Default: nowhere. */
+  /** Where settled interactions are recorded; approvals are not, because the gate records them. Default: nowhere. */
   readonly audit?: AuditTrail.Service | undefined
   /** Where requests are kept, so that another process can go on with them. Default: nowhere. */
   readonly journal?: InteractionJournal | undefined

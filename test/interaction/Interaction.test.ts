@@ -124,6 +124,28 @@ describe("over a wire", () => {
     }
   )
 
+  /** An answer that decodes and does not fit; absent where every answer that decodes does. */
+  const misfits: { readonly [K in Interaction.Kind]: unknown } = {
+    Approve: { decision: "edit", editedArguments: { nowhere: 1 } },
+    grantStageTool: undefined,
+    approveSubagentEnvelope: undefined,
+    Clarify: {},
+    Ask: undefined,
+    Select: 3,
+    Confirm: undefined,
+    Elicit: {},
+    "Auth.DeviceCode": undefined,
+    "Auth.Password": undefined
+  }
+  it("an answer that decodes and does not fit is none", () => {
+    for (const kind of kinds) {
+      if (misfits[kind] === undefined) continue
+      const { interaction } = samples[kind]
+      assert.isString(Interaction.misfit(interaction, misfits[kind]), kind)
+      assert.isTrue(Either.isLeft(Interaction.decodeAnswer<Interaction.Interaction>(interaction, misfits[kind])), kind)
+    }
+  })
+
   it("an edit is no answer to a call that cannot be edited, and an index none out of range", () => {
     const { editable: _, ...plain } = samples.Approve.interaction
     const fixed = new Interaction.Approve(plain)
