@@ -227,7 +227,10 @@ describe("chat with subagents", () => {
       const { agent, enter, screen, terminal } = yield* chat({ main: [{ text: "Heard." }] })
       yield* enter("@exploer hurry")
       assert.strictEqual(yield* screen.draft, "@exploer hurry")
-      assert.include(terminal.screen(), "There is no agent and no file exploer. /agents lists the agents. Nothing was sent.")
+      assert.include(
+        terminal.screen(),
+        "There is no agent and no file exploer. /agents lists the agents. Nothing was sent."
+      )
       yield* screen.setDraft("")
       yield* enter("@main")
       assert.include(terminal.screen(), "What is main to hear? Nothing was sent.")

@@ -40,7 +40,7 @@ export const wrapperSuite = (
       })
     )
 
-    it.scoped("hands on how to look again, how it ended, who has voted and how to vote", () =>
+    it.scoped("hands on all that goes with a request", () =>
       Effect.gen(function* () {
         const { given, service } = inner(yes)
         const outer = yield* wrap(service)
@@ -49,11 +49,12 @@ export const wrapperSuite = (
           withdrawn: () => undefined,
           ended: () => undefined,
           votes: [{ answer: true, by: "bob" }],
-          vote: () => Effect.succeed("open" as const)
+          vote: () => Effect.succeed("open" as const),
+          upcoming: Effect.succeed([])
         }
         yield* outer.request(yield* asked, options)
         assert.lengthOf(given, 1)
-        for (const key of ["withdrawn", "ended", "votes", "vote"] as const)
+        for (const key of ["withdrawn", "ended", "votes", "vote", "upcoming"] as const)
           assert.strictEqual<unknown>(given[0]?.[key], options[key], key)
       })
     )
