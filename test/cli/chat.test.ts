@@ -37,6 +37,20 @@ describe.concurrent("assent chat at a pipe", () => {
     })
   )
 
+  it.scopedLive("makes the conversation shorter, and says when there is nothing to shorten", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      const stdin = `/compact\n${"list\n".repeat(7)}/compact\n/compact\n`
+      const { code, stdout } = yield* at.run(["chat"], { stdin })
+      assert.strictEqual(code, 0)
+      inOrder(stdout, [
+        "There is nothing to shorten: the conversation has about ",
+        "The conversation was shortened: ",
+        "There is nothing to shorten: "
+      ])
+    })
+  )
+
   it.scopedLive("lists the last sessions with their first words, and says how to go on with one", () =>
     Effect.gen(function* () {
       const at = yield* Program.place

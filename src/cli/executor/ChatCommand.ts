@@ -118,6 +118,15 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
         return yield* ChatPast.undo({ agent, screen, past: options.past })
       case "resume":
         return yield* resume(argument, options)
+      case "compact":
+        return yield* Effect.matchEffect(agent.compact, {
+          onFailure: ({ message }) => screen.printLine(message),
+          // What went is told as an event, as when it happens by itself.
+          onSuccess: ({ removed, tokens }) =>
+            removed > 0
+              ? Effect.void
+              : screen.printLine(`There is nothing to shorten: the conversation has about ${tokens} tokens.`)
+        })
       case "clear":
         if (!(yield* agent.isIdle))
           return yield* screen.printLine("Wait until the agent is idle, or cancel with Ctrl-C.")
@@ -175,6 +184,7 @@ const commands: ReadonlyArray<readonly [usage: string, what: string]> = [
   ["resume [SESSION]", "go on with another session, by id or its beginning; pick one from a list"],
   ["rewind [TURN]", "the turns so far, or back to the end of one; what came after it stays in the old session"],
   ["undo", "put back the files that file tools changed in the last turn"],
+  ["compact", "make the conversation shorter, now or before the next model call"],
   ["clear", "forget the conversation"],
   ["quit", "leave; Ctrl-D and twice Ctrl-C without any text do too"]
 ]

@@ -179,7 +179,8 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
           if (isCommand && !ChatCommand.isOne(text)) yield* giveBack([submitted.text], screen)
           if (isCommand) {
             const running = ChatCommand.run(text.slice(1), commands)
-            yield* interactive && text.startsWith("/cancel") ? Effect.forkScoped(running) : running
+            // They may take a while, in which somebody may want to type, or to stop.
+            yield* interactive && /^\/(?:cancel|compact)\b/.test(text) ? Effect.forkScoped(running) : running
             // The scope ends the agent as it stands: nothing more is written to the old session.
             if (next !== undefined) return next
             yield* prompt
