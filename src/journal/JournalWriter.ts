@@ -22,63 +22,20 @@ import * as Defect from "../core/Defect.js"
 import type { SessionId } from "../core/Id.js"
 import * as Redaction from "../core/Redaction.js"
 import * as GracePeriod from "../internal/GracePeriod.js"
-import type { Draft, JournalEntry } from "./JournalEntry.js"
+import type { Draft } from "./JournalEntry.js"
 import { silentAfter } from "./SessionLease.js"
-import { isPrompt, type Content, type Lease } from "./SessionStore.js"
-import { StoreUnwritable, type SessionTakenOver } from "./StoreError.js"
+import { isPrompt, type Lease } from "./SessionStore.js"
+import { StoreUnwritable } from "./StoreError.js"
+import type { JournalFailure, Service } from "./JournalPort.js"
 
-/**
- * Why entries could not be written.
- *
- * @since 0.1.0
- * @category errors
- */
-export type JournalFailure = StoreUnwritable | SessionTakenOver
+export { noop, type JournalFailure, type Service } from "./JournalPort.js"
 
 /** Milliseconds that a store may take for an append. A holder that is silent for as long has lost its lease. */
 export const patience = silentAfter
 
-export interface Service {
-  /** False: nothing is stored, so entries need not be made. */
-  readonly enabled: boolean
-  /** Adds an entry. It is in memory until a flush. */
-  readonly note: (entry: JournalEntry) => void
-  /**
-   * Returns when all entries of the tree until now are durable. Entries that cannot be written keep their place, and
-   * the next flush retries them. A store that does not answer for {@link patience} counts as one that cannot be written
-   * to, and so it stays until it answers.
-   */
-  readonly flush: Effect.Effect<void, JournalFailure>
-  /** Notes and flushes. */
-  readonly write: (entries: ReadonlyArray<JournalEntry>) => Effect.Effect<void, JournalFailure>
-  /**
-   * Flushes, and ignores later entries: they must not be resumed from, such as the end of a turn that halted without an
-   * answer.
-   */
-  readonly freeze: Effect.Effect<void, JournalFailure>
-  /** Whether it is frozen: a resuming process would know of nothing that begins now. */
-  readonly isFrozen: () => boolean
-  /** Keeps content for entries that will refer to it; durable when it returns. */
-  readonly keep: (contents: ReadonlyArray<Content>) => Effect.Effect<void, JournalFailure>
-  /** The same journal for another session of the tree. */
-  readonly of: (sessionId: SessionId) => Service
-}
-
 // -----------------------------------------------------------------------------------------------------------------
 // constructors
 // -----------------------------------------------------------------------------------------------------------------
-
-/** Keeps nothing. */
-export const noop: Service = {
-  enabled: false,
-  note: () => {},
-  flush: Effect.void,
-  write: () => Effect.void,
-  freeze: Effect.void,
-  isFrozen: () => false,
-  keep: () => Effect.void,
-  of: () => noop
-}
 
 /** The journal of a tree, as its root writes it. Closing the scope flushes; make it in the scope of the lease. */
 export const make = (lease: Lease): Effect.Effect<Service, never, Scope.Scope> =>

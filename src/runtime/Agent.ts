@@ -46,9 +46,9 @@ import type { Message, MessageBlank } from "../inbox/Message.js"
 import type { CompactionConfig } from "../conversation/CompactionConfig.js"
 import type { CompactionFailed } from "../conversation/CompactionFailed.js"
 import type * as History from "../conversation/History.js"
-import * as JournalWriter from "../journal/JournalWriter.js"
-import * as SessionRecorder from "../journal/SessionRecorder.js"
-import * as SessionSnapshot from "../journal/SessionSnapshot.js"
+import * as JournalPort from "../journal/JournalPort.js"
+import type { SessionRecorder } from "../journal/SessionRecorder.js"
+import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import * as Compaction from "../turn/Compaction.js"
 import type { Compacted } from "../turn/Compaction.js"
 import * as Limits from "../turn/Limits.js"
@@ -67,7 +67,7 @@ import type { Permissions } from "./AgentPermissions.js"
 import { AgentRuntime, type Service as Runtime } from "./AgentRuntime.js"
 import { Intake, type AgentStopped, type NotTaken, type RunOptions, type SendOptions } from "./Intake.js"
 import * as OwnRules from "./OwnRules.js"
-import * as Persistence from "./Persistence.js"
+import type * as Persistence from "./Persistence.js"
 import * as Receivers from "./Receivers.js"
 import { RunningAgent, type Parts } from "./RunningAgent.js"
 
@@ -79,7 +79,7 @@ export { OutputInvalid, type TypedEnd } from "../turn/TypedOutput.js"
 export { LimitsInvalid } from "../turn/Limits.js"
 export { ToolsUnknown } from "../tool/ToolRegistry.js"
 export { CompactionFailed } from "../conversation/CompactionFailed.js"
-export type { JournalFailure } from "../journal/JournalWriter.js"
+export type { JournalFailure } from "../journal/JournalPort.js"
 export { type Delivery, type Message, MessageBlank, type Part, type Source } from "../inbox/Message.js"
 export type { TurnOptions } from "../session/Session.js"
 export type { Compacted } from "../turn/Compaction.js"
@@ -330,7 +330,7 @@ export const startWith: {
   const started = (options: Options) =>
     persistence === undefined
       ? startedWith(interactors, options)
-      : Effect.zipRight(Persistence.take(persistence), startedWith(interactors, options))
+      : Effect.zipRight(persistence.ways.take(persistence), startedWith(interactors, options))
   const checked =
     limits === undefined
       ? started(options)
@@ -387,7 +387,7 @@ const treeOf = (runtime: Runtime, options: Options, { bus, spans, trail }: Recei
   const { limits, persistence } = options
   const permissions = new PermissionState()
   const ledger = TokenLedger.make(runtime.tokens)
-  if (persistence !== undefined) Persistence.restore(persistence, permissions, ledger)
+  persistence?.ways.restore(persistence, permissions, ledger)
   const shared: Session.Shared = {
     policy: OwnRules.policyOf(runtime, options),
     permissions,
@@ -401,8 +401,10 @@ const treeOf = (runtime: Runtime, options: Options, { bus, spans, trail }: Recei
     ledger,
     spans
   }
-  const journal = persistence?.journal ?? JournalWriter.noop
-  return new AgentTree(runtime.subagents, shared, journal, Persistence.lastSubagent(persistence?.restored))
+  const { subagents } = runtime
+  if (persistence === undefined) return new AgentTree(subagents, shared, JournalPort.noop, notKept, 0)
+  const { journal, restored, ways } = persistence
+  return new AgentTree(subagents, shared, journal, ways.recorder, ways.lastSubagent(restored))
 }
 
 /**
@@ -444,10 +446,10 @@ const made = (
     instructions: [runtime.baseInstructions, options.instructions ?? runtime.instructions],
     limits: undefined,
     compaction: options.compaction,
-    restored: persistence?.restored && SessionSnapshot.get(persistence.restored, id),
+    restored: persistence?.restored && persistence.ways.stateOf(persistence.restored, id),
     interactor: () => broker.interactor,
     wiring: ({ interactor, session }) => LateChildren.make({ tree, session, interactor, scope, settings }),
-    opening: (instructions) => Persistence.opening(origin, model, instructions, profile, persistence?.workspace),
+    opening: persistence?.ways.opening(persistence, { origin, model, profile }),
     unread: undefined
   }
   const member = TreeSession.make(tree, own, surroundings)
@@ -466,7 +468,7 @@ const made = (
     intake: new Intake(origin.agent, journal, persistence?.taken),
     shutdownWithin: options.shutdownWithin ?? "10 seconds"
   }
-  return { parts, goOn: persistence?.restored && goingOn(persistence.restored, bus, member) }
+  return { parts, goOn: persistence?.restored && goingOn(persistence.ways, persistence.restored, bus, member) }
 }
 
 const brokerOf = (
@@ -476,9 +478,10 @@ const brokerOf = (
   scope: Scope.Scope,
   interactors: ReadonlyArray<Interactor.Service>
 ): InteractionBroker.Owned => {
-  const questions = journal.enabled
-    ? SessionRecorder.interactions(journal, redactor, persistence?.kept, persistence?.votes)
-    : undefined
+  const questions =
+    persistence !== undefined && journal.enabled
+      ? persistence.ways.interactions(journal, redactor, persistence.kept, persistence.votes)
+      : undefined
   return InteractionBroker.owned(
     { bus, redactor, origin, audit, whenNobody, spans, journal: questions },
     scope,
@@ -487,19 +490,19 @@ const brokerOf = (
 }
 
 // Outside of `made`: closures there would retain everything that is made or restored with the session.
-const keep = (permissions: PermissionState, own: SessionRecorder.SessionRecorder): void => {
+const keep = (permissions: PermissionState, own: SessionRecorder): void => {
   permissions.changed = () => own.permissions(permissions.snapshot())
 }
 
+const notKept = () => undefined
+
 const goingOn = (
+  ways: Persistence.Ways,
   all: SessionSnapshot.TreeSnapshot,
   bus: EventBus.Service,
   { journal, wiring }: TreeSession.TreeSession
 ): Effect.Effect<void> =>
   Effect.suspend(() => {
     journal?.resumed()
-    return Effect.zipRight(
-      wiring.restore(all),
-      Effect.forEach(all.sessions, Persistence.retell(bus), { discard: true })
-    )
+    return Effect.zipRight(wiring.restore(all), Effect.forEach(all.sessions, ways.retell(bus), { discard: true }))
   })

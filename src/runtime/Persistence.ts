@@ -23,6 +23,7 @@ import type * as Scope from "effect/Scope"
 import * as Id from "../core/Id.js"
 import { SessionId } from "../core/Id.js"
 import type * as Origin from "../core/Origin.js"
+import type { Redactor } from "../core/Redaction.js"
 import type * as AuditTrail from "../audit/AuditTrail.js"
 import type * as EventBus from "../event/EventBus.js"
 import * as EventPublisher from "../event/EventPublisher.js"
@@ -34,6 +35,7 @@ import { attachmentsOf } from "../inbox/Message.js"
 import * as JournalWriter from "../journal/JournalWriter.js"
 import * as JournalEntry from "../journal/JournalEntry.js"
 import * as SessionFork from "../journal/SessionFork.js"
+import * as SessionRecorder from "../journal/SessionRecorder.js"
 import * as RestoredFiles from "../journal/RestoredFiles.js"
 import * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import type * as SessionStore from "../journal/SessionStore.js"
@@ -94,7 +96,16 @@ export interface Persistence extends Options {
    * @internal
    */
   readonly taken: ReadonlySet<string>
+  /**
+   * What an agent does with it: it comes with the value, so that an agent that is not kept brings none of it.
+   *
+   * @internal
+   */
+  readonly ways: Ways
 }
+
+/** @internal */
+export type Ways = typeof ways
 
 /**
  * Where a session is forked, and who wanted it.
@@ -154,7 +165,8 @@ export const begin = (
       kept: () => undefined,
       votes: () => [],
       spent: [],
-      taken: nothing
+      taken: nothing,
+      ways
     }
   })
 
@@ -250,20 +262,19 @@ export const forkAgent = (
       kept: () => undefined,
       votes: () => [],
       spent: LiveFork.spent(agent, forked.rootSessionId, model.id),
-      taken: nothing
+      taken: nothing,
+      ways
     }
   })
 
 // -----------------------------------------------------------------------------------------------------------------
-// combinators
+// internal
 // -----------------------------------------------------------------------------------------------------------------
 
 /**
  * Claims it for one agent, for good.
- *
- * @internal
  */
-export const take = ({ journal, rootSessionId }: Persistence): Effect.Effect<void, PersistenceInUse> =>
+const take = ({ journal, rootSessionId }: Persistence): Effect.Effect<void, PersistenceInUse> =>
   Effect.suspend(() => {
     if (taken.has(journal)) return new PersistenceInUse({ rootSessionId })
     taken.add(journal)
@@ -272,14 +283,8 @@ export const take = ({ journal, rootSessionId }: Persistence): Effect.Effect<voi
 
 /**
  * Restores the tree's permissions from prompts, and its usage.
- *
- * @internal
  */
-export const restore = (
-  { restored, spent }: Persistence,
-  permissions: PermissionState,
-  ledger: TokenLedger.Service
-): void => {
+const restore = ({ restored, spent }: Persistence, permissions: PermissionState, ledger: TokenLedger.Service): void => {
   const former = restored && SessionSnapshot.permissionsOf(restored)
   if (former !== undefined) permissions.restore(former)
   for (const entry of spent) ledger.record(entry)
@@ -287,10 +292,8 @@ export const restore = (
 
 /**
  * The number of the last subagent that the tree made, so that ids stay unique over its whole life.
- *
- * @internal
  */
-export const lastSubagent = (tree: SessionSnapshot.TreeSnapshot | undefined): number =>
+const lastSubagent = (tree: SessionSnapshot.TreeSnapshot | undefined): number =>
   (tree?.sessions ?? [])
     .flatMap((session) => [
       JournalEntry.subagentIn(session.opened),
@@ -304,27 +307,22 @@ export const lastSubagent = (tree: SessionSnapshot.TreeSnapshot | undefined): nu
 
 /**
  * The first entry of a new root session.
- *
- * @internal
  */
-export const opening = (
-  origin: Origin.Origin,
-  model: Model.Service,
-  instructions: string,
-  profile: string | undefined,
-  workspace: string | undefined
-): JournalEntry.SessionOpened => ({
-  ...JournalEntry.opening(origin, model.id, instructions),
-  ...(workspace === undefined ? {} : { workspace }),
-  ...(profile === undefined ? {} : { profile })
-})
+const opening =
+  (
+    { workspace }: Persistence,
+    root: { readonly origin: Origin.Origin; readonly model: Model.Service; readonly profile: string | undefined }
+  ) =>
+  (instructions: string): JournalEntry.SessionOpened => ({
+    ...JournalEntry.opening(root.origin, root.model.id, instructions),
+    ...(workspace === undefined ? {} : { workspace }),
+    ...(root.profile === undefined ? {} : { profile: root.profile })
+  })
 
 /**
  * Publishes for UIs that the session was resumed, and the user's interjections before.
- *
- * @internal
  */
-export const retell =
+const retell =
   (bus: EventBus.Service) =>
   ({ closed, history, interjections, opened }: SessionSnapshot.SessionSnapshot): Effect.Effect<void> =>
     Effect.map(Effect.clock, (clock) => {
@@ -340,9 +338,20 @@ export const retell =
       }
     })
 
-// -----------------------------------------------------------------------------------------------------------------
-// internal
-// -----------------------------------------------------------------------------------------------------------------
+const ways = {
+  take,
+  restore,
+  lastSubagent,
+  opening,
+  retell,
+  stateOf: SessionSnapshot.get,
+  interactions: SessionRecorder.interactions,
+  recorder: (
+    journal: JournalWriter.Service,
+    redactor: Redactor,
+    opened?: JournalEntry.SessionOpened
+  ): SessionRecorder.SessionRecorder => new SessionRecorder.SessionRecorder(journal, redactor, opened)
+}
 
 const nothing: ReadonlySet<string> = new Set()
 
@@ -372,7 +381,8 @@ const resumed = (
           votes.filter((vote) => vote.requestId === id && vote.digest === digest)
         ),
       spent: spentIn(entries),
-      taken: takenIn(entries)
+      taken: takenIn(entries),
+      ways
     }
   })
 

@@ -10,7 +10,10 @@ import type * as Mediator from "../bridge/Mediator.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as Model from "../model/Model.js"
 import type * as Interjection from "../session/Interjection.js"
-import type * as JournalWriter from "../journal/JournalWriter.js"
+import type { Redactor } from "../core/Redaction.js"
+import type { SessionOpened } from "../journal/JournalEntry.js"
+import type * as JournalWriter from "../journal/JournalPort.js"
+import type { SessionRecorder } from "../journal/SessionRecorder.js"
 import type * as Session from "../session/Session.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { SubagentProfile } from "./SubagentProfile.js"
@@ -66,6 +69,13 @@ export interface Settings {
   readonly outputStreamed: boolean
 }
 
+/** `opened` is how the journal of a new root begins. */
+export type Recording = (
+  journal: JournalWriter.Service,
+  redactor: Redactor,
+  opened?: SessionOpened
+) => SessionRecorder | undefined
+
 export class AgentTree {
   private root: Node | undefined
   /** Made with the first child: most trees are only a root. */
@@ -79,6 +89,8 @@ export class AgentTree {
     readonly shared: Session.Shared,
     /** The journal of all sessions of the tree. */
     readonly journal: JournalWriter.Service,
+    /** Makes the notes of one session of a tree that is kept. */
+    readonly record: Recording,
     private lastSubagent: number
   ) {}
 

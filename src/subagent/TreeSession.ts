@@ -13,8 +13,8 @@ import type * as PendingReplies from "../inbox/PendingReplies.js"
 import * as Inbox from "../inbox/Inbox.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type * as JournalEntry from "../journal/JournalEntry.js"
-import type * as JournalWriter from "../journal/JournalWriter.js"
-import { SessionRecorder } from "../journal/SessionRecorder.js"
+import type * as JournalWriter from "../journal/JournalPort.js"
+import type { SessionRecorder } from "../journal/SessionRecorder.js"
 import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import type { Authority } from "../permission/PermissionGate.js"
 import * as Session from "../session/Session.js"
@@ -51,8 +51,8 @@ export interface Own extends Pick<
   /** Whom it asks. */
   readonly interactor: (inbox: Inbox.Service) => Interactor.Service
   readonly wiring: (wired: Wired) => Wiring
-  /** How its journal begins. */
-  readonly opening: (instructions: string) => JournalEntry.SessionOpened
+  /** How its journal begins, if it has one. */
+  readonly opening: ((instructions: string) => JournalEntry.SessionOpened) | undefined
   /** Told of answers that come when its question is settled. */
   readonly late?: ((late: PendingReplies.Late) => void) | undefined
 }
@@ -124,16 +124,16 @@ const cell = (): { readonly get: () => Session.Service; readonly set: (session: 
 
 /** A session that was restored has its beginning in the journal. */
 const recorder = (
-  { journal, shared: { redactor } }: AgentTree,
+  { journal, record, shared: { redactor } }: AgentTree,
   { opening, origin, restored }: Own,
   instructions: string
 ): SessionRecorder | undefined => {
-  if (!journal.enabled) return undefined
+  if (!journal.enabled || opening === undefined) return undefined
   const own: JournalWriter.Service = journal.of(origin.sessionId)
-  if (restored !== undefined) return new SessionRecorder(own, redactor)
+  if (restored !== undefined) return record(own, redactor)
   const opened = opening(instructions)
   // A root that nobody ever spoke to leaves no trace; a child is there for a task, and its parent's entries name it.
-  if (origin.depth === 0) return new SessionRecorder(own, redactor, opened)
+  if (origin.depth === 0) return record(own, redactor, opened)
   own.note(opened)
-  return new SessionRecorder(own, redactor)
+  return record(own, redactor)
 }

@@ -1,0 +1,52 @@
+/** Where a running tree notes what it does, and the journal of a tree that is not kept. */
+import * as Effect from "effect/Effect"
+import type { SessionId } from "../core/Id.js"
+import type { JournalEntry } from "./JournalEntry.js"
+import type { Content } from "./SessionStore.js"
+import type { SessionTakenOver, StoreUnwritable } from "./StoreError.js"
+
+/**
+ * Why entries could not be written.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export type JournalFailure = StoreUnwritable | SessionTakenOver
+
+export interface Service {
+  /** False: nothing is stored, so entries need not be made. */
+  readonly enabled: boolean
+  /** Adds an entry. It is in memory until a flush. */
+  readonly note: (entry: JournalEntry) => void
+  /**
+   * Returns when all entries of the tree until now are durable. Entries that cannot be written keep their place, and
+   * the next flush retries them. A store that does not answer for `JournalWriter.patience` counts as one that cannot be written
+   * to, and so it stays until it answers.
+   */
+  readonly flush: Effect.Effect<void, JournalFailure>
+  /** Notes and flushes. */
+  readonly write: (entries: ReadonlyArray<JournalEntry>) => Effect.Effect<void, JournalFailure>
+  /**
+   * Flushes, and ignores later entries: they must not be resumed from, such as the end of a turn that halted without an
+   * answer.
+   */
+  readonly freeze: Effect.Effect<void, JournalFailure>
+  /** Whether it is frozen: a resuming process would know of nothing that begins now. */
+  readonly isFrozen: () => boolean
+  /** Keeps content for entries that will refer to it; durable when it returns. */
+  readonly keep: (contents: ReadonlyArray<Content>) => Effect.Effect<void, JournalFailure>
+  /** The same journal for another session of the tree. */
+  readonly of: (sessionId: SessionId) => Service
+}
+
+/** Keeps nothing. */
+export const noop: Service = {
+  enabled: false,
+  note: () => {},
+  flush: Effect.void,
+  write: () => Effect.void,
+  freeze: Effect.void,
+  isFrozen: () => false,
+  keep: () => Effect.void,
+  of: () => noop
+}
