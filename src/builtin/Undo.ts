@@ -87,9 +87,28 @@ export const summary = ({ conflicts, removed, restored, turn, uncovered }: Outco
     ...(uncovered.length === 0 ? [] : [`not covered ${uncovered.map(({ what }) => what).join(", ")}`])
   ].join("; ")
 
+/** What the model has to know of it; nothing where no file changed. */
+export const noteOf = ({ conflicts, removed, restored, turn }: Outcome): string | undefined =>
+  restored.length + removed.length === 0
+    ? undefined
+    : [
+        `The user took back what file tools changed in turn ${turn}. Do not rely on what you know of these files: read them again.`,
+        ...(restored.length === 0 ? [] : [`As they were before that turn: ${listed(restored)}.`]),
+        ...(removed.length === 0 ? [] : [`Created in it, and gone: ${listed(removed)}.`]),
+        ...(conflicts.length === 0
+          ? []
+          : [`Changed by somebody since, and left alone: ${listed(conflicts.map(({ what }) => what))}.`])
+      ].join(" ")
+
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Files in a note. */
+const most = 30
+
+const listed = (files: ReadonlyArray<string>): string =>
+  files.length <= most ? files.join(", ") : `${files.slice(0, most).join(", ")} and ${files.length - most} more`
 
 const undone = (
   { checkpoints, loaded, record, tools, workspace }: Options,

@@ -2,7 +2,7 @@
  * Everything sent to one session, and the only way in.
  *
  * Two lanes, each in order of arrival: `steer` is read at the next step boundary of the running turn, `queue` when the
- * session is idle. Written by any fiber through `Admission`, read by the session's one fiber; unbounded, because senders
+ * session is idle. What is to go along with the next turn's words waits beside them, and wakes nobody. Written by any fiber through `Admission`, read by the session's one fiber; unbounded, because senders
  * are bounded on their side. A message is either delivered once or still visible here.
  */
 import type * as Clock from "effect/Clock"
@@ -34,14 +34,14 @@ export interface Service {
   readonly takeSteering: () => ReadonlyArray<Message>
   /**
    * Takes the messages that start a turn: all steering ones, else the oldest queued one. A queued `lead` that is still
-   * here comes first, with all steering messages. Messages in `later` stay.
+   * here comes first, with all steering messages. Messages in `later` stay. What goes along comes before all.
    */
   readonly takeTurn: (lead?: MessageId, later?: ReadonlySet<MessageId>) => ReadonlyArray<Message>
   /** Withdraws an unread message. False when it was read, or was never here. */
   readonly withdraw: (id: MessageId) => boolean
   readonly hasSteering: () => boolean
   readonly isEmpty: () => boolean
-  /** All messages, steering first; none is taken. */
+  /** All messages, steering first, what goes along last; none is taken. */
   readonly peek: () => ReadonlyArray<Message>
 }
 
@@ -71,6 +71,7 @@ export const unsafeMake = (ids: Id.Generator, clock: Clock.Clock, options: Optio
 class SessionInbox implements Service {
   private steer: Array<Message> = []
   private queue: Array<Message> = []
+  private along: Array<Message> | undefined
   // Most sessions have neither children nor a parent.
   private lane: ChildRequestQueue.ChildRequestQueue | undefined
   private ownDoor: PendingReplies.PendingReplies | undefined
@@ -81,7 +82,7 @@ class SessionInbox implements Service {
     private readonly clock: Clock.Clock,
     private readonly options: Options
   ) {
-    for (const message of options.messages ?? []) this[message.delivery].push(message)
+    for (const message of options.messages ?? []) this.laneOf(message.delivery).push(message)
   }
 
   get childPort(): ChildPort {
@@ -103,6 +104,14 @@ class SessionInbox implements Service {
   }
 
   takeTurn(lead?: MessageId, later?: ReadonlySet<MessageId>): ReadonlyArray<Message> {
+    const words = this.takeWords(lead, later)
+    const { along } = this
+    if (words.length === 0 || along === undefined) return words
+    this.along = undefined
+    return [...along, ...words]
+  }
+
+  private takeWords(lead?: MessageId, later?: ReadonlySet<MessageId>): ReadonlyArray<Message> {
     const isLater = ({ id }: Message): boolean => later?.has(id) === true
     const steering = this.takeSteering()
     const now = later === undefined ? steering : steering.filter((message) => !isLater(message))
@@ -125,13 +134,13 @@ class SessionInbox implements Service {
     }
     const plain = parts === undefined ? words : { ...words, parts }
     const message = interjection === undefined ? plain : { ...plain, interjection }
-    this[delivery].push(message)
+    this.laneOf(delivery).push(message)
     this.options.filed?.(message)
     return message
   }
 
   withdraw(id: MessageId): boolean {
-    for (const lane of [this.steer, this.queue]) {
+    for (const lane of [this.steer, this.queue, this.along ?? []]) {
       const at = lane.findIndex((message) => message.id === id)
       if (at < 0) continue
       lane.splice(at, 1)
@@ -150,7 +159,11 @@ class SessionInbox implements Service {
   }
 
   peek(): ReadonlyArray<Message> {
-    return [...this.steer, ...this.queue]
+    return [...this.steer, ...this.queue, ...(this.along ?? [])]
+  }
+
+  private laneOf(delivery: Delivery): Array<Message> {
+    return delivery === "along" ? (this.along ??= []) : this[delivery]
   }
 }
 

@@ -12,12 +12,13 @@ import type { MessageId } from "../core/Id.js"
 export type Source = "user" | "parent" | "child" | "system"
 
 /**
- * `steer`: read at the next step boundary of the running turn. `queue`: read when the session is idle.
+ * `steer`: read at the next step boundary of the running turn. `queue`: read when the session is idle. `along`: read
+ * with the words that begin the next turn, before them; it begins none.
  *
  * @since 0.1.0
  * @category models
  */
-export type Delivery = "steer" | "queue"
+export type Delivery = "steer" | "queue" | "along"
 
 /**
  * A part of a message with files. The bytes of a file are there once they were given or read from the store.
@@ -74,6 +75,10 @@ export const attachmentsOf = (
         )
       }
     : none
+
+/** What began a turn: the words of these messages, without what was read along with them. */
+export const wordsOf = (messages: ReadonlyArray<Pick<Message, "delivery" | "text">>): string =>
+  messages.flatMap(({ delivery, text }) => (delivery === "along" ? [] : [text])).join("\n\n")
 
 const none = {}
 

@@ -11,7 +11,7 @@ import * as Redaction from "../core/Redaction.js"
 import * as ToolSummary from "../tool/ToolSummary.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
 import * as AgentEvent from "../event/AgentEvent.js"
-import { attachmentsOf } from "../inbox/Message.js"
+import { attachmentsOf, wordsOf } from "../inbox/Message.js"
 import * as Ballot from "../interaction/Ballot.js"
 import * as Interaction from "../interaction/Interaction.js"
 import * as InteractionEvent from "../interaction/InteractionEvent.js"
@@ -145,7 +145,7 @@ export class EventProjection {
       this.step = 0
       this.tell({
         _tag: "TurnStarted",
-        input: messages.map(({ text }) => text).join("\n\n"),
+        input: wordsOf(messages),
         ...attachmentsOf(messages)
       })
       this.setStatus("thinking")

@@ -53,7 +53,7 @@ export const version = 1
 export const Received = Schema.Struct({
   id: MessageId,
   source: Schema.Literal("user", "parent", "child", "system"),
-  delivery: Schema.Literal("steer", "queue"),
+  delivery: Schema.Literal("steer", "queue", "along"),
   text: Schema.String,
   /** Present on words with files: the words and the files in their order. */
   parts: Schema.optional(

@@ -19,6 +19,7 @@ import * as Id from "../core/Id.js"
 import type { CorrelationId, MessageId, SessionId } from "../core/Id.js"
 import type { TurnEnd } from "../event/TurnEnd.js"
 import * as History from "../conversation/History.js"
+import { type Message, wordsOf } from "../inbox/Message.js"
 import * as JournalEntry from "./JournalEntry.js"
 import type * as SessionStore from "./SessionStore.js"
 import * as StoreError from "./StoreError.js"
@@ -177,14 +178,14 @@ export const record = (
  */
 export const turns = ({ entries, rootSessionId }: SessionStore.Loaded): ReadonlyArray<Turn> => {
   const found: Array<Turn> = []
-  const said = new Map<MessageId, string>()
+  const said = new Map<MessageId, Pick<Message, "delivery" | "text">>()
   let running = false
   for (const { at, entry, seq, sessionId } of entries) {
     if (sessionId !== rootSessionId) continue
-    if (entry._tag === "MessageReceived") said.set(entry.message.id, entry.message.text)
+    if (entry._tag === "MessageReceived") said.set(entry.message.id, entry.message)
     const last = found.at(-1)
     if (entry._tag === "MessageTaken" && !(running && last?.correlationId === entry.correlationId)) {
-      const words = entry.messageIds.flatMap((id) => said.get(id) ?? []).join("\n\n")
+      const words = wordsOf(entry.messageIds.flatMap((id) => said.get(id) ?? []))
       found.push({ number: found.length + 1, correlationId: entry.correlationId, words, began: at, first: seq })
       running = true
     }

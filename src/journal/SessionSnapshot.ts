@@ -281,7 +281,9 @@ export const permissionsOf = ({ permissions, sessions }: TreeSnapshot): Permissi
   const isBusy = (id: SessionId): boolean =>
     sessions.some(
       ({ children, closed, opened, turn, waiting }) =>
-        opened.sessionId === id && !closed && (turn !== undefined || waiting.length > 0 || children.some(isBusy))
+        opened.sessionId === id &&
+        !closed &&
+        (turn !== undefined || waiting.some(({ delivery }) => delivery !== "along") || children.some(isBusy))
     )
   return { ...permissions, idle: permissions.idle.filter(isBusy) }
 }
@@ -461,15 +463,15 @@ class Folding {
 
   private take({ messageIds, correlationId, step }: EntryOf<"MessageTaken">): void {
     const beginsTurn = this.turn?.correlationId !== correlationId
-    this.history.appendInput(
-      messageIds.flatMap((id) => this.waiting.get(id) ?? []),
-      { beginsTurn }
-    )
+    const messages = messageIds.flatMap((id) => this.waiting.get(id) ?? [])
+    this.history.appendInput(messages, { beginsTurn })
     for (const id of messageIds) this.waiting.delete(id)
     // The model call that sees them is still to come.
     if (!beginsTurn) return this.reach(step - 1)
     this.turns++
-    this.turn = { correlationId, input: messageIds, step: step - 1 }
+    const beside = new Set(messages.flatMap(({ delivery, id }) => (delivery === "along" ? [id] : [])))
+    const input = beside.size === 0 ? messageIds : messageIds.filter((id) => !beside.has(id))
+    this.turn = { correlationId, input, step: step - 1 }
   }
 
   private settle({ answer, by, how, requestId, status }: EntryOf<"InteractionSettled">): void {

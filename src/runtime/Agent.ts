@@ -106,6 +106,13 @@ export interface Agent {
    * Returns once they are filed and, with persistence, durable: they are read also when the process is killed now.
    */
   readonly send: (input: Input, options?: SendOptions) => Effect.Effect<Message, NotTaken | Interjection.AgentUnknown>
+  /**
+   * Lays a sentence of the program beside the words that begin the next turn. It begins none, and is kept with the
+   * session. Lost where the agent has stopped.
+   *
+   * @internal
+   */
+  readonly leaveNote: (text: string) => Effect.Effect<void>
   /** Sends the same words to several agents; to none when one of them is unknown. */
   readonly broadcast: (
     input: Input,

@@ -84,6 +84,12 @@ export class RunningAgent {
     )
   }
 
+  leaveNote(text: string): Effect.Effect<void> {
+    const { intake, session } = this.parts
+    const draft = { text, source: "system" } as const
+    return Effect.ignore(intake.take(draft, () => Effect.sync(() => session.submit(draft, Session.Along()))))
+  }
+
   broadcast(input: Input.Input, targets: ReadonlyArray<string>) {
     const { intake, control } = this.parts
     return this.given(

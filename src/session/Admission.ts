@@ -6,6 +6,7 @@
  *  Interject   cuts the generation, is read next    the next turn                            begins a turn
  *  Note        is read at the next step             the next turn                            begins a turn
  *  OwnTurn     a turn of its own, after those that were queued before
+ *  Along       is read with the words that begin the next turn, and begins none
  * ```
  *
  * Deciding and filing are one synchronous step, so words are never filed into a turn that reads no more.
@@ -24,8 +25,10 @@ export type Policy = Data.TaggedEnum<{
   readonly Note: {}
   /** For a turn that they begin alone. */
   readonly OwnTurn: {}
+  /** For the next turn, whoever begins it. */
+  readonly Along: {}
 }>
-export const { Interject, Note, OwnTurn } = Data.taggedEnum<Policy>()
+export const { Along, Interject, Note, OwnTurn } = Data.taggedEnum<Policy>()
 
 /** The part of a session that this needs. */
 export interface Host {
@@ -58,6 +61,8 @@ export class Admission {
         return this.host.session.inbox.file(draft, "steer")
       case "OwnTurn":
         return this.filedNext(draft, "queue")
+      case "Along":
+        return this.host.session.inbox.file(draft, "along")
     }
   }
 

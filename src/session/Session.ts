@@ -32,7 +32,7 @@ import { TurnLoop, type Given, type Own as LoopOwn } from "./TurnLoop.js"
 import type { RequestedTurn, Wanted } from "./TurnRequest.js"
 
 export type { Shared } from "../turn/TurnContext.js"
-export { Interject, Note, OwnTurn, type Policy } from "./Admission.js"
+export { Along, Interject, Note, OwnTurn, type Policy } from "./Admission.js"
 export type { RequestedTurn, TurnOptions, Wanted } from "./TurnRequest.js"
 
 /** Options of one session. */

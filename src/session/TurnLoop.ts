@@ -17,7 +17,7 @@ import * as Id from "../core/Id.js"
 import type { CorrelationId, MessageId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import * as Origin from "../core/Origin.js"
-import { attachmentsOf, type Message } from "../inbox/Message.js"
+import { attachmentsOf, type Message, wordsOf } from "../inbox/Message.js"
 import { Admission, type Host } from "./Admission.js"
 import * as TurnAuthority from "./TurnAuthority.js"
 import { TurnWorld, type Entering } from "./TurnWorld.js"
@@ -301,12 +301,14 @@ export class TurnLoop implements Host, RequestHost, Loop {
     this.count++
     const correlationId = Id.turn(this.given.ids)
     session.state.correlationId = correlationId
-    this.current = this.requests.of(input)
-    TurnAuthority.begin(session, this.current, input[0]?.id, this.own)
+    // What goes along comes first, and begins nothing.
+    const words = input[0]?.delivery === "along" ? input.filter(({ delivery }) => delivery !== "along") : input
+    this.current = this.requests.of(words)
+    TurnAuthority.begin(session, this.current, words[0]?.id, this.own)
     session.history.appendInput(input, { beginsTurn: true })
     session.journal?.taken(input, correlationId, 1)
     TokenBudget.begin(session, input)
-    const text = session.redactor.text(input.map((message) => message.text).join("\n\n"))
+    const text = session.redactor.text(wordsOf(input))
     emit(session, { _tag: "TurnStarted", input: text, ...attachmentsOf(input) })
     return correlationId
   }

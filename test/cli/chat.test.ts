@@ -118,7 +118,7 @@ describe.concurrent("assent chat at a pipe", () => {
       const { code, stdout } = yield* at.run(["chat", "--continue"], { stdin: "/undo\n/undo\nlist\n/undo\n" })
       assert.strictEqual(code, 0)
       inOrder(stdout, [
-        "The files of turn 1 are as before: 2 files.",
+        "The files of turn 1 are as before: 2 files. The agent is told with your next message.",
         "  put back   a.txt\n  removed    made/b.txt, which was made\n  not undone run_command echo x > c.txt: what commands changed stays",
         "Nothing of turn 1 was put back.",
         "● list_files",
@@ -128,6 +128,14 @@ describe.concurrent("assent chat at a pipe", () => {
       assert.isFalse(yield* at.exists("workspace/made"))
       assert.isTrue(yield* at.exists("workspace/c.txt"))
       const id = (yield* at.run(["sessions"])).stdout.split(" ")[0] ?? ""
+      // Once, before the words that came next.
+      const transcript = (yield* at.run(["sessions", "show", id])).stdout
+      assert.match(
+        transcript,
+        /\n> system: The user took back what file tools changed in turn 1\. .*before that turn: a\.txt\. .*gone: made\/b\.txt\.\n> list\n/
+      )
+      assert.lengthOf(transcript.match(/> system: /g) ?? [], 1)
+      assert.match((yield* at.run(["sessions", "turns", id])).stdout, /2 {2}\S+ \S+ {2}Completed {2}list\n/)
       const audit = (yield* at.run(["audit", "show", id])).stdout
       assert.strictEqual(audit.match(/ session undo /g)?.length, 1)
       assert.include(audit, "turn 1; put back a.txt; removed made/b.txt; not covered run_command echo x > c.txt")

@@ -170,7 +170,7 @@ const undo = (
       Promise.all([import("../../builtin/Undo.js"), import("../../builtin/WorkspaceRoot.js")])
     )
     const by = yield* Person.name
-    return yield* Undo.run({
+    const outcome = yield* Undo.run({
       loaded,
       tools: agent.tools,
       workspace: yield* WorkspaceRoot.make(files),
@@ -191,6 +191,9 @@ const undo = (
           })
         )
     })
+    const note = Undo.noteOf(outcome)
+    if (note !== undefined) yield* agent.leaveNote(note)
+    return outcome
   })
 
 const loadTrustQuestion = Effect.promise(() => import("../config/TrustQuestion.js"))

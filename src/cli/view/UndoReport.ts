@@ -15,7 +15,7 @@ export const lines = ({ conflicts, removed, restored, turn, uncovered }: Outcome
   const files = `${done.length} ${done.length === 1 ? "file" : "files"}`
   const first =
     done.length > 0
-      ? `The files of turn ${turn} are as before: ${files}. The agent is not told.`
+      ? `The files of turn ${turn} are as before: ${files}. The agent is told with your next message.`
       : others.length > 0
         ? `Nothing of turn ${turn} was put back.`
         : `There is nothing to put back of turn ${turn}: no file tool changed a file, or all is as before.`

@@ -1,0 +1,69 @@
+/** A note that the program leaves for the model: read with the next words, and kept until then. */
+import * as Toolkit from "@effect/ai/Toolkit"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as History from "../../src/conversation/History.js"
+import * as SessionFork from "../../src/journal/SessionFork.js"
+import * as SessionSnapshot from "../../src/journal/SessionSnapshot.js"
+import * as SessionStore from "../../src/journal/SessionStore.js"
+import type * as Agent from "../../src/runtime/Agent.js"
+import * as Persistence from "../../src/runtime/Persistence.js"
+import * as TestAgent from "../../src/testing/TestAgent.js"
+
+const runtime = TestAgent.layer({
+  toolkit: Toolkit.empty,
+  script: ["one", "two", "three", "four"].map((text) => ({ text }))
+})
+
+const store = Effect.map(SessionStore.makeMemory, (open) => open({ pid: 1, host: "here", isAlive: () => true }))
+
+const said = (agent: Agent.Agent) => agent.history.messages.flatMap((message) => History.textOf(message) || [])
+
+describe("a note", () => {
+  it.scoped("wakes nobody, and is read once, before the words that begin the next turn", () =>
+    Effect.gen(function* () {
+      const { agent } = yield* TestAgent.start()
+      yield* agent.run("first")
+      yield* agent.leaveNote("the files are back")
+      yield* agent.awaitIdle
+      assert.isTrue(yield* agent.isIdle)
+      assert.deepStrictEqual(said(agent), ["first", "one"])
+      yield* agent.run("second")
+      yield* agent.send("third")
+      yield* agent.awaitIdle
+      assert.deepStrictEqual(said(agent), ["first", "one", "the files are back", "second", "two", "third", "three"])
+    }).pipe(Effect.provide(runtime))
+  )
+
+  it.scoped("is kept with the session: whoever resumes it begins no turn, and the model is told then", () =>
+    Effect.gen(function* () {
+      const kept = yield* store
+      const id = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { agent } = yield* TestAgent.start({ persistence: yield* Persistence.begin(kept) })
+          yield* agent.run("first")
+          yield* agent.leaveNote("the files are back")
+          return agent.id
+        })
+      )
+      const { agent } = yield* TestAgent.start({ persistence: yield* Persistence.resume(kept, id) })
+      yield* agent.awaitIdle
+      assert.deepStrictEqual(said(agent), ["first", "one"])
+      yield* agent.run("second")
+      assert.deepStrictEqual(said(agent).slice(2), ["the files are back", "second", "two"])
+      const loaded = yield* kept.load(id)
+      const state = SessionSnapshot.get(SessionSnapshot.fold(loaded.entries), id)
+      assert.deepStrictEqual(
+        state?.history,
+        agent.history.messages.filter(({ role }) => role !== "system")
+      )
+      assert.deepStrictEqual(state?.waiting, [])
+      assert.deepStrictEqual(
+        SessionFork.turns(loaded).map(({ words }) => words),
+        ["first", "second"]
+      )
+      const [listed] = yield* kept.list
+      assert.deepInclude(listed, { turns: 2, title: "first" })
+    }).pipe(Effect.provide(runtime))
+  )
+})
