@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
+import * as ChatFiles from "../../src/cli/executor/ChatFiles.js"
 import * as FileSample from "../kit/FileSample.js"
 import * as ModelServer from "../kit/ModelServer.js"
 import * as Program from "../kit/Program.js"
@@ -185,6 +186,28 @@ describe("the list behind an @", () => {
     )
 })
 
+describe("the words of a message with files", () => {
+  it("are those that were typed", () => {
+    assert.strictEqual(ChatFiles.typedOf("see @a\nand\n[File a (1 byte, 1 line)]\n[File b (empty)]"), "see @a\nand")
+    assert.strictEqual(ChatFiles.typedOf("[File shot.png (image/png, 1 kB)]"), "")
+    for (const text of ["a [File b]", "[File b] a", "", "a\n"]) assert.strictEqual(ChatFiles.typedOf(text), text)
+  })
+
+  it.live("are what a rewind gives back", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        yield* at.write("workspace/a.md", "text")
+        const screen = yield* start(at, [], {})
+        yield* screen.type("see @a.md\r")
+        yield* screen.sees((text) => text.includes("I cannot look at a.md") && text.endsWith(".\n>"))
+        yield* screen.type("/rewind 0\r")
+        yield* screen.sees((text) => text.includes("Back at the beginning.") && text.endsWith("\n> see @a.md"))
+      })
+    )
+  )
+})
+
 describe("an attached file", () => {
   it.live("goes with the first words, from the command line or from anywhere, and with no others", () =>
     Effect.scoped(
@@ -200,9 +223,11 @@ describe("an attached file", () => {
         assert.include(first, "data:image/png;base64,")
         assert.include(first, "not here")
         yield* says("Two.")
-        yield* screen.type(`/attach ${at.path("outside.txt")}\ragain\r`)
+        yield* at.write("two words.txt", "not here")
+        yield* screen.type(`/attach '${at.path("outside.txt")}'\r`)
+        yield* screen.type(`/attach ${at.path("two\\ words.txt")}\ragain\r`)
         yield* screen.sees((text) => text.endsWith("Two.\n>"))
-        assert.include(yield* got, "not here")
+        assert.strictEqual((yield* got).split("not here").length, 3)
         yield* says("Three.")
         yield* screen.type("no more\r")
         yield* screen.sees((text) => text.endsWith("Three.\n>"))

@@ -275,7 +275,8 @@ const welcomeBack = (screen: Screen, { forked, words }: ChatPast.Rewound, intera
     yield* screen.printLine(
       `Back at ${where}. The session is ${forked.rootSessionId} now; ${forked.parent} stays as it is.`
     )
-    if (interactive && words !== "") yield* screen.setDraft(words)
+    const typed = ChatFiles.typedOf(words)
+    if (interactive && typed !== "") yield* screen.setDraft(typed)
   })
 
 const isQuit = (text: string): boolean => /^\/(?:quit|exit)(?:\s|$)/.test(text)
@@ -347,7 +348,7 @@ const cancel = (agent: Agent.Agent, screen: Screen, files: ChatFiles.ChatFiles):
     const agents = yield* agent.agents
     const unread = yield* Effect.orElseSucceed(agent.takeBack(), () => [])
     yield* giveBack(
-      [...unread].sort((a, b) => a.at - b.at).map(({ id, text }) => files.takeBack(id) ?? text),
+      [...unread].sort((a, b) => a.at - b.at).map(({ id, text }) => files.takeBack(id) ?? ChatFiles.typedOf(text)),
       screen
     )
     const end = yield* agent.cancel("user")

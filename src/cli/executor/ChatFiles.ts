@@ -88,7 +88,11 @@ export const make = (
       )
     const attach = (given: string): Effect.Effect<Given, string> =>
       Effect.gen(function* () {
-        const wanted = path.resolve(workspace.root, given.replace(/^~(?=\/|$)/, os.homedir()))
+        const inHome = (name: string) => path.resolve(workspace.root, name.replace(/^~(?=\/|$)/, os.homedir()))
+        // As a shell or a dropped file would have it: in quotes, or with a backslash before a blank.
+        const plain = /^(["'])(.*)\1$/.exec(given)?.[2] ?? given.replace(/\\(.)/g, "$1")
+        const isThere = yield* Effect.orElseSucceed(fileSystem.exists(inHome(given)), () => false)
+        const wanted = inHome(isThere ? given : plain)
         const found = yield* read(wanted, workspace.shown(wanted))
         waiting = [...waiting, found]
         return found
@@ -241,6 +245,9 @@ export const withFiles = (words: string, files: ReadonlyArray<Given>): Input.Inp
   ...(words === "" ? [] : [words]),
   ...parts(files)
 ]
+
+/** The words of a message as somebody typed them: without what is said of its files. */
+export const typedOf = (text: string): string => text.replace(/(?:(?:^|\n)\[File [^\n]*\])+$/, "")
 
 /** Each file behind a line that says what it is. */
 export const parts = (files: ReadonlyArray<Given>): ReadonlyArray<Input.Part> =>
