@@ -154,7 +154,10 @@ export class ToolBatch implements ToolRun.Host {
     if (only === undefined) return this.whenRoom(this.all())
     if (run === undefined) {
       this.deciding = undefined
-      return Effect.map(deciding ?? this.whenRoom(this.prepare(0, only)), (run) => void (this.run = run))
+      return Effect.flatMap(deciding ?? this.whenRoom(this.prepare(0, only)), (run) => {
+        this.run = run
+        return Effect.void
+      })
     }
     this.lone = this.session.calls.begin(only, this.turnFiber, ({ cancelled }) => this.over(0, only, cancelled))
     // A turn that was stopped meanwhile runs nothing.

@@ -110,14 +110,15 @@ export const nobody = Interactor.make({
   }
 })
 
-/** Shows every dialog to somebody who says yes at once. */
+/** Shows every dialog to somebody who says yes at once, in a loop like that of {@link follow}. */
 export const approving = (channel: QueueChannel.Service, count: Workload.Tally) =>
   Effect.forkScoped(
-    Effect.forever(
-      Effect.flatMap(channel.take, (dialog) => {
-        if (dialog._tag === "Closed") return Effect.void
+    Effect.gen(function* () {
+      for (;;) {
+        const dialog = yield* channel.take
+        if (dialog._tag === "Closed") continue
         count.asked++
-        return Effect.orDie(channel.answer(dialog.request.requestId, { decision: "allow", scope: "once" }))
-      })
-    )
+        yield* Effect.orDie(channel.answer(dialog.request.requestId, { decision: "allow", scope: "once" }))
+      }
+    })
   )
