@@ -24,6 +24,7 @@ import * as DefaultServices from "effect/DefaultServices"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberId from "effect/FiberId"
+import { globalValue } from "effect/GlobalValue"
 import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
 import * as Origin from "./Origin.js"
@@ -168,18 +169,19 @@ export const make = (options: Options = {}): Service => {
 
 /**
  * Spans in the tracer of the fiber, where the program has set one; none with Effect's default tracer, which keeps nothing.
+ * One for all copies of this module in a process, as the default value of {@link Spans} is.
  *
  * @since 0.1.0
  * @category constructors
  */
-export const ofApp: Service = (() => {
+export const ofApp: Service = globalValue("assent/core/Spans/ofApp", (): Service => {
   const spans = make()
   return {
     ...spans,
     within: (opening, effect) =>
       Effect.withFiberRuntime((fiber) => (isOwn(fiber.currentTracer) ? spans.within(opening, effect) : effect))
-  } satisfies Service
-})()
+  }
+})
 
 /**
  * As {@link ofApp} for one tree of agents, at no cost until one of its callers has a tracer: a step of Effect for each

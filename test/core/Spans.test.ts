@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -7,6 +8,7 @@ import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import * as Tracer from "effect/Tracer"
 import * as TestClock from "effect/TestClock"
+import { vi } from "vitest"
 import type { CorrelationId, SessionId, ToolCallId } from "../../src/core/Id.js"
 import * as Origin from "../../src/core/Origin.js"
 import * as Redaction from "../../src/core/Redaction.js"
@@ -180,6 +182,15 @@ describe("Spans", () => {
       assert.isFalse(kept)
     })
   )
+
+  it("are those of the program also for a second copy of the library in its process", async () => {
+    const ofFirst = Context.get(Context.empty(), Spans.Spans)
+    assert.strictEqual(ofFirst, Spans.ofApp)
+    vi.resetModules()
+    const second = await import("../../src/core/Spans.js")
+    assert.notStrictEqual(second.off, Spans.off)
+    assert.strictEqual(second.ofApp, ofFirst)
+  })
 
   it("show the length of what was said, or the words with secrets masked", () => {
     const text = "the key is hunter2hunter2"
