@@ -107,8 +107,7 @@ export interface Agent {
    */
   readonly send: (input: Input, options?: SendOptions) => Effect.Effect<Message, NotTaken | Interjection.AgentUnknown>
   /**
-   * Lays a sentence of the program beside the words that begin the next turn. It begins none, and is kept with the
-   * session. Lost where the agent has stopped.
+   * Lays a sentence beside the words that begin the next turn, kept with the session; lost where the agent stopped.
    *
    * @internal
    */
