@@ -1,5 +1,5 @@
 /**
- * Bundles a program: `node .ci/build.mjs bin | bench | soak | soak-shell | soak-sandbox`. Says nothing unless something
+ * Bundles a program: `node .ci/build.mjs bin | bench | soak | soak-people | soak-shell | soak-sandbox`. Says nothing unless something
  * is wrong.
  *
  * The command line becomes scripts in pieces, not modules: `src/cli/start.ts` loads them together with what V8 compiled
@@ -43,6 +43,7 @@ const programs = {
   bench: () => module("test/bench/main.ts", "bench"),
   soak: () => module("test/soak/main.ts", "soak"),
   "soak-shell": () => module("test/soak/shell.ts", "soak-shell"),
+  "soak-people": () => module("test/soak/people.ts", "soak-people"),
   "soak-sandbox": () => module("test/soak/sandbox.ts", "soak-sandbox")
 }
 

@@ -55,10 +55,20 @@ export const run = <I extends Interaction.Interaction>(
       let ended: Interactor.Ended | undefined
       const fibers: Array<Fiber.Fiber<void>> = []
       const { requestId } = request
+      let isClosed = false
+      // One step: a fiber that was begun and not written down, or after the others were closed, would never be closed.
       const meanwhile = (effect: Effect.Effect<void>) =>
-        Effect.map(Effect.forkDaemon(Effect.interruptible(effect)), (fiber) => {
-          fibers.push(fiber)
-        })
+        Effect.uninterruptible(
+          Effect.suspend(() =>
+            isClosed
+              ? Effect.void
+              : Effect.flatMap(Effect.forkDaemon(Effect.interruptible(effect)), (fiber) => {
+                  fibers.push(fiber)
+                  // It was closed while it was begun.
+                  return isClosed ? Fiber.interruptFork(fiber) : Effect.void
+                })
+          )
+        )
       const end = (exit: Exit.Exit<Interactor.Answered<I>, InteractionError>, by: string | undefined) =>
         Effect.suspend(() => {
           const status = Exit.isSuccess(exit) ? "answered" : "cancelled"
@@ -113,7 +123,10 @@ export const run = <I extends Interaction.Interaction>(
       }
       const fail: Panel["fail"] = (error) => end(Exit.fail(error), undefined)
       // Nobody who is slow to close a dialog holds up the answer.
-      const close = Effect.suspend(() => Effect.forEach(fibers, Fiber.interruptFork, { discard: true }))
+      const close = Effect.suspend(() => {
+        isClosed = true
+        return Effect.forEach(fibers, Fiber.interruptFork, { discard: true })
+      })
       return Effect.ensuring(Effect.zipRight(begin({ ask, fail, meanwhile }), restore(Deferred.await(over))), close)
     })
   )
