@@ -23,6 +23,7 @@ function valuesOf(name: string): ReadonlyArray<string> | "files" | "directories"
     model: ["offline", "script:", ...providers.map((provider) => `${provider}/`)],
     channel: ["console", "auto", "halt", "file:", "webhook:"],
     mediator: ["forward", "agent"],
+    vouch: ["file", "webhook", "json"],
     sandbox: [...Sandbox.modes],
     "log-level": ["debug", "info", "warning", "error", "none"],
     policy: "files",
