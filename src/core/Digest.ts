@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import { nodeCrypto } from "./NodeCrypto.js"
 import * as Sha256 from "./Sha256.js"
 
 /**
@@ -23,15 +24,15 @@ export const canonicalJson = (value: unknown): string => JSON.stringify(sortKeys
 export const digest = (value: unknown): string => sha256(canonicalJson(value))
 
 /**
- * Lower-case hexadecimal SHA-256 of bytes, or of a text's UTF-8 bytes.
+ * Lower-case hexadecimal SHA-256 of bytes, or of a text's UTF-8 bytes. Node's is many times faster than ours.
  *
  * @since 0.1.0
  * @category conversions
  */
 export const sha256 = (text: string | Uint8Array): string =>
-  native === undefined
+  nodeCrypto === undefined
     ? Sha256.hex(Sha256.digest(typeof text === "string" ? bytesOf(text) : text))
-    : native.createHash("sha256").update(text).digest("hex")
+    : nodeCrypto.createHash("sha256").update(text).digest("hex")
 
 /**
  * Lower-case hexadecimal HMAC-SHA-256 of a text's UTF-8 bytes.
@@ -40,19 +41,13 @@ export const sha256 = (text: string | Uint8Array): string =>
  * @category conversions
  */
 export const hmacSha256 = (key: string, text: string): string =>
-  native === undefined
+  nodeCrypto === undefined
     ? Sha256.hex(Sha256.hmac(bytesOf(key), bytesOf(text)))
-    : native.createHmac("sha256", key).update(text).digest("hex")
+    : nodeCrypto.createHmac("sha256", key).update(text).digest("hex")
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
-
-/**
- * Node's, which is many times faster. It is asked for while the program runs and not imported, because a browser has no
- * such module and its bundler would stop there. Elsewhere it is missing.
- */
-const native = globalThis.process?.getBuiltinModule?.("node:crypto")
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
 
