@@ -161,7 +161,7 @@ export const start = (
       ...(within(path, settings.configDirectory, settings.workspace) ? [] : [settings.configDirectory])
     ]
     const files = { root: settings.workspace, added: settings.sandbox.writable, protectedPaths }
-    const redactor = Redaction.make(Object.values(settings.keys))
+    const redactor = Redaction.make(Settings.secretsOf(settings))
     // Opened before the agent, so that it closes after the agent and gets its last spans.
     const spans = yield* Traces.open(redactor)
     const runtime = AgentRuntime.layer({

@@ -157,7 +157,7 @@ const picked = (flags: Arguments.Flags, settings: Settings.Settings) =>
 const openHistory = (settings: Settings.Settings) =>
   Effect.map(
     Effect.promise(() => Promise.all([import("../config/PromptHistory.js"), import("../../core/Redaction.js")])),
-    ([PromptHistory, Redaction]) => PromptHistory.open(settings, Redaction.make(Object.values(settings.keys)))
+    ([PromptHistory, Redaction]) => PromptHistory.open(settings, Redaction.make(Settings.secretsOf(settings)))
   )
 
 /** Loaded when somebody wants it. */

@@ -114,7 +114,7 @@ const storeOf = (flags: Arguments.Flags, settings: Settings.Settings) =>
     if (place === StoreLocation.memory) return off("store", "in memory: nothing is kept")
     const size = yield* StoreLocation.look(place)
     if (size !== undefined) return works("store", `${place}, ${size}`)
-    return isWritable(dirname(place))
+    return isWritable(dirname(String(place)))
       ? works("store", `${place}, which the first session makes`)
       : broken("store", `${place} cannot be made: no right to write there. ASSENT_STATE_DIR names another place.`)
   }).pipe(Effect.catchAll((error) => Effect.succeed(broken("store", error.message))))

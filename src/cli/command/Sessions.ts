@@ -50,7 +50,8 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
       flags.limit === undefined ? (flags.json === true ? Infinity : most) : yield* Arguments.parseCount(flags.limit, 1)
     const settings = yield* Settings.load(flags)
     if (verb === "list" && flags.all === true) return yield* listAll(settings, { flags, limit })
-    if (verb === "waiting" && flags.store === undefined) {
+    const isOfWorkspaces = settings.store === undefined
+    if (verb === "waiting" && isOfWorkspaces) {
       return yield* waiting(yield* SessionTransfer.waiting(settings), flags)
     }
     if (verb === "adopt") {
@@ -70,7 +71,7 @@ export const run = ({ flags, words }: Pick<Arguments.Invocation, "flags" | "word
     if (verb === "prune") return yield* prune({ store, place, flags, checkpoints })
     if (verb === "list") return yield* list(store, place, { flags, limit })
     const session = store === undefined || id === undefined ? undefined : yield* named(store, id)
-    if (verb === "answer" && session === undefined && id !== undefined && flags.store === undefined) {
+    if (verb === "answer" && session === undefined && id !== undefined && isOfWorkspaces) {
       // Whoever has the id of a session answers it from anywhere.
       const elsewhere = yield* SessionTransfer.workspaceOf(settings, id)
       if (elsewhere !== undefined) return yield* answerIn(elsewhere, id, flags, requestId, typed)
@@ -244,7 +245,7 @@ interface Wanted {
   readonly limit: number
 }
 
-const list = (store: SessionStore.Service | undefined, place: string, wanted: Wanted) =>
+const list = (store: SessionStore.Service | undefined, place: StoreLocation.Place, wanted: Wanted) =>
   Effect.gen(function* () {
     const { flags } = wanted
     const after = flags.after === undefined ? undefined : store && (yield* named(store, flags.after))
@@ -389,7 +390,7 @@ const prune = ({
   store
 }: {
   readonly store: SessionStore.Service | undefined
-  readonly place: string
+  readonly place: StoreLocation.Place
   readonly flags: Arguments.Flags
   readonly checkpoints: Checkpoints.Service
 }) =>
@@ -416,7 +417,7 @@ const forget = (store: SessionStore.Service, checkpoints: Checkpoints.Service, i
 const say = (lines: ReadonlyArray<string>): Effect.Effect<void> =>
   Output.write("stdout", lines.map((line) => `${line}\n`).join(""))
 
-const among = (store: SessionName.Sessions | undefined, place: string) =>
+const among = (store: SessionName.Sessions | undefined, place: StoreLocation.Place) =>
   Effect.gen(function* () {
     const { next, sessions } = store === undefined ? { sessions: [] } : yield* store.page({ limit: 10 })
     if (sessions.length === 0) return `No sessions are kept in ${place} yet.`

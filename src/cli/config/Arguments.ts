@@ -188,7 +188,7 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
   store: {
     type: "string",
     value: "FILE",
-    help: "where sessions are kept: with the person's own state by default; :memory: keeps none"
+    help: "where sessions are kept: with the person's own state by default; postgres://…; :memory: keeps none"
   },
   resume: {
     type: "string",

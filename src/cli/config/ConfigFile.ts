@@ -48,6 +48,8 @@ const SandboxSettings = Schema.Struct({
 /** The content of the file. Every field is optional; an unknown field is a problem. */
 export const ConfigFile = Schema.Struct({
   model: optional(Schema.String),
+  /** A file, `postgres://…` or `:memory:`; only in the user's own file. */
+  store: optional(Schema.NonEmptyString),
   base_urls: optional(Schema.Record({ key: Schema.String, value: Schema.String })),
   limits: optional(
     Schema.Struct({

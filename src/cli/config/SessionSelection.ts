@@ -102,7 +102,7 @@ const none: SessionName.Sessions = { page: () => Effect.succeed({ sessions: [] }
 
 interface Opened {
   readonly flags: Arguments.Flags
-  readonly place: string
+  readonly place: StoreLocation.Place
   readonly settings: Settings.Settings
   readonly store: SessionStore.Service
 }
@@ -159,16 +159,17 @@ const held = <E>(
             Persistence.resume(store, id, { workspace: settings.workspace })
           )
         ).pipe(Effect.provideService(Scope.Scope, outer), Effect.mapError(StoreLocation.refuse)),
-      ...afterwards(flags, store, persistence)
+      ...afterwards(flags, place, store, persistence)
     }
   })
 
 const afterwards = (
   flags: Arguments.Flags,
+  place: StoreLocation.Place,
   store: SessionStore.Service,
   { rootSessionId }: Persistence.Persistence
 ): Pick<Kept, "sessions" | "goOn"> => {
-  const sessions = flags.store === StoreLocation.memory ? none : store
+  const sessions = place === StoreLocation.memory ? none : store
   return {
     sessions,
     goOn: (name) =>
@@ -184,10 +185,12 @@ const afterwards = (
 }
 
 /** The database and the files that SQLite keeps beside it. */
-const filesOf = (place: string): ReadonlyArray<string> =>
-  place === StoreLocation.memory ? [] : ["", "-wal", "-shm", "-journal"].map((suffix) => `${place}${suffix}`)
+const filesOf = (place: StoreLocation.Place): ReadonlyArray<string> =>
+  place === StoreLocation.memory || typeof place !== "string"
+    ? []
+    : ["", "-wal", "-shm", "-journal"].map((suffix) => `${place}${suffix}`)
 
-const chosen = (store: SessionStore.Service, id: string | undefined, place: string, here: string) =>
+const chosen = (store: SessionStore.Service, id: string | undefined, place: StoreLocation.Place, here: string) =>
   Effect.gen(function* () {
     const found =
       id === undefined

@@ -4,13 +4,15 @@
  */
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
+import * as Arr from "effect/Array"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as LogLevel from "effect/LogLevel"
 import * as Option from "effect/Option"
-import type * as Redacted from "effect/Redacted"
+import * as Redacted from "effect/Redacted"
 import * as Struct from "effect/Struct"
+import { resolve } from "node:path"
 import type * as AuditChain from "../../audit/AuditChain.js"
 import type * as Interactor from "../../interaction/Interactor.js"
 import * as ProviderName from "../../model/ProviderName.js"
@@ -27,6 +29,7 @@ import * as Instructions from "./Instructions.js"
 import * as OwnFile from "./OwnFile.js"
 import * as ProjectFile from "./ProjectFile.js"
 import * as SandboxSettings from "./SandboxSettings.js"
+import * as StoreAddress from "./StoreAddress.js"
 import * as Trust from "./Trust.js"
 import * as UserLocation from "./UserLocation.js"
 
@@ -88,6 +91,8 @@ export interface Settings extends UserLocation.Folder {
   readonly logLevel: LogLevel.LogLevel
   /** Milliseconds after which the work is cancelled. */
   readonly timeout: number | undefined
+  /** Where sessions are kept, when the person says so: it may hold a password. */
+  readonly store: Redacted.Redacted | undefined
   readonly warnings: ReadonlyArray<string>
 }
 
@@ -153,7 +158,18 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
       auditKeyFile: flags.key,
       logLevel: yield* logLevelOf(flags["log-level"]),
       timeout: flags.timeout === undefined ? undefined : yield* Arguments.parseLimit(flags.timeout),
-      warnings: [...brought.remarks, ...instructions.remarks, ...policy.warnings]
+      store:
+        flags.store === undefined
+          ? ((yield* secret("ASSENT_STORE")) ?? storeIn(userConfig, configDirectory))
+          : Redacted.make(flags.store),
+      warnings: [
+        ...brought.remarks,
+        ...instructions.remarks,
+        ...policy.warnings,
+        ...(workspaceConfig.store === undefined
+          ? []
+          : [`"store" in the config.json of a workspace does not count; name it in your own: ${configDirectory}.`])
+      ]
     }
   })
 
@@ -171,7 +187,17 @@ export const withModel = (settings: Settings, model: string, baseUrl: string | u
 }
 
 /** The variables that hold our own keys. */
-export const secretNames = (): ReadonlyArray<string> => [...Object.values(keyNames).flat(), "ASSENT_WEBHOOK_TOKEN"]
+export const secretNames = (): ReadonlyArray<string> => [
+  ...Object.values(keyNames).flat(),
+  "ASSENT_WEBHOOK_TOKEN",
+  "ASSENT_STORE"
+]
+
+/** What is masked in all that is told. */
+export const secretsOf = ({ keys, store }: Settings): ReadonlyArray<Redacted.Redacted | string> => [
+  ...Object.values(keys),
+  ...Arr.fromNullable(store && StoreAddress.passwordIn(Redacted.value(store)))
+]
 
 /** Takes the keys out of the process's environment, so that no command an agent runs can read them there. */
 export const hideKeys: Effect.Effect<void> = Effect.suspend(() => HiddenVariables.hide(secretNames()))
@@ -186,6 +212,13 @@ const variable = (name: string): Effect.Effect<string | undefined> =>
 
 const secret = (name: string): Effect.Effect<Redacted.Redacted | undefined> =>
   Effect.map(Effect.option(Config.redacted(Config.nonEmptyString(name))), Option.getOrUndefined)
+
+/** A path is one from the file that names it. */
+const storeIn = ({ store }: ConfigFile.ConfigFile, directory: string): Redacted.Redacted | undefined => {
+  if (store === undefined) return undefined
+  const isFile = store !== ":memory:" && !StoreAddress.isOne(store)
+  return Redacted.make(isFile ? resolve(directory, store) : store)
+}
 
 const keyNames = {
   anthropic: ["ANTHROPIC_API_KEY"],

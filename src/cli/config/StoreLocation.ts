@@ -2,12 +2,15 @@
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as path from "node:path"
 import { visible } from "../../audit/AuditReport.js"
 import * as RealPath from "../../permission/RealPath.js"
 import * as SessionStore from "../../journal/SessionStore.js"
 import type * as Arguments from "./Arguments.js"
+import * as StoreAddress from "./StoreAddress.js"
 import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
 import * as NodeProcess from "../NodeProcess.js"
 import * as OwnFile from "./OwnFile.js"
@@ -16,21 +19,32 @@ import * as UserLocation from "./UserLocation.js"
 /** What `--store` is when nothing is to be kept. */
 export const memory = ":memory:"
 
-type Settings = UserLocation.Folder & { readonly stateDirectory: string; readonly trusted: boolean }
+type Settings = UserLocation.Folder & {
+  readonly stateDirectory: string
+  readonly trusted: boolean
+  /** What the person says: by flag, environment or their own configuration. */
+  readonly store?: Redacted.Redacted | undefined
+}
+
+/** An absolute path, {@link memory}, or a PostgreSQL database. */
+export type Place = string | StoreAddress.Database
 
 /**
- * An absolute path, or {@link memory}: what `--store` says, else a file of the workspace's state. A store that lies in
+ * What `--store` says, else the person's own settings, else a file of the workspace's state. A store that lies in
  * a workspace may have come with it, and a store says what was allowed. It is refused, unless the person trusts that
  * workspace.
  */
 export const of = (
   flags: Pick<Arguments.Flags, "store" | "workspace">,
   settings: Settings
-): Effect.Effect<string, ConfigurationInvalid.ConfigurationInvalid, FileSystem.FileSystem | Path.Path> =>
+): Effect.Effect<Place, ConfigurationInvalid.ConfigurationInvalid, FileSystem.FileSystem | Path.Path> =>
   Effect.gen(function* () {
-    if (flags.store === memory) return memory
-    if (flags.store === undefined) return inFolder(settings)
-    const file = path.resolve(flags.store)
+    const asked = flags.store ?? (settings.store && Redacted.value(settings.store))
+    if (asked === memory) return memory
+    if (asked === undefined) return inFolder(settings)
+    const database = yield* Either.mapLeft(StoreAddress.parse(asked), ConfigurationInvalid.make)
+    if (database !== undefined) return database
+    const file = path.resolve(asked)
     const fileSystem = yield* FileSystem.FileSystem
     const real = yield* RealPath.make(fileSystem, yield* Path.Path).real(file)
     if (!OwnFile.isThere(real) || OwnFile.isWithin(settings.stateDirectory, real)) return file
@@ -70,10 +84,10 @@ const importing = (flags: Pick<Arguments.Flags, "workspace">, file: string): str
 
 /** Makes the directory of a new store. */
 export const prepare = (
-  store: string,
+  store: Place,
   settings: Settings
 ): Effect.Effect<void, ConfigurationInvalid.ConfigurationInvalid> =>
-  store === memory
+  store === memory || typeof store !== "string"
     ? Effect.void
     : OwnFile.isWithin(settings.folder, store)
       ? UserLocation.prepare(settings)
@@ -85,7 +99,7 @@ export const prepare = (
 
 /** Opens the store, and makes it when it does not exist. A file that is no store is not touched. */
 export const open = (
-  store: string
+  store: Place
 ): Effect.Effect<
   SessionStore.Service,
   ConfigurationInvalid.ConfigurationInvalid,
@@ -93,6 +107,10 @@ export const open = (
 > =>
   Effect.gen(function* () {
     if (store === memory) return (yield* SessionStore.makeMemory)(NodeProcess.self)
+    if (typeof store !== "string") {
+      const PostgresStore = yield* loadPostgres
+      return yield* PostgresStore.make({ url: store.url, process: NodeProcess.self })
+    }
     const LibsqlStore = yield* load
     return yield* LibsqlStore.make({ file: store, process: NodeProcess.self })
   }).pipe(
@@ -102,9 +120,12 @@ export const open = (
     })
   )
 
-/** As {@link open}, for an existing store. Yields nothing and creates nothing when there is none. */
+/**
+ * As {@link open}, for an existing store. Yields nothing and creates nothing when there is none. A database is always
+ * there, and gets its tables.
+ */
 export const openExisting = (
-  store: string
+  store: Place
 ): Effect.Effect<
   SessionStore.Service | undefined,
   ConfigurationInvalid.ConfigurationInvalid,
@@ -112,6 +133,7 @@ export const openExisting = (
 > =>
   Effect.gen(function* () {
     if (store === memory) return undefined
+    if (typeof store !== "string") return yield* open(store)
     const LibsqlStore = yield* load
     const found = yield* Effect.mapError(LibsqlStore.inspect(store), (error) =>
       ConfigurationInvalid.make(error.message)
@@ -120,8 +142,9 @@ export const openExisting = (
   })
 
 /** How much a store takes, in words; nothing when there is none. Fails when it could not be opened. Opens and writes none. */
-export const look = (store: string) =>
+export const look = (store: Place) =>
   Effect.gen(function* () {
+    if (typeof store !== "string") return yield* Effect.as(Effect.scoped(open(store)), "which answers")
     const LibsqlStore = yield* load
     const found = yield* Effect.mapError(LibsqlStore.inspect(store), refuse)
     if (found === "absent") return undefined
@@ -131,8 +154,9 @@ export const look = (store: string) =>
   })
 
 /** Gives the space of deleted sessions back. Yields a sentence. */
-export const compact = (store: string) =>
+export const compact = (store: Place) =>
   Effect.gen(function* () {
+    if (typeof store !== "string") return `The room in ${visible(String(store))} is given back by its server.`
     const LibsqlStore = yield* load
     const { after, before } = yield* LibsqlStore.compact(store)
     return `${visible(store)} has ${bytes(after)}${before === after ? "" : `, before ${bytes(before)}`}.`
@@ -145,7 +169,7 @@ const bytes = (size: number): string =>
 export const command = (flags: Pick<Arguments.Flags, "store" | "workspace">, name: string, words: string): string => {
   const places = (["workspace", "store"] as const).flatMap((flag) => {
     const value = flags[flag]
-    return value === undefined ? [] : [`--${flag} ${quoted(value)}`]
+    return value === undefined ? [] : [`--${flag} ${quoted(flag === "store" ? StoreAddress.shown(value) : value)}`]
   })
   return ["assent", name, ...places, words].join(" ")
 }
@@ -176,5 +200,13 @@ const load = Effect.tryPromise({
   catch: (error) =>
     ConfigurationInvalid.make(
       `Sessions cannot be kept: ${error instanceof Error ? error.message : String(error)}. Run npm install @effect/sql @libsql/client, or start with --store ${memory}.`
+    )
+})
+
+const loadPostgres = Effect.tryPromise({
+  try: () => import("../../store/PostgresStore.js"),
+  catch: (error) =>
+    ConfigurationInvalid.make(
+      `Sessions cannot be kept in PostgreSQL: ${error instanceof Error ? error.message : String(error)}. Run npm install @effect/sql @effect/sql-pg, or keep them in a file: --store FILE.`
     )
 })

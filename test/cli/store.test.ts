@@ -1,0 +1,84 @@
+/** Where the command line keeps sessions: a PostgreSQL database by its address, and what is said where that is of no use. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as fc from "effect/FastCheck"
+import * as StoreAddress from "../../src/cli/config/StoreAddress.js"
+import * as Program from "../kit/Program.js"
+
+describe("the address of a database", () => {
+  it("is told from a file, and shown without what is secret in it", () => {
+    const shown: { readonly [text: string]: string } = {
+      "sessions.db": "sessions.db",
+      "./postgres/sessions.db": "./postgres/sessions.db",
+      ":memory:": ":memory:",
+      "postgres://db.example/agents": "postgres://db.example/agents",
+      "postgres://ann:hidden@db.example:5433/agents": "postgres://ann@db.example:5433/agents",
+      "postgresql://ann:hidden@/agents?host=%2Frun%2Fpg&sslmode=require":
+        "postgresql://ann@/agents?host=%2Frun%2Fpg&sslmode=require",
+      "postgres://ann@h/a?password=hidden&sslkey=hidden&options=-c%20search_path%3Dx":
+        "postgres://ann@h/a?options=-c+search_path%3Dx",
+      "postgres://ann:hidden%zz@h/a": "postgres://…",
+      "postgres://ann:hidden@h:99999/a": "postgres://…",
+      "postgres:ann:hidden": "postgres://…"
+    }
+    for (const [text, expected] of Object.entries(shown)) assert.strictEqual(StoreAddress.shown(text), expected)
+  })
+
+  it("never shows a password, however it is written", () => {
+    const password = fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 }).map((text) => `Sec${text}ret`)
+    fc.assert(
+      fc.property(password, fc.constantFrom("postgres://", "postgresql://"), (password, scheme) => {
+        const written = encodeURIComponent(password)
+        for (const text of [`${scheme}ann:${written}@h/a`, `${scheme}ann@h/a?password=${written}`]) {
+          const parsed = Either.getOrThrow(StoreAddress.parse(text))
+          assert.strictEqual(String(parsed), `${scheme}ann@h/a`)
+          assert.strictEqual(StoreAddress.passwordIn(text), password)
+        }
+      })
+    )
+  })
+})
+
+describe("assent with a store that is a database", () => {
+  const secret = "Hidden-7261"
+  const refused: { readonly [name: string]: readonly [address: string, says: RegExp] } = {
+    "no server is there": [
+      `postgres://ann:${secret}@127.0.0.1:1/agents`,
+      /no server answers at that address\. Check that/
+    ],
+    "it cannot be read": [`postgres://ann:${secret}%zz@h/agents`, /cannot be read\. Give one such as postgres:/],
+    "it has one slash": [`postgres:/ann:${secret}@h/agents`, /cannot be read\. Give one such as postgres:/]
+  }
+  for (const [name, [address, says]] of Object.entries(refused)) {
+    it.scopedLive(`says so in a sentence where ${name}, without the password, and exits with 2`, () =>
+      Effect.gen(function* () {
+        const at = yield* Program.place
+        for (const result of [
+          yield* at.run(["run", "list", "--store", address]),
+          yield* at.run(["sessions"], { env: { ASSENT_STORE: address } })
+        ]) {
+          assert.strictEqual(result.code, 2, result.stderr)
+          assert.match(result.stderr, says)
+          assert.notInclude(result.stdout + result.stderr, secret)
+        }
+      })
+    )
+  }
+
+  it.scopedLive("takes a file from the environment or the user's own configuration, and none from a workspace's", () =>
+    Effect.gen(function* () {
+      const at = yield* Program.place
+      yield* at.write("config/config.json", JSON.stringify({ store: "own.db" }))
+      yield* at.write("workspace/.assent/config.json", JSON.stringify({ store: "/tmp/theirs.db" }))
+      assert.strictEqual((yield* at.run(["run", "list"])).code, 0)
+      assert.isTrue(yield* at.exists("config/own.db"))
+      const env = { ASSENT_STORE: at.path("config", "other.db") }
+      const trusted = yield* at.run(["run", "list", "--trust"], { env })
+      assert.include(trusted.stderr, '"store" in the config.json of a workspace does not count')
+      assert.isTrue(yield* at.exists("config/other.db"))
+      const nothing = yield* at.run(["sessions", "waiting"], { env })
+      assert.include(nothing.stderr, "nobody waits")
+    })
+  )
+})
