@@ -217,11 +217,19 @@ const permissionVerbs = [
   "clear"
 ]
 
+/** Columns in front of what is said about a command. */
+const indent = 27
+
 const help = (columns: number | undefined): ReadonlyArray<string> => {
   const rows = [...commands.map(([usage, what]) => [`/${usage}`, what] as const), ...marks]
-  return columns !== undefined && columns < 60
-    ? rows.flatMap(([usage, what]) => [usage, ...Display.wrap(what, columns - 2).map((row) => `  ${row}`)])
-    : rows.map(([usage, what]) => `${usage.padEnd(26)} ${what}`)
+  if (columns !== undefined && columns < 60) {
+    return rows.flatMap(([usage, what]) => [usage, ...Display.wrap(what, columns - 2).map((row) => `  ${row}`)])
+  }
+  return rows.flatMap(([usage, what]) =>
+    Display.wrap(what, (columns ?? Infinity) - indent).map(
+      (row, line) => (line === 0 ? usage : "").padEnd(indent) + row
+    )
+  )
 }
 
 const recent = ({

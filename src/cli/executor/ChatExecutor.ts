@@ -213,11 +213,10 @@ const greet = (screen: Screen, agent: Agent.Agent) =>
       `${style.bold("assent")} ${style.dim(`model ${model.id} · /help for commands · Ctrl-D to quit`)}`
     )
     if (model.id.startsWith("offline")) {
-      yield* screen.printLine(
-        style.dim(
-          "The offline stand-in is not a language model. Try: read README.md and run ls, or choose one with /model."
-        )
-      )
+      const hint =
+        "The offline stand-in is not a language model. Try: read README.md and run ls, or choose one with /model."
+      const rows = Display.wrap(hint, yield* screen.columns)
+      yield* screen.printLine(rows.map(style.dim).join("\n"))
     }
   })
 
