@@ -120,7 +120,7 @@ export const expectEntries = (store: SessionStore.Service, expected: ReadonlyArr
   )
 
 /** Takes the lease as a process that then stands still: no timer of it fires. */
-export const lockAndStall = (store: SessionStore.Service) =>
+export const lockAndStall = (store: SessionStore.Service, id: SessionId = root) =>
   Effect.gen(function* () {
     const clock = yield* Effect.clock
     const stalled: Clock.Clock = {
@@ -132,6 +132,6 @@ export const lockAndStall = (store: SessionStore.Service) =>
       sleep: () => Effect.never
     }
     const scope = yield* Scope.make()
-    const lease = yield* Scope.extend(Effect.withClock(store.lock(root), stalled), scope)
+    const lease = yield* Scope.extend(Effect.withClock(store.lock(id), stalled), scope)
     return { lease, end: Scope.close(scope, Exit.void) }
   })

@@ -2,7 +2,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
@@ -15,6 +14,7 @@ import * as SessionLease from "../../src/journal/SessionLease.js"
 import type { Process } from "../../src/journal/SessionLease.js"
 import type * as SessionStore from "../../src/journal/SessionStore.js"
 import * as SessionVote from "../../src/journal/SessionVote.js"
+import * as StoreProbe from "../../src/testing/StoreProbe.js"
 import * as InteractionSample from "../kit/InteractionSample.js"
 import * as JournalSample from "../kit/JournalSample.js"
 
@@ -40,26 +40,8 @@ const host = () => {
   }
 }
 
-/** A clock on which no timer fires: that of a suspended process. */
-const stalled = Effect.map(Effect.clock, (clock): Clock.Clock => ({
-  [Clock.ClockTypeId]: Clock.ClockTypeId,
-  unsafeCurrentTimeMillis: () => clock.unsafeCurrentTimeMillis(),
-  unsafeCurrentTimeNanos: () => clock.unsafeCurrentTimeNanos(),
-  currentTimeMillis: clock.currentTimeMillis,
-  currentTimeNanos: clock.currentTimeNanos,
-  sleep: () => Effect.never
-}))
-
 /** Takes the lease as a process that is then suspended and sends no heartbeat. */
-const lockAndStall = (store: SessionStore.Service, id: SessionId = root) =>
-  Effect.flatMap(stalled, (clock) =>
-    Effect.flatMap(Scope.make(), (scope) =>
-      Effect.map(Scope.extend(Effect.withClock(store.lock(id), clock), scope), (lease) => ({
-        lease,
-        end: Scope.close(scope, Exit.void)
-      }))
-    )
-  )
+const lockAndStall = (store: SessionStore.Service, id: SessionId = root) => StoreProbe.lockAndStall(store, id)
 
 const tagOf = <A, E extends { readonly _tag: string }, R>(
   effect: Effect.Effect<A, E, R>
