@@ -214,6 +214,15 @@ export const plans = (quick: boolean): ReadonlyArray<Plan> => {
       ]
     },
     {
+      ...base,
+      workload: "quorum",
+      systems: ["ours"],
+      rows: [
+        { title: "… approved by three who have to agree", figure: "many", unit: "µs", scale: "time" },
+        { title: "… and what that costs in approvals", figure: "growth", unit: "×", must: 3, scale: "none" }
+      ]
+    },
+    {
       ...crowd,
       workload: "blocked-1000",
       systems: all,

@@ -29,12 +29,12 @@ import { approving, completes, expected, follow, mock, nobody, owned, reset, run
 import * as ShortLives from "./ShortLives.js"
 
 /** Starts an agent, runs the script as one turn, stops it, and looks at what came of it. */
-const whole = (script: Script.Script, count: Workload.Tally, interactor: Interactor.Service) =>
+const whole = (script: Script.Script, count: Workload.Tally, ...interactors: ReadonlyArray<Interactor.Service>) =>
   Effect.zipRight(
     reset(count),
     Effect.scoped(
       Effect.gen(function* () {
-        const agent = yield* Effect.orDie(Agent.startWith([interactor], owned))
+        const agent = yield* Effect.orDie(Agent.startWith(interactors, owned))
         const reader = yield* follow(agent, (event) => {
           if (event._tag === "ToolCallEnded" && event.outcome === "succeeded") count.events++
         })
@@ -128,20 +128,32 @@ const tools = Effect.gen(function* () {
 
 const parallel = Effect.map(runOf(Script.batch(100), { crowd: 100 }), (run) => Workload.timed(100, run))
 
-const approval = Effect.gen(function* () {
-  const script = Script.turns(50)
-  const count = Workload.tally()
-  const channel = yield* QueueChannel.make()
-  const context = yield* runtime({ model: mock(script, count), count, policy: PermissionFile.defaults })
-  yield* approving(channel, count)
-  return Workload.timed(
-    50,
-    whole(script, count, channel.interactor).pipe(
-      Effect.zipRight(Effect.suspend(() => Workload.expect("asked", count.asked, 50))),
-      Effect.provide(context)
+/** Each call is allowed by all of so many people, each at a channel of their own. */
+const approvedBy = (people: number) =>
+  Effect.gen(function* () {
+    const script = Script.turns(50)
+    const count = Workload.tally()
+    const channels = yield* Effect.forEach(Array.from({ length: people }), (_, at) =>
+      QueueChannel.make({ id: at === 0 ? "queue" : `queue ${at}` })
     )
-  )
-})
+    const policy =
+      people === 1
+        ? PermissionFile.defaults
+        : PermissionFile.policy({ approvals: [{ patterns: ["*(*"], quorum: people }] })
+    const context = yield* runtime({ model: mock(script, count), count, policy })
+    for (const channel of channels) yield* approving(channel, count)
+    return Workload.timed(
+      50,
+      whole(script, count, ...channels.map(({ interactor }) => interactor)).pipe(
+        Effect.zipRight(Effect.suspend(() => Workload.expect("asked", count.asked, 50 * people))),
+        Effect.provide(context)
+      )
+    )
+  })
+
+const approval = approvedBy(1)
+
+const quorum = Effect.zipWith(approvedBy(1), approvedBy(3), Workload.growing)
 
 /** Each agent is a root session of its own; all ask the same channel, which waits for ever. */
 const blocked = (size: number) =>
@@ -436,6 +448,7 @@ export const workloads: Workload.Workloads = {
   tools,
   parallel,
   approval,
+  quorum,
   ...ShortLives.workloads,
   "blocked-1000": blocked(1_000),
   "blocked-10000": blocked(10_000),
