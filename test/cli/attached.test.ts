@@ -153,7 +153,7 @@ describe("the list behind an @", () => {
           const screen = yield* Pseudo.start(at, ["chat"], { columns, rows: 40 })
           yield* screen.sees((text) => text.endsWith(".\n>"))
           yield* screen.type("@")
-          const list = yield* screen.sees((text) => text.includes("› .gitignore"))
+          const list = yield* screen.sees((text) => text.includes("› .gitignore") && text.endsWith("two words/x.md"))
           assert.include(
             list,
             "\n  src/\n  src/deep/\n  src/deep/thing.ts\n  src/other.ts\n  two words/\n  two words/x.md"

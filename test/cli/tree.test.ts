@@ -68,6 +68,8 @@ const chat = (
         screen
       )
     )
+    // What a command loads is loaded before, because no clock of tests waits for it.
+    yield* agent.permissions("show")
     const wait = (time: "250 millis" | "1 second" | "10 seconds") =>
       Effect.zipRight(TestClock.adjust(time), Effect.zipRight(terminal.settle, terminal.settle))
     const enter = (line: string) => Effect.zipRight(terminal.type(`${line}\n`), wait("250 millis"))
