@@ -45,12 +45,12 @@ export interface Origin {
  * @since 0.1.0
  * @category constants
  */
-export const outside: Origin = {
+export const outside: Origin = globalValue("assent/core/Origin/outside", () => ({
   sessionId: SessionId.make("none"),
   rootSessionId: SessionId.make("none"),
   agent: "outside",
   depth: 0
-}
+}))
 
 /**
  * The origin of the running fiber.

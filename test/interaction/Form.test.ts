@@ -209,7 +209,9 @@ describe("a form there and back", () => {
     }
   )
 
-  const json = FastCheck.jsonValue().filter((value) => !Object.is(value, -0))
+  const json = FastCheck.jsonValue().filter(
+    (value) => !Object.is(value, -0) && !JSON.stringify(value).includes("__proto__")
+  )
   it.prop(
     "so does every edit of arguments of any type",
     [FastCheck.dictionary(words, FastCheck.tuple(json, json), { maxKeys: 5, noNullPrototype: true })],
