@@ -130,6 +130,9 @@ describe.runIf(Postgres.isThere)("a PostgreSQL store that cannot be opened", () 
           [
             "DROP TABLE assent_content",
             "DROP TABLE assent_reference",
+            "DROP INDEX assent_session_order",
+            "DROP INDEX assent_session_workspace",
+            "DROP INDEX assent_session_open",
             `DELETE FROM ${Migrations.table} WHERE migration_id > 1`
           ],
           (statement) => sql.unsafe(statement)
