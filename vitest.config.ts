@@ -38,8 +38,6 @@ export default defineConfig({
     poolOptions: { forks: { minForks: 1, maxForks } },
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    // A process keeps its modules from file to file: loading them anew for each took a fifth of the time.
-    isolate: false,
     projects: [
       {
         extends: true,
@@ -49,7 +47,7 @@ export default defineConfig({
           exclude: [...foreign, "test/postgres/**", ...slow, ...alone]
         }
       },
-      { extends: true, test: { name: "quick-alone", include: alone, isolate: true } },
+      { extends: true, test: { name: "quick-alone", include: alone } },
       // Random runs are many, and a machine may have other work.
       { extends: true, test: { name: "slow", include: slow, exclude: foreign, testTimeout: 120_000 } },
       {
