@@ -172,4 +172,11 @@ export const layerNone: Layer.Layer<Sandbox> = Layer.succeed(Sandbox, none(turne
  */
 export const explain = ({ network, writable }: State & { readonly _tag: "Confined" }): string =>
   `[It ran in a sandbox: it could write in ${writable.join(", ")} and /tmp only${network ? "" : ", and had no network"}. ` +
-  `If that is why it failed, call again with sandbox "off" and a reason; the person will be asked.]`
+  `${wayOut}]`
+
+/**
+ * What a model can do then; a person who ran the command cannot.
+ *
+ * @internal
+ */
+export const wayOut = 'If that is why it failed, call again with sandbox "off" and a reason; the person will be asked.'

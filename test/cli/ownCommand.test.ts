@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { existsSync, readFileSync } from "node:fs"
+import * as Confined from "../kit/Confined.js"
 import * as ModelServer from "../kit/ModelServer.js"
 import * as Program from "../kit/Program.js"
 import * as Pseudo from "../kit/Pseudo.js"
@@ -9,23 +10,39 @@ import { chat } from "../kit/Wire.js"
 
 const offer = "@! in a message gives it to the agent\n>"
 
-const setting = Effect.gen(function* () {
-  const at = yield* Program.place
-  const server = yield* ModelServer.make
-  // What the agent may do is no matter of the person's.
-  yield* at.write("config/permissions.json", { defaultPolicy: "deny" })
-  const args = ["chat", "--base-url", `${server.url}/v1`, "--model", "openai-compatible/local-test"]
-  const env = { OPENAI_COMPATIBLE_API_KEY: "none" }
-  const says = (text: string) => server.play(ModelServer.eventStream(chat.events({ text: [text] })))
-  const got = Effect.map(server.received, (request): string =>
-    JSON.stringify(ModelServer.json(request).messages.at(-1).content)
-  )
-  const screen = yield* Pseudo.start(at, args, { columns: 100, rows: 50, env })
-  yield* screen.sees((text) => text.endsWith(".\n>"))
-  return { at, screen, says, got, server }
-})
+const settingWith = (more: Record<string, string> = {}) =>
+  Effect.gen(function* () {
+    const at = yield* Program.place
+    const server = yield* ModelServer.make
+    // What the agent may do is no matter of the person's.
+    yield* at.write("config/permissions.json", { defaultPolicy: "deny" })
+    const args = ["chat", "--base-url", `${server.url}/v1`, "--model", "openai-compatible/local-test"]
+    const env = { OPENAI_COMPATIBLE_API_KEY: "none", ...more }
+    const says = (text: string) => server.play(ModelServer.eventStream(chat.events({ text: [text] })))
+    const got = Effect.map(server.received, (request): string =>
+      JSON.stringify(ModelServer.json(request).messages.at(-1).content)
+    )
+    const screen = yield* Pseudo.start(at, args, { columns: 100, rows: 50, env })
+    yield* screen.sees((text) => text.endsWith(".\n>"))
+    return { at, screen, says, got, server }
+  })
+const setting = settingWith()
 
 describe("a command with ! before it", () => {
+  it.live.skipIf(!Confined.isWanted)("that fails in the sandbox is told so, in words for a person", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { screen } = yield* settingWith({ ASSENT_SANDBOX: "auto" })
+        yield* screen.type("!exit 3\r")
+        const shown = yield* screen.sees((text) => text.endsWith(offer))
+        const text = shown.replace(/\s+/g, " ")
+        assert.include(text, "[It ran in a sandbox: it could write in ")
+        assert.include(text, "exit code 3")
+        assert.notInclude(text, "call again")
+      })
+    )
+  )
+
   it.live("runs without a question, is shown, and reaches the model with a line that says so alone", () =>
     Effect.scoped(
       Effect.gen(function* () {

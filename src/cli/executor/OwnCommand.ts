@@ -15,6 +15,7 @@ import * as Workspace from "../../builtin/Workspace.js"
 import type { Service as Screen } from "../../channel/ConsoleScreen.js"
 import * as Input from "../../inbox/Input.js"
 import type * as Agent from "../../runtime/Agent.js"
+import * as Sandbox from "../../sandbox/Sandbox.js"
 import * as Display from "../../terminal/Display.js"
 import { ToolOutput } from "../../tool/ToolOutput.js"
 import * as ChatFiles from "./ChatFiles.js"
@@ -111,7 +112,7 @@ export const make = (screen: Screen, files: ChatFiles.ChatFiles, run: Run): OwnC
       const how = exitCode === null ? `ended by ${signal ?? "a signal"}` : `exit code ${exitCode}`
       const time = `${(((yield* Clock.currentTimeMillis) - begunAt) / 1_000).toFixed(1)} s`
       const mark = exitCode === 0 ? style.green("✓") : style.red("✗")
-      if (notice !== undefined) yield* print(notice)
+      if (notice !== undefined) yield* print(notice.replace(` ${Sandbox.wayOut}`, ""))
       const offer = keep(how, output) ? " · @! in a message gives it to the agent" : ""
       yield* screen.printLine(`  ${mark} ${style.dim(`${how} · ${time}${offer}`)}`)
     })
