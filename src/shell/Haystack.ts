@@ -140,11 +140,16 @@ export class WordRows {
 const mark = "\u0000"
 const separator = "\u0001"
 
-/** The pairs of neighbouring characters in a text. Most searched words have a pair that the text does not have. */
+/**
+ * The pairs of neighbouring characters in a text. Most searched words have a pair that the text does not have. A short text
+ * is searched sooner than its pairs are written down.
+ */
 class Pairs {
-  private readonly found = new Uint8Array(65_536)
+  private readonly found: Uint8Array | undefined
 
   constructor(text: string) {
+    if (text.length < long) return
+    this.found = new Uint8Array(65_536)
     let last = 0
     for (let i = 0; i < text.length; i++) {
       const code = text.charCodeAt(i)
@@ -155,12 +160,16 @@ class Pairs {
 
   /** False: the text certainly does not hold it. */
   mayHold(sought: string): boolean {
+    if (this.found === undefined) return true
     for (let i = 1; i < sought.length; i++) {
       if (this.found[(sought.charCodeAt(i - 1) * 31 + sought.charCodeAt(i)) & 0xffff] === 0) return false
     }
     return true
   }
 }
+
+/** Characters from which on pairs are worth their memory. */
+const long = 2_000
 
 const unmarked = (text: string): string => (text.includes(mark) ? text.replaceAll(mark, "\ufffd") : text)
 
