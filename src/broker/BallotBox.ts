@@ -11,6 +11,9 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type { Restore } from "../core/Interruption.js"
+import * as FairLock from "../internal/FairLock.js"
+import { isImmediate } from "../internal/Immediate.js"
 import * as Ballot from "../interaction/Ballot.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import { misfit } from "../interaction/Interaction.js"
@@ -38,7 +41,8 @@ export interface Host {
 
 export class BallotBox {
   private votes: ReadonlyArray<Ballot.Cast> = []
-  private readonly line = Effect.unsafeMakeSemaphore(1)
+  /** Where votes wait for each other: held while one is written down. */
+  private readonly line = FairLock.make()
 
   constructor(
     private readonly host: Host,
@@ -65,10 +69,7 @@ export class BallotBox {
 
   /** Settles the request where the votes suffice. */
   count(): Interactor.Filed {
-    const standing = Ballot.standing(this.reserved, this.votes)
-    if (standing._tag === "Open") return "open"
-    this.host.settle({ answer: standing.answer, by: standing.by, how: "answered", votes: this.votes })
-    return "settled"
+    return this.counted(Ballot.standing(this.reserved, this.votes))
   }
 
   /** Why this person is not asked; `voted` when they have their vote in already. */
@@ -79,15 +80,18 @@ export class BallotBox {
 
   /** Files an answer, or the votes of those who gave it together. */
   file(answered: Interactor.Answered<Interaction.Approve>): Effect.Effect<Interactor.Filed, AnswerRejected> {
-    const { answer, by, how, roles, votes } = answered
-    if (how !== "answered") {
-      const reason = `${Needs.describeAll(this.reserved.needs.all)}, and it came from nobody (${how})`
-      return new VoteRefused({ requestId: this.request.requestId, by, reason })
-    }
+    const { answer, by, roles, votes } = answered
+    const objection = this.objection(answered)
+    if (objection !== undefined) return objection
     const given = votes ?? [{ answer, by, ...(roles && { roles }) }]
-    return this.line.withPermits(1)(
-      Effect.uninterruptible(Effect.reduce(given, "open" as Interactor.Filed, (filed, vote) => this.one(filed, vote)))
-    )
+    return Effect.uninterruptibleMask((restore) => this.inTurn(given, restore))
+  }
+
+  /** Why this is nobody's vote; nothing when it is somebody's. */
+  objection({ by, how }: Interactor.Answered<Interaction.Approve>): VoteRefused | undefined {
+    if (how === "answered") return undefined
+    const reason = `${Needs.describeAll(this.reserved.needs.all)}, and it came from nobody (${how})`
+    return new VoteRefused({ requestId: this.request.requestId, by, reason })
   }
 
   /** The end of a request that nobody is left for: who is missing, and who has voted. */
@@ -104,22 +108,54 @@ export class BallotBox {
     return new InteractorUnavailable({ requestId, by: "broker", reason })
   }
 
+  /** Takes the line in the step in which it looks: what is not written down is filed in that step too. */
+  private inTurn(given: ReadonlyArray<Ballot.Cast>, restore: Restore): Effect.Effect<Interactor.Filed, AnswerRejected> {
+    const { line } = this
+    if (!line.tryEnter()) return Effect.zipRight(line.lineUp(restore), this.held(given))
+    const [vote] = given
+    if (vote === undefined || given.length > 1) return this.held(given)
+    let filed: Effect.Effect<Interactor.Filed, AnswerRejected> | undefined
+    try {
+      filed = this.one("open", vote)
+    } finally {
+      // It was filed, or it crashed.
+      if (filed === undefined || Exit.isExit(filed)) line.leave()
+    }
+    return Exit.isExit(filed)
+      ? filed
+      : Effect.ensuring(
+          filed,
+          Effect.sync(() => line.leave())
+        )
+  }
+
+  private held(given: ReadonlyArray<Ballot.Cast>): Effect.Effect<Interactor.Filed, AnswerRejected> {
+    const each = Effect.reduce(given, "open" as Interactor.Filed, (filed, vote) =>
+      Effect.suspend(() => this.one(filed, vote))
+    )
+    return Effect.ensuring(
+      each,
+      Effect.sync(() => this.line.leave())
+    )
+  }
+
+  /** Files one vote: as an exit, where it need not be written down. */
   private one(filed: Interactor.Filed, vote: Ballot.Cast): Effect.Effect<Interactor.Filed, AnswerRejected> {
-    return Effect.suspend((): Effect.Effect<Interactor.Filed, AnswerRejected> => {
-      const { requestId } = this.request
-      const { by } = vote
-      if (filed === "settled") return Effect.succeed(filed)
-      const winner = this.host.settledBy()
-      if (winner !== undefined) return new InteractionAlreadyAnswered({ requestId, by: winner })
-      const refused = this.refusalOf(vote)
-      if (refused !== undefined) return refused
-      const votes = Ballot.having(this.reserved, this.votes, vote)
-      // Given twice, also on two channels or after a crash, it counts once.
-      if (votes === undefined) return Effect.succeed("open")
-      return Effect.matchEffect(this.host.keep(this.request, vote), {
-        onFailure: (reason) => new VoteRefused({ requestId, by, reason: `it could not be recorded: ${reason}` }),
-        onSuccess: () => this.kept(votes, vote)
-      })
+    const { requestId } = this.request
+    const { by } = vote
+    if (filed === "settled") return Effect.succeed(filed)
+    const winner = this.host.settledBy()
+    if (winner !== undefined) return Effect.fail(new InteractionAlreadyAnswered({ requestId, by: winner }))
+    const refused = this.refusalOf(vote)
+    if (refused !== undefined) return Effect.fail(refused)
+    const votes = Ballot.having(this.reserved, this.votes, vote)
+    // Given twice, also on two channels or after a crash, it counts once.
+    if (votes === undefined) return Effect.succeed("open")
+    const keeping = this.host.keep(this.request, vote)
+    if (isImmediate(keeping)) return this.kept(votes, vote)
+    return Effect.matchEffect(keeping, {
+      onFailure: (reason) => new VoteRefused({ requestId, by, reason: `it could not be recorded: ${reason}` }),
+      onSuccess: () => this.kept(votes, vote)
     })
   }
 
@@ -130,12 +166,18 @@ export class BallotBox {
     const winner = this.host.settledBy()
     // It was withdrawn while the vote was written.
     if (winner !== undefined) {
-      return new InteractionAlreadyAnswered({ requestId: this.request.requestId, by: winner })
+      return Effect.fail(new InteractionAlreadyAnswered({ requestId: this.request.requestId, by: winner }))
     }
     this.votes = votes
     const standing = Ballot.standing(this.reserved, votes)
     this.host.tell({ by, vote: answer.decision }, standing._tag === "Open" ? standing.missing : undefined)
-    return Effect.sync(() => this.count())
+    return Effect.succeed(this.counted(standing))
+  }
+
+  private counted(standing: Ballot.Standing): Interactor.Filed {
+    if (standing._tag === "Open") return "open"
+    this.host.settle({ answer: standing.answer, by: standing.by, how: "answered", votes: this.votes })
+    return "settled"
   }
 
   private refusalOf(vote: Ballot.Cast): AnswerRejected | undefined {

@@ -18,9 +18,15 @@ import type * as Redaction from "../core/Redaction.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import { FormProgress } from "../interaction/FormProgress.js"
 import * as Interaction from "../interaction/Interaction.js"
-import { InteractorUnavailable, NoInteractor, type InteractionError } from "../interaction/InteractionError.js"
+import {
+  InteractorUnavailable,
+  NoInteractor,
+  type AnswerRejected,
+  type InteractionError
+} from "../interaction/InteractionError.js"
 import * as InteractionEvent from "../interaction/InteractionEvent.js"
 import * as Asking from "../interaction/Asking.js"
+import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import type * as Interactor from "../interaction/Interactor.js"
 import type { BallotBox } from "./BallotBox.js"
 import { checked, dismiss, failureOf, type Attachment, type By, type OpenRequest } from "./OpenRequest.js"
@@ -106,19 +112,28 @@ export class Participants {
     next: () => Effect.Effect<A, InteractionError>
   ): Effect.Effect<A, InteractionError> {
     const { interactor } = attachment
-    const { fiber, options, request } = raised
-    // A request for the prompt slot was rechecked when it got the slot. A vote takes a fiber: it is written down.
+    const { ballot, fiber, options, request } = raised
+    // A request for the prompt slot was rechecked when it got the slot.
     const isRechecked = options?.recheck === undefined || Interaction.takesPromptSlot(request.interaction._tag)
-    const posting = isRechecked && raised.ballot === undefined ? postingOf(attachment) : undefined
+    const posting = isRechecked ? postingOf(attachment) : undefined
     if (posting === undefined) return raised.after(this.show(attachment, raised), next)
     if (!this.isToShow(attachment, raised)) return next()
-    const came = (exit: Answer) => this.came(attachment, raised, checked(request, interactor.id, exit))
+    const { id: by } = interactor
+    const came =
+      ballot === undefined
+        ? (exit: Answer) => this.came(attachment, raised, checked(request, by, exit))
+        : (exit: Answer) => this.polled(attachment, raised, ballot, unvoted(ballot, request, by, exit))
     const posted = (withdraw: ((ended?: Interactor.Ended) => void) | undefined) => {
       if (withdraw === undefined) return raised.after(this.show(attachment, raised), next)
       this.shows(attachment, raised, withdraw)
       return next()
     }
-    const filing = attempted(() => posting.post(request, came, fiber))
+    if (ballot !== undefined && this.hasNoVote(attachment, raised, ballot)) return next()
+    const filing = attempted(() =>
+      ballot === undefined
+        ? posting.post(request, came, fiber)
+        : posting.post(ballot.shown, came, fiber, votingOf(ballot, by))
+    )
     if (isImmediate(filing)) return posted(filing.value)
     return Effect.matchCauseEffect(filing, {
       onFailure: (cause) =>
@@ -181,16 +196,9 @@ export class Participants {
     const { options } = raised
     const { requestId } = raised.request
     raised.join(attachment)
+    if (this.hasNoVote(attachment, raised, ballot)) return Effect.void
     const by = interactor.id
-    const { principal, roles } = interactor
-    const refused = principal === undefined ? undefined : ballot.refuses(principal, roles)
-    if (refused !== undefined) {
-      const error = new InteractorUnavailable({ requestId, by, reason: refused })
-      return Effect.sync(() =>
-        refused === "voted" ? this.leave(attachment, raised) : this.came(attachment, raised, Exit.fail(error))
-      )
-    }
-    const vote = (reply: Interactor.Reply<Interaction.Interaction>) => ballot.file(asVote(Asking.answered(by, reply)))
+    const vote = votingOf(ballot, by)
     const asking = Effect.flatMap(
       Effect.suspend(() =>
         interactor.request(ballot.shown, {
@@ -203,19 +211,41 @@ export class Participants {
       (reply) =>
         Effect.mapError(vote(reply), ({ message }) => new InteractorUnavailable({ requestId, by, reason: message }))
     )
-    const run = Effect.map(Effect.exit(asking), (exit) => {
-      if (raised.settled !== undefined) return this.host.tellLate(raised.clock, requestId, by)
-      if (Exit.isSuccess(exit)) return this.leave(attachment, raised)
-      const error = failureOf(raised.request, by, exit.cause)
-      const isWithdrawn = error._tag === "InteractionCancelled" && error.by !== undefined
-      // Who has no say may not withdraw it for the others either.
-      const objection = isWithdrawn ? ballot.refuses(error.by ?? "") : undefined
-      if (objection === undefined || objection === "voted") return this.came(attachment, raised, Exit.fail(error))
-      return this.came(attachment, raised, Exit.fail(new InteractorUnavailable({ requestId, by, reason: objection })))
-    })
+    const run = Effect.map(Effect.exit(asking), (exit) => this.polled(attachment, raised, ballot, exit))
     return Effect.map(Effect.forkIn(Effect.interruptible(run), this.scope), (fiber) =>
       this.shows(attachment, raised, fiber)
     )
+  }
+
+  /** Does not ask a person who has no say, or has their vote in already. */
+  private hasNoVote(attachment: Attachment, raised: OpenRequest, ballot: BallotBox): boolean {
+    const { id: by, principal, roles } = attachment.interactor
+    const reason = principal === undefined ? undefined : ballot.refuses(principal, roles)
+    if (reason === undefined) return false
+    const { requestId } = raised.request
+    if (reason === "voted") this.leave(attachment, raised)
+    else this.came(attachment, raised, Exit.fail(new InteractorUnavailable({ requestId, by, reason })))
+    return true
+  }
+
+  /** Handles the end of one interactor that was asked for votes. */
+  private polled(
+    attachment: Attachment,
+    raised: OpenRequest,
+    ballot: BallotBox,
+    exit: Exit.Exit<unknown, InteractionError>
+  ): void {
+    const { requestId } = raised.request
+    const { id: by } = attachment.interactor
+    if (raised.settled !== undefined) return this.host.tellLate(raised.clock, requestId, by)
+    if (Exit.isSuccess(exit)) return this.leave(attachment, raised)
+    const error = failureOf(raised.request, by, exit.cause)
+    const isWithdrawn = error._tag === "InteractionCancelled" && error.by !== undefined
+    // Who has no say may not withdraw it for the others either.
+    const reason = isWithdrawn ? ballot.refuses(error.by ?? "") : undefined
+    const counts = reason === undefined || reason === "voted"
+    const left = counts ? error : new InteractorUnavailable({ requestId, by, reason })
+    this.came(attachment, raised, Exit.fail(left))
   }
 
   /** Between any two steps the interactor may have been detached, or the request may have ended. */
@@ -284,6 +314,19 @@ const nobody: ReadonlyArray<Attachment> = []
 /** Only an approval is reserved, and its answers are those of an approval; the type of all answers cannot say so. */
 const asVote = (answered: Interactor.Answered<Interaction.Interaction>) =>
   answered as Interactor.Answered<Interaction.Approve>
+
+/** Files what somebody answered as their vote. */
+const votingOf =
+  (ballot: BallotBox, by: string) =>
+  (reply: Interactor.Reply<Interaction.Interaction>): Effect.Effect<Interactor.Filed, AnswerRejected> =>
+    ballot.file(asVote(Asking.answered(by, reply)))
+
+/** A posted question ends with what is no vote: nobody gave it, as when the time ran out. */
+const unvoted = (ballot: BallotBox, { requestId }: InteractionRequest, by: string, exit: Answer): Answer => {
+  if (Exit.isFailure(exit)) return exit
+  const reason = ballot.objection(asVote(exit.value))?.message ?? "its answer was not filed as a vote"
+  return Exit.fail(new InteractorUnavailable({ requestId, by, reason }))
+}
 
 /** How to post a question without a fiber. An interactor that throws here is asked in a fiber, which sees it crash. */
 const postingOf = ({ interactor }: Attachment): Asking.Posting | undefined => {

@@ -268,29 +268,34 @@ class QueueInteractor implements Interactor.Service, Asking.Posting {
 
   post(
     request: InteractionRequest,
-    settle: Asking.Settle
+    settle: Asking.Settle,
+    _: unknown,
+    vote?: DialogTable.Voting
   ): Effect.Effect<((ended?: Interactor.Ended) => void) | undefined> {
     const { line } = this
     // A request in line is rechecked when its turn comes, and that takes a fiber.
     if (line?.tryEnter() === false) return Effect.succeed(undefined)
-    return Effect.succeed(line === undefined ? this.desk.post(request, settle) : this.inTurn(line, request, settle))
+    const posted = line === undefined ? this.desk.post(request, settle, vote) : this.inTurn(line, request, settle, vote)
+    return Effect.succeed(posted)
   }
 
   /** Leaves the line in the step in which the request ends. */
   private inTurn(
     line: FairLock.FairLock,
     request: InteractionRequest,
-    settle: Asking.Settle
+    settle: Asking.Settle,
+    vote: DialogTable.Voting | undefined
   ): (ended?: Interactor.Ended) => void {
     let isHeld = true
     const leave = () => {
       if (isHeld) line.leave()
       isHeld = false
     }
-    const withdraw = this.desk.post(request, (exit) => {
+    const left: Asking.Settle = (exit) => {
       leave()
       settle(exit)
-    })
+    }
+    const withdraw = this.desk.post(request, left, vote)
     return (ended) => {
       withdraw(ended)
       leave()

@@ -38,7 +38,9 @@ export interface Posting {
     request: InteractionRequest,
     settle: Settle,
     /** The fiber that asks. */
-    fiber: Fiber.RuntimeFiber<unknown, unknown>
+    fiber: Fiber.RuntimeFiber<unknown, unknown>,
+    /** Takes the answers of people, where they are votes; `settle` then has none of them. */
+    vote?: Options<Interaction>["vote"]
   ) => Effect.Effect<((ended?: Ended) => void) | undefined>
 }
 

@@ -68,9 +68,9 @@ export const decide = (
     const reserved = { ...form, needs }
     // Those who wanted exactly these arguments have voted on them already.
     const given = now.votes ?? []
-    const before = Ballot.standing(reserved, given)
-    if (before._tag === "Decided" && now.check.asked !== undefined) {
-      return apply(gate, now, reserved, key, before, given, now.check.asked)
+    if (given.length > 0 && now.check.asked !== undefined) {
+      const before = Ballot.standing(reserved, given)
+      if (before._tag === "Decided") return apply(gate, now, reserved, key, before, given, now.check.asked)
     }
     const { fiber, origin, restore } = now.check
     const request = InteractionRequest.unsafeMake(form, fiber, origin)

@@ -10,15 +10,20 @@ import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as Supervisor from "effect/Supervisor"
 import * as QueueChannel from "../../src/channel/QueueChannel.js"
 import type * as Interactor from "../../src/interaction/Interactor.js"
-import type * as PermissionFile from "../../src/permission/PermissionFile.js"
+import * as PermissionFile from "../../src/permission/PermissionFile.js"
 import * as Agent from "../../src/runtime/Agent.js"
 import * as Agents from "../kit/agents.js"
 
 /** Counts the steps of the fibers that begin under it, and of theirs. */
 class Counter extends Supervisor.AbstractSupervisor<number> {
   count = 0
+  fibers = 0
 
   override value = Effect.sync(() => this.count)
+
+  override onStart(): void {
+    this.fibers++
+  }
 
   override onEffect(_: Fiber.RuntimeFiber<unknown, unknown>): void {
     this.count++
@@ -27,20 +32,21 @@ class Counter extends Supervisor.AbstractSupervisor<number> {
 
 interface Life {
   readonly interactor: Interactor.Service
+  readonly others?: ReadonlyArray<Interactor.Service>
   readonly policy?: PermissionFile.Policy
 }
 
 /** The steps of an agent that has one call in each of so many steps of its run. */
-const stepsOf = (calls: number, { interactor, policy }: Life) =>
+const stepsOf = (calls: number, { interactor, others = [], policy }: Life) =>
   Effect.suspend(() => {
     const counter = new Counter()
     const main = Array.from({ length: calls }, (_, i) => ({ tools: [{ name: "add", params: { a: i, b: 1 } }] }))
     const script = { agents: { main: [...main, { text: "done" }] } }
     return Effect.gen(function* () {
-      const agent = yield* Agent.startWith([interactor])
+      const agent = yield* Agent.startWith([interactor, ...others])
       const end = yield* agent.run("go")
       assert.strictEqual(end._tag, "Completed")
-      return counter.count
+      return { steps: counter.count, fibers: counter.fibers }
     }).pipe(
       Effect.scoped,
       Effect.provide(Agents.runtime(script, policy === undefined ? {} : { policy })),
@@ -48,32 +54,50 @@ const stepsOf = (calls: number, { interactor, policy }: Life) =>
     )
   })
 
-/** The steps of one turn among others, without the start and the end of its agent. */
+/** The steps and fibers of one turn among others, without the start and the end of its agent. */
 const perTurn = (life: Life) =>
   Effect.gen(function* () {
     const few = yield* stepsOf(4, life)
     const many = yield* stepsOf(24, life)
-    return (many - few) / 20
+    return { steps: (many.steps - few.steps) / 20, fibers: (many.fibers - few.fibers) / 20 }
+  })
+
+/** A channel at which somebody allows everything. */
+const approving = (id: string) =>
+  Effect.gen(function* () {
+    const channel = yield* QueueChannel.make({ id })
+    const yes = Effect.flatMap(channel.take, (dialog) =>
+      dialog._tag === "Opened"
+        ? channel.answer(dialog.request.requestId, { decision: "allow", scope: "once" })
+        : Effect.void
+    )
+    yield* Effect.forkScoped(Effect.forever(yes))
+    return channel.interactor
   })
 
 describe("the steps of a turn", () => {
   it.scopedLive("with a call that a rule allows", () =>
     Effect.gen(function* () {
       const { interactor } = yield* QueueChannel.make()
-      assert.isAtMost(yield* perTurn({ interactor, policy: Agents.allowAll }), 23)
+      assert.isAtMost((yield* perTurn({ interactor, policy: Agents.allowAll })).steps, 23)
     })
   )
 
   it.scopedLive("with a call that a person approves", () =>
     Effect.gen(function* () {
-      const channel = yield* QueueChannel.make()
-      const yes = Effect.flatMap(channel.take, (dialog) =>
-        dialog._tag === "Opened"
-          ? channel.answer(dialog.request.requestId, { decision: "allow", scope: "once" })
-          : Effect.void
-      )
-      yield* Effect.forkScoped(Effect.forever(yes))
-      assert.isAtMost(yield* perTurn(channel), 46)
+      assert.isAtMost((yield* perTurn({ interactor: yield* approving("one") })).steps, 46)
+    })
+  )
+
+  it.scopedLive("with a call on which three have to agree, for whom no fiber is begun", () =>
+    Effect.gen(function* () {
+      const interactor = yield* approving("one")
+      const alone = yield* perTurn({ interactor })
+      const others = [yield* approving("two"), yield* approving("three")]
+      const policy = PermissionFile.policy({ approvals: [{ tools: ["add"], quorum: 3 }] })
+      const agreed = yield* perTurn({ interactor, others, policy })
+      assert.strictEqual(agreed.fibers, alone.fibers)
+      assert.isAtMost(agreed.steps, 50)
     })
   )
 })
