@@ -1,8 +1,7 @@
 /**
- * The projection of one session's journal to events: its state, entry by entry. See `Replay`.
+ * The projection of one session's journal to events, fact by fact. See `Replay`.
  *
- * It does not read `SessionSnapshot`: an event tells what changed, also of calls and requests
- * that a snapshot has dropped.
+ * An event tells what changed, also of calls and requests that are over: what `SessionSnapshot` drops, it keeps.
  */
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -17,7 +16,8 @@ import * as Interaction from "../interaction/Interaction.js"
 import * as InteractionEvent from "../interaction/InteractionEvent.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as History from "../conversation/History.js"
-import type { EntryOf, JournalEntry, Permissions, SessionOpened } from "./JournalEntry.js"
+import type { EntryOf, Permissions, SessionOpened } from "./JournalEntry.js"
+import type { Batch, CallSnapshot, Fact, FactOf } from "./JournalReading.js"
 import * as TokenEstimate from "../conversation/TokenEstimate.js"
 import * as TurnEnd from "../event/TurnEnd.js"
 
@@ -31,15 +31,12 @@ export class EventProjection {
   /** The provider's count of the last prompt. */
   private tokens = 0
   private permissions = ""
-  /** Calls whose results are not in the history yet. */
-  private batch: ReadonlyArray<ToolCallId> = []
   /** A model call whose words, if any, follow: its usage is written first. */
   private called: EntryOf<"UsageRecorded"> | undefined
-  private readonly received = new Map<MessageId, EntryOf<"MessageReceived">["message"]>()
   /** Messages in the history that no model call has seen yet. */
   private unseen: Array<MessageId> = []
-  /** All calls by id: a resuming process records some of them again. */
-  private readonly calls = new Map<ToolCallId, Call>()
+  /** When calls of the batch began. */
+  private readonly startedAt = new Map<ToolCallId, number>()
   private readonly requests = new Map<RequestId, Request>()
   private readonly votes = new Map<RequestId, ReadonlyArray<Ballot.Cast>>()
   /** The requests that are not settled. */
@@ -50,47 +47,46 @@ export class EventProjection {
     private readonly publish: (event: AgentEvent.AgentEvent) => void
   ) {}
 
-  apply(entry: JournalEntry, at: number): void {
+  apply(fact: Fact, at: number): void {
     this.at = at
-    if (entry._tag !== "AssistantAppended" && entry._tag !== "CallsProposed") this.endCall()
-    switch (entry._tag) {
+    if (fact._tag !== "AssistantAppended" && fact._tag !== "CallsProposed") this.endCall()
+    switch (fact._tag) {
       case "SessionOpened":
         return this.created()
       case "MessageReceived":
-        return this.receive(entry)
-      case "MessageWithdrawn":
-        this.received.delete(entry.messageId)
-        return
+        return this.receive(fact.entry)
       case "MessageTaken":
-        return this.take(entry)
+        return this.take(fact)
       case "UsageRecorded":
-        this.called = entry
+        this.called = fact.entry
         return
       case "AssistantAppended":
-        if (entry.content.length > 0) this.messages++
-        return this.modelCall(entry.content, entry.partial === true ? "interrupted" : "stop")
+        if (fact.entry.content.length > 0) this.messages++
+        return this.modelCall(fact.entry.content, fact.entry.partial === true ? "interrupted" : "stop")
       case "CallsProposed":
-        return this.propose(entry)
+        return this.propose(fact)
       case "CallDecided":
-        return this.decide(entry)
+        return this.decide(fact)
       case "ToolStarted":
-        return this.start(entry)
+        return this.start(fact)
       case "ToolEnded":
-        return this.end(entry.toolCallId, entry.outcome, entry.result)
+        return fact.call === undefined || fact.isAgain
+          ? undefined
+          : this.end(fact.call, fact.entry.outcome, fact.entry.result)
       case "ResultsAppended":
-        return this.endBatch()
+        return this.endBatch(fact.finished)
       case "TurnEnded":
-        return this.endTurn(entry.end)
+        return this.endTurn(fact.entry.end, fact.finished)
       case "InteractionRaised":
-        return this.raise(entry.request)
+        return fact.isAgain ? undefined : this.raise(fact.entry.request)
       case "InteractionSettled":
-        return this.settle(entry)
+        return this.settle(fact.entry)
       case "VoteGiven":
-        return this.vote(entry)
+        return this.vote(fact.entry)
       case "PermissionsChanged":
-        return this.permit(entry.permissions)
+        return this.permit(fact.entry.permissions)
       case "HistoryReplaced":
-        return this.shorten(entry)
+        return this.shorten(fact.entry)
       case "SessionResumed":
         return this.tell({ _tag: "SessionRestored", messages: this.messages })
       case "SessionClosed":
@@ -123,7 +119,6 @@ export class EventProjection {
   }
 
   private receive({ message }: EntryOf<"MessageReceived">): void {
-    this.received.set(message.id, message)
     if (message.interjection === undefined) return
     this.tell({
       _tag: "UserInterjected",
@@ -135,13 +130,11 @@ export class EventProjection {
     })
   }
 
-  private take({ correlationId, messageIds }: EntryOf<"MessageTaken">): void {
-    const messages = messageIds.flatMap((id) => this.received.get(id) ?? [])
+  private take({ abandoned, begins, entry, finished, messages }: FactOf<"MessageTaken">): void {
+    if (abandoned !== undefined) this.endTurn(TurnEnd.Cancelled({ reason: "shutdown", steps: this.step }), finished)
     this.messages += messages.length
-    if (this.turn !== correlationId) {
-      // A process that died could not end its last turn.
-      if (this.turn !== undefined) this.endTurn(TurnEnd.Cancelled({ reason: "shutdown", steps: this.step }))
-      this.turn = correlationId
+    if (begins) {
+      this.turn = entry.correlationId
       this.step = 0
       this.tell({
         _tag: "TurnStarted",
@@ -186,29 +179,25 @@ export class EventProjection {
     if (this.called !== undefined) this.modelCall([], this.called.finishReason)
   }
 
-  private propose({ calls, content }: EntryOf<"CallsProposed">): void {
-    this.endBatch()
-    this.modelCall(content, "tool-calls")
-    this.batch = calls.map(({ id }) => id)
+  private propose({ entry, finished }: FactOf<"CallsProposed">): void {
+    this.endBatch(finished)
+    this.modelCall(entry.content, "tool-calls")
     this.setStatus("executing")
-    for (const { id, name, params } of calls) {
-      if (this.calls.has(id)) continue
-      this.calls.set(id, { tool: name, resolved: false, startedAt: undefined, ended: false })
+    for (const { id, name, params } of entry.calls) {
       const summary = Redaction.summarize(params, redactor)
       const proposed = { toolCallId: id, tool: name, summary, arguments: redactor.value(params) }
       this.tell({ _tag: "ToolCallProposed", ...proposed })
     }
   }
 
-  private decide({ granted, method, params, reason, requestId, toolCallId }: EntryOf<"CallDecided">): void {
-    const call = this.calls.get(toolCallId)
-    if (call === undefined || call.resolved || call.ended) return
-    call.resolved = true
+  private decide({ call, entry, isAgain }: FactOf<"CallDecided">): void {
+    if (call === undefined || isAgain) return
+    const { granted, method, params, reason, requestId, toolCallId } = entry
     const by = requestId === undefined ? undefined : this.requests.get(requestId)?.by
     this.tell({
       _tag: "PermissionResolved",
       toolCallId,
-      tool: call.tool,
+      tool: call.call.name,
       granted,
       method,
       reason,
@@ -218,40 +207,37 @@ export class EventProjection {
     })
   }
 
-  private start({ params, tool, toolCallId }: EntryOf<"ToolStarted">): void {
-    const call = this.calls.get(toolCallId)
-    // A resuming process recorded it again: its event exists already.
-    if (call === undefined || call.startedAt !== undefined || call.ended) return
-    call.startedAt = this.at
+  private start({ call, entry, isAgain }: FactOf<"ToolStarted">): void {
+    if (call === undefined || isAgain) return
+    const { params, tool, toolCallId } = entry
+    this.startedAt.set(toolCallId, this.at)
     this.tell({ _tag: "ToolCallStarted", toolCallId, tool, summary: Redaction.summarize(params, redactor) })
   }
 
-  private end(toolCallId: ToolCallId, outcome: ToolOutcome, result: unknown): void {
-    const call = this.calls.get(toolCallId)
-    if (call === undefined || call.ended) return
-    call.ended = true
+  private end({ call }: CallSnapshot, outcome: ToolOutcome, result: unknown): void {
     const fault = outcome === "succeeded" ? ToolSummary.fault(result) : undefined
+    const startedAt = this.startedAt.get(call.id)
     this.tell({
       _tag: "ToolCallEnded",
-      toolCallId,
-      tool: call.tool,
+      toolCallId: call.id,
+      tool: call.name,
       outcome,
       summary: ToolSummary.of(result, redactor),
       ...(fault === undefined ? {} : { fault }),
-      ...(call.startedAt === undefined ? {} : { duration: Math.max(0, this.at - call.startedAt) })
+      ...(startedAt === undefined ? {} : { duration: Math.max(0, this.at - startedAt) })
     })
   }
 
-  private endBatch(): void {
+  private endBatch(finished: Batch | undefined): void {
+    for (const call of finished?.calls ?? []) if (call.ended === undefined) this.end(call, "interrupted", noResult)
     // A proposal enters the history together with its results.
-    if (this.batch.length > 0) this.messages += 2
-    for (const id of this.batch) this.end(id, "interrupted", noResult)
-    this.batch = []
+    if (finished !== undefined) this.messages += 2
+    this.startedAt.clear()
     if (this.status === "executing") this.setStatus("thinking")
   }
 
-  private endTurn(end: TurnEnd.TurnEnd): void {
-    this.endBatch()
+  private endTurn(end: TurnEnd.TurnEnd, finished: Batch | undefined): void {
+    this.endBatch(finished)
     for (const requestId of [...this.open]) this.settle({ _tag: "InteractionSettled", requestId, status: "cancelled" })
     const report = TurnEnd.report(end)
     const { detail, reason, steps } = report
@@ -264,7 +250,6 @@ export class EventProjection {
   }
 
   private raise(request: InteractionRequest): void {
-    if (this.requests.has(request.requestId)) return
     this.requests.set(request.requestId, { request, by: undefined })
     this.open.add(request.requestId)
     this.tell(InteractionEvent.requested(request, redactor))
@@ -347,13 +332,6 @@ export class EventProjection {
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
-
-interface Call {
-  readonly tool: string
-  resolved: boolean
-  startedAt: number | undefined
-  ended: boolean
-}
 
 interface Request {
   readonly request: InteractionRequest

@@ -32,7 +32,8 @@ import type { TurnEnd } from "../event/TurnEnd.js"
 import { visible } from "../audit/AuditReport.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import type * as ScriptedModel from "../model/ScriptedModel.js"
-import type { EntryOf, JournalEntry, SessionOpened } from "./JournalEntry.js"
+import type { EntryOf, SessionOpened } from "./JournalEntry.js"
+import { TreeReading, type Fact, type FactOf } from "./JournalReading.js"
 import type { Loaded } from "./SessionStore.js"
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -95,13 +96,13 @@ export interface RecordedStep {
  * @category constructors
  */
 export const make = ({ entries, rootSessionId }: Pick<Loaded, "entries" | "rootSessionId">): RecordedScript => {
-  const sessions = new Map<SessionId, Recording>()
   const remarks = new Set<string>()
-  for (const { entry, sessionId } of entries) {
-    if (entry._tag === "SessionOpened" && !sessions.has(sessionId)) {
-      sessions.set(sessionId, new Recording(entry, (remark) => remarks.add(remark)))
-    } else sessions.get(sessionId)?.apply(entry)
+  const tree = new TreeReading((opened) => new Recording(opened, (remark) => remarks.add(remark)))
+  for (const written of entries) {
+    const read = tree.read(written)
+    read?.state.apply(read.fact)
   }
+  const sessions = tree.states
   const agents = new Map<string, RecordedAgent>()
   for (const recording of sessions.values()) {
     const agent = recording.agent()
@@ -194,8 +195,6 @@ class Recording {
   private comments: Array<string> = []
   private usage: EntryOf<"UsageRecorded"> | undefined
   private readonly ids = new Set<string>()
-  private readonly asked = new Set<string>()
-  private readonly tools = new Map<string, string>()
 
   constructor(
     readonly opened: SessionOpened,
@@ -210,40 +209,43 @@ class Recording {
     return { name: this.name, steps: this.steps, after: this.comments }
   }
 
-  apply(entry: JournalEntry): void {
-    switch (entry._tag) {
+  apply(fact: Fact): void {
+    switch (fact._tag) {
       case "MessageReceived":
-        return this.receive(entry)
+        return this.receive(fact.entry)
       case "MessageWithdrawn":
         return this.comment("The last words were taken back.")
       case "UsageRecorded":
-        this.usage = entry
+        this.usage = fact.entry
         return
       case "AssistantAppended":
-        this.say(entry.content)
-        return entry.partial === true ? this.stopped() : undefined
+        this.say(fact.entry.content)
+        return fact.entry.partial === true ? this.stopped() : undefined
       case "CallsProposed":
-        return this.say(entry.content)
+        return this.say(fact.entry.content)
       case "CallDecided":
-        return this.decide(entry)
+        return this.decide(fact)
       case "ToolEnded":
-        return entry.outcome === "succeeded"
+        return fact.entry.outcome === "succeeded"
           ? undefined
-          : this.comment(`${this.toolOf(entry.toolCallId)} ${entry.outcome}: ${brief(entry.result)}`)
+          : this.comment(`${nameOf(fact)} ${fact.entry.outcome}: ${brief(fact.entry.result)}`)
       case "InteractionRaised":
-        return this.ask(entry.request)
+        // A resumed session asks its open questions again.
+        return fact.isAgain ? undefined : this.ask(fact.request)
       case "InteractionSettled":
-        return this.settle(entry)
-      case "VoteGiven":
-        return this.comment(`${oneLine(entry.requestId)} vote of ${oneLine(entry.by)}: ${entry.answer.decision}`)
+        return this.settle(fact.entry)
+      case "VoteGiven": {
+        const { answer, by, requestId } = fact.entry
+        return this.comment(`${oneLine(requestId)} vote of ${oneLine(by)}: ${answer.decision}`)
+      }
       case "HistoryReplaced":
         // Replies are counted in the history, and the compaction removed some.
         this.remark(`The history of ${this.name} was shortened on the way; play it where nothing shortens it.`)
-        return this.comment(`The history was replaced here: ${oneLine(entry.reason)}`)
+        return this.comment(`The history was replaced here: ${oneLine(fact.entry.reason)}`)
       case "SessionResumed":
         return this.comment("Another process went on from here.")
       case "TurnEnded":
-        return this.endTurn(entry.end)
+        return this.endTurn(fact.entry.end)
     }
   }
 
@@ -282,7 +284,6 @@ class Recording {
   }
 
   private use({ id, name, params }: Prompt.ToolCallPart): ScriptedModel.ToolUse {
-    this.tools.set(id, name)
     this.kept(JSON.stringify(params) ?? "")
     if (name === "") this.remark(`${this.name} called a tool without a name; the script calls it nameless.`)
     const isNew = id !== "" && !this.ids.has(id)
@@ -304,15 +305,13 @@ class Recording {
     this.comment("The reply above was stopped here.")
   }
 
-  private decide({ granted, method, reason, toolCallId }: EntryOf<"CallDecided">): void {
+  private decide(fact: FactOf<"CallDecided">): void {
+    const { granted, method, reason } = fact.entry
     const how = granted ? "allowed" : "denied"
-    this.comment(`${this.toolOf(toolCallId)} ${how}, ${method}: ${oneLine(reason)}`)
+    this.comment(`${nameOf(fact)} ${how}, ${method}: ${oneLine(reason)}`)
   }
 
-  /** A resumed session asks its open questions again. */
   private ask({ interaction, requestId }: InteractionRequest): void {
-    if (this.asked.has(requestId)) return
-    this.asked.add(requestId)
     this.comment(`Asked: ${interaction._tag} (${oneLine(requestId)})`)
   }
 
@@ -343,10 +342,6 @@ class Recording {
     }
   }
 
-  private toolOf(id: string): string {
-    return oneLine(this.tools.get(id) ?? id)
-  }
-
   /** Notes that a secret was masked in it. */
   private kept(text: string): string {
     if (text.includes(Redaction.mask)) {
@@ -355,6 +350,10 @@ class Recording {
     return text
   }
 }
+
+/** The tool of a call; its id where nothing proposed it. */
+const nameOf = ({ call, entry }: FactOf<"CallDecided" | "ToolEnded">): string =>
+  oneLine(call?.call.name ?? entry.toolCallId)
 
 /** A script has both counts or none. */
 const tokens = (usage: Usage | undefined): ScriptedModel.Step["usage"] => {

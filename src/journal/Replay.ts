@@ -2,7 +2,7 @@
  * Replays a journal as events, with their recorded times.
  *
  * ```
- *  entries ──► teller, a state for each session ──► events ──► (pauses as they were) ──► whoever watches
+ *  entries ──► teller, a projection for each session ──► events ──► (pauses as they were) ──► whoever watches
  * ```
  *
  * A journal keeps results, not every intermediate step. Words come as one block when they were complete, not in
@@ -14,10 +14,10 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import type { SessionId } from "../core/Id.js"
 import type { AgentEvent } from "../event/AgentEvent.js"
 import type { Written } from "./JournalEntry.js"
 import { EventProjection } from "./EventProjection.js"
+import { TreeReading } from "./JournalReading.js"
 
 // -----------------------------------------------------------------------------------------------------------------
 // models
@@ -55,14 +55,11 @@ export interface Options {
  * @category constructors
  */
 export const teller = (): Teller => {
-  const sessions = new Map<SessionId, EventProjection>()
   const published: Array<AgentEvent> = []
-  return ({ at, entry, sessionId }) => {
-    if (entry._tag === "SessionOpened" && !sessions.has(sessionId)) {
-      sessions.set(sessionId, new EventProjection(entry, (event) => published.push(event)))
-    }
-    // As in a resume: entries of a session that was never opened are ignored.
-    sessions.get(sessionId)?.apply(entry, at)
+  const tree = new TreeReading((opened) => new EventProjection(opened, (event) => published.push(event)))
+  return (written) => {
+    const read = tree.read(written)
+    read?.state.apply(read.fact, written.at)
     return published.splice(0)
   }
 }

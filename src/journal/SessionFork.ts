@@ -19,8 +19,9 @@ import * as Id from "../core/Id.js"
 import type { CorrelationId, MessageId, SessionId } from "../core/Id.js"
 import type { TurnEnd } from "../event/TurnEnd.js"
 import * as History from "../conversation/History.js"
-import { type Message, wordsOf } from "../inbox/Message.js"
+import { wordsOf } from "../inbox/Message.js"
 import * as JournalEntry from "./JournalEntry.js"
+import { SessionReading } from "./JournalReading.js"
 import type * as SessionStore from "./SessionStore.js"
 import * as StoreError from "./StoreError.js"
 
@@ -178,21 +179,18 @@ export const record = (
  */
 export const turns = ({ entries, rootSessionId }: SessionStore.Loaded): ReadonlyArray<Turn> => {
   const found: Array<Turn> = []
-  const said = new Map<MessageId, Pick<Message, "delivery" | "text">>()
-  let running = false
+  const reading = new SessionReading()
   for (const { at, entry, seq, sessionId } of entries) {
     if (sessionId !== rootSessionId) continue
-    if (entry._tag === "MessageReceived") said.set(entry.message.id, entry.message)
+    const fact = reading.read(entry)
+    if (fact._tag === "MessageTaken" && fact.begins) {
+      const { correlationId } = fact.entry
+      const words = wordsOf(fact.messages)
+      found.push({ number: found.length + 1, correlationId, words, began: at, first: seq })
+    }
     const last = found.at(-1)
-    if (entry._tag === "MessageTaken" && !(running && last?.correlationId === entry.correlationId)) {
-      const words = wordsOf(entry.messageIds.flatMap((id) => said.get(id) ?? []))
-      found.push({ number: found.length + 1, correlationId: entry.correlationId, words, began: at, first: seq })
-      running = true
-    }
-    if (entry._tag === "TurnEnded" && running && last !== undefined) {
-      found[found.length - 1] = { ...last, ended: { entry: seq, at, end: entry.end } }
-      running = false
-    }
+    if (fact._tag === "TurnEnded" && fact.turn !== undefined && last !== undefined)
+      found[found.length - 1] = { ...last, ended: { entry: seq, at, end: fact.entry.end } }
   }
   return found
 }

@@ -7,7 +7,7 @@
  * @since 0.1.0
  */
 import type * as Prompt from "@effect/ai/Prompt"
-import type { CorrelationId, MessageId, RequestId, SessionId } from "../core/Id.js"
+import type { MessageId, RequestId, SessionId } from "../core/Id.js"
 import type * as Redaction from "../core/Redaction.js"
 import type { Usage } from "../event/AgentEvent.js"
 import type { TurnEnd } from "../event/TurnEnd.js"
@@ -16,9 +16,20 @@ import type { Kept } from "../broker/InteractionJournal.js"
 import * as Ballot from "../interaction/Ballot.js"
 import * as InteractionRequest from "../interaction/InteractionRequest.js"
 import type { ToolCall, ToolResult } from "../tool/ToolCall.js"
-import type { EntryOf, JournalEntry, Permissions, SessionOpened, Written } from "./JournalEntry.js"
+import type { EntryOf, Permissions, SessionOpened, Written } from "./JournalEntry.js"
 import * as History from "../conversation/History.js"
+import {
+  TreeReading,
+  type Batch,
+  type CallSnapshot,
+  type Fact,
+  type FactOf,
+  type SessionReading,
+  type TurnSnapshot
+} from "./JournalReading.js"
 import type { Loaded, StoredAnswer } from "./SessionStore.js"
+
+export type { Batch, CallSnapshot, TurnSnapshot } from "./JournalReading.js"
 
 // -----------------------------------------------------------------------------------------------------------------
 // models
@@ -76,20 +87,6 @@ export interface SessionSnapshot {
 }
 
 /**
- * A turn that had not ended.
- *
- * @since 0.1.0
- * @category models
- */
-export interface TurnSnapshot {
-  readonly correlationId: CorrelationId
-  /** The messages that began it. */
-  readonly input: ReadonlyArray<MessageId>
-  /** Step of the last recorded model call. */
-  readonly step: number
-}
-
-/**
  * A settled question, whose settlement may not have been used yet.
  *
  * @since 0.1.0
@@ -112,34 +109,6 @@ export interface Task {
   readonly end: TurnEnd | undefined
   /** It was requested with an authority that ended with its process. */
   readonly bound?: true
-}
-
-/**
- * The calls that a model proposed in one step.
- *
- * @since 0.1.0
- * @category models
- */
-export interface Batch {
-  readonly correlationId: CorrelationId
-  readonly step: number
-  /** The reply, with the calls. */
-  readonly content: EntryOf<"CallsProposed">["content"]
-  /** In proposal order. */
-  readonly calls: ReadonlyArray<CallSnapshot>
-}
-
-/**
- * A call of the last step, and its progress.
- *
- * @since 0.1.0
- * @category models
- */
-export interface CallSnapshot {
-  readonly call: ToolCall
-  readonly decided: EntryOf<"CallDecided"> | undefined
-  readonly started: EntryOf<"ToolStarted"> | undefined
-  readonly ended: EntryOf<"ToolEnded"> | undefined
 }
 
 /**
@@ -193,19 +162,25 @@ export const begun = (opened: SessionOpened): SessionSnapshot => ({
  * @category constructors
  */
 export const fold = (written: Iterable<Written>, from: TreeSnapshot = empty): TreeSnapshot => {
-  const sessions = new Map(from.sessions.map((session) => [session.opened.sessionId, new Folding(session)]))
+  const before = new Map(from.sessions.map((session) => [session.opened.sessionId, session]))
+  const tree = new TreeReading((opened, reading) => {
+    const known = before.get(opened.sessionId)
+    if (known === undefined && opened.parentSessionId !== undefined)
+      tree.states.get(opened.parentSessionId)?.children.push(opened.sessionId)
+    return new Folding(known ?? begun(opened), reading)
+  })
+  for (const session of from.sessions) tree.restore(session.opened, session)
   let { seq, permissions } = from
-  for (const { entry, sessionId, seq: at } of written) {
-    seq = at
+  for (const one of written) {
+    const { entry, sessionId } = one
+    seq = one.seq
     if (entry._tag === "PermissionsChanged") permissions = entry.permissions
     if (entry._tag === "TurnEnded" && permissions?.turn.includes(sessionId) === true)
       permissions = { ...permissions, turn: permissions.turn.filter((id) => id !== sessionId) }
-    if (entry._tag === "SessionOpened" && !sessions.has(sessionId)) {
-      sessions.set(sessionId, new Folding(begun(entry)))
-      if (entry.parentSessionId !== undefined) sessions.get(entry.parentSessionId)?.children.push(sessionId)
-    } else sessions.get(sessionId)?.apply(entry)
+    const read = tree.read(one)
+    read?.state.apply(read.fact)
   }
-  return { seq, sessions: Array.from(sessions.values(), (session) => session.state()), permissions }
+  return { seq, sessions: Array.from(tree.states.values(), (session) => session.state()), permissions }
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -335,30 +310,25 @@ class Folding {
   readonly children: Array<SessionId>
   private opened: SessionOpened
   private history: History.History
-  private readonly waiting: Map<MessageId, Message>
   private readonly interjections: Map<MessageId, Message>
   private turns: number
-  private turn: TurnSnapshot | undefined
   private lastEnd: TurnEnd | undefined
-  private batch: Batch | undefined
-  private readonly open: Map<RequestId, InteractionRequest.InteractionRequest>
   private answered: ReadonlyArray<Answered>
   private votes: ReadonlyArray<EntryOf<"VoteGiven">>
   private readonly tasks: Map<MessageId, Task>
   private usage: SessionSnapshot["usage"]
   private closed: boolean
 
-  constructor(session: SessionSnapshot) {
+  constructor(
+    session: SessionSnapshot,
+    private readonly reading: SessionReading
+  ) {
     this.children = [...session.children]
     this.opened = session.opened
     this.history = History.make(session.history, verbatim)
-    this.waiting = new Map(session.waiting.map((message) => [message.id, message]))
     this.interjections = new Map(session.interjections.map((message) => [message.id, message]))
     this.turns = session.turns
-    this.turn = session.turn
     this.lastEnd = session.lastEnd
-    this.batch = session.batch
-    this.open = new Map(session.open.map((request) => [request.requestId, request]))
     this.answered = session.answered
     this.votes = session.votes
     this.tasks = new Map(session.tasks.map((task) => [task.messageId, task]))
@@ -367,16 +337,17 @@ class Folding {
   }
 
   state(): SessionSnapshot {
+    const { batch, open, turn, waiting } = this.reading
     return {
       opened: this.opened,
       history: this.history.messages,
-      waiting: [...this.waiting.values()],
+      waiting: [...waiting.values()],
       interjections: [...this.interjections.values()],
       turns: this.turns,
-      turn: this.turn,
+      turn,
       lastEnd: this.lastEnd,
-      batch: this.batch,
-      open: [...this.open.values()],
+      batch,
+      open: [...open.values()],
       answered: this.answered,
       votes: this.votes,
       tasks: [...this.tasks.values()],
@@ -386,129 +357,97 @@ class Folding {
     }
   }
 
-  apply(entry: JournalEntry): void {
-    switch (entry._tag) {
-      case "MessageReceived":
-        this.waiting.set(entry.message.id, entry.message)
-        if (entry.message.interjection !== undefined) this.interjections.set(entry.message.id, entry.message)
+  apply(fact: Fact): void {
+    switch (fact._tag) {
+      case "MessageReceived": {
+        const { message } = fact.entry
+        if (message.interjection !== undefined) this.interjections.set(message.id, message)
         return
+      }
       case "MessageWithdrawn":
-        this.waiting.delete(entry.messageId)
-        this.interjections.delete(entry.messageId)
-        this.tasks.delete(entry.messageId)
+        this.interjections.delete(fact.entry.messageId)
+        this.tasks.delete(fact.entry.messageId)
         return
       case "TaskGiven": {
-        const { bound, messageId, toolCallId } = entry
+        const { bound, messageId, toolCallId } = fact.entry
         this.tasks.set(messageId, { messageId, toolCallId, end: undefined, ...(bound && { bound }) })
         return
       }
       case "TaskTold":
-        this.tasks.delete(entry.messageId)
+        this.tasks.delete(fact.entry.messageId)
         return
       case "MessageTaken":
-        return this.take(entry)
+        this.finish(fact.finished)
+        if (fact.begins) this.turns++
+        return this.history.appendInput(fact.messages, { beginsTurn: fact.begins })
       case "AssistantAppended":
-        return this.history.appendAssistant(entry.content, { partial: entry.partial === true })
+        return this.history.appendAssistant(fact.entry.content, { partial: fact.entry.partial === true })
       case "UsageRecorded":
-        this.usage = added(this.usage, entry.usage)
-        return this.reach(entry.step)
-      case "CallsProposed": {
-        const { correlationId, step, content, calls } = entry
-        const untouched = { decided: undefined, started: undefined, ended: undefined }
-        this.finishBatch()
-        this.batch = { correlationId, step, content, calls: calls.map((call) => ({ call, ...untouched })) }
-        return this.reach(step)
-      }
-      case "CallDecided":
-        return this.onCall(entry.toolCallId, { decided: entry })
-      case "ToolStarted":
-        return this.onCall(entry.toolCallId, { started: entry })
-      case "ToolEnded":
-        return this.onCall(entry.toolCallId, { ended: entry })
+        this.usage = added(this.usage, fact.entry.usage)
+        return
+      case "CallsProposed":
       case "ResultsAppended":
-        return this.finishBatch()
+        return this.finish(fact.finished)
       case "TurnEnded":
-        this.finishBatch()
-        for (const id of this.turn?.input ?? []) {
-          const task = this.tasks.get(id)
-          if (task !== undefined) this.tasks.set(id, { ...task, end: entry.end })
-        }
-        this.turn = undefined
-        this.used()
-        this.lastEnd = entry.end
-        return
-      case "InteractionRaised":
-        this.open.set(entry.request.requestId, InteractionRequest.askedBy(entry.request, entry.toolCallId))
-        return
+        return this.endTurn(fact)
       case "InteractionSettled":
-        return this.settle(entry)
+        return this.settle(fact)
       case "VoteGiven":
-        this.votes = [...this.votes, entry]
+        this.votes = [...this.votes, fact.entry]
         return
       case "HistoryReplaced":
-        this.history = History.make(entry.messages, verbatim)
+        this.history = History.make(fact.entry.messages, verbatim)
         return
       case "SessionResumed":
         this.closed = false
-        if (entry.workspace !== undefined) this.opened = { ...this.opened, workspace: entry.workspace }
+        if (fact.entry.workspace !== undefined) this.opened = { ...this.opened, workspace: fact.entry.workspace }
         return
       case "SessionClosed":
         this.closed = true
         return
+      case "CallDecided":
+      case "ToolStarted":
+      case "ToolEnded":
+      case "InteractionRaised":
       case "SessionOpened":
       case "PermissionsChanged":
         return
     }
   }
 
-  private take({ messageIds, correlationId, step }: EntryOf<"MessageTaken">): void {
-    const beginsTurn = this.turn?.correlationId !== correlationId
-    const messages = messageIds.flatMap((id) => this.waiting.get(id) ?? [])
-    this.history.appendInput(messages, { beginsTurn })
-    for (const id of messageIds) this.waiting.delete(id)
-    // The model call that sees them is still to come.
-    if (!beginsTurn) return this.reach(step - 1)
-    this.turns++
-    const beside = new Set(messages.flatMap(({ delivery, id }) => (delivery === "along" ? [id] : [])))
-    const input = beside.size === 0 ? messageIds : messageIds.filter((id) => !beside.has(id))
-    this.turn = { correlationId, input, step: step - 1 }
+  private endTurn({ entry: { end }, finished, turn }: FactOf<"TurnEnded">): void {
+    this.finish(finished)
+    for (const id of turn?.input ?? []) {
+      const task = this.tasks.get(id)
+      if (task !== undefined) this.tasks.set(id, { ...task, end })
+    }
+    this.used()
+    this.lastEnd = end
   }
 
-  private settle({ answer, by, how, requestId, status }: EntryOf<"InteractionSettled">): void {
-    const request = this.open.get(requestId)
-    this.open.delete(requestId)
+  private settle({ entry, request }: FactOf<"InteractionSettled">): void {
+    const { answer, by, how, status } = entry
     // An open request is asked again, and so is a secret, whose answer is never stored.
     const isDecided = status === "cancelled" || (status === "answered" && answer !== undefined)
-    if (request === undefined || this.turn === undefined || by === undefined || !isDecided) return
+    if (request === undefined || this.reading.turn === undefined || by === undefined || !isDecided) return
     this.answered = [
       ...this.answered,
       { request, by, ...(answer === undefined ? {} : { answer }), ...(how && { how }) }
     ]
   }
 
-  private reach(step: number): void {
-    if (this.turn !== undefined && step > this.turn.step) this.turn = { ...this.turn, step }
-  }
-
-  private onCall(id: ToolCall["id"], change: Partial<CallSnapshot>): void {
-    if (this.batch === undefined) return
-    const calls = this.batch.calls.map((known) => (known.call.id === id ? { ...known, ...change } : known))
-    this.batch = { ...this.batch, calls }
-  }
-
   /** A proposal and its results enter the history together; a call without an end gets a result that says so. */
-  private finishBatch(): void {
-    if (this.batch === undefined) return
-    this.history.appendAssistant(this.batch.content)
-    this.history.appendResults(this.batch.calls.map(resultOf))
-    this.batch = undefined
+  private finish(batch: Batch | undefined): void {
+    if (batch === undefined) return
+    this.history.appendAssistant(batch.content)
+    this.history.appendResults(batch.calls.map(resultOf))
     this.used()
   }
 
   /** The settlements were used. */
   private used(): void {
     this.answered = []
-    if (this.votes.length > 0) this.votes = this.votes.filter(({ requestId }) => this.open.has(requestId))
+    if (this.votes.length > 0) this.votes = this.votes.filter(({ requestId }) => this.reading.open.has(requestId))
   }
 }
 

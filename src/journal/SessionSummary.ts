@@ -1,13 +1,15 @@
 /**
  * A summary of a tree of sessions, from which a person picks one. It is updated entry by entry.
  *
- * It does not read `SessionSnapshot`: a store updates it at every append, and holds no history for that.
+ * A store updates it at every append and holds no history for that, so it shares with the other projections only where a
+ * turn begins: `JournalReading.begins`.
  *
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-import { RequestId, SessionId } from "../core/Id.js"
+import { CorrelationId, RequestId, SessionId } from "../core/Id.js"
 import type { EntryOf, Written } from "./JournalEntry.js"
+import { begins } from "./JournalReading.js"
 import { Holder } from "./StoreError.js"
 
 /**
@@ -39,6 +41,8 @@ export const SessionSummary = Schema.Struct({
   open: Schema.Array(Schema.Struct({ requestId: RequestId, kind: Schema.String })),
   /** The root is in a turn; when no process runs the session, that turn was interrupted. */
   inTurn: Schema.Boolean,
+  /** That turn, or the last one. Absent in summaries of version 0.1.0. */
+  turn: Schema.optional(CorrelationId),
   closed: Schema.Boolean
 })
 export type SessionSummary = typeof SessionSummary.Type
@@ -103,11 +107,12 @@ export const parse = (text: string): SessionSummary | undefined => {
   }
   if (!isRecord(found)) return undefined
   const { closed, created, entries, forkOf, inTurn, lastActivity, model, open } = found
-  const { rootSessionId, sessions, title, turns, workspace } = found
+  const { rootSessionId, sessions, title, turn, turns, workspace } = found
   if (typeof rootSessionId !== "string" || typeof title !== "string" || typeof model !== "string") return undefined
   if (typeof created !== "number" || typeof lastActivity !== "number" || typeof turns !== "number") return undefined
   if (typeof sessions !== "number" || typeof entries !== "number") return undefined
   if (typeof inTurn !== "boolean" || typeof closed !== "boolean") return undefined
+  if (turn !== undefined && typeof turn !== "string") return undefined
   if (workspace !== undefined && typeof workspace !== "string") return undefined
   if (forkOf !== undefined && !isFork(forkOf)) return undefined
   if (!Array.isArray(open) || !open.every(isOpen)) return undefined
@@ -199,6 +204,10 @@ const titleOf = (text: string): string => {
 const wordsOf = ({ parts = [], text }: EntryOf<"MessageReceived">["message"]): string =>
   text === "" ? parts.flatMap((part) => (part.type === "file" ? [part.file.name] : [])).join(", ") : text
 
+/** A summary that was stored without its turn means the turn that goes on. */
+const runningIn = ({ inTurn, turn }: SessionSummary, { correlationId }: EntryOf<"MessageTaken">) =>
+  inTurn ? (turn ?? correlationId) : undefined
+
 const step = (self: SessionSummary, { sessionId, entry }: Written): SessionSummary => {
   const isRoot = sessionId === self.rootSessionId
   switch (entry._tag) {
@@ -217,7 +226,9 @@ const step = (self: SessionSummary, { sessionId, entry }: Written): SessionSumma
     case "MessageReceived":
       return self.title === "" && isRoot ? { ...self, title: titleOf(wordsOf(entry.message)) } : self
     case "MessageTaken":
-      return isRoot && !self.inTurn ? { ...self, inTurn: true, turns: self.turns + 1 } : self
+      return isRoot && begins(runningIn(self, entry), entry)
+        ? { ...self, inTurn: true, turn: entry.correlationId, turns: self.turns + 1 }
+        : self
     case "TurnEnded":
       return isRoot ? { ...self, inTurn: false } : self
     case "InteractionRaised": {

@@ -5,7 +5,7 @@ import { visible } from "../../audit/AuditReport.js"
 import * as Field from "../../interaction/Field.js"
 import * as Interaction from "../../interaction/Interaction.js"
 import * as InteractionRequest from "../../interaction/InteractionRequest.js"
-import type { JournalEntry, Written } from "../../journal/JournalEntry.js"
+import { TreeReading, type Fact } from "../../journal/JournalReading.js"
 import type { Forked, Turn } from "../../journal/SessionFork.js"
 import * as SessionSnapshot from "../../journal/SessionSnapshot.js"
 import type { Loaded, WaitingRequest } from "../../journal/SessionStore.js"
@@ -114,14 +114,10 @@ export const forked = ({ parent, rootSessionId, turn }: Forked, at: number | und
 
 /** The transcript in order, a child's lines under its name; then the open requests. */
 export const transcript = (loaded: Loaded): ReadonlyArray<string> => {
-  const agents = new Map<string, string>()
-  const tools = new Map<string, string>()
-  const said = loaded.entries.flatMap(({ entry, sessionId }: Written) => {
-    if (entry._tag === "SessionOpened" && entry.depth > 0) agents.set(sessionId, entry.agent)
-    if (entry._tag === "CallsProposed") for (const { id, name } of entry.calls) tools.set(id, name)
-    const agent = agents.get(sessionId)
-    const chip = agent === undefined ? "" : `[${agent}] `
-    return spoken(entry, (id) => tools.get(id) ?? id).map((text) => `${chip}${text}`)
+  const tree = new TreeReading(({ agent, depth }) => (depth > 0 ? `[${agent}] ` : ""))
+  const said = loaded.entries.flatMap((written) => {
+    const read = tree.read(written)
+    return read === undefined ? [] : spoken(read.fact).map((text) => `${read.state}${text}`)
   })
   const open = SessionSnapshot.openRequests(SessionSnapshot.fold(loaded.entries), loaded.answers).map(
     ({ answer, request }) =>
@@ -134,7 +130,9 @@ export const transcript = (loaded: Loaded): ReadonlyArray<string> => {
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
-const spoken = (entry: JournalEntry, toolOf: (id: string) => string): ReadonlyArray<string> => {
+const spoken = (fact: Fact): ReadonlyArray<string> => {
+  const { entry } = fact
+  const tool = "call" in fact ? (fact.call?.call.name ?? fact.entry.toolCallId) : ""
   switch (entry._tag) {
     case "SessionOpened":
       return entry.depth > 0 ? [`started, with model ${entry.model}`] : []
@@ -152,9 +150,9 @@ const spoken = (entry: JournalEntry, toolOf: (id: string) => string): ReadonlyAr
     case "CallsProposed":
       return [...textOf(entry.content), ...entry.calls.map(({ name, params }) => `  ${name} ${brief(params)}`)]
     case "CallDecided":
-      return entry.granted ? [] : [`    ${toolOf(entry.toolCallId)}: denied, ${entry.method}: ${entry.reason}`]
+      return entry.granted ? [] : [`    ${tool}: denied, ${entry.method}: ${entry.reason}`]
     case "ToolEnded":
-      return [`    ${toolOf(entry.toolCallId)}: ${entry.outcome}  ${brief(entry.result)}`]
+      return [`    ${tool}: ${entry.outcome}  ${brief(entry.result)}`]
     case "InteractionRaised":
       return [`  ? ${asked(entry.request.interaction)}`]
     case "InteractionSettled":
