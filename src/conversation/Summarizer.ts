@@ -111,11 +111,10 @@ const collect = (collected: Collected, part: Model.Part): Collected => {
     case "text-delta":
       return { ...collected, text: collected.text + part.delta }
     case "finish": {
-      const { cachedInputTokens, inputTokens, outputTokens, reasoningTokens } = part.usage
       const stopped = part.reason === "content-filter" || part.reason === "error"
       return {
         text: collected.text,
-        usage: { inputTokens, outputTokens, cachedInputTokens, reasoningTokens },
+        usage: Model.usageIn(part),
         failure: stopped ? "The provider stopped the summary." : undefined
       }
     }

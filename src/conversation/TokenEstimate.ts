@@ -5,7 +5,6 @@
  * to compact, and every model call corrects it.
  */
 import type * as Prompt from "@effect/ai/Prompt"
-import type { Usage } from "../event/AgentEvent.js"
 import * as AttachedFile from "./AttachedFile.js"
 import * as History from "./History.js"
 
@@ -14,8 +13,8 @@ export interface TokenEstimate {
   readonly tokens: () => number
   /** Turns in the history, the running one included. */
   readonly turns: () => number
-  /** Takes the provider's count for the present history. */
-  readonly reported: (usage: Usage) => void
+  /** Takes the provider's count for the present history; 0 is none. */
+  readonly reported: (tokens: number) => void
   /** The history was replaced with one of this many tokens. */
   readonly reset: (tokens: number) => void
 }
@@ -106,9 +105,7 @@ class HistoryMeter implements TokenEstimate {
     return this.begun
   }
 
-  reported({ inputTokens = 0, cachedInputTokens = 0 }: Usage): void {
-    // Some providers count cached tokens separately; then there may be more of them than of input tokens.
-    const tokens = cachedInputTokens > inputTokens ? inputTokens + cachedInputTokens : inputTokens
+  reported(tokens: number): void {
     if (tokens > 0) this.reset(tokens)
   }
 

@@ -35,9 +35,21 @@ export const Usage = Schema.Struct({
   inputTokens: Schema.optional(Schema.Number),
   outputTokens: Schema.optional(Schema.Number),
   cachedInputTokens: Schema.optional(Schema.Number),
+  /** Input that the provider has put into its cache. */
+  cacheWriteTokens: Schema.optional(Schema.Number),
   reasoningTokens: Schema.optional(Schema.Number)
 })
 export type Usage = typeof Usage.Type
+
+/**
+ * What of a model's context window one call took: the tokens of the whole prompt, cached or not, and how many the window
+ * has, when that is known.
+ *
+ * @since 0.1.0
+ * @category schemas
+ */
+export const ContextUse = Schema.Struct({ tokens: Schema.Number, window: Schema.optional(Schema.Number) })
+export type ContextUse = typeof ContextUse.Type
 
 /**
  * How a turn ended. `denied`: somebody refused the same call again and again.
@@ -140,6 +152,8 @@ const all = () =>
       step: Schema.Number,
       finishReason: Schema.String,
       usage: Usage,
+      /** Present when the provider told how long the prompt was. */
+      context: Schema.optional(ContextUse),
       /** A sentence for people when the answer is shorter than what was sent, or was cut off at its limit. */
       remark: Schema.optional(Schema.String),
       /** True when an interjection or a cancellation stopped it. */
@@ -283,7 +297,7 @@ export const AgentEvent = /* @__PURE__ */ all()
  * not apply (a session's tools are fixed) and `notes_data` neither (no notes store). Of a UI's lifecycle hooks,
  * `agent_created`, `agent_status_changed` and `agent_completed` keep their names, `agent_output` is `TextDelta`,
  * `tool_call_start/end` are `ToolCallStarted` and `ToolCallEnded`, `turn_completed` is `TurnEnded`, and
- * `context_updated` is the usage in `ModelCallEnded`.
+ * `context_updated` is the context in `ModelCallEnded`.
  *
  * @since 0.1.0
  * @category schemas

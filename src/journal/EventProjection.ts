@@ -18,6 +18,7 @@ import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as History from "../conversation/History.js"
 import type { EntryOf, Permissions, SessionOpened } from "./JournalEntry.js"
 import type { Batch, CallSnapshot, Fact, FactOf } from "./JournalReading.js"
+import * as TokenUsage from "../model/TokenUsage.js"
 import * as TokenEstimate from "../conversation/TokenEstimate.js"
 import * as TurnEnd from "../event/TurnEnd.js"
 
@@ -148,15 +149,17 @@ export class EventProjection {
 
   /** Publishes a whole model call: start, words if any, and end. */
   private modelCall(content: EntryOf<"CallsProposed">["content"], finishReason: string): void {
-    const { model, step, usage, ...ended } = this.called ?? {
+    const { model, step, usage, window, ...ended } = this.called ?? {
       model: this.opened.model,
       step: this.step + 1,
+      window: undefined,
       usage: {},
       finishReason
     }
     this.called = undefined
     this.step = step
-    this.tokens = usage.inputTokens ?? this.tokens
+    const context = TokenUsage.contextOf(model, usage, window)
+    this.tokens = context?.tokens ?? this.tokens
     for (const messageId of this.unseen.splice(0)) this.tell({ _tag: "InterjectionAcknowledged", messageId, step })
     this.setStatus("thinking")
     this.tell({ _tag: "ModelCallStarted", model, step })
@@ -171,7 +174,16 @@ export class EventProjection {
     const stopped = ended.finishReason === "interrupted" ? { interrupted: true } : {}
     const { finishReason: reason, remark } = { remark: undefined, ...ended }
     const remarked = remark === undefined ? {} : { remark }
-    this.tell({ _tag: "ModelCallEnded", model, step, usage, finishReason: reason, ...remarked, ...stopped })
+    this.tell({
+      _tag: "ModelCallEnded",
+      model,
+      step,
+      usage,
+      finishReason: reason,
+      ...remarked,
+      ...(context && { context }),
+      ...stopped
+    })
   }
 
   /** The model call before this entry left no words. */

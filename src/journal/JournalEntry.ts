@@ -204,6 +204,8 @@ export const JournalEntry = Schema.Union(
     model: Schema.String,
     finishReason: Schema.String,
     usage: Usage,
+    /** The tokens of the model's context window, when known. */
+    window: Schema.optional(Schema.Number),
     remark: Schema.optional(Schema.String)
   }),
   Schema.TaggedStruct("TurnEnded", { correlationId: CorrelationId, end: TurnEnd }),

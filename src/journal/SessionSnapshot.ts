@@ -453,7 +453,13 @@ class Folding {
 
 const added = (total: SessionSnapshot["usage"], usage: Usage): SessionSnapshot["usage"] => {
   const sum: { -readonly [K in keyof Usage]: Usage[K] } & { calls: number } = { calls: total.calls + 1 }
-  for (const key of ["inputTokens", "outputTokens", "cachedInputTokens", "reasoningTokens"] as const) {
+  for (const key of [
+    "inputTokens",
+    "outputTokens",
+    "cachedInputTokens",
+    "cacheWriteTokens",
+    "reasoningTokens"
+  ] as const) {
     const known = total[key] ?? usage[key]
     if (known !== undefined) sum[key] = (total[key] ?? 0) + (usage[key] ?? 0)
   }

@@ -223,7 +223,7 @@ export class Answer {
     }
     this.finished = true
     const remark = this.remark()
-    const remarked = remark === undefined ? metadata : { ...metadata, ...ModelPort.remarked(remark) }
+    const remarked = remark === undefined ? metadata : merged(metadata, ModelPort.remarked(remark))
     this.parts.push({ type: "finish", reason: this.reasonOf(reason), usage, ...given(remarked) })
   }
 
@@ -281,6 +281,12 @@ export class Answer {
 // -----------------------------------------------------------------------------------------------------------------
 
 const maxNamed = 5
+
+/** Of one provider both parts are kept. */
+const merged = (one: Metadata | undefined, other: Metadata): Metadata => {
+  const parts = Object.entries(other).map(([name, part]) => [name, { ...one?.[name], ...part }])
+  return { ...one, ...Object.fromEntries(parts) }
+}
 
 const given = (metadata: Metadata | undefined): { readonly metadata?: Metadata } =>
   metadata === undefined ? {} : { metadata }

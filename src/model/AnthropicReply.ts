@@ -9,6 +9,7 @@ import type * as Tool from "@effect/ai/Tool"
 import * as Answer from "./Answer.js"
 import type * as Connection from "./Connection.js"
 import * as Field from "./Field.js"
+import * as ModelPort from "./ModelPort.js"
 import * as OfferedTool from "./OfferedTool.js"
 import * as ProviderError from "./ProviderError.js"
 
@@ -146,7 +147,8 @@ export const make = (answer: Answer.Answer, tools: ReadonlyArray<Tool.Any>): Con
   const finish = () => {
     const known = reason === undefined ? "unknown" : (reasons.get(reason) ?? "unknown")
     for (const block of blocks.values()) if (block.kind !== "call" || known !== "length") stopOnce(block)
-    answer.finish(known, usageOf(counted))
+    const written = Field.number(counted.cache_creation_input_tokens) ?? 0
+    answer.finish(known, usageOf(counted), written > 0 ? ModelPort.cacheWrites(written) : undefined)
   }
 
   const whole = (message: Fields) => {

@@ -50,6 +50,8 @@ export interface Options {
   readonly inputs?: ReadonlyArray<string> | undefined
   /** The most tokens of one reply; a request may set fewer. Default: the server's. */
   readonly maxOutputTokens?: number | undefined
+  /** How much the model thinks where a request does not say. Default: the server's. */
+  readonly thinking?: Model.Thinking | undefined
   /** What to do when the key is refused, such as `Check OPENROUTER_API_KEY.` */
   readonly credentials?: string | undefined
   /** Masks further keys: a gateway may echo the key of another provider. */
@@ -161,7 +163,13 @@ const requestOf = (
   request: Model.Request
 ): Effect.Effect<HttpClientRequest.HttpClientRequest, Model.ModelError> =>
   Effect.gen(function* () {
-    const asked = yield* Effect.flatten(Effect.try({ try: () => protocol.request(request), catch: () => notJson }))
+    const thinking = request.thinking ?? options.thinking
+    const asked = yield* Effect.flatten(
+      Effect.try({
+        try: () => protocol.request(thinking === undefined ? request : { ...request, thinking }),
+        catch: () => notJson
+      })
+    )
     const body = yield* Effect.mapError(HttpBody.json(asked.body), () => notJson)
     return HttpClientRequest.post(addressOf(base, asked.path)).pipe(
       HttpClientRequest.setHeaders(asked.headers ?? {}),

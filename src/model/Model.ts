@@ -47,6 +47,7 @@ export {
   Unreachable
 } from "./ModelError.js"
 export {
+  cacheWrites,
   type OutputSchema,
   type Part,
   remarked,
@@ -54,7 +55,8 @@ export {
   type Request,
   type Service,
   type Thinking,
-  type ToolChoice
+  type ToolChoice,
+  usageIn
 } from "./ModelPort.js"
 
 /**

@@ -8,6 +8,7 @@ import type * as Prompt from "@effect/ai/Prompt"
 import type * as Response from "@effect/ai/Response"
 import type * as Tool from "@effect/ai/Tool"
 import type * as Stream from "effect/Stream"
+import type { Usage } from "../event/AgentEvent.js"
 import type { ModelError } from "./ModelError.js"
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -41,8 +42,9 @@ export interface Request {
   readonly maxOutputTokens?: number | undefined
   readonly thinking?: Thinking | undefined
   /**
-   * Indices of prompt messages that end a reusable prefix, which the provider should cache. Anthropic's API gets the
-   * last four; other providers find prefixes themselves.
+   * Indices of prompt messages that end a reusable prefix, which the provider should cache; none with an empty list.
+   * Anthropic's API gets the last four, and by default the system message, the last message and the one that was last
+   * a request ago. Other providers find prefixes themselves.
    */
   readonly cacheMarks?: ReadonlyArray<number> | undefined
   /** Detail of images. Anthropic's API has no such setting. */
@@ -78,9 +80,9 @@ export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string 
  * @category models
  */
 export interface Thinking {
-  /** Tokens; 0: no thinking. For Anthropic's and Google's APIs. */
+  /** Tokens; 0: no thinking. For Anthropic's and Google's APIs; Anthropic's newer models refuse it. */
   readonly budget?: number | undefined
-  /** For OpenAI's API and servers of `/chat/completions`. */
+  /** For OpenAI's API, servers of `/chat/completions`, and the newer models of Anthropic and Google. */
   readonly effort?: "minimal" | "low" | "medium" | "high" | undefined
 }
 
@@ -115,6 +117,28 @@ export const remarkOf = (metadata: Response.ProviderMetadata | undefined): strin
  * @category constructors
  */
 export const remarked = (remark: string): Response.ProviderMetadata => ({ [remarkKey]: { remark } })
+
+/**
+ * Metadata of a `finish` part that says how many tokens of the prompt the provider has put into its cache; see
+ * {@link usageIn}.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const cacheWrites = (tokens: number): Response.ProviderMetadata => ({ [remarkKey]: { cacheWrites: tokens } })
+
+/**
+ * The usage in a `finish` part, as far as the provider reported it.
+ *
+ * @since 0.1.0
+ * @category getters
+ */
+export const usageIn = ({ metadata, usage }: Response.FinishPartEncoded): Usage => {
+  const { cachedInputTokens, inputTokens, outputTokens, reasoningTokens } = usage
+  const written = metadata?.[remarkKey]?.cacheWrites
+  const reported = { inputTokens, outputTokens, cachedInputTokens, reasoningTokens }
+  return typeof written === "number" ? { ...reported, cacheWriteTokens: written } : reported
+}
 
 const remarkKey = "assent"
 

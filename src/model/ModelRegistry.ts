@@ -27,6 +27,7 @@ import * as Schema from "effect/Schema"
 import * as Redaction from "../core/Redaction.js"
 import * as WebAddress from "../core/WebAddress.js"
 import type * as Connection from "./Connection.js"
+import * as KnownModel from "./KnownModel.js"
 import type * as Model from "./Model.js"
 import { type ProviderName, providers } from "./ProviderName.js"
 
@@ -80,15 +81,22 @@ export interface Options {
   readonly keyNames?: { readonly [Name in ProviderName]?: string | undefined } | undefined
   /** Models without a provider, by the whole reference: `offline`, `script:FILE`. Tried first. */
   readonly custom?: ((ref: string) => Model.Service | undefined) | undefined
-  /** Context windows in tokens, by reference. The window of an unlisted model is unknown. */
+  /** Context windows in tokens, by reference. Default: those of `KnownModel`; else the window is unknown. */
   readonly contextWindows?: Readonly<Record<string, number>> | undefined
   /**
    * Media types of the files that a model takes, by reference; `[]` for one that reads words only. Default: what the
    * provider's format carries.
    */
   readonly inputs?: Readonly<Record<string, ReadonlyArray<string>>> | undefined
-  /** The most tokens of one reply. Default: the provider's; 8192 where the provider requires a number. */
+  /**
+   * The most tokens of one reply. Default: the provider's. Where the provider requires a number it is 32,000, or fewer
+   * where the model has fewer; 8192 for a model that is not known.
+   */
   readonly maxOutputTokens?: number | undefined
+  /** The same by reference, which goes before. */
+  readonly maxOutputTokensOf?: Readonly<Record<string, number>> | undefined
+  /** How much a model thinks, by reference. Default: the provider's. */
+  readonly thinking?: Readonly<Record<string, Model.Thinking>> | undefined
 }
 
 /**
@@ -127,9 +135,10 @@ export const make = (options: Options): Effect.Effect<Service, never, HttpClient
           model,
           baseUrl,
           apiKey,
-          contextWindow: options.contextWindows?.[ref],
-          inputs: options.inputs?.[ref],
-          maxOutputTokens: options.maxOutputTokens,
+          contextWindow: own(options.contextWindows, ref) ?? KnownModel.of(ref)?.window,
+          inputs: own(options.inputs, ref),
+          maxOutputTokens: own(options.maxOutputTokensOf, ref) ?? options.maxOutputTokens,
+          thinking: own(options.thinking, ref),
           credentials: `Check ${settings.keyName(provider)}: it must hold a key that may use this model.`,
           redactor: settings.redactor
         }).pipe(
@@ -202,6 +211,10 @@ const defaultBaseUrls: { readonly [Name in ProviderName]?: string } = {
 }
 
 const validRefs = `A model is named provider/model, with one of the providers ${providers.join(", ")}; "offline" needs no key`
+
+/** A model may be called like something that every object has. */
+const own = <A>(record: Readonly<Record<string, A>> | undefined, name: string): A | undefined =>
+  record !== undefined && Object.hasOwn(record, name) ? record[name] : undefined
 
 const parse = (ref: string): Effect.Effect<{ readonly provider: ProviderName; readonly model: string }, string> => {
   const [, name = "", model = ""] = /^([^/]*)\/(.*)$/s.exec(ref) ?? []

@@ -18,6 +18,7 @@
  */
 import type { SessionId } from "../core/Id.js"
 import type { Usage } from "../event/AgentEvent.js"
+import * as TokenUsage from "./TokenUsage.js"
 
 // -----------------------------------------------------------------------------------------------------------------
 // models
@@ -34,6 +35,10 @@ export interface Price {
   readonly output: number
   /** Price of input from the provider's cache. Default: as other input. */
   readonly cached?: number | undefined
+  /** Price of input that the provider puts into its cache. Default: as other input. */
+  readonly written?: number | undefined
+  /** Prices of a whole call whose input has more than `above` tokens. Default: the same as of others. */
+  readonly long?: (Omit<Price, "long"> & { readonly above: number }) | undefined
 }
 
 /**
@@ -56,8 +61,8 @@ export interface Limits {
  * @category models
  */
 export interface Options {
-  /** By `provider/model`. */
-  readonly prices?: { readonly [model: string]: Price } | undefined
+  /** By `provider/model`, or found for one: `KnownModel.priceOf` finds those of vendors. */
+  readonly prices?: { readonly [model: string]: Price } | ((model: string) => Price | undefined) | undefined
   /** Shown beside costs, such as `USD`. */
   readonly currency?: string | undefined
   readonly limits?: Limits | undefined
@@ -130,7 +135,7 @@ export interface Exceeded {
  */
 export interface Service {
   readonly currency: string | undefined
-  /** Whether there is a price for any model. */
+  /** Whether there is a price for any model: of those that are listed, or else of those that were used. */
   readonly priced: boolean
   readonly record: (entry: Entry) => void
   /** Totals of the whole tree. */
@@ -190,24 +195,24 @@ export const lines = (ledger: Service): ReadonlyArray<string> => {
 const million = 1_000_000
 
 const noLimits: Limits = {}
-const noPrices = {}
+const noPrices = () => undefined
 
 // A class with lazy tables: each tree has a ledger, and thousands may wait before their first call.
 class Ledger implements Service {
   readonly currency: string | undefined
-  readonly priced: boolean
+  priced: boolean
   private readonly tree = new Count()
   private sessions: Map<SessionId, Account> | undefined
   /** The raised limits of sessions. */
   private raised: Map<SessionId, number> | undefined
-  private readonly prices: ReadonlyMap<string, Price> | undefined
+  private readonly priceOf: (model: string) => Price | undefined
   private readonly limits: Limits
   private treeAllowed: number | undefined
 
   constructor({ currency, limits = noLimits, prices = noPrices }: Options) {
     this.currency = currency
-    this.prices = prices === noPrices ? undefined : new Map(Object.entries(prices))
-    this.priced = this.prices !== undefined && this.prices.size > 0
+    this.priceOf = typeof prices === "function" ? prices : listed(prices)
+    this.priced = typeof prices !== "function" && Object.keys(prices).length > 0
     this.limits = limits
     this.treeAllowed = limits.treeTokens
   }
@@ -215,8 +220,9 @@ class Ledger implements Service {
   record(entry: Entry): void {
     const { agent, kind, model, usage } = entry
     const account = this.account(entry.sessionId, agent)
-    const tokens = tokensOf(model, usage)
-    const price = this.prices?.get(model)
+    const tokens = TokenUsage.of(model, usage)
+    const price = this.priceOf(model)
+    if (price !== undefined) this.priced = true
     this.tree.add(kind, model, tokens, price)
     account.count.add(kind, model, tokens, price)
   }
@@ -290,7 +296,7 @@ class Count {
     return this.input + this.output
   }
 
-  add(kind: Entry["kind"], model: string, tokens: Tokens, price: Price | undefined): void {
+  add(kind: Entry["kind"], model: string, tokens: TokenUsage.TokenUsage, price: Price | undefined): void {
     if (kind === "retry") this.retries++
     else {
       this.calls++
@@ -302,8 +308,7 @@ class Count {
     this.output += output
     this.cached += cached
     if (price !== undefined) {
-      const { cached: cachedPrice = price.input } = price
-      this.cost += ((input - cached) * price.input + cached * cachedPrice + output * price.output) / million
+      this.cost += costOf(price, tokens)
       // Zero tokens cost nothing without a price: a model in this process, or an attempt without an answer.
     } else if (input + output > 0 || (kind !== "retry" && !tokens.complete)) this.named(model)
   }
@@ -341,33 +346,18 @@ class Count {
   }
 }
 
-interface Tokens {
-  readonly input: number
-  readonly output: number
-  readonly cached: number
-  readonly complete: boolean
+/** A map, as a model may be called like something that every object has. */
+const listed = (prices: { readonly [model: string]: Price }): ((model: string) => Price | undefined) => {
+  const all = new Map(Object.entries(prices))
+  return (model) => all.get(model)
 }
 
-/**
- * Usage with one meaning. Anthropic counts cached input beside the input, all others as part of it; Google counts
- * reasoning beside the output.
- */
-const tokensOf = (model: string, usage: Usage): Tokens => {
-  const input = counted(usage.inputTokens)
-  const output = counted(usage.outputTokens)
-  const cached = counted(usage.cachedInputTokens)
-  const apart = model.startsWith("anthropic/") || cached > input
-  return {
-    input: apart ? input + cached : input,
-    output: model.startsWith("google/") ? output + counted(usage.reasoningTokens) : output,
-    cached,
-    complete: usage.inputTokens !== undefined && usage.outputTokens !== undefined
-  }
+const costOf = (price: Price, { cached, input, output, written }: TokenUsage.TokenUsage): number => {
+  const at = price.long !== undefined && input > price.long.above ? price.long : price
+  const fresh = input - cached - written
+  const { cached: read = at.input, written: write = at.input } = at
+  return (fresh * at.input + cached * read + written * write + output * at.output) / million
 }
-
-/** A server can report anything; a value that is no amount would spoil all later sums. */
-const counted = (tokens: number | undefined): number =>
-  tokens !== undefined && Number.isFinite(tokens) && tokens > 0 ? tokens : 0
 
 const grouped = (amount: number): string => String(Math.round(amount)).replace(/\B(?=(\d{3})+$)/g, ",")
 

@@ -8,7 +8,6 @@ import * as Exit from "effect/Exit"
 import * as Cause from "effect/Cause"
 import * as FiberId from "effect/FiberId"
 import * as LateModule from "../core/LateModule.js"
-import type * as AgentEvent from "../event/AgentEvent.js"
 import * as CompactionConfig from "../conversation/CompactionConfig.js"
 import { CompactionFailed } from "../conversation/CompactionFailed.js"
 import * as TokenEstimate from "../conversation/TokenEstimate.js"
@@ -30,8 +29,8 @@ export interface Service {
    * or when nothing else helps, the latest turns may be removed too, except for the running one.
    */
   readonly recover: (attempt: number, readSteering: () => void) => Effect.Effect<boolean>
-  /** Takes the provider's count for the present history. */
-  readonly reported: (usage: AgentEvent.Usage) => void
+  /** Takes the provider's count of tokens for the present history; 0 is none. */
+  readonly reported: (tokens: number) => void
   /**
    * Requests a compaction and waits for it. The request is made when this is called; the loop must {@link run} it when
    * it is due.
@@ -101,8 +100,8 @@ class Compaction implements Service, Weighed {
     return Effect.flatMap(loaded, (shortening) => shortening.recover(this, attempt, readSteering))
   }
 
-  reported(usage: AgentEvent.Usage): void {
-    if (this.configuration !== undefined) this.meter.reported(usage)
+  reported(tokens: number): void {
+    if (this.configuration !== undefined) this.meter.reported(tokens)
   }
 
   request(): Effect.Effect<Compacted, CompactionFailed> {

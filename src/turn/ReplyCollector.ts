@@ -181,8 +181,7 @@ export class ReplyCollector {
         return undefined
       case "finish": {
         this.finishReason = part.reason
-        const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens } = part.usage
-        this.usage = { inputTokens, outputTokens, cachedInputTokens, reasoningTokens }
+        this.usage = Model.usageIn(part)
         if (part.metadata !== undefined || part.reason === "length") this.remark = this.remarkOf(part)
         return undefined
       }

@@ -69,6 +69,7 @@ export const modelCall = (
           "gen_ai.usage.input_tokens": usage.inputTokens,
           "gen_ai.usage.output_tokens": usage.outputTokens,
           "gen_ai.usage.cache_read.input_tokens": usage.cachedInputTokens,
+          "gen_ai.usage.cache_creation.input_tokens": usage.cacheWriteTokens,
           "assent.model_call.tools": calls.length,
           "assent.model_call.text": session.spans.content(text)
         }

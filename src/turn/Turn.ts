@@ -22,7 +22,9 @@ import * as Option from "effect/Option"
 import * as EventLoop from "../internal/EventLoop.js"
 import * as Defect from "../core/Defect.js"
 import type { CancelReason } from "../core/Interruption.js"
-import { BadOutput, type ModelError } from "../model/Model.js"
+import { BadOutput, type ModelError, type Service as Model } from "../model/Model.js"
+import * as TokenUsage from "../model/TokenUsage.js"
+import type * as AgentEvent from "../event/AgentEvent.js"
 import type { Message } from "../inbox/Message.js"
 import * as Compaction from "./Compaction.js"
 import type { Generated } from "./ReplyCollector.js"
@@ -87,6 +89,8 @@ export class Turn {
   /** Number of model calls. */
   private count: number
   private recoveries = 0
+  /** What the last model call took of the context window. */
+  private context: AgentEvent.ContextUse | undefined
   private readonly repetition: RepetitionLimit
   crash: Cause.Cause<never> | undefined
 
@@ -152,7 +156,7 @@ export class Turn {
           return
         }
         this.recoveries = 0
-        compaction.reported(reply.value.usage)
+        compaction.reported(this.context?.tokens ?? 0)
         if (reply.value.calls.length === 0) {
           const end = this.answered(reply.value)
           if (end === undefined) continue
@@ -203,11 +207,11 @@ export class Turn {
     }
     session.state.cut = undefined
     if (this.fiber.isStopped) {
-      this.called(model.id, generation.partial(interrupted))
+      this.called(model, generation.partial(interrupted))
       return undefined
     }
     const kept = this.kept(generation, reply)
-    const isRoom = this.called(model.id, Exit.isSuccess(kept) ? kept.value : generation.partial("error"))
+    const isRoom = this.called(model, Exit.isSuccess(kept) ? kept.value : generation.partial("error"))
     if (!isRoom) yield* Effect.interruptible(session.bus.awaitRoom)
     return kept
   }
@@ -289,17 +293,22 @@ export class Turn {
   }
 
   /** Publishes the end of a model call. False: the bus is full. */
-  private called(model: string, { finishReason, remark, usage }: Generated): boolean {
+  private called({ contextWindow, id: model }: Model, { finishReason, remark, usage }: Generated): boolean {
     const { session } = this.options
     const { count: step } = this
     TokenBudget.spend(session, { model, usage, kind: "call" })
     const { correlationId } = session.state
+    const context = TokenUsage.contextOf(model, usage, contextWindow)
+    this.context = context
     const told = () => ({ model, step, finishReason, usage, ...(remark && { remark }) })
-    if (correlationId !== undefined) session.journal?.used({ correlationId, ...told() })
-    if (finishReason === interrupted) return emit(session, { _tag: "ModelCallEnded", ...told(), interrupted: true })
-    return remark === undefined
-      ? emit(session, { _tag: "ModelCallEnded", model, step, finishReason, usage })
-      : emit(session, { _tag: "ModelCallEnded", ...told() })
+    const window = contextWindow === undefined ? {} : { window: contextWindow }
+    if (correlationId !== undefined) session.journal?.used({ correlationId, ...told(), ...window })
+    if (finishReason !== interrupted && remark === undefined)
+      return context === undefined
+        ? emit(session, { _tag: "ModelCallEnded", model, step, finishReason, usage })
+        : emit(session, { _tag: "ModelCallEnded", model, step, finishReason, usage, context })
+    const stopped = finishReason === interrupted ? { interrupted: true } : {}
+    return emit(session, { _tag: "ModelCallEnded", ...told(), ...(context && { context }), ...stopped })
   }
 
   /** The model called nothing. Yields how the turn ends, unless the model is to be asked again. */

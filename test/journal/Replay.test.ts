@@ -146,6 +146,29 @@ describe("a replay", () => {
     includes(ended1, { at: 1_006, outcome: "succeeded", duration: 1, summary: "call_1", tool: "look" })
   })
 
+  it("tells what a model call took of the context window, also where a cache is counted apart", () => {
+    const used = (usage: object, more: object = {}): JournalEntry =>
+      ({
+        _tag: "UsageRecorded",
+        correlationId: "turn_1",
+        step: 1,
+        model: "anthropic/m",
+        finishReason: "stop",
+        usage,
+        ...more
+      }) as never
+    const contextOf = (entry: JournalEntry) => {
+      const call = told(...words, entry, said("Done."), turnEnded("turn_1")).find(
+        ({ _tag }) => _tag === "ModelCallEnded"
+      )
+      return call?._tag === "ModelCallEnded" ? call.context : assert.fail()
+    }
+    const usage = { inputTokens: 10, cachedInputTokens: 80, cacheWriteTokens: 10 }
+    assert.deepStrictEqual(contextOf(used(usage, { window: 1_000 })), { tokens: 100, window: 1_000 })
+    assert.deepStrictEqual(contextOf(used(usage)), { tokens: 100 })
+    assert.isUndefined(contextOf(used({}, { window: 1_000 })))
+  })
+
   it("tells interjections with their parents, once, and which model call saw them", () => {
     const events = told(
       ...words,

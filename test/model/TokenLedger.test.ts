@@ -93,6 +93,44 @@ describe("TokenLedger", () => {
       assert.closeTo(google ?? -1, 0.1 + 0.01 + 0.15, 1e-9)
     })
 
+    it("takes what went into the cache at its own price, beside the input or as a part of it", () => {
+      const price = { input: 1, output: 0, cached: 0.1, written: 2 }
+      const ledger = TokenLedger.make({ prices: { "anthropic/c": price, "openai/o": price } })
+      const usage = { inputTokens: 300_000, outputTokens: 0, cachedInputTokens: 100_000, cacheWriteTokens: 200_000 }
+      ledger.record(entry(usage, { model: "anthropic/c" }))
+      assert.closeTo(ledger.totals().cost ?? -1, 0.3 + 0.01 + 0.4, 1e-9)
+      assert.strictEqual(ledger.totals().inputTokens, 600_000)
+      ledger.record(entry(usage, { model: "openai/o", ...inChild }))
+      assert.closeTo(ledger.of(child).cost ?? -1, 0 + 0.01 + 0.4, 1e-9)
+    })
+
+    it("is that of a long call where its whole input is longer than the limit", () => {
+      const long = { above: 100_000, input: 5, output: 20 }
+      const ledger = TokenLedger.make({ prices: { "openai/m": { input: 1, output: 10, cached: 0.1, long } } })
+      ledger.record(entry({ inputTokens: 100_000, outputTokens: 10_000 }))
+      assert.closeTo(ledger.totals().cost ?? -1, 0.1 + 0.1, 1e-9)
+      ledger.record(entry({ inputTokens: 100_001, outputTokens: 10_000, cachedInputTokens: 50_000 }, inChild))
+      assert.closeTo(
+        ledger.of(child).cost ?? -1,
+        0.500005 + 0.2,
+        1e-9,
+        "cached input too, which has no price of its own"
+      )
+    })
+
+    it("is told once a model was used whose price is found", () => {
+      const ledger = TokenLedger.make({
+        prices: (model) => (model === "openai/m" ? { input: 1, output: 1 } : undefined),
+        currency: "USD"
+      })
+      ledger.record(entry({ inputTokens: 5, outputTokens: 5 }, { model: "own/x" }))
+      assert.isFalse(ledger.priced)
+      assert.notInclude(TokenLedger.lines(ledger).join("\n"), "cost")
+      ledger.record(entry({ inputTokens: 1_000_000, outputTokens: 0 }, inChild))
+      assert.isTrue(ledger.priced)
+      assert.strictEqual(ledger.of(child).cost, 1)
+    })
+
     it("is unknown from the first use of a model without a price, and names each such model once", () => {
       const ledger = TokenLedger.make({ prices: { "openai/m": { input: 1, output: 1 } }, currency: "EUR" })
       ledger.record(entry({ inputTokens: 1_000_000, outputTokens: 0 }))
@@ -192,6 +230,7 @@ describe("TokenLedger", () => {
           inputTokens: amount,
           outputTokens: amount,
           cachedInputTokens: amount,
+          cacheWriteTokens: amount,
           reasoningTokens: amount
         }),
         kind: fc.constantFrom("call" as const, "retry" as const, "summary" as const)

@@ -434,3 +434,24 @@ describe("halting", () => {
     })
   )
 })
+
+describe("what a model call took of the context window", () => {
+  it.scoped("is told with its end, with the window where it is known", () =>
+    Effect.gen(function* () {
+      const { model } = Kit.replies(
+        { text: "one", usage: { input: 300, output: 5 } },
+        { text: "two" },
+        { text: "three", usage: { input: 320, output: 5 } }
+      )
+      const kit = yield* Kit.start({ model: { ...model, contextWindow: 1_000 } })
+      yield* kit.agent.run("a")
+      yield* kit.agent.run("b")
+      yield* kit.agent.setModel({ ...model, id: "anthropic/replies" })
+      yield* kit.agent.run("c")
+      assert.deepStrictEqual(
+        (yield* kit.of("ModelCallEnded")).map(({ context }) => context),
+        [{ tokens: 300, window: 1_000 }, undefined, { tokens: 320 }]
+      )
+    })
+  )
+})
