@@ -14,6 +14,7 @@ import type * as Tool from "@effect/ai/Tool"
 import type * as WebAddress from "../core/WebAddress.js"
 import * as AnthropicReply from "./AnthropicReply.js"
 import * as Connection from "./Connection.js"
+import * as KnownModel from "./KnownModel.js"
 import * as Field from "./Field.js"
 import * as FileData from "./FileData.js"
 import type * as Model from "./Model.js"
@@ -42,6 +43,7 @@ export const make = (
         const { own, provided } = yield* OfferedTool.sort(tools, "anthropic")
         const chosen = yield* OfferedTool.chosen(request)
         const marks = marksOf(request)
+        const known = knownOf(options)
         const offered = [
           ...own.map(({ parameters, ...rest }) => ({ ...rest, input_schema: parameters })),
           ...provided.map(({ kind, name, settings }) => ({
@@ -63,7 +65,7 @@ export const make = (
           body: {
             model: options.model,
             max_tokens: yield* maxTokens(options, request),
-            ...(thinking?.budget === undefined ? {} : { thinking: thinkingOf(thinking.budget) }),
+            ...(thinking === undefined ? {} : yield* thinkingOf(thinking, known?.thinking === "effort")),
             ...(system.length === 0 ? {} : { system }),
             messages: yield* messagesOf(prompt, tools, marks),
             ...(offered.length === 0 ? {} : { tools: offered }),
@@ -78,21 +80,38 @@ export const make = (
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+const knownOf = ({ model }: Connection.Options): KnownModel.KnownModel | undefined =>
+  KnownModel.of(`anthropic/${model}`)
+
+/** Tokens of a reply that nobody limits: enough for a long file, and no bill that surprises. */
+const usualOutput = 32_000
+
 // The first generation of Claude 3 refuses more than 4096; all later models accept at least this.
-const maxOutput = (model: string): number => (/^claude-3-(haiku|sonnet|opus)/.test(model) ? 4096 : 8192)
+const maxOutput = (options: Connection.Options): number => {
+  const known = knownOf(options)?.output
+  if (known !== undefined) return Math.min(known, usualOutput)
+  return /^claude-3-(haiku|sonnet|opus)/.test(options.model) ? 4096 : 8192
+}
 
 /** The server counts thinking as output: without an explicit limit the thinking budget is added on top. */
 const maxTokens = (options: Connection.Options, request: Model.Request): Either.Either<number, string> => {
-  const limit = Connection.outputLimit(options, request)
   const budget = request.thinking?.budget ?? 0
-  if (limit === undefined) return Either.right(maxOutput(options.model) + budget)
+  const given = Connection.outputLimit(options, request)
+  const limit = given ?? Math.min(knownOf(options)?.output ?? Infinity, maxOutput(options) + budget)
   return budget < limit
     ? Either.right(limit)
     : Either.left(`it is to think ${budget} tokens long in a reply of at most ${limit}`)
 }
 
-const thinkingOf = (budget: number): Block =>
-  budget > 0 ? { type: "enabled", budget_tokens: budget } : { type: "disabled" }
+/** Newer models take a word, and refuse a number of tokens. */
+const thinkingOf = ({ budget, effort }: Model.Thinking, takesEffort: boolean): Either.Either<Block, string> => {
+  if (budget === 0) return Either.right({ thinking: { type: "disabled" } })
+  if (!takesEffort)
+    return Either.right(budget === undefined ? {} : { thinking: { type: "enabled", budget_tokens: budget } })
+  if (budget !== undefined)
+    return Either.left("how much it thinks is said by an effort, such as low, medium or high, and not in tokens")
+  return Either.right(effort === undefined ? {} : { output_config: { effort: effort === "minimal" ? "low" : effort } })
+}
 
 const toolChoice = (choice: Model.ToolChoice, tools: ReadonlyArray<Tool.Any>): Block =>
   typeof choice === "object"
@@ -102,8 +121,24 @@ const toolChoice = (choice: Model.ToolChoice, tools: ReadonlyArray<Tool.Any>): B
 /** The server refuses more marks. The last ones are sent, because their prefixes contain the earlier ones. */
 const mostMarks = 4
 
-const marksOf = ({ cacheMarks = [], prompt }: Model.Request): ReadonlySet<number> =>
-  new Set(prompt.content.flatMap((_, index) => (cacheMarks.includes(index) ? [index] : [])).slice(-mostMarks))
+const marksOf = ({ cacheMarks, prompt }: Model.Request): ReadonlySet<number> => {
+  const wanted = cacheMarks ?? usualMarks(prompt.content)
+  return new Set(prompt.content.flatMap((_, index) => (wanted.includes(index) ? [index] : [])).slice(-mostMarks))
+}
+
+/**
+ * The end of the system message; that of the whole prompt, which the next request reads; and that of the request before,
+ * because the server looks back from a mark at so few blocks only that one step with many calls is out of its sight.
+ * None where somebody has set marks of their own: there would be too many.
+ */
+const usualMarks = (messages: ReadonlyArray<Prompt.Message>): ReadonlyArray<number> => {
+  const isMarked = ({ options }: { readonly options: Prompt.ProviderOptions }) =>
+    options.anthropic?.cacheControl != null
+  if (messages.some((message) => isMarked(message) || (message.role !== "system" && message.content.some(isMarked))))
+    return []
+  const asked = messages.findLastIndex(({ role }) => role === "assistant") - 1
+  return [messages.findLastIndex(({ role }) => role === "system"), asked, messages.length - 1]
+}
 
 /** Sets a cache mark on the last block. Thinking blocks cannot be marked. */
 const marked = (blocks: ReadonlyArray<Block>, isMarked: boolean): ReadonlyArray<Block> => {

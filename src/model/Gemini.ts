@@ -60,7 +60,7 @@ export const make = (
             contents: isGemma && system.length > 0 ? [{ role: "user", parts: system }, ...contents] : contents,
             ...(offered.length === 0 ? {} : { tools: offered }),
             ...chosen,
-            ...configOf(request, Connection.outputLimit(options, request))
+            ...configOf(request, options.model, Connection.outputLimit(options, request))
           }
         }
       })
@@ -90,10 +90,22 @@ const toolChoice = (
   return Either.right({ toolConfig: { functionCallingConfig: { mode, ...allowed } } })
 }
 
-const configOf = ({ imageDetail, outputSchema, thinking }: Model.Request, limit: number | undefined): Part => {
+/** The models that are told by a word how much to think; earlier ones refuse it. */
+const takesEffort = (model: string): boolean => /^gemini-(?:[3-9]|\d\d)/.test(model)
+
+const thinkingOf = ({ budget, effort }: Model.Thinking, model: string): Part => {
+  if (budget !== undefined) return { thinkingConfig: { thinkingBudget: budget } }
+  return effort !== undefined && takesEffort(model) ? { thinkingConfig: { thinkingLevel: effort } } : {}
+}
+
+const configOf = (
+  { imageDetail, outputSchema, thinking }: Model.Request,
+  model: string,
+  limit: number | undefined
+): Part => {
   const config = {
     ...(limit === undefined ? {} : { maxOutputTokens: limit }),
-    ...(thinking?.budget === undefined ? {} : { thinkingConfig: { thinkingBudget: thinking.budget } }),
+    ...(thinking === undefined ? {} : thinkingOf(thinking, model)),
     ...(imageDetail === undefined || imageDetail === "auto"
       ? {}
       : { mediaResolution: `MEDIA_RESOLUTION_${imageDetail.toUpperCase()}` }),

@@ -345,9 +345,9 @@ const expectedHistory = (wire: Wire, id: string | undefined): unknown => {
   switch (wire.provider) {
     case "anthropic":
       return {
-        system: [{ type: "text", text: "Be brief." }],
+        system: [{ type: "text", text: "Be brief.", cache_control: { type: "ephemeral" } }],
         messages: [
-          { role: "user", content: [{ type: "text", text: "Hello?" }] },
+          { role: "user", content: [{ type: "text", text: "Hello?", cache_control: { type: "ephemeral" } }] },
           {
             role: "assistant",
             content: [
@@ -358,7 +358,15 @@ const expectedHistory = (wire: Wire, id: string | undefined): unknown => {
           },
           {
             role: "user",
-            content: [{ type: "tool_result", tool_use_id: "call_a", content: '"hi\\nthere"', is_error: false }]
+            content: [
+              {
+                type: "tool_result",
+                tool_use_id: "call_a",
+                content: '"hi\\nthere"',
+                is_error: false,
+                cache_control: { type: "ephemeral" }
+              }
+            ]
           }
         ]
       }

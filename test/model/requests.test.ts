@@ -257,11 +257,23 @@ describe("what only one provider knows", () => {
         say("user", "g")
       ])
       const marksIn = (body: Record<string, any>) =>
-        [...body.system, ...body.messages.flatMap(({ content }: any) => content)].flatMap((block: any) =>
+        [...(body.system ?? []), ...body.messages.flatMap(({ content }: any) => content)].flatMap((block: any) =>
           block.cache_control === undefined ? [] : [[block.text, block.cache_control.type]]
         )
       const wire = wireOf("anthropic")
-      assert.deepStrictEqual(marksIn(yield* sent(wire, { prompt })), [])
+      const marked = (request: Partial<Model.Request>) =>
+        Effect.map(sent(wire, request), (body) => marksIn(body).map(([text]) => text))
+      assert.deepStrictEqual(yield* marked({ prompt }), ["a", "e", "g"], "what this request and the last one end with")
+      assert.deepStrictEqual(yield* marked({ prompt: Prompt.make([say("user", "b")]) }), ["b"])
+      assert.deepStrictEqual(yield* marked({ prompt, cacheMarks: [] }), [])
+      const kept = { anthropic: { cacheControl: { type: "ephemeral" as const } } }
+      const own = Prompt.make([
+        { role: "system", content: "a" },
+        { role: "user", content: [{ type: "text", text: "b", options: kept }] },
+        say("assistant", "c"),
+        say("user", "d")
+      ])
+      assert.deepStrictEqual(yield* marked({ prompt: own }), ["b"], "the marks that somebody set are all there are")
       assert.deepStrictEqual(marksIn(yield* sent(wire, { prompt, cacheMarks: [3, 0] })), [
         ["a", "ephemeral"],
         ["d", "ephemeral"]
@@ -274,6 +286,36 @@ describe("what only one provider knows", () => {
       for (const other of wires.filter(({ provider }) => provider !== "anthropic")) {
         assert.notInclude(JSON.stringify(yield* sent(other, { prompt, cacheMarks: [0, 6] })), "ephemeral")
       }
+    })
+  )
+
+  it.live("anthropic's newer models are told by a word how hard to think, and in how many tokens never", () =>
+    Effect.gen(function* () {
+      const wire = { ...wireOf("anthropic"), model: "claude-sonnet-5-5" }
+      const high = yield* sent(wire, { thinking: { effort: "high" } })
+      assert.deepStrictEqual([high.output_config, high.thinking], [{ effort: "high" }, undefined])
+      const least = yield* sent(wire, { thinking: { effort: "minimal" } })
+      assert.deepStrictEqual(least.output_config, { effort: "low" })
+      assert.include(yield* refusal(wire, { thinking: { budget: 2048 } }), "by an effort")
+    })
+  )
+
+  it.live("anthropic's models think no longer than they can answer", () =>
+    Effect.gen(function* () {
+      const wire = { ...wireOf("anthropic"), model: "claude-haiku-4-5" }
+      assert.strictEqual((yield* sent(wire, { thinking: { budget: 50_000 } })).max_tokens, 64_000)
+      assert.include(yield* refusal(wire, { thinking: { budget: 64_000 } }), "64000")
+    })
+  )
+
+  it.live("google's newer models are told by a word how hard to think", () =>
+    Effect.gen(function* () {
+      const newer = { ...wireOf("google"), model: "gemini-3-flash-preview", path: "/unused" }
+      assert.deepStrictEqual((yield* sent(newer, { thinking: { effort: "low" } })).generationConfig, {
+        thinkingConfig: { thinkingLevel: "low" }
+      })
+      const older = { ...newer, model: "gemini-2.5-pro" }
+      assert.isUndefined((yield* sent(older, { thinking: { effort: "low" } })).generationConfig)
     })
   )
 

@@ -88,7 +88,9 @@ describe("anthropic", () => {
           yield* collect(yield* registry.resolve(`anthropic/${model}`))
           return ModelServer.json(yield* server.received).max_tokens
         })
-      assert.strictEqual(yield* maxTokens("claude-sonnet-4-5"), 8192)
+      assert.strictEqual(yield* maxTokens("claude-of-tomorrow"), 8192)
+      assert.strictEqual(yield* maxTokens("claude-sonnet-4-5"), 32_000)
+      assert.strictEqual(yield* maxTokens("claude-sonnet-4-5-20250929"), 32_000, "a snapshot")
       assert.strictEqual(yield* maxTokens("claude-3-haiku-20240307"), 4096)
       assert.strictEqual(yield* maxTokens("claude-sonnet-4-5", 100), 100)
     })
