@@ -34,6 +34,8 @@ export interface Metadata {
   readonly turn?: number
   /** This message replaces removed turns. */
   readonly summary?: true
+  /** This message reminds the model of what removed turns said. It is a summary too. */
+  readonly reminder?: true
 }
 
 /**
@@ -105,6 +107,14 @@ export const masked = (
  */
 export const summaryMessage = (text: string): Prompt.Message =>
   PromptMessage.user([PromptMessage.text(text)], { assent: { summary: true } })
+
+/**
+ * A message with what a model has to know although the turns that said it were removed. The caller masks secrets first.
+ *
+ * @internal
+ */
+export const reminderMessage = (text: string): Prompt.Message =>
+  PromptMessage.user([PromptMessage.text(text)], { assent: { summary: true, reminder: true } })
 
 /**
  * Reads our metadata of a message.

@@ -9,6 +9,7 @@
 import * as Schema from "effect/Schema"
 import { Attachment } from "../core/Attachment.js"
 import { CorrelationId, MessageId, RequestId, SessionId, ToolCallId } from "../core/Id.js"
+import { Todo } from "../core/Todo.js"
 import { ToolOutcome } from "../core/ToolOutcome.js"
 
 /** What every event carries. */
@@ -196,6 +197,8 @@ const all = () =>
       /** What went wrong in a call that ran to its end, such as `exit 1`. */
       fault: Schema.optional(Schema.String)
     }),
+    /** The whole list of what the agent has to do, whenever it writes it anew. */
+    event("TodosChanged", { items: Schema.Array(Todo) }),
     // interaction
     event("InteractionRequested", { requestId: RequestId, kind: Schema.String, summary: Schema.String }),
     event("QuestionDisplayed", { requestId: RequestId, index: Schema.Number, total: Schema.Number }),

@@ -7,6 +7,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type { CorrelationId, MessageId, RequestId, ToolCallId } from "../core/Id.js"
 import * as Redaction from "../core/Redaction.js"
+import * as Todo from "../core/Todo.js"
 import * as ToolSummary from "../tool/ToolSummary.js"
 import type { ToolOutcome } from "../core/ToolOutcome.js"
 import * as AgentEvent from "../event/AgentEvent.js"
@@ -32,6 +33,7 @@ export class EventProjection {
   /** The provider's count of the last prompt. */
   private tokens = 0
   private permissions = ""
+  private todos: ReadonlyArray<Todo.Todo> = []
   /** A model call whose words, if any, follow: its usage is written first. */
   private called: EntryOf<"UsageRecorded"> | undefined
   /** Messages in the history that no model call has seen yet. */
@@ -229,6 +231,8 @@ export class EventProjection {
   private end({ call }: CallSnapshot, outcome: ToolOutcome, result: unknown): void {
     const fault = outcome === "succeeded" ? ToolSummary.fault(result) : undefined
     const startedAt = this.startedAt.get(call.id)
+    const todos = outcome === "succeeded" ? Todo.written(call.name, call.params) : undefined
+    if (todos !== undefined) this.tell({ _tag: "TodosChanged", items: (this.todos = todos) })
     this.tell({
       _tag: "ToolCallEnded",
       toolCallId: call.id,
@@ -334,7 +338,10 @@ export class EventProjection {
     const kept = messages.filter((message) => History.metadata(message).summary !== true).length
     const removed = Math.max(0, this.messages - kept)
     this.messages = messages.length
-    if (reason === "cleared") return
+    if (reason === "cleared") {
+      if (this.todos.length > 0) this.tell({ _tag: "TodosChanged", items: (this.todos = []) })
+      return
+    }
     this.tell({ _tag: "CompactionStarted", reason, tokens: this.tokens })
     this.tokens = Math.round(TokenEstimate.estimate(messages))
     this.tell({ _tag: "CompactionEnded", reason, removed, tokens: this.tokens })

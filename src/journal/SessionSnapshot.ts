@@ -9,6 +9,7 @@
 import type * as Prompt from "@effect/ai/Prompt"
 import type { MessageId, RequestId, SessionId } from "../core/Id.js"
 import type * as Redaction from "../core/Redaction.js"
+import * as Todo from "../core/Todo.js"
 import type { Usage } from "../event/AgentEvent.js"
 import type { TurnEnd } from "../event/TurnEnd.js"
 import type { Message } from "../inbox/Message.js"
@@ -80,6 +81,8 @@ export interface SessionSnapshot {
   readonly votes: ReadonlyArray<EntryOf<"VoteGiven">>
   /** Tasks of its parent whose end was not reported, in order. */
   readonly tasks: ReadonlyArray<Task>
+  /** What its model has to do, as it wrote it last. */
+  readonly todos: ReadonlyArray<Todo.Todo>
   /** The sum over all model calls. */
   readonly usage: Usage & { readonly calls: number }
   readonly children: ReadonlyArray<SessionId>
@@ -150,6 +153,7 @@ export const begun = (opened: SessionOpened): SessionSnapshot => ({
   answered: [],
   votes: [],
   tasks: [],
+  todos: [],
   usage: { calls: 0 },
   children: [],
   closed: false
@@ -316,6 +320,7 @@ class Folding {
   private answered: ReadonlyArray<Answered>
   private votes: ReadonlyArray<EntryOf<"VoteGiven">>
   private readonly tasks: Map<MessageId, Task>
+  private todos: SessionSnapshot["todos"]
   private usage: SessionSnapshot["usage"]
   private closed: boolean
 
@@ -332,6 +337,7 @@ class Folding {
     this.answered = session.answered
     this.votes = session.votes
     this.tasks = new Map(session.tasks.map((task) => [task.messageId, task]))
+    this.todos = session.todos
     this.usage = session.usage
     this.closed = session.closed
   }
@@ -351,6 +357,7 @@ class Folding {
       answered: this.answered,
       votes: this.votes,
       tasks: [...this.tasks.values()],
+      todos: this.todos,
       usage: this.usage,
       children: this.children,
       closed: this.closed
@@ -397,6 +404,7 @@ class Folding {
         return
       case "HistoryReplaced":
         this.history = History.make(fact.entry.messages, verbatim)
+        if (fact.entry.reason === "cleared") this.todos = []
         return
       case "SessionResumed":
         this.closed = false
@@ -405,9 +413,10 @@ class Folding {
       case "SessionClosed":
         this.closed = true
         return
+      case "ToolEnded":
+        return this.write(fact)
       case "CallDecided":
       case "ToolStarted":
-      case "ToolEnded":
       case "InteractionRaised":
       case "SessionOpened":
       case "PermissionsChanged":
@@ -434,6 +443,11 @@ class Folding {
       ...this.answered,
       { request, by, ...(answer === undefined ? {} : { answer }), ...(how && { how }) }
     ]
+  }
+
+  private write({ call, entry: { outcome }, isAgain }: FactOf<"ToolEnded">): void {
+    if (call === undefined || isAgain || outcome !== "succeeded") return
+    this.todos = Todo.written(call.call.name, call.call.params) ?? this.todos
   }
 
   /** A proposal and its results enter the history together; a call without an end gets a result that says so. */

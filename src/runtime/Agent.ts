@@ -30,24 +30,21 @@ import type { SessionId } from "../core/Id.js"
 import * as Id from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import type * as Origin from "../core/Origin.js"
-import * as AuditTrail from "../audit/AuditTrail.js"
+import type { Todo } from "../core/Todo.js"
 import * as EventBus from "../event/EventBus.js"
 import * as EventPublisher from "../event/EventPublisher.js"
 import type * as Model from "../model/Model.js"
-import * as TokenLedger from "../model/TokenLedger.js"
+import type * as TokenLedger from "../model/TokenLedger.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as DetachedFiber from "../internal/DetachedFiber.js"
 import * as InteractionBroker from "../broker/InteractionBroker.js"
 import type { Policy } from "../permission/CompiledPolicy.js"
 import type * as Guard from "../permission/Guard.js"
-import { PermissionState } from "../permission/PermissionState.js"
 import type { Input } from "../inbox/Input.js"
 import type { Message, MessageBlank } from "../inbox/Message.js"
 import type { CompactionConfig } from "../conversation/CompactionConfig.js"
 import type { CompactionFailed } from "../conversation/CompactionFailed.js"
 import type * as History from "../conversation/History.js"
-import * as JournalPort from "../journal/JournalPort.js"
-import type { SessionRecorder } from "../journal/SessionRecorder.js"
 import type * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import * as Compaction from "../turn/Compaction.js"
 import type { Compacted } from "../turn/Compaction.js"
@@ -57,18 +54,19 @@ import type { TurnEnd } from "../turn/Turn.js"
 import type { TypedEnd } from "../turn/TypedOutput.js"
 import type * as Interjection from "../session/Interjection.js"
 import type * as Session from "../session/Session.js"
-import { AgentTree, type Node } from "../subagent/AgentTree.js"
+import type { AgentTree, Node } from "../subagent/AgentTree.js"
 import * as AgentTreeControl from "../subagent/AgentTreeControl.js"
 import type { SubagentProfile } from "../subagent/SubagentProfile.js"
 import * as LateChildren from "../subagent/LateChildren.js"
 import * as TreeSession from "../subagent/TreeSession.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { Permissions } from "./AgentPermissions.js"
-import { AgentRuntime, type Service as Runtime } from "./AgentRuntime.js"
+import { AgentRuntime } from "./AgentRuntime.js"
 import { Intake, type AgentStopped, type NotTaken, type RunOptions, type SendOptions } from "./Intake.js"
 import * as OwnRules from "./OwnRules.js"
 import type * as Persistence from "./Persistence.js"
 import * as Receivers from "./Receivers.js"
+import * as RootTree from "./RootTree.js"
 import { RunningAgent, type Parts } from "./RunningAgent.js"
 
 export { PersistenceInUse } from "./Persistence.js"
@@ -189,6 +187,8 @@ export interface Agent {
   readonly ledger: TokenLedger.Service
   /** The root and its living subagents, parents before their children. */
   readonly agents: Effect.Effect<ReadonlyArray<Node>>
+  /** What the model of the main agent, or of another one, has to do: see `Planning`. `TodosChanged` tells when it changes. */
+  readonly todos: (target?: string) => Effect.Effect<ReadonlyArray<Todo>, Interjection.AgentUnknown>
   readonly tools: ToolRegistry.Service
   readonly model: Effect.Effect<Model.Service>
   /** The model from the next model call on. */
@@ -389,30 +389,6 @@ const endedWith = (outer: Scope.Scope, agent: RunningAgent): Effect.Effect<Agent
     agent
   )
 
-const treeOf = (runtime: Runtime, options: Options, { bus, spans, trail }: Receivers.Receivers): AgentTree => {
-  const { limits, persistence } = options
-  const permissions = new PermissionState()
-  const ledger = TokenLedger.make(runtime.tokens)
-  persistence?.ways.restore(persistence, permissions, ledger)
-  const shared: Session.Shared = {
-    policy: OwnRules.policyOf(runtime, options),
-    permissions,
-    guards: OwnRules.guardsOf(runtime, options),
-    // Without an audit trail no records are made.
-    audit: trail === AuditTrail.noop ? undefined : trail,
-    bus,
-    redactor: runtime.redactor,
-    limits: limits === undefined ? runtime.limits : { ...runtime.limits, ...limits },
-    compaction: runtime.compaction,
-    ledger,
-    spans
-  }
-  const { subagents } = runtime
-  if (persistence === undefined) return new AgentTree(subagents, shared, JournalPort.noop, notKept, 0)
-  const { journal, restored, ways } = persistence
-  return new AgentTree(subagents, shared, journal, ways.recorder, ways.lastSubagent(restored))
-}
-
 /**
  * Everything of an agent but its loop, and what restores its children from another process. Synchronous: of the 104 µs
  * that a start with a shutdown took, two thirds were the effects of making and closing these parts.
@@ -435,7 +411,7 @@ const made = (
   const { bus: owned, events } = EventBus.owned(options.events)
   const receivers = Receivers.around(context, services, owned)
   const { bus, trail } = receivers
-  const tree = treeOf(runtime, options, receivers)
+  const tree = RootTree.make(runtime, options, receivers)
   const { journal, shared } = tree
   // Before the events of its children, which exist already in a resumed session.
   EventPublisher.publish(bus, clock, origin, {
@@ -460,7 +436,7 @@ const made = (
   }
   const member = TreeSession.make(tree, own, surroundings)
   const { session } = member
-  if (member.journal !== undefined) keep(shared.permissions, member.journal)
+  if (member.journal !== undefined) RootTree.keep(shared.permissions, member.journal)
   const node = { origin, session, profile }
   tree.add(node)
   const parts: Parts = {
@@ -494,13 +470,6 @@ const brokerOf = (
     interactors
   )
 }
-
-// Outside of `made`: closures there would retain everything that is made or restored with the session.
-const keep = (permissions: PermissionState, own: SessionRecorder): void => {
-  permissions.changed = () => own.permissions(permissions.snapshot())
-}
-
-const notKept = () => undefined
 
 const goingOn = (
   ways: Persistence.Ways,

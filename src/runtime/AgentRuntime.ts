@@ -36,6 +36,7 @@ import * as DefaultProfiles from "../subagent/DefaultProfiles.js"
 import * as LateChildren from "../subagent/LateChildren.js"
 import type { SubagentProfile } from "../subagent/SubagentProfile.js"
 import type { Subagents } from "../subagent/Subagents.js"
+import type { Agenda } from "../tool/Agenda.js"
 import * as ToolRegistry from "../tool/ToolRegistry.js"
 import { Metrics } from "./Metrics.js"
 
@@ -150,13 +151,13 @@ export interface Options<Tools extends Record<string, Tool.Any>> {
 }
 
 /**
- * What a toolkit needs from the program; the session provides `Interactor` and `Subagents`.
+ * What a toolkit needs from the program; the session provides `Interactor`, `Subagents` and `Agenda`.
  *
  * @since 0.1.0
  * @category models
  */
 export type Requirements<Tools extends Record<string, Tool.Any>> =
-  Tool.HandlersFor<Tools> | Exclude<Tool.Requirements<Tools[keyof Tools]>, Interactors.Interactor | Subagents>
+  Tool.HandlersFor<Tools> | Exclude<Tool.Requirements<Tools[keyof Tools]>, Interactors.Interactor | Subagents | Agenda>
 
 /**
  * A toolkit with its handlers, as sessions use it.
@@ -167,7 +168,7 @@ export type Requirements<Tools extends Record<string, Tool.Any>> =
 export const registry = <Tools extends Record<string, Tool.Any>>(
   toolkit: Toolkit.Toolkit<Tools>
 ): Effect.Effect<ToolRegistry.Service, ToolRegistry.Refusal<Tools>, Requirements<Tools>> =>
-  // The session provides `Interactor` and `Subagents` to every call; the type of the registry cannot know that.
+  // The session provides `Interactor`, `Subagents` and `Agenda` to every call; the type of the registry cannot know that.
   ToolRegistry.make(toolkit) as Effect.Effect<ToolRegistry.Service, ToolRegistry.Refusal<Tools>, Requirements<Tools>>
 
 type Needs = Model.Model | FileSystem.FileSystem | Path.Path

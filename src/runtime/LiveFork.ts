@@ -5,6 +5,7 @@ import type * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"
 import * as Id from "../core/Id.js"
 import type { MessageId, SessionId } from "../core/Id.js"
+import * as Todo from "../core/Todo.js"
 import type * as Origin from "../core/Origin.js"
 import * as History from "../conversation/History.js"
 import * as JournalEntry from "../journal/JournalEntry.js"
@@ -12,6 +13,7 @@ import type { Forked } from "../journal/SessionFork.js"
 import * as SessionSnapshot from "../journal/SessionSnapshot.js"
 import * as StoreError from "../journal/StoreError.js"
 import type * as Model from "../model/Model.js"
+import type * as Interjection from "../session/Interjection.js"
 import type * as TokenLedger from "../model/TokenLedger.js"
 import type { Node } from "../subagent/AgentTree.js"
 
@@ -28,6 +30,7 @@ export interface Live {
   readonly ledger: Pick<TokenLedger.Service, "totals">
   readonly agents: Effect.Effect<ReadonlyArray<Node>>
   readonly model: Effect.Effect<Model.Service>
+  readonly todos: () => Effect.Effect<ReadonlyArray<Todo.Todo>, Interjection.AgentUnknown>
 }
 
 /** Turns are counted from 1; of `begun` turns the last one has no end yet when `ended` is less. */
@@ -76,13 +79,15 @@ export const snapshot = (
     ids,
     messages,
     model,
-    profile
+    profile,
+    todos
   }: {
     readonly forked: Forked
     readonly ids: Id.Generator
     readonly messages: ReadonlyArray<Prompt.Message>
     readonly model: string
     readonly profile: string | undefined
+    readonly todos: ReadonlyArray<Todo.Todo>
   }
 ): SessionSnapshot.TreeSnapshot => {
   const renames = new Map<MessageId, MessageId>()
@@ -97,7 +102,28 @@ export const snapshot = (
     ...(profile === undefined ? {} : { profile })
   }
   const history = messages.map((message) => History.withMessageId(message, idOf))
-  return { seq: 0, permissions: undefined, sessions: [{ ...SessionSnapshot.begun(opened), history, turns: turn }] }
+  return {
+    seq: 0,
+    permissions: undefined,
+    sessions: [{ ...SessionSnapshot.begun(opened), history, todos, turns: turn }]
+  }
+}
+
+/** The list that the last of these messages wrote; nothing where none did, as after a compaction. */
+export const todosIn = (messages: ReadonlyArray<Prompt.Message>): ReadonlyArray<Todo.Todo> | undefined => {
+  const succeeded = new Set(
+    messages.flatMap((message) =>
+      message.role === "tool" ? message.content.flatMap((part) => (part.isFailure ? [] : [part.id])) : []
+    )
+  )
+  return messages
+    .flatMap((message) => (message.role === "assistant" ? message.content : []))
+    .flatMap((part) => {
+      const todos =
+        part.type === "tool-call" && succeeded.has(part.id) ? Todo.written(part.name, part.params) : undefined
+      return todos === undefined ? [] : [todos]
+    })
+    .at(-1)
 }
 
 /** Which call used what is not known any more. */

@@ -248,6 +248,7 @@ export const forkAgent = (
     const forked = { rootSessionId: Id.session(ids), parent: agent.id, turn: place.turn, entry: 0 }
     yield* SessionFork.record(forked, by, agent.origin.agent)
     const model = yield* agent.model
+    const written = LiveFork.todosIn(place.messages)
     return {
       rootSessionId: forked.rootSessionId,
       // A copy: each persistence has a writer of its own.
@@ -257,7 +258,8 @@ export const forkAgent = (
         ids,
         messages: place.messages,
         model: model.id,
-        profile: root?.profile
+        profile: root?.profile,
+        todos: written ?? (place.turn < begun ? [] : yield* Effect.orDie(agent.todos()))
       }),
       kept: () => undefined,
       votes: () => [],
@@ -320,11 +322,11 @@ const opening =
   })
 
 /**
- * Publishes for UIs that the session was resumed, and the user's interjections before.
+ * Publishes for UIs that the session was resumed, the user's interjections before, and what is to be done.
  */
 const retell =
   (bus: EventBus.Service) =>
-  ({ closed, history, interjections, opened }: SessionSnapshot.SessionSnapshot): Effect.Effect<void> =>
+  ({ closed, history, interjections, opened, todos }: SessionSnapshot.SessionSnapshot): Effect.Effect<void> =>
     Effect.map(Effect.clock, (clock) => {
       if (closed) return
       const { agent, sessionId } = opened
@@ -336,6 +338,7 @@ const retell =
         const heard = { messageId: id, message: text, targetAgent: agent, parentId, ...attachmentsOf([message]) }
         EventPublisher.publish(bus, clock, actor, { _tag: "UserInterjected", ...heard })
       }
+      if (todos.length > 0) EventPublisher.publish(bus, clock, actor, { _tag: "TodosChanged", items: todos })
     })
 
 const ways = {

@@ -7,6 +7,7 @@ import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import type { CancelReason } from "../core/Interruption.js"
 import * as Defect from "../core/Defect.js"
+import type { Todo } from "../core/Todo.js"
 import * as GracePeriod from "../internal/GracePeriod.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
 import * as AuditTrail from "../audit/AuditTrail.js"
@@ -17,6 +18,7 @@ import type { Message, MessageBlank } from "../inbox/Message.js"
 import type * as InteractionBroker from "../broker/InteractionBroker.js"
 import type * as Model from "../model/Model.js"
 import { OneShot } from "../internal/OneShot.js"
+import * as Interjection from "../session/Interjection.js"
 import * as Session from "../session/Session.js"
 import { is, neverBegun, type TurnEnd } from "../turn/Turn.js"
 import * as Limits from "../turn/Limits.js"
@@ -69,6 +71,16 @@ export class RunningAgent {
 
   get tools() {
     return this.parts.session.tools
+  }
+
+  todos(target?: string): Effect.Effect<ReadonlyArray<Todo>, Interjection.AgentUnknown> {
+    const { session, tree } = this.parts
+    return target === undefined
+      ? Effect.sync(() => session.todos())
+      : Effect.map(
+          Effect.suspend(() => Interjection.find(tree.nodes, target)),
+          ({ session }) => session.todos()
+        )
   }
 
   get ledger() {

@@ -11,6 +11,7 @@ import type * as Scope from "effect/Scope"
 import type { Generator, MessageId } from "../core/Id.js"
 import type { CancelReason } from "../core/Interruption.js"
 import type * as Origin from "../core/Origin.js"
+import type { Todo } from "../core/Todo.js"
 import type { CompactionFailed } from "../conversation/CompactionFailed.js"
 import type * as History from "../conversation/History.js"
 import type { TurnEnd } from "../event/TurnEnd.js"
@@ -21,6 +22,7 @@ import type * as DetachedFiber from "../internal/DetachedFiber.js"
 import * as ResumedQuestions from "../journal/ResumedQuestions.js"
 import type * as Model from "../model/Model.js"
 import type * as PermissionGate from "../permission/PermissionGate.js"
+import { Agenda } from "../tool/Agenda.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { Compacted } from "../turn/Compaction.js"
 import type { StopReason } from "../turn/Turn.js"
@@ -105,6 +107,8 @@ export interface Service {
   /** Whether the last of them has no end yet. */
   readonly inTurn: () => boolean
   readonly model: Effect.Effect<Model.Service>
+  /** What its model has to do, as it wrote it last. */
+  readonly todos: () => ReadonlyArray<Todo>
   /** The model of the next model call. */
   readonly setModel: (model: Model.Service) => Effect.Effect<void>
 }
@@ -157,7 +161,11 @@ class Session implements Service {
     const ambient = () => {
       const context = own.ambient?.(this) ?? Context.empty()
       // Always: a child's tools must not take questions of its parent, in whose world it was started.
-      return Context.add(context, ResumedRequests.ResumedRequests, given.reopening)
+      return Context.add(
+        Context.add(context, ResumedRequests.ResumedRequests, given.reopening),
+        Agenda,
+        this.loop.session
+      )
     }
     this.loop = new TurnLoop(shared, own, TurnContext.make(shared, own, clock, ambient), given)
   }
@@ -256,6 +264,10 @@ class Session implements Service {
 
   inTurn(): boolean {
     return this.loop.session.state.correlationId !== undefined
+  }
+
+  todos(): ReadonlyArray<Todo> {
+    return this.loop.session.state.todos
   }
 
   get model(): Service["model"] {

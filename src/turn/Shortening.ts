@@ -19,6 +19,7 @@ import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import type { Origin } from "../core/Origin.js"
+import * as Todo from "../core/Todo.js"
 import type { Redactor } from "../core/Redaction.js"
 import * as Spans from "../core/Spans.js"
 import type * as AgentEvent from "../event/AgentEvent.js"
@@ -27,9 +28,9 @@ import type * as Model from "../model/Model.js"
 import * as CompactionConfig from "../conversation/CompactionConfig.js"
 import { CompactionFailed } from "../conversation/CompactionFailed.js"
 import * as CompactionStrategy from "../conversation/CompactionStrategy.js"
-import type * as History from "../conversation/History.js"
+import * as History from "../conversation/History.js"
 import * as Summarizer from "../conversation/Summarizer.js"
-import type * as TokenEstimate from "../conversation/TokenEstimate.js"
+import * as TokenEstimate from "../conversation/TokenEstimate.js"
 
 /** The reason for a compaction. */
 export type Reason =
@@ -60,6 +61,8 @@ export interface Host {
   readonly silence?: Duration.DurationInput | undefined
   /** Called with the usage of a summarising call. */
   readonly spent?: ((model: string, usage: AgentEvent.Usage) => void) | undefined
+  /** What the model has to do: the shorter history says it once. Default: nothing. */
+  readonly todos?: (() => ReadonlyArray<Todo.Todo>) | undefined
   /** Called after the history was replaced, in the same synchronous section. */
   readonly replaced?: ((reason: Reason, messages: ReadonlyArray<Prompt.Message>) => void) | undefined
 }
@@ -293,11 +296,24 @@ class Shortening {
     return spans.within(span, compacting)
   }
 
-  private replace(reason: Reason, { messages, tokens }: Shortened): void {
+  private replace(reason: Reason, shortened: Shortened): void {
+    const { messages, tokens } = withReminder(shortened, this.host.todos?.() ?? [])
     this.host.history.replace(messages)
     this.meter.reset(tokens)
     this.host.replaced?.(reason, messages)
   }
+}
+
+/** The reminder stands behind the summaries, in the place of an earlier one. */
+const withReminder = ({ messages, tokens }: Shortened, todos: ReadonlyArray<Todo.Todo>): Shortened => {
+  const rest = messages.filter((message) => History.metadata(message).reminder !== true)
+  if (todos.length === 0 && rest.length === messages.length) return { messages, removed: 0, tokens }
+  const reminder = todos.length === 0 ? [] : [History.reminderMessage(Todo.reminder(todos))]
+  const found = rest.findIndex((message) => message.role !== "system" && History.metadata(message).summary !== true)
+  const at = found < 0 ? rest.length : found
+  const next = [...rest.slice(0, at), ...reminder, ...rest.slice(at)]
+  const grown = TokenEstimate.estimate(next) - TokenEstimate.estimate(messages)
+  return { messages: next, removed: 0, tokens: Math.max(0, tokens + grown) }
 }
 
 const because = (message: string) => new CompactionFailed({ message })

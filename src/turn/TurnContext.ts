@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import type { CorrelationId, MessageId, ToolCallId } from "../core/Id.js"
+import type * as Todo from "../core/Todo.js"
 import * as EventLoop from "../internal/EventLoop.js"
 import * as Origin from "../core/Origin.js"
 import type * as Redaction from "../core/Redaction.js"
@@ -30,6 +31,7 @@ import type * as Guard from "../permission/Guard.js"
 import type * as CompiledPolicy from "../permission/CompiledPolicy.js"
 import * as PermissionGate from "../permission/PermissionGate.js"
 import type { PermissionState } from "../permission/PermissionState.js"
+import type * as Agenda from "../tool/Agenda.js"
 import type * as ToolRegistry from "../tool/ToolRegistry.js"
 import type { Chunk } from "../tool/ToolOutput.js"
 import type { CompactionConfig } from "../conversation/CompactionConfig.js"
@@ -85,7 +87,7 @@ export interface Own {
   readonly restored: SessionSnapshot.SessionSnapshot | undefined
 }
 
-export interface TurnContext {
+export interface TurnContext extends Agenda.Service {
   readonly origin: Origin.Origin
   readonly history: History.History
   readonly compaction: Compaction.Service
@@ -128,6 +130,8 @@ export interface SessionState extends EventLoop.LoopTurn {
   cut: (() => void) | undefined
   /** Interjections that were read but not yet sent to a model; survives a turn that is cancelled in between. */
   readonly unseen: Array<MessageId>
+  /** What its model has to do, as it wrote it last. */
+  todos: ReadonlyArray<Todo.Todo>
   /** Output of running calls on its way to events: one flow for each call and stream. */
   output: Map<ToolCallId, { readonly [S in Stream]: Redaction.Flow }> | undefined
   status: AgentEvent.AgentStatus
@@ -151,12 +155,15 @@ export const idle = (model: Model.Service): SessionState => ({
   correlationId: undefined,
   cut: undefined,
   unseen: [],
+  todos: none,
   output: undefined,
   status: "idle",
   authority: undefined,
   ...EventLoop.fresh,
   bound: undefined
 })
+
+const none: ReadonlyArray<never> = []
 
 /** Publishes an event as this session. False: the bus is full, and the caller should wait for room. */
 export const emit = ({ bus, clock, origin, state }: TurnContext, body: AgentEvent.Body): boolean =>
@@ -239,7 +246,11 @@ class SessionContext implements TurnContext {
     this.spans = spans
     this.journal = journal
     this.state = idle(own.model)
-    this.history = History.make(own.restored?.history ?? [], redactor, () => journal?.replaced("cleared", []))
+    if (own.restored !== undefined) this.state.todos = own.restored.todos
+    this.history = History.make(own.restored?.history ?? [], redactor, () => {
+      journal?.replaced("cleared", [])
+      forgetTodos(this)
+    })
     this.history.setSystem(own.instructions)
     this.compaction = Compaction.make(new CompactionHost(this), own.compaction ?? shared.compaction)
     this.calls = new RunningCalls(this.limits.stopWithin, (message) => {
@@ -271,6 +282,12 @@ class SessionContext implements TurnContext {
     return EventLoop.isDue(this.state, this.clock)
   }
 
+  writeTodos(todos: ReadonlyArray<Todo.Todo>): Effect.Effect<void> {
+    const items = todos.map(({ content, status }) => ({ content: this.redactor.text(content), status }))
+    this.state.todos = items
+    return tell(this, { _tag: "TodosChanged", items })
+  }
+
   contextOf(entry: ToolRegistry.Entry, outer: Context.Context<never>): Context.Context<never> {
     this.contexts ??= new ToolContexts({
       interactor: this.interactor,
@@ -283,6 +300,13 @@ class SessionContext implements TurnContext {
   forget(): void {
     this.contexts?.forget()
   }
+}
+
+/** What a model does not remember it has not to do. */
+const forgetTodos = (session: TurnContext): void => {
+  if (session.state.todos.length === 0) return
+  session.state.todos = none
+  emit(session, { _tag: "TodosChanged", items: none })
 }
 
 // A class, because an object with getters takes 1.5 KB in each session; a class has its getters once.
@@ -323,6 +347,10 @@ class CompactionHost implements Compaction.Host {
 
   hold(fiber: Fiber.RuntimeFiber<unknown, unknown> | undefined): void {
     this.session.state.cut = fiber && (() => fiber.unsafeInterruptAsFork(FiberId.none))
+  }
+
+  todos(): ReadonlyArray<Todo.Todo> {
+    return this.session.state.todos
   }
 
   replaced(reason: Compaction.Reason, messages: ReadonlyArray<Prompt.Message>): void {

@@ -6,6 +6,7 @@ import * as Checkpoints from "../../builtin/Checkpoints.js"
 import * as Clarification from "../../builtin/Clarification.js"
 import * as Delegate from "../../builtin/Delegate.js"
 import * as FetchUrl from "../../builtin/FetchUrl.js"
+import * as Planning from "../../builtin/Planning.js"
 import * as SubagentControl from "../../builtin/SubagentControl.js"
 import * as Workspace from "../../builtin/Workspace.js"
 import * as AgentRuntime from "../../runtime/AgentRuntime.js"
@@ -17,6 +18,7 @@ export const toolkit = Toolkit.merge(
   FetchUrl.toolkit,
   Clarification.toolkit,
   Delegate.toolkit,
+  Planning.toolkit,
   SubagentControl.toolkit
 )
 
@@ -33,6 +35,7 @@ export const layer = (workspace: Workspace.Options, checkpoints?: Checkpoints.Se
     Layer.provide(FetchUrl.layer, NodeWeb.layer()),
     Clarification.layer,
     Delegate.layer,
+    Planning.layer,
     SubagentControl.layer
   )
 

@@ -18,6 +18,7 @@ import type * as AgentOutline from "../view/AgentOutline.js"
 import * as SessionReport from "../view/SessionReport.js"
 import type * as ChatFiles from "./ChatFiles.js"
 import * as ChatPast from "./ChatPast.js"
+import * as TodoLines from "../view/TodoLines.js"
 import * as TreeReport from "../view/TreeReport.js"
 
 export interface Options {
@@ -104,6 +105,8 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
         yield* agent.setModel(resolved.right)
         return yield* screen.printLine(`The model is now ${resolved.right.id}.`)
       }
+      case "todos":
+        return yield* todos(argument, options)
       case "cost":
         return yield* screen.printLine(TreeReport.cost({ ledger: agent.ledger, columns }).join("\n"))
       case "sessions":
@@ -150,6 +153,7 @@ export const completion =
       ...permissionVerbs.map((verb) => `/permissions ${verb}`),
       ...[...labels, "none"].map((label) => `/select ${label}`),
       ...[...labels, ...tools].map((name) => `/cancel ${name}`),
+      ...labels.map((label) => `/todos ${label}`),
       ...labels.map((label) => `@${label} `),
       ...profiles.map((profile) => `delegate ${profile}: `)
     ]
@@ -179,6 +183,7 @@ const commands: ReadonlyArray<readonly [usage: string, what: string]> = [
   ["cancel [AGENT|TOOL|CALL]", "stop one agent, or one running call; the others go on"],
   ["attach [FILE|none]", "give a file with your next words, from anywhere; @FILE in them gives one from here"],
   ["model [PROVIDER/MODEL]", "show or change the main agent's model"],
+  ["todos [AGENT]", "what the main agent, or another one, has on its list"],
   ["cost", "model calls, tokens and costs so far, by agent"],
   ["sessions", "the last sessions, and how to go on with one"],
   ["resume [SESSION]", "go on with another session, by id or its beginning; pick one from a list"],
@@ -271,6 +276,16 @@ const resume = (argument: string, options: Options) =>
     if (Either.isLeft(chosen)) return yield* screen.printLine(`${chosen.left} /sessions lists them.`)
     return options.resumed?.({ session: chosen.right })
   }).pipe(Effect.catchAll(({ message }) => options.screen.printLine(message)))
+
+const todos = (argument: string, { agent, outline, screen }: Options) =>
+  Effect.gen(function* () {
+    const target = Option.getOrElse(sessionOf(outline, argument), () => argument)
+    const lines = yield* Effect.match(agent.todos(argument === "" ? undefined : target), {
+      onFailure: ({ message }) => [message],
+      onSuccess: TodoLines.all
+    })
+    return yield* screen.printLine(lines.join("\n"))
+  })
 
 const attach = (argument: string, { files, screen }: Options) =>
   Effect.gen(function* () {

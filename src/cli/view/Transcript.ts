@@ -19,11 +19,13 @@ import * as Option from "effect/Option"
 import type { Live, Service as Screen } from "../../channel/ConsoleScreen.js"
 import * as Display from "../../terminal/Display.js"
 import type { SessionId, ToolCallId } from "../../core/Id.js"
+import * as Todo from "../../core/Todo.js"
 import * as Redaction from "../../core/Redaction.js"
 import * as Needs from "../../interaction/Needs.js"
 import type { AgentEvent, EventOf } from "../../event/AgentEvent.js"
 import type * as EventBus from "../../event/EventBus.js"
 import * as Activity from "./Activity.js"
+import * as TodoLines from "./TodoLines.js"
 import * as Gutter from "./Gutter.js"
 import type * as Printed from "./Printed.js"
 import type * as Speech from "./Speech.js"
@@ -88,6 +90,7 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
   const style = Display.style(color)
   const outline = AgentOutline.make()
   const strands = new Map<SessionId, Strand>()
+  const todos = new Map<SessionId, ReadonlyArray<Todo.Todo>>()
   /** Whether the main agent's words on the screen end in the middle of a line. */
   let midLine = false
   let waiting: Array<Words> = []
@@ -195,6 +198,7 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
     call: AgentOutline.Call | undefined,
     event: EventOf<"ToolCallEnded">
   ): void => {
+    if (event.tool === Todo.writer && event.outcome === "succeeded") return
     const child = call === undefined ? undefined : outline.workedFor(node, call)
     const time = event.duration === undefined ? "" : Activity.duration(event.duration)
     const succeeded = event.outcome === "succeeded" && event.fault === undefined && child?.completed?.success !== false
@@ -259,6 +263,8 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
       case "ToolOutput":
         return printed?.take(event.toolCallId, event.text)
       case "ToolCallStarted":
+        // What the list says now is shown instead.
+        if (event.tool === Todo.writer) return
         printed?.begin(event.toolCallId, `${event.tool} ${event.summary}`, isMain)
         line(
           node,
@@ -270,6 +276,11 @@ export const make = ({ sign, color, quiet = false, retold = false }: Options): T
         return
       case "ToolCallEnded":
         return toolEnded(node, before, event)
+      case "TodosChanged": {
+        const rows = TodoLines.changes(todos.get(node.sessionId) ?? [], event.items)
+        todos.set(node.sessionId, event.items)
+        return rows.forEach((row) => note(node, row))
+      }
       case "ModelCallEnded":
         if (event.finishReason === "content-filter") note(node, refused)
         return event.remark === undefined ? undefined : note(node, clip(event.remark, 400))

@@ -1,0 +1,57 @@
+/** The tree that a new root session begins: what it will share with all sessions below it. */
+import * as AuditTrail from "../audit/AuditTrail.js"
+import * as TokenLedger from "../model/TokenLedger.js"
+import type * as Guard from "../permission/Guard.js"
+import type { Policy } from "../permission/CompiledPolicy.js"
+import { PermissionState } from "../permission/PermissionState.js"
+import * as JournalPort from "../journal/JournalPort.js"
+import type { SessionRecorder } from "../journal/SessionRecorder.js"
+import type * as Limits from "../turn/Limits.js"
+import type * as Session from "../session/Session.js"
+import { AgentTree } from "../subagent/AgentTree.js"
+import type { Service as Runtime } from "./AgentRuntime.js"
+import * as OwnRules from "./OwnRules.js"
+import type * as Persistence from "./Persistence.js"
+import type * as Receivers from "./Receivers.js"
+
+export interface Options {
+  readonly policy?: Policy | undefined
+  readonly guards?: ReadonlyArray<Guard.Guard> | undefined
+  readonly limits?: Partial<Limits.Limits> | undefined
+  readonly persistence?: Persistence.Persistence | undefined
+}
+
+export const make = (runtime: Runtime, options: Options, { bus, spans, trail }: Receivers.Receivers): AgentTree => {
+  const { limits, persistence } = options
+  const permissions = new PermissionState()
+  const ledger = TokenLedger.make(runtime.tokens)
+  persistence?.ways.restore(persistence, permissions, ledger)
+  const shared: Session.Shared = {
+    policy: OwnRules.policyOf(runtime, options),
+    permissions,
+    guards: OwnRules.guardsOf(runtime, options),
+    // Without an audit trail no records are made.
+    audit: trail === AuditTrail.noop ? undefined : trail,
+    bus,
+    redactor: runtime.redactor,
+    limits: limits === undefined ? runtime.limits : { ...runtime.limits, ...limits },
+    compaction: runtime.compaction,
+    ledger,
+    spans
+  }
+  const { subagents } = runtime
+  if (persistence === undefined) return new AgentTree(subagents, shared, JournalPort.noop, notKept, 0)
+  const { journal, restored, ways } = persistence
+  return new AgentTree(subagents, shared, journal, ways.recorder, ways.lastSubagent(restored))
+}
+
+/** The root notes what people decide for the whole tree. Apart, as closures elsewhere would retain what is made beside. */
+export const keep = (permissions: PermissionState, root: SessionRecorder): void => {
+  permissions.changed = () => root.permissions(permissions.snapshot())
+}
+
+// -----------------------------------------------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------------------------------------------
+
+const notKept = () => undefined
