@@ -307,13 +307,37 @@ const draftsOf = (
     ...(workspace === undefined ? {} : { workspace }),
     ...modelOf(loaded, upTo)
   }
-  const copied = told(loaded, upTo).map(({ at, entry }) => ({
+  const copied = [...told(loaded, upTo), ...notesIn(loaded, upTo)].map(({ at, entry }) => ({
     sessionId: rootSessionId,
     at,
     entry: entry._tag === "SessionOpened" ? { ...entry, ...now } : withIds(entry, idOf)
   }))
   // With the time of now: an old session was used when it was forked, and so was its fork.
   return [...copied, { sessionId: rootSessionId, entry: { _tag: "SessionResumed" } }]
+}
+
+/**
+ * What the program told of the world, and what is not in the history that is taken: a fork goes back in what was said,
+ * and files do not. A note begins no turn.
+ */
+const notesIn = (
+  { entries, rootSessionId }: SessionStore.Loaded,
+  upTo: number
+): ReadonlyArray<JournalEntry.Written> => {
+  const over = new Set<MessageId>()
+  for (const { entry, seq, sessionId } of entries) {
+    if (sessionId !== rootSessionId) continue
+    if (entry._tag === "MessageWithdrawn") over.add(entry.messageId)
+    if (entry._tag === "MessageTaken" && seq <= upTo) for (const id of entry.messageIds) over.add(id)
+  }
+  return entries.filter(
+    ({ entry, sessionId }) =>
+      sessionId === rootSessionId &&
+      entry._tag === "MessageReceived" &&
+      entry.message.source === "system" &&
+      entry.message.delivery === "along" &&
+      !over.has(entry.message.id)
+  )
 }
 
 const withIds = (

@@ -66,4 +66,32 @@ describe("a note", () => {
       assert.deepInclude(listed, { turns: 2, title: "first" })
     }).pipe(Effect.provide(runtime))
   )
+
+  it.scoped("outlasts going back, whether it was read by then or not: what was said is taken back, files are not", () =>
+    Effect.gen(function* () {
+      const kept = yield* store
+      const { agent } = yield* TestAgent.start({ persistence: yield* Persistence.begin(kept) })
+      yield* agent.run("first")
+      yield* agent.leaveNote("read before")
+      yield* agent.run("second")
+      yield* agent.leaveNote("read after")
+      yield* agent.run("third")
+      yield* agent.leaveNote("not read")
+      const fork = (at: number) =>
+        Effect.gen(function* () {
+          const { rootSessionId } = yield* SessionFork.fork(kept, agent.id, { at })
+          const persistence = yield* Persistence.resume(kept, rootSessionId)
+          const forked = yield* TestAgent.start({ persistence })
+          yield* forked.agent.awaitIdle
+          const before = said(forked.agent)
+          yield* forked.agent.run("again")
+          return [before, said(forked.agent).slice(before.length, -1)]
+        }).pipe(Effect.scoped)
+      assert.deepStrictEqual(yield* fork(2), [
+        ["first", "one", "read before", "second", "two"],
+        ["read after", "not read", "again"]
+      ])
+      assert.deepStrictEqual(yield* fork(0), [[], ["read before", "read after", "not read", "again"]])
+    }).pipe(Effect.provide(runtime))
+  )
 })
