@@ -1,11 +1,17 @@
 /**
- * Bundles a program: `node .ci/build.mjs bin | bench | soak | soak-people | soak-shell | soak-sandbox`. Says nothing unless something
- * is wrong.
+ * Bundles a program, or the library for Node: `node .ci/build.mjs bin | node | bench | soak | soak-people | soak-shell |
+ * soak-sandbox`. Says nothing unless something is wrong.
+ *
+ * The library has two forms. `tsc` writes a file for each module into `dist/lib`, with its types: bundlers take out what
+ * they need. `dist/node` has the same modules in a few files, because Node takes a millisecond for each file it opens:
+ * what the index loads is one of them. Packages are in neither.
  *
  * The command line becomes scripts in pieces, not modules: `src/cli/start.ts` loads them together with what V8 compiled
  * before, which takes a third off the start. Each piece is a function of what CommonJS gives it.
  */
+import { readFileSync } from "node:fs"
 import { writeFile } from "node:fs/promises"
+import { resolve } from "node:path"
 import { build } from "rolldown"
 
 const common = { platform: "node", logLevel: "warn" }
@@ -13,7 +19,65 @@ const common = { platform: "node", logLevel: "warn" }
 const module = (input, name) =>
   build({ ...common, input, output: { dir: `dist/${name}`, format: "esm", entryFileNames: `${name}.js` } })
 
+/** The sources of the public modules, by their paths below `src`. */
+const publicModules = () => {
+  const { exports } = JSON.parse(readFileSync("package.json", "utf8"))
+  const paths = Object.values(exports).flatMap(({ node }) =>
+    node === undefined ? [] : [node.slice("./dist/node/".length)]
+  )
+  return Object.fromEntries(paths.map((path) => [path.replace(/\.js$/, ""), `src/${path.replace(/js$/, "ts")}`]))
+}
+
+/** The modules that are loaded with the index, itself apart. */
+const loadedWithIndex = (modules) => {
+  const index = resolve("src/index.ts")
+  const seen = new Set()
+  const visit = (id) => {
+    if (seen.has(id)) return
+    seen.add(id)
+    for (const imported of modules.getModuleInfo(id)?.importedIds ?? []) visit(imported)
+  }
+  visit(index)
+  seen.delete(index)
+  return seen
+}
+
+const library = async () => {
+  let atOnce
+  await build({
+    ...common,
+    input: publicModules(),
+    // A module of its own is found by its path, a package by its name.
+    external: (id) => !/^(?:[./]|src\/)/.test(id),
+    // A module that is public and loaded late is loaded at once where the index is.
+    checks: { ineffectiveDynamicImport: false },
+    preserveEntrySignatures: "allow-extension",
+    output: {
+      dir: "dist/node",
+      format: "esm",
+      entryFileNames: "[name].js",
+      chunkFileNames: "chunk/[name].js",
+      cleanDir: true,
+      sourcemap: true,
+      // The package holds them.
+      sourcemapExcludeSources: true,
+      codeSplitting: {
+        groups: [
+          {
+            debugName: "library",
+            name: (id, modules) => {
+              atOnce ??= loadedWithIndex(modules)
+              return atOnce.has(id) ? "library" : null
+            }
+          }
+        ]
+      }
+    }
+  })
+}
+
 const programs = {
+  node: library,
   bin: async () => {
     await build({
       ...common,

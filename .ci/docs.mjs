@@ -11,8 +11,9 @@ const manifest = JSON.parse(readFileSync("package.json", "utf8"))
 /** From a source to its path. What was moved has its former path too, further down. */
 const pathOf = new Map()
 for (const [path, target] of Object.entries(manifest.exports)) {
-  const source = target.replace(/^\.\/dist\/lib\/(.*)\.js$/, "src/$1.ts")
-  if (source !== target && !pathOf.has(source)) pathOf.set(source, path.replace(".", manifest.name))
+  if (target.types === undefined) continue
+  const source = target.types.replace(/^\.\/dist\/lib\/(.*)\.d\.ts$/, "src/$1.ts")
+  if (!pathOf.has(source)) pathOf.set(source, path.replace(".", manifest.name))
 }
 
 const app = await Application.bootstrap({

@@ -28,9 +28,16 @@ import { dirname, join, resolve } from "node:path"
 import { afterAll } from "vitest"
 import * as DocExamples from "./kit/DocExamples.js"
 
+/** Where a module is: its types, its form for Node and the one for bundlers. */
+interface Target {
+  readonly types: string
+  readonly node: string
+  readonly default: string
+}
+
 interface Manifest {
   readonly bin: Record<string, string>
-  readonly exports: Readonly<Record<string, string>>
+  readonly exports: Readonly<Record<string, Target | string>>
   readonly files: ReadonlyArray<string>
   readonly scripts: Record<string, string>
   readonly dependencies: Record<string, string>
@@ -114,6 +121,7 @@ const alone = [
   "./model/AnthropicMessages",
   "./model/ChatCompletions",
   "./model/Gemini",
+  "./model/KnownModel",
   "./model/ModelRegistry",
   "./model/OpenAiResponses",
   "./runtime/Telemetry",
@@ -127,6 +135,13 @@ const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QD
 const entries = Object.keys(manifest.exports)
   .filter((key) => !key.endsWith(".json"))
   .map((key) => key.replace(/^\./, "assent"))
+
+/** Where the source of a public module is, below `src` and without its ending. */
+const sources = new Map(
+  Object.entries(manifest.exports).flatMap(([key, target]) =>
+    typeof target === "string" ? [] : [[key, target.default.slice("./dist/lib/".length, -".js".length)] as const]
+  )
+)
 
 /** Imports each, and says what went wrong with which. */
 const importAll = (directory: string, names: ReadonlyArray<string>): Record<string, string> => {
@@ -207,9 +222,9 @@ describe("the package", () => {
       readFileSync("src/index.ts", "utf8").matchAll(/^export \* as (\w+) from "\.\/(.+)\.js"$/gm),
       ([, name = "", path = ""]) => ({ name, path: `./${path}` })
     )
-    const modules = Object.entries(manifest.exports).filter(([key]) => !doors.includes(key) && !former.includes(key))
+    const modules = [...sources].filter(([key]) => !doors.includes(key) && !former.includes(key))
     assert.deepStrictEqual(
-      modules.filter(([key, target]) => target !== key.replace("./", "./dist/lib/") + ".js"),
+      modules.filter(([key, source]) => key !== `./${source}`),
       []
     )
     assert.sameMembers(
@@ -223,7 +238,107 @@ describe("the package", () => {
       []
     )
     assert.deepStrictEqual(
-      former.filter((path) => !modules.some(([, target]) => target === manifest.exports[path])),
+      former.filter((path) => !modules.some(([, source]) => source === sources.get(path))),
+      []
+    )
+  })
+
+  it("has every public module in two forms with one declaration", () => {
+    const wrong = Object.entries(manifest.exports).filter(([key, target]) => {
+      if (key === "./package.json") return target !== key
+      const source = sources.get(key)
+      const expected = {
+        types: `./dist/lib/${source}.d.ts`,
+        node: `./dist/node/${source}.js`,
+        default: `./dist/lib/${source}.js`
+      }
+      // The first that fits counts, so their order does too.
+      return JSON.stringify(target) !== JSON.stringify(expected)
+    })
+    assert.deepStrictEqual(wrong, [])
+  })
+
+  it("exports the same names in both forms", { timeout: 120_000 }, () => {
+    const code = `const named = async (form) => {
+      const all = (module) => Object.entries(module).flatMap(([name, value]) =>
+        value?.[Symbol.toStringTag] === "Module" ? all(value).map((inner) => name + "." + inner) : [name])
+      const names = {}
+      for (const source of ${JSON.stringify([...new Set(sources.values())])}) {
+        names[source] = all(await import("./node_modules/assent/dist/" + form + "/" + source + ".js")).sort()
+      }
+      return names
+    }
+    console.log(JSON.stringify([await named("lib"), await named("node")]))`
+    const { all, status, stdout } = node(full, code)
+    assert.strictEqual(status, 0, all)
+    const [lib, bundled] = JSON.parse(stdout)
+    assert.isAbove(Object.values(lib).flat().length, 1000)
+    assert.deepStrictEqual(bundled, lib)
+  })
+
+  it("has one copy of everything in a program, whatever paths it is imported by", { timeout: 120_000 }, () => {
+    // A tag, a class or a FiberRef that is there twice is two things.
+    const code = `const index = await import("assent")
+      const bySource = new Map(), wrong = []
+      let compared = 0
+      for (const [key, source] of ${JSON.stringify([...sources].filter(([key]) => !doors.includes(key)))}) {
+        const module = await import(key.replace(".", "assent"))
+        const name = source.slice(source.lastIndexOf("/") + 1)
+        for (const other of [bySource.get(source), index[name]]) {
+          if (other === undefined) continue
+          for (const member of new Set([...Object.keys(module), ...Object.keys(other)])) {
+            compared += 1
+            if (module[member] !== other[member]) wrong.push(key + " " + member)
+          }
+        }
+        bySource.set(source, module)
+      }
+      const { createRequire } = await import("node:module")
+      const required = createRequire(process.cwd() + "/")("assent")
+      if (required.Agent.start !== index.Agent.start) wrong.push("require")
+      console.log(JSON.stringify({ compared, wrong }))`
+    const { all, status, stdout } = node(full, code)
+    assert.strictEqual(status, 0, all)
+    const { compared, wrong } = JSON.parse(stdout.slice(stdout.indexOf("{")))
+    assert.isAbove(compared, 500)
+    assert.deepStrictEqual(wrong, [])
+    // And in the files: what two of them declare is there twice.
+    const home = join(full, "node_modules/assent/dist/node")
+    const held = new Map<string, Array<string>>()
+    const maps = readdirSync(home, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".js.map"))
+    for (const file of maps) {
+      const map = JSON.parse(readFileSync(join(home, file), "utf8")) as { readonly sources: ReadonlyArray<string> }
+      for (const source of map.sources) {
+        const place = resolve(dirname(join(home, file)), source)
+        assert.isTrue(existsSync(place), `${file} leads to ${source}, which is not in the package`)
+        held.set(place, [...(held.get(place) ?? []), file])
+      }
+    }
+    assert.isAbove(held.size, 300)
+    assert.deepStrictEqual(
+      [...held].filter(([, files]) => files.length > 1),
+      []
+    )
+  })
+
+  it("is a few files for Node, and what is rarely needed is not in them", () => {
+    const home = join(full, "node_modules/assent/dist/node")
+    const seen = new Set<string>()
+    const visit = (file: string): void => {
+      if (seen.has(file)) return
+      seen.add(file)
+      const text = readFileSync(file, "utf8")
+      for (const [, to = ""] of text.matchAll(/^(?:import|export)[^;]*?from "(\.[^"]+)"/gm)) {
+        visit(resolve(dirname(file), to))
+      }
+    }
+    visit(join(home, "index.js"))
+    assert.isAtMost(seen.size, 3)
+    const loaded = [...seen].map((file) => readFileSync(file, "utf8")).join("")
+    assert.include(loaded, "// src/turn/Turn.ts\n")
+    const late = ["shell/CommandReader", "subagent/Children", "turn/Shortening", "permission/Upcoming"]
+    assert.deepStrictEqual(
+      late.filter((name) => loaded.includes(`// src/${name}.ts\n`)),
       []
     )
   })
@@ -236,22 +351,25 @@ describe("the package", () => {
     assert.deepStrictEqual(
       compilerOptions.paths,
       Object.fromEntries(
-        [...opened, ...alone].map((key) => [
-          key.replace(".", "assent"),
-          [(manifest.exports[key] ?? "").replace("dist/lib", "src").replace(/js$/, "ts")]
-        ])
+        [...opened, ...alone].map((key) => [key.replace(".", "assent"), [`./src/${sources.get(key)}.ts`]])
       )
     )
   })
 
   it("closes every other module", { timeout: 120_000 }, () => {
-    const open = new Set(Object.values(manifest.exports))
-    const closed = readdirSync(join(full, "node_modules/assent/dist/lib"), { recursive: true, encoding: "utf8" })
-      .filter((file) => file.endsWith(".js") && !open.has(`./dist/lib/${file}`))
+    const open = new Set([...sources.values()].map((source) => `${source}.js`))
+    const filesOf = (form: string) =>
+      readdirSync(join(full, "node_modules/assent/dist", form), { recursive: true, encoding: "utf8" }).filter((file) =>
+        file.endsWith(".js")
+      )
+    const closed = filesOf("lib")
+      .filter((file) => !open.has(file))
       .map((file) => `assent/${file.slice(0, -".js".length)}`)
     for (const some of ["assent/internal/OneShot", "assent/cli/terminal/NodeTerminal", "assent/turn/Turn"])
       assert.include(closed, some)
-    const asked = [...closed, ...closed.map((name) => name.replace(/^assent/, "assent/dist/lib") + ".js")]
+    const files = ["lib", "node"].flatMap((form) => filesOf(form).map((file) => `assent/dist/${form}/${file}`))
+    assert.include(files, "assent/dist/node/chunk/library.js")
+    const asked = [...closed, ...files]
     const failed = importAll(full, asked)
     assert.deepStrictEqual(
       asked.filter((name) => failed[name]?.startsWith("ERR_PACKAGE_PATH_NOT_EXPORTED") !== true),

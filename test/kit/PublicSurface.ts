@@ -40,9 +40,12 @@ const library = resolve("dist/lib")
 /** The modules that `package.json` exports, by their paths below `dist/lib`; each once, whatever other paths it has. */
 const exported: ReadonlyArray<string> = [
   ...new Set(
-    Object.values((JSON.parse(readFileSync("package.json", "utf8")) as { exports: Record<string, string> }).exports)
-      .filter((target) => target.endsWith(".js"))
-      .map((target) => target.slice("./dist/lib/".length, -".js".length))
+    Object.values(
+      (JSON.parse(readFileSync("package.json", "utf8")) as { exports: Record<string, { types: string } | string> })
+        .exports
+    ).flatMap((target) =>
+      typeof target === "string" ? [] : [target.types.slice("./dist/lib/".length, -".d.ts".length)]
+    )
   )
 ]
 
