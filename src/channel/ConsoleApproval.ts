@@ -19,6 +19,7 @@ import {
   open,
   PatienceLost,
   Withdrawn,
+  type Asker,
   type Ended,
   type Options,
   type Understood
@@ -33,7 +34,7 @@ export const make = (screen: ConsoleScreen.Service, options: Options): Interacto
   return (request, asked) => {
     const place = request.batch
     // Lines of a pipe were written for one question each.
-    if (place === undefined || screen.source === "pipe") return alone(request)
+    if (place === undefined || screen.source === "pipe") return alone(request, asked)
     return Effect.suspend(() => {
       const batch = batches.of(place)
       const given = batch.take(place.index, request.interaction)
@@ -53,19 +54,26 @@ export const make = (screen: ConsoleScreen.Service, options: Options): Interacto
 // internal
 // -----------------------------------------------------------------------------------------------------------------
 
+type Asked = Interactor.Options<Approve>
+
 const approveAlone =
   (screen: ConsoleScreen.Service, options: Options) =>
-  (request: InteractionRequest<Approve>): Effect.Effect<ApproveAnswer, InteractionError> =>
-    open(screen, request, options, (ask, { help, keys, label, lines, whole = [] }) =>
-      insist(screen, ask, { lines, label, keys }, help, (line) =>
-        understood(screen, ask, request.interaction, line, { ...options, help, whole })
-      )
+  (request: InteractionRequest<Approve>, asked?: Asked): Effect.Effect<ApproveAnswer, InteractionError> =>
+    open(
+      screen,
+      request,
+      options,
+      (ask, { help, keys, label, lines, whole = [] }) =>
+        insist(screen, ask, { lines, label, keys }, help, (line) =>
+          understood(screen, ask, request.interaction, line, { ...options, help, whole })
+        ),
+      { next: asked?.next }
     )
 
 /** What a line at the dialog of a call means; a second question may follow. */
 const understood = (
   screen: ConsoleScreen.Service,
-  ask: ConsoleScreen.Asker,
+  ask: Asker,
   interaction: Approve,
   line: string,
   {
@@ -106,13 +114,13 @@ const understood = (
 const together = (
   screen: ConsoleScreen.Service,
   options: Options,
-  alone: (request: InteractionRequest<Approve>) => Effect.Effect<ApproveAnswer, InteractionError>,
+  alone: ReturnType<typeof approveAlone>,
   request: InteractionRequest<Approve>,
-  asked: Interactor.Options<Approve> | undefined,
+  asked: Asked | undefined,
   batch: ConsoleBatch.Batch
 ): Effect.Effect<ApproveAnswer, InteractionError> =>
   Effect.gen(function* () {
-    if (batch.isSplit) return yield* alone(request)
+    if (batch.isSplit) return yield* alone(request, asked)
     const { interaction } = request
     const { upcoming = Effect.succeed([]) } = asked ?? {}
     const others = (yield* upcoming).filter((other) => other.interaction.needs === undefined)
@@ -128,7 +136,7 @@ const together = (
     const items = ConsoleBatch.fitting([first, ...others].map(ConsoleBatch.itemOf), look)
     const [item] = items
     // One that is left alone is still shown as one of many while what was said about others is kept.
-    if (item === undefined || (items.length < 2 && batch.answered.length === 0)) return yield* alone(request)
+    if (item === undefined || (items.length < 2 && batch.answered.length === 0)) return yield* alone(request, asked)
     const { lines, title, whole } = ConsoleBatch.render(request, items, batch, look)
     const answer = yield* open(
       screen,
@@ -140,15 +148,15 @@ const together = (
           for (const one of whole) batch.saw(one)
           return heard(screen, ask, options, line, { items, item, batch, look })
         }),
-      title
+      { title, next: asked?.next }
     )
-    return answer === "singly" ? yield* alone(request) : answer
+    return answer === "singly" ? yield* alone(request, asked) : answer
   })
 
 /** What a line at the dialog of several means. */
 const heard = (
   screen: ConsoleScreen.Service,
-  ask: ConsoleScreen.Asker,
+  ask: Asker,
   options: Options,
   line: string,
   {
@@ -221,7 +229,7 @@ const isBack = (ended: Ended): ended is ConsoleScreen.DialogClosed =>
 /** The rule is shown before it is kept. This call is then allowed by the answer, and later ones by the rule. */
 const project = (
   screen: ConsoleScreen.Service,
-  ask: ConsoleScreen.Asker,
+  ask: Asker,
   interaction: Approve,
   keep: (rule: string) => Effect.Effect<void, string>
 ): Effect.Effect<ApproveAnswer, Ended> =>
@@ -249,7 +257,7 @@ const project = (
     }
   )
 
-const comment = (screen: ConsoleScreen.Service, ask: ConsoleScreen.Asker): Effect.Effect<ApproveAnswer, Ended> =>
+const comment = (screen: ConsoleScreen.Service, ask: Asker): Effect.Effect<ApproveAnswer, Ended> =>
   insist(
     screen,
     ask,
@@ -271,7 +279,7 @@ const deny = (words: string): ApproveAnswer => ({ decision: "deny", scope: "once
 
 const edit = (
   screen: ConsoleScreen.Service,
-  ask: ConsoleScreen.Asker,
+  ask: Asker,
   { editable }: Approve
 ): Effect.Effect<ApproveAnswer, Ended> => {
   if (editable === undefined) return Effect.fail(new PatienceLost())

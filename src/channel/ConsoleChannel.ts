@@ -83,72 +83,96 @@ type Look = Pick<ConsoleScreen.Question, "commands" | "hidden" | "paste">
 const handler =
   (screen: ConsoleScreen.Service, options: Options) =>
   (look: Look) =>
-  <I extends Interaction>(request: InteractionRequest<I>): Effect.Effect<Answer<I>, InteractionError> =>
-    open(screen, request, options, (ask, { help, keys, label, lines }) =>
-      insist(screen, ask, { ...look, lines, label, keys }, help, (line) => {
-        const parsed: ConsolePrompt.Parsed<Answer<I>> = ConsolePrompt.parse(request.interaction, line)
-        switch (parsed._tag) {
-          case "Answered":
-            return Effect.succeed(Either.right(parsed.answer))
-          case "Again":
-            return Effect.succeed(Either.left(parsed.reason))
-          case "Cancelled":
-          case "NeedsComment":
-          case "NeedsEdit":
-          case "NeedsView":
-          case "NeedsHelp":
-          case "NeedsProject":
-            return Effect.fail(new Withdrawn())
-        }
-      })
+  <I extends Interaction>(
+    request: InteractionRequest<I>,
+    asked?: Interactor.Options<I>
+  ): Effect.Effect<Answer<I>, InteractionError> =>
+    open(
+      screen,
+      request,
+      options,
+      (ask, { help, keys, label, lines }) =>
+        insist(screen, ask, { ...look, lines, label, keys }, help, (line) => {
+          const parsed: ConsolePrompt.Parsed<Answer<I>> = ConsolePrompt.parse(request.interaction, line)
+          switch (parsed._tag) {
+            case "Answered":
+              return Effect.succeed(Either.right(parsed.answer))
+            case "Again":
+              return Effect.succeed(Either.left(parsed.reason))
+            case "Cancelled":
+            case "NeedsComment":
+            case "NeedsEdit":
+            case "NeedsView":
+            case "NeedsHelp":
+            case "NeedsProject":
+              return Effect.fail(new Withdrawn())
+          }
+        }),
+      { next: asked?.next }
     )
 
 const elicit =
   (screen: ConsoleScreen.Service, options: Options) =>
-  (request: InteractionRequest<Elicit>): Effect.Effect<Field.Values, InteractionError> =>
-    open(screen, request, options, (ask, prompt) =>
-      ConsoleForm.ask<Ended>(
-        {
-          insist: (question, understand) => insist(screen, ask, { ...question, commands: true }, [], understand),
-          withdrawn: new Withdrawn(),
-          color: screen.color,
-          reviews: screen.source === "person",
-          lines: prompt.lines
-        },
-        request.interaction
-      )
+  (
+    request: InteractionRequest<Elicit>,
+    asked?: Interactor.Options<Elicit>
+  ): Effect.Effect<Field.Values, InteractionError> =>
+    open(
+      screen,
+      request,
+      options,
+      (ask, prompt) =>
+        ConsoleForm.ask<Ended>(
+          {
+            insist: (question, understand) => insist(screen, ask, { ...question, commands: true }, [], understand),
+            withdrawn: new Withdrawn(),
+            color: screen.color,
+            reviews: screen.source === "person",
+            lines: prompt.lines
+          },
+          request.interaction
+        ),
+      { next: asked?.next }
     )
 
 const clarify =
   (screen: ConsoleScreen.Service, options: Options) =>
-  (request: InteractionRequest<Clarify>): Effect.Effect<Question.ClarifyAnswers, InteractionError> =>
-    open(screen, request, options, (ask, prompt) =>
-      Effect.gen(function* () {
-        const { questions } = request.interaction
-        const answers: Record<string, Question.QuestionAnswer> = {}
-        for (const [index, question] of questions.entries()) {
-          const number = index + 1
-          const total = questions.length
-          const lines = ConsolePrompt.renderQuestion(question, number, total, screen)
-          yield* FormProgress.tell({ number, total })
-          const answer = yield* insist<Question.QuestionAnswer>(
-            screen,
-            ask,
-            {
-              lines: number === 1 ? [...prompt.lines, ...lines] : lines,
-              label: prompt.label,
-              paste: question.question_type === "free_text" ? "insert" : "draft",
-              commands: true,
-              keys: ConsolePrompt.questionKeys(question),
-              followUp: number > 1
-            },
-            [],
-            (line) =>
-              Question.isCancel(line) ? Effect.fail(new Withdrawn()) : Effect.succeed(Question.parse(question, line))
-          )
-          answers[String(number)] = answer
-          yield* FormProgress.tell({ number, total, answer })
-        }
-        return answers
-      })
+  (
+    request: InteractionRequest<Clarify>,
+    asked?: Interactor.Options<Clarify>
+  ): Effect.Effect<Question.ClarifyAnswers, InteractionError> =>
+    open(
+      screen,
+      request,
+      options,
+      (ask, prompt) =>
+        Effect.gen(function* () {
+          const { questions } = request.interaction
+          const answers: Record<string, Question.QuestionAnswer> = {}
+          for (const [index, question] of questions.entries()) {
+            const number = index + 1
+            const total = questions.length
+            const lines = ConsolePrompt.renderQuestion(question, number, total, screen)
+            yield* FormProgress.tell({ number, total })
+            const answer = yield* insist<Question.QuestionAnswer>(
+              screen,
+              ask,
+              {
+                lines: number === 1 ? [...prompt.lines, ...lines] : lines,
+                label: prompt.label,
+                paste: question.question_type === "free_text" ? "insert" : "draft",
+                commands: true,
+                keys: ConsolePrompt.questionKeys(question),
+                followUp: number > 1
+              },
+              [],
+              (line) =>
+                Question.isCancel(line) ? Effect.fail(new Withdrawn()) : Effect.succeed(Question.parse(question, line))
+            )
+            answers[String(number)] = answer
+            yield* FormProgress.tell({ number, total, answer })
+          }
+          return answers
+        }),
+      { next: asked?.next }
     )

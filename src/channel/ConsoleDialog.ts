@@ -11,6 +11,7 @@ import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import * as Interactor from "../interaction/Interactor.js"
 import * as Display from "../terminal/Display.js"
 import * as ConsolePrompt from "./ConsolePrompt.js"
+import * as Passing from "../interaction/Passing.js"
 import type * as ConsoleScreen from "./ConsoleScreen.js"
 
 /**
@@ -50,7 +51,14 @@ export class PatienceLost {
 export class Withdrawn {
   readonly _tag = "Withdrawn"
 }
-export type Ended = ConsoleScreen.DialogClosed | PatienceLost | Withdrawn
+/** The person left it to whoever is asked next. */
+export class Passed {
+  readonly _tag = "Passed"
+}
+export type Ended = ConsoleScreen.DialogClosed | PatienceLost | Withdrawn | Passed
+
+/** As the screen asks, of a person who may pass the question on. */
+export type Asker = (question: ConsoleScreen.Question) => Effect.Effect<string, ConsoleScreen.DialogClosed | Passed>
 
 /** The question is asked once more, with these lines, because the person wanted that. */
 export class Once extends Data.TaggedClass("Once")<{ readonly lines: ReadonlyArray<string> }> {}
@@ -62,27 +70,40 @@ export const open = <I extends Interaction, A = Answer<I>>(
   screen: ConsoleScreen.Service,
   request: InteractionRequest<I>,
   options: Options,
-  use: (ask: ConsoleScreen.Asker, prompt: ConsolePrompt.Prompt) => Effect.Effect<A, Ended>,
-  title?: string
+  use: (ask: Asker, prompt: ConsolePrompt.Prompt) => Effect.Effect<A, Ended>,
+  { next, title }: { readonly next?: Interactor.Next | undefined; readonly title?: string } = {}
 ): Effect.Effect<A, InteractionCancelled | InteractorUnavailable> =>
   Effect.flatMap(Effect.all([Clock.currentTimeMillis, diffLook(screen, request)]), ([now, diff]) => {
     const isPerson = screen.source === "person"
     const project = options.keepForProject !== undefined
-    const prompt = ConsolePrompt.render(request, { color: screen.color, now, diff, grouped: isPerson, project })
+    const rendered = ConsolePrompt.render(request, { color: screen.color, now, diff, grouped: isPerson, project })
+    const style = Display.style(screen.color)
+    const follows = next === undefined ? [] : [style.dim(Passing.describe(request.interaction, next))]
+    const prompt = { ...rendered, lines: [...follows, ...rendered.lines] }
     const limit = Interactor.millisOf(request.interaction, options.timeouts ?? {})
     const until = limit === undefined ? undefined : now + limit
-    const style = Display.style(screen.color)
     const { requestId } = request
     const cancelled = new InteractionCancelled({ requestId, by: options.principal ?? id })
     return screen
       .dialog(title ?? prompt.title, (ask) =>
-        use((question) => ask(until === undefined ? question : { ...question, until }), prompt)
+        use((question) => {
+          const asked = ask(until === undefined ? question : { ...question, until })
+          // A text that belongs to an answer may be any word.
+          if (next === undefined || question.back === true) return asked
+          return Effect.filterOrFail(
+            asked,
+            (line) => !Passing.is(request.interaction, line),
+            () => new Passed()
+          )
+        }, prompt)
       )
       .pipe(
         Effect.catchAll((ended): Effect.Effect<never, InteractionCancelled | InteractorUnavailable> => {
           // The end of input is no decision: others may still answer.
           if (ended._tag === "DialogClosed" && ended.by === "end of input")
             return new InteractionCancelled({ requestId })
+          if (ended._tag === "Passed")
+            return new InteractorUnavailable({ requestId, by: options.principal ?? id, reason: Passing.reason })
           if (ended._tag !== "PatienceLost") return cancelled
           const reason = "nobody gave an answer that could be understood"
           return Effect.zipRight(
@@ -107,7 +128,7 @@ export const isTooMuch = (screen: ConsoleScreen.Service, nonsense: number): bool
 /** Asks a question until its answer is understood, or too many were not. `again` is shown below each reason. */
 export const insist = <A>(
   screen: ConsoleScreen.Service,
-  ask: ConsoleScreen.Asker,
+  ask: Asker,
   question: ConsoleScreen.Question,
   again: ReadonlyArray<string>,
   understand: (line: string) => Effect.Effect<Understood<A>, Ended>

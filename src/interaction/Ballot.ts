@@ -45,6 +45,12 @@ export const hasVoted = (interaction: Interaction, by: string): boolean =>
 export const refusal = ({ all }: Needs.Needs, voter: Pick<Cast, "by" | "roles">): string | undefined =>
   all.some((need) => isEntitled(need, voter)) ? undefined : `${Needs.describeAll(all)}, and ${voter.by} is none of them`
 
+/** Why a person is not asked about an interaction: `voted`, or that they have no say in it; nothing when they are. */
+export const refusedOf = (interaction: Interaction, by: string, roles?: ReadonlyArray<string>): string | undefined => {
+  if (!isReserved(interaction)) return undefined
+  return hasVoted(interaction, by) ? "voted" : refusal(interaction.needs, { by, roles })
+}
+
 /** The votes with this one, which replaces an earlier one of the same person; nothing when that one was the same. */
 export const having = (reserved: Reserved, votes: ReadonlyArray<Cast>, vote: Cast): ReadonlyArray<Cast> | undefined => {
   const before = votes.find(({ by }) => by === vote.by)

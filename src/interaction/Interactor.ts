@@ -46,7 +46,7 @@ import * as InteractionRequest from "./InteractionRequest.js"
 import type { Answered, How, Options, Reply, Service } from "./InteractorPort.js"
 
 export { type Flat, type Open, SchemaNotFlat } from "./FlatSchema.js"
-export type { Answered, Ended, Filed, How, Options, Reply, Service, Upcoming, Vote } from "./InteractorPort.js"
+export type { Answered, Ended, Filed, How, Next, Options, Reply, Service, Upcoming, Vote } from "./InteractorPort.js"
 
 /**
  * The interactor that is asked where no fiber-local one was set.

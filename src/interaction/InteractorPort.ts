@@ -110,6 +110,23 @@ export interface Options<I extends Interaction> {
    * nobody. Absent: there are none.
    */
   readonly upcoming?: Effect.Effect<ReadonlyArray<Upcoming>> | undefined
+  /**
+   * Who is asked next, where somebody is: an interactor may tell the person, and let them pass the question on. Then it fails
+   * as unavailable, which is no answer.
+   */
+  readonly next?: Next | undefined
+}
+
+/**
+ * Who is asked next, by the id of the interactor, and after how many milliseconds; without a time only when this one passes
+ * or cannot answer.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Next {
+  readonly by: string
+  readonly after?: number | undefined
 }
 
 /**

@@ -1,5 +1,5 @@
 /** One person after the other. */
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Interaction from "../interaction/Interaction.js"
@@ -23,46 +23,53 @@ export interface EscalateOptions {
 }
 
 /** See `Interactors.escalate`. */
-export const make = ({ after, id = "escalation", to }: EscalateOptions): Interactor.Service => ({
-  id,
-  relay: false,
-  request: <I extends Interaction.Interaction>(request: InteractionRequest<I>, asked?: Interactor.Options<I>) =>
-    Interactor.rechecked(
-      asked,
-      Effect.suspend(() => {
-        let reached = 0
-        let open = 0
-        let last: InteractionError | undefined
-        return Panel.run(
-          request,
-          asked,
-          (answered) => Effect.succeed(Option.some(answered)),
-          (panel) => {
-            /** Asks the one at this place, unless they were asked before. */
-            const reach = (at: number): Effect.Effect<void> =>
-              Effect.suspend(() => {
-                const service = to[at]
-                if (at !== reached || service === undefined) return Effect.void
-                reached++
-                open++
-                const left = (error: InteractionError | undefined) =>
-                  Effect.suspend(() => {
-                    last = error ?? last
-                    open--
-                    if (at + 1 === reached || open === 0) return Effect.zipRight(reach(reached), endIfNobody)
-                    return Effect.void
-                  })
-                const asking = panel.ask(service, left)
-                return after === undefined || at + 1 === to.length
-                  ? asking
-                  : Effect.zipRight(asking, panel.meanwhile(Effect.delay(reach(at + 1), after)))
-              })
-            const endIfNobody = Effect.suspend(() =>
-              open > 0 ? Effect.void : panel.fail(Panel.nobodyLeft(request, id, "nobody was left to ask", last))
-            )
-            return Effect.zipRight(reach(0), endIfNobody)
-          }
-        )
-      })
-    )
-})
+export const make = ({ after, id = "escalation", to }: EscalateOptions): Interactor.Service => {
+  const nextOf = (at: number): Interactor.Next | undefined => {
+    const next = to[at + 1]
+    if (next === undefined) return undefined
+    return after === undefined ? { by: next.id } : { by: next.id, after: Duration.toMillis(after) }
+  }
+  return {
+    id,
+    relay: false,
+    request: <I extends Interaction.Interaction>(request: InteractionRequest<I>, asked?: Interactor.Options<I>) =>
+      Interactor.rechecked(
+        asked,
+        Effect.suspend(() => {
+          let reached = 0
+          let open = 0
+          let last: InteractionError | undefined
+          return Panel.run(
+            request,
+            asked,
+            (answered) => Effect.succeed(Option.some(answered)),
+            (panel) => {
+              /** Asks the one at this place, unless they were asked before. */
+              const reach = (at: number): Effect.Effect<void> =>
+                Effect.suspend(() => {
+                  const service = to[at]
+                  if (at !== reached || service === undefined) return Effect.void
+                  reached++
+                  open++
+                  const left = (error: InteractionError | undefined) =>
+                    Effect.suspend(() => {
+                      last = error ?? last
+                      open--
+                      if (at + 1 === reached || open === 0) return Effect.zipRight(reach(reached), endIfNobody)
+                      return Effect.void
+                    })
+                  const asking = panel.ask(service, left, nextOf(at))
+                  return after === undefined || at + 1 === to.length
+                    ? asking
+                    : Effect.zipRight(asking, panel.meanwhile(Effect.delay(reach(at + 1), after)))
+                })
+              const endIfNobody = Effect.suspend(() =>
+                open > 0 ? Effect.void : panel.fail(Panel.nobodyLeft(request, id, "nobody was left to ask", last))
+              )
+              return Effect.zipRight(reach(0), endIfNobody)
+            }
+          )
+        })
+      )
+  }
+}

@@ -6,9 +6,12 @@
  * All else goes on: an answer that is none, a doubt, a failure, no time, no budget.
  */
 import * as Prompt from "@effect/ai/Prompt"
+import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -41,8 +44,14 @@ export interface ByModelOptions {
 }
 
 /** See `Interactors.byModel`. */
-export const make = (options: ByModelOptions): Interactor.Service => {
-  const { budget = { calls: 100 }, id = "reviewer", instructions, model, otherwise, timeout = "1 minute" } = options
+export const make = ({ otherwise, ...options }: ByModelOptions): Interactor.Service => before(options)(otherwise)
+
+/**
+ * One model before several interactors that are asked side by side: it is asked once about a call, and what it does not
+ * decide goes on to all of them.
+ */
+export const before = (options: Omit<ByModelOptions, "otherwise">) => {
+  const { budget = { calls: 100 }, id = "reviewer", instructions, model, timeout = "1 minute" } = options
   let calls = 0
   let tokens = 0
   const mayAsk = () => calls < (budget.calls ?? Infinity) && tokens < (budget.tokens ?? Infinity)
@@ -77,17 +86,36 @@ export const make = (options: ByModelOptions): Interactor.Service => {
     )
   }
 
-  return {
+  /** What the model said about a request, for all who were given the same one. */
+  const known = new WeakMap<InteractionRequest, Deferred.Deferred<Option.Option<Judgement>>>()
+  const judgedOnce = (request: InteractionRequest<Interaction.Approve>) =>
+    Effect.suspend(() => {
+      const before = known.get(request)
+      if (before !== undefined) return Deferred.await(before)
+      const said = Deferred.unsafeMake<Option.Option<Judgement>>(FiberId.none)
+      known.set(request, said)
+      // Whoever began it may be gone before it ends: then the others' people are asked.
+      return Effect.onExit(mayAsk() ? judged(request) : Effect.succeedNone, (exit) =>
+        Deferred.succeed(
+          said,
+          Exit.getOrElse(exit, () => Option.none())
+        )
+      )
+    })
+
+  return (otherwise: Interactor.Service): Interactor.Service => ({
     id,
     relay: false,
+    // Nobody else votes here: what is reserved is never the model's.
+    principal: otherwise.principal,
+    roles: otherwise.roles,
     request: <I extends Interaction.Interaction>(request: InteractionRequest<I>, asked?: Interactor.Options<I>) => {
-      // The model is asked first about those.
-      const goOn = Effect.suspend(() => otherwise.request(request, { ...asked, upcoming: undefined }))
+      // An answer is that of the one who was asked. About the other calls the model is asked first.
+      const goOn = Effect.suspend(() => Asking.ask(otherwise, request, { ...asked, upcoming: undefined }))
       if (!isDelegated(request)) return goOn
-      const judging = Effect.suspend(() => (mayAsk() ? judged(request) : Effect.succeedNone))
       return Interactor.rechecked(
         asked,
-        Effect.flatMap(judging, (judgement) => {
+        Effect.flatMap(judgedOnce(request), (judgement) => {
           const answer = Option.flatMap(judgement, answerOf)
           return Option.isNone(answer)
             ? goOn
@@ -96,7 +124,7 @@ export const make = (options: ByModelOptions): Interactor.Service => {
         })
       )
     }
-  }
+  })
 }
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Asking from "../interaction/Asking.js"
+import * as Ballot from "../interaction/Ballot.js"
 import * as Interaction from "../interaction/Interaction.js"
 import {
   InteractionAlreadyAnswered,
@@ -30,10 +31,15 @@ export type Take<I extends Interaction.Interaction> = (
 
 /** A question that is put to several. */
 export interface Panel {
-  /** Asks one of them; `left` is run when they answer no more: with their error, or with none where they have answered. */
+  /**
+   * Asks one of them; `left` is run when they answer no more: with their error, or with none where they have answered. One
+   * person who has no say in a reserved call, or has voted on it, is not asked.
+   */
   readonly ask: (
     service: Interactor.Service,
-    left: (error: InteractionError | undefined) => Effect.Effect<void>
+    left: (error: InteractionError | undefined) => Effect.Effect<void>,
+    /** Who is asked after them. */
+    next?: Interactor.Next
   ) => Effect.Effect<void>
   /** Ends the question without an answer. */
   readonly fail: (error: InteractionError) => Effect.Effect<void>
@@ -90,13 +96,17 @@ export const run = <I extends Interaction.Interaction>(
             })
           })
         )
-      const ask: Panel["ask"] = (service, left) => {
-        const { id } = service
+      const ask: Panel["ask"] = (service, left, next) => {
+        const { id, principal, roles } = service
+        const refused = principal === undefined ? undefined : Ballot.refusedOf(request.interaction, principal, roles)
+        if (refused === "voted") return left(undefined)
+        if (refused !== undefined) return left(new InteractorUnavailable({ requestId, by: id, reason: refused }))
         const asking = Effect.suspend(() =>
           service.request(request, {
             ...options,
             // Others may be asked about those.
             upcoming: undefined,
+            next,
             vote: (reply) => file(Asking.answered(id, reply)),
             ended: () => ended ?? options?.ended?.()
           })

@@ -64,8 +64,11 @@ export const make = ({ members, of, only }: RolesOptions): Interactor.Service =>
               : new VoteRefused({ requestId, by: known.by, reason })
           },
           (panel) =>
-            panel.ask(of, (error) =>
-              panel.fail(error ?? new InteractorUnavailable({ requestId, by: id, reason: "it has answered" }))
+            panel.ask(
+              of,
+              (error) =>
+                panel.fail(error ?? new InteractorUnavailable({ requestId, by: id, reason: "it has answered" })),
+              asked?.next
             )
         )
       )

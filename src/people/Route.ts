@@ -1,5 +1,6 @@
 /** Which interactor a question goes to. */
 import * as Glob from "../core/Glob.js"
+import * as Asking from "../interaction/Asking.js"
 import type * as Interaction from "../interaction/Interaction.js"
 import type { InteractionRequest } from "../interaction/InteractionRequest.js"
 import type * as Interactor from "../interaction/Interactor.js"
@@ -50,8 +51,9 @@ export const make = ({ cases, id = "route", otherwise }: RouteOptions): Interact
   return {
     id,
     relay: false,
+    // An answer is that of the one who was asked, and not the route's.
     request: (request, options) =>
-      (compiled.find(({ fits }) => fits(request))?.to ?? otherwise).request(request, {
+      Asking.ask(compiled.find(({ fits }) => fits(request))?.to ?? otherwise, request, {
         ...options,
         // Others may be asked about those.
         upcoming: undefined

@@ -4,13 +4,15 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FastCheck from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
+import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import * as QueueChannel from "../../src/channel/QueueChannel.js"
 import * as Asking from "../../src/interaction/Asking.js"
 import * as Interaction from "../../src/interaction/Interaction.js"
-import type * as Interactor from "../../src/interaction/Interactor.js"
+import * as Interactor from "../../src/interaction/Interactor.js"
 import * as ScriptedModel from "../../src/model/ScriptedModel.js"
 import * as Interactors from "../../src/people/Interactors.js"
+import * as ModelReviewer from "../../src/people/ModelReviewer.js"
 import * as PermissionFile from "../../src/permission/PermissionFile.js"
 import * as Agent from "../../src/runtime/Agent.js"
 import * as TestInteractor from "../../src/testing/TestInteractor.js"
@@ -322,6 +324,138 @@ describe("a model before people", () => {
       const failing = ScriptedModel.make({ agents: { reviewer: [{ error: "overloaded" }] } })
       assert.strictEqual((yield* played(policy, failing)).shown.length, 1)
       assert.strictEqual((yield* played(policy, says(allow), { budget: { calls: 0 } })).shown.length, 1)
+    })
+  )
+})
+
+describe("an arrangement", () => {
+  /** An interactor that leaves it to its id who answered. */
+  const plain = (id: string): Interactor.Service => ({
+    id,
+    relay: false,
+    request: <I extends Interaction.Interaction>() => Effect.succeed({ answer: true } as never as Interactor.Reply<I>)
+  })
+
+  it.effect("names who answered, and not itself, also where the one who answered does not say who they are", () =>
+    Effect.gen(function* () {
+      const model = ScriptedModel.make({ agents: {} })
+      const within: ReadonlyArray<(of: Interactor.Service) => Interactor.Service> = [
+        (of) => Interactors.route({ cases: [], otherwise: of }),
+        (of) => Interactors.route({ cases: [{ when: {}, to: of }], otherwise: plain("nobody") }),
+        (of) => Interactors.roles({ of, members: {} }),
+        (of) => Interactors.escalate({ to: [of] }),
+        (of) => Interactors.quorum({ of: [of], need: 1 }),
+        (of) => Interactors.byModel({ model, otherwise: of })
+      ]
+      for (const wrap of within) {
+        assert.deepInclude(yield* asks(wrap(plain("desk")), deploy), { answer: true, by: "desk", how: "answered" })
+        // Several of them are several people.
+        const both = Interactors.quorum({ of: [wrap(plain("desk")), wrap(plain("door"))], need: 2 })
+        assert.strictEqual((yield* asks(both, deploy)).by, "desk, door")
+        const once = Interactors.quorum({ of: [wrap(plain("desk")), wrap(plain("desk"))], need: 2 })
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(asks(once, deploy))))
+      }
+    })
+  )
+
+  it.effect("does not ask a person who has no say in a reserved call, nor one who has voted on it", () =>
+    Effect.gen(function* () {
+      const needs = {
+        digest: "d",
+        all: [need(2, ["ada", "grace"])] as const,
+        votes: [{ by: "ada", vote: "allow" as const }]
+      }
+      const reserved = Interaction.approve({ ...approve, onceOnly: true, needs })
+      for (const arrange of [
+        (of: ReadonlyArray<Interactor.Service>) => Interactors.escalate({ to: of, after: "10 minutes" }),
+        (of: ReadonlyArray<Interactor.Service>) => Interactors.quorum({ of, need: 1 })
+      ]) {
+        const people = yield* TestInteractor.people({ mallory: ["y"], ada: ["y"], grace: ["y"] })
+        const answered = yield* asks(arrange(all(people)), reserved)
+        assert.strictEqual(answered.by, "grace")
+        assert.deepStrictEqual([...(yield* people.mallory.shown), ...(yield* people.ada.shown)], [])
+      }
+    })
+  )
+
+  it.effect("tells each who is asked next, and nobody inside of them", () =>
+    Effect.gen(function* () {
+      const told: Array<readonly [string, Interactor.Next | undefined]> = []
+      const passing = (id: string): Interactor.Service => ({
+        id,
+        relay: false,
+        request: (request, options) => {
+          told.push([id, options?.next])
+          return Effect.fail(Interactor.declined(id, request))
+        }
+      })
+      const service = Interactors.escalate({
+        to: [
+          passing("a"),
+          Interactors.roles({ of: passing("b"), members: {} }),
+          Interactors.quorum({ of: [passing("c")], need: 1 }),
+          passing("d")
+        ],
+        after: "10 minutes"
+      })
+      yield* Effect.flip(asks(service, deploy))
+      const after = 600_000
+      assert.deepStrictEqual(told, [
+        ["a", { by: "b", after }],
+        ["b", { by: "quorum", after }],
+        ["c", undefined],
+        ["d", undefined]
+      ])
+    })
+  )
+})
+
+const need = (quorum: number, members: ReadonlyArray<string>) => ({
+  quorum,
+  roles: ["ops"],
+  members: [...members],
+  deny: "one" as const,
+  rule: "deploy"
+})
+
+describe("one model before several", () => {
+  it.effect("is asked once about a call, and what it passes on goes to all", () =>
+    Effect.gen(function* () {
+      let calls = 0
+      const says = (text: string) => {
+        const model = ScriptedModel.make({ agents: { reviewer: [{ text }, { text }] } })
+        return ModelReviewer.before({
+          model: { ...model, stream: (request) => (calls++, model.stream(request)) }
+        })
+      }
+      const delegated = Interaction.approve({ ...approve, delegated: true })
+      const both = (text: string) =>
+        Effect.gen(function* () {
+          calls = 0
+          const people = yield* TestInteractor.people({ ada: [TestInteractor.silent], grace: ["n"] })
+          const review = says(text)
+          const request = yield* InteractionSample.request(delegated)
+          const answered = yield* Effect.raceAll(all(people).map((one) => Asking.ask(review(one), request)))
+          const shown = [...(yield* people.ada.shown), ...(yield* people.grace.shown)]
+          return { by: answered.by, shown: shown.length, calls }
+        })
+      assert.deepStrictEqual(yield* both('{"decision": "allow"}'), { by: "reviewer", shown: 0, calls: 1 })
+      assert.deepStrictEqual(yield* both('{"decision": "pass"}'), { by: "grace", shown: 2, calls: 1 })
+    })
+  )
+
+  it.effect("leaves the call to the others' people when the one for whom it was asked is gone", () =>
+    Effect.gen(function* () {
+      const model = { ...ScriptedModel.make({ agents: {} }), stream: () => Stream.never }
+      const review = ModelReviewer.before({ model })
+      const people = yield* TestInteractor.people({ ada: ["y"], grace: ["y"] })
+      const request = yield* InteractionSample.request(Interaction.approve({ ...approve, delegated: true }))
+      const first = yield* Effect.fork(Asking.ask(review(people.ada.interactor), request))
+      yield* settle
+      const second = yield* Effect.fork(Asking.ask(review(people.grace.interactor), request))
+      yield* settle
+      yield* Fiber.interrupt(first)
+      assert.strictEqual((yield* Fiber.join(second)).by, "grace")
     })
   )
 })

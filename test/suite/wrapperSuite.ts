@@ -50,11 +50,12 @@ export const wrapperSuite = (
           ended: () => undefined,
           votes: [{ answer: true, by: "bob" }],
           vote: () => Effect.succeed("open" as const),
-          upcoming: Effect.succeed([])
+          upcoming: Effect.succeed([]),
+          next: { by: "another" }
         }
         yield* outer.request(yield* asked, options)
         assert.lengthOf(given, 1)
-        for (const key of ["withdrawn", "ended", "votes", "vote", "upcoming"] as const)
+        for (const key of ["withdrawn", "ended", "votes", "vote", "upcoming", "next"] as const)
           assert.strictEqual<unknown>(given[0]?.[key], options[key], key)
       })
     )
