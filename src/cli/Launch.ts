@@ -54,6 +54,22 @@ export const resolveModel = (
     return yield* Effect.mapError(registry.resolve(ref), (error) => ConfigurationInvalid.make(error.message))
   })
 
+/** Puts the model that reviews calls before an interactor; the interactor itself where there is none. */
+export type Review = (interactor: Interactor.Service) => Interactor.Service
+
+/** One model before all who are asked. */
+export const review = (
+  settings: Settings.Settings
+): Effect.Effect<Review, ConfigurationInvalid.ConfigurationInvalid, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function* () {
+    const { reviewer } = settings
+    if (reviewer === undefined) return (interactor: Interactor.Service) => interactor
+    const model = yield* resolveModel(settings, reviewer.model)
+    const { before } = yield* Effect.promise(() => import("../people/ModelReviewer.js"))
+    const { budget, instructions, timeout } = reviewer
+    return before({ model, budget, instructions, timeout })
+  })
+
 /** All profiles, and the requested one. */
 export interface Profiles {
   readonly all: ReadonlyMap<string, SubagentProfile.SubagentProfile>
@@ -115,6 +131,8 @@ export type Options = Agent.Options &
 /** An agent with what is needed to undo what it did. */
 export interface Started {
   readonly agent: Agent.Agent
+  /** For interactors that are attached later. */
+  readonly review: Review
   /** Its audit. */
   readonly trail: AuditTrail.Service
   /** The directories that its file tools may touch. */
@@ -122,15 +140,6 @@ export interface Started {
 }
 
 /** Starts the agent that settings describe, with these interactors attached and their directories out of its reach. */
-export const startAgent = (
-  settings: Settings.Settings,
-  profiles: Profiles,
-  opened: Pick<Channels.Opened, "attended" | "interactors" | "directories">,
-  options: Options
-): Effect.Effect<Agent.Agent, ConfigurationInvalid.ConfigurationInvalid, Platform | Scope.Scope> =>
-  Effect.map(start(settings, profiles, opened, options), ({ agent }) => agent)
-
-/** The same, with what is needed to undo. */
 export const start = (
   settings: Settings.Settings,
   { all, chosen }: Profiles,
@@ -142,6 +151,7 @@ export const start = (
     const fileSystem = yield* FileSystem.FileSystem
     const ref = chosen === undefined ? undefined : SubagentProfile.modelRef(chosen, settings.model)
     const model = yield* resolveModel(settings, ref ?? settings.model)
+    const reviewed = yield* review(settings)
     const services = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
     yield* Settings.hideKeys
     // The directory is outside the workspace, so that it leaves no trace there. It is removed with the agent.
@@ -214,11 +224,11 @@ export const start = (
       ConfigurationInvalid.make(error.message)
     )
     const { tools } = Context.get(context, AgentRuntime.AgentRuntime)
-    const started = Agent.startWith(interactors, { ...ofProfile(chosen, tools), ...options })
+    const started = Agent.startWith(interactors.map(reviewed), { ...ofProfile(chosen, tools), ...options })
     const agent = yield* Effect.mapError(Effect.provide(started, context), ({ message }) =>
       ConfigurationInvalid.make(message)
     )
-    return { agent, trail: Context.get(context, AuditTrail.AuditTrail), files }
+    return { agent, review: reviewed, trail: Context.get(context, AuditTrail.AuditTrail), files }
   })
 
 // -----------------------------------------------------------------------------------------------------------------

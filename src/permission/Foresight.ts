@@ -35,6 +35,8 @@ export interface Foreseen {
   readonly method: string
   /** The rule or sentence that decides. */
   readonly rule: string
+  /** The rule by which a model may be asked before a person; present where one is. */
+  readonly delegated?: string | undefined
 }
 
 /**
@@ -67,7 +69,12 @@ export const foresee = (
       return state.denial(policy, subject) ?? ({ decision: "ask", method: "approvals", rule } as const)
     }
     const decision = state.evaluate(policy, subject, entry, sessionId)
-    if (decision.decision !== "allow" || found === undefined) return decision
+    if (found === undefined) {
+      if (decision.decision !== "ask" || decision.doubt !== undefined) return decision
+      const delegated = state.delegation(policy, subject)
+      return delegated === undefined ? decision : { ...decision, delegated }
+    }
+    if (decision.decision !== "allow") return decision
     const covering = found.coveredBy === "all" ? state.blanket : undefined
     return covering ?? ({ decision: "ask", method: "guard", rule: found.reason } as const)
   })

@@ -96,9 +96,11 @@ export const answer = (
   if (asked === null || entry === undefined) return Effect.sync(() => run(line, target))
   const params = paramsOf(entry, CommandText.trim(asked[2] ?? ""))
   if (Either.isLeft(params)) return Effect.succeed(Either.left(params.left))
-  return Effect.map(Foresight.foresee(target, entry, params.right), ({ decision, method, rule }) =>
-    said([`${decision} (${method}): ${rule}`])
-  )
+  return Effect.map(Foresight.foresee(target, entry, params.right), (foreseen) => {
+    const { decision, delegated, method, rule } = foreseen
+    const model = delegated === undefined ? [] : [`a model may decide it first: ${delegated}`]
+    return said([`${decision} (${method}): ${rule}`, ...model])
+  })
 }
 
 /**

@@ -372,15 +372,9 @@ class Gate implements Service, ReservedCall.Gate, Upcoming.Gate {
   formOf(now: Case, subject: PermissionRule.Subject, doubt: string | undefined): Effect.Effect<Approve> {
     const { policy, redactor } = this.options
     const isDelegated =
-      now.own === undefined && policy.delegated !== PermissionRule.empty && this.isDelegated(subject, doubt)
+      now.own === undefined && doubt === undefined && this.options.state.delegation(policy, subject) !== undefined
     const key = PermissionRule.rememberKey(subject)
     return ApprovalForm.make(isDelegated ? { ...now, delegated: true } : now, key, redactor)
-  }
-
-  private isDelegated(subject: PermissionRule.Subject, doubt: string | undefined): boolean {
-    const { policy } = this.options
-    if (doubt !== undefined || subject.doubt !== undefined || this.doubt(subject) !== undefined) return false
-    return PermissionRule.allows(policy.delegated, subject) !== undefined
   }
 
   private answered(

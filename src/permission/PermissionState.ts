@@ -141,6 +141,13 @@ export class PermissionState {
     )
   }
 
+  /** The rule that leaves a call to a model too; nothing where it cannot be told what it runs. */
+  delegation(policy: CompiledPolicy.Policy, subject: PermissionRule.Subject): string | undefined {
+    if (policy.delegated === PermissionRule.empty || subject.doubt !== undefined) return undefined
+    if (this.doubt(policy, subject) !== undefined) return undefined
+    return PermissionRule.allows(policy.delegated, subject)
+  }
+
   /** The entry that denies a call by name or pattern, in this session's list or the policy's; no default counts. */
   denial(policy: CompiledPolicy.Policy, subject: PermissionRule.Subject): Decision | undefined {
     const sessionDeny = this.sessionDeny(subject)

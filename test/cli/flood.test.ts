@@ -72,7 +72,7 @@ const flooded = (line: string) =>
         writer,
         task: undefined,
         halted: Effect.never,
-        peer: { channel, lines, alone: true, authorOf: () => undefined }
+        peer: { channel, interactor: channel.interactor, lines, alone: true, authorOf: () => undefined }
       })
     )
     // Before the agent ends: one that fails must not wait for who never reads.

@@ -44,6 +44,7 @@ export const run = (invocation: Arguments.Invocation) =>
     const { settings } = first
     // The model is resolved before the terminal is taken over, so that a mistake is told on a plain line.
     const model = yield* Launch.resolveModel(settings, settings.model)
+    yield* Launch.review(settings)
     const attached = yield* GivenFiles.read(flags, model)
     const known = yield* Launch.profiles(settings)
     const history = interactive ? yield* openHistory(settings) : undefined

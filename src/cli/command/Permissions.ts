@@ -8,6 +8,8 @@ import * as PermissionCommand from "../../permission/PermissionCommand.js"
 import { PermissionState } from "../../permission/PermissionState.js"
 import * as AgentRuntime from "../../runtime/AgentRuntime.js"
 import * as Arguments from "../config/Arguments.js"
+import * as Arrangement from "../config/Arrangement.js"
+import * as Channels from "../config/Channels.js"
 import * as ExitCode from "../ExitCode.js"
 import * as Launch from "../Launch.js"
 import * as Output from "../terminal/Output.js"
@@ -20,6 +22,16 @@ const describe = ({ sandbox, workspace }: Settings.Settings) =>
     Effect.promise(() => import("../config/SandboxSettings.js")),
     ({ describe }) => describe(workspace, sandbox)
   )
+
+/** Who is asked where a person works at a terminal. */
+const asked = (flags: Arguments.Flags, settings: Settings.Settings) =>
+  Effect.map(Channels.plan(flags, settings, [{ _tag: "Console" }]), (plans) => {
+    const { reviewer } = settings
+    return [
+      ...(reviewer === undefined ? [] : [`reviewer: ${Arrangement.describeReviewer(reviewer)}`]),
+      `asked: ${Channels.describe(plans, settings)}`
+    ]
+  })
 
 /** Verbs that change a running session; without one there is nothing to change. */
 const changing = new Set(["allow", "deny", "default", "suspend", "resume", "clear"])
@@ -63,7 +75,11 @@ export const run = ({ flags, words }: Arguments.Invocation) =>
       for (const line of yield* TrustQuestion.notice(settings)) yield* Output.write("stderr", `assent: ${line}\n`)
     }
     for (const line of remarks) yield* Output.write("stderr", `assent: ${line}\n`)
-    const sandbox = verb === undefined || verb === "show" ? [yield* describe(settings)] : []
-    yield* Output.write("stdout", `${[...outcome.right.lines, ...sandbox].join("\n")}\n`)
+    const { lines } = outcome.right
+    const isShown = verb === undefined || verb === "show"
+    const sandbox = isShown ? [yield* describe(settings)] : []
+    const [first = ""] = lines
+    const people = isShown || first.startsWith("ask (") ? yield* asked(flags, settings) : []
+    yield* Output.write("stdout", `${[...lines, ...people, ...sandbox].join("\n")}\n`)
     return ExitCode.completed
   })

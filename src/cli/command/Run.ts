@@ -60,7 +60,7 @@ export const run = (invocation: Arguments.Invocation) =>
             ? Option.some(yield* lines.JsonExecutor.makePeer(settings.timeouts))
             : Option.none()
         const writer = yield* lines === undefined ? Effect.succeed(undefined) : lines.JsonExecutor.makeWriter
-        const agent = yield* Launch.startAgent(settings, profiles, Launch.outOfReach(opened, files), {
+        const { agent, review } = yield* Launch.start(settings, profiles, Launch.outOfReach(opened, files), {
           persistence,
           checkpoints,
           // With a peer, requests wait until it is connected.
@@ -84,6 +84,7 @@ export const run = (invocation: Arguments.Invocation) =>
         const { Input, JsonCommand, JsonExecutor } = lines
         const peer = Option.map(channel, (channel) => ({
           channel,
+          interactor: review(channel.interactor),
           lines: Input.linesUpTo(JsonCommand.maxLine),
           alone: opened.interactors.length === 0,
           authorOf: (said: string | undefined) => (vouching.has("json") ? (said ?? "json") : person)

@@ -27,6 +27,8 @@ export interface Flags {
   readonly trust?: boolean | undefined
   readonly yolo?: boolean | undefined
   readonly vouch?: ReadonlyArray<string> | undefined
+  readonly reviewer?: string | undefined
+  readonly escalate?: string | undefined
   readonly timeout?: string | undefined
   readonly plain?: boolean | undefined
   readonly "log-level"?: string | undefined
@@ -228,6 +230,16 @@ export const table: { readonly [Name in keyof Required<Flags>]: FlagRow } = {
     multiple: true,
     value: "CHANNEL",
     help: "the program behind file, webhook or json vouches for the names in its answers"
+  },
+  reviewer: {
+    type: "string",
+    value: "MODEL",
+    help: "a model decides about calls that the policy delegates, before anybody is asked; none for no model"
+  },
+  escalate: {
+    type: "string",
+    value: "DURATION",
+    help: "ask one channel after the other, the next one after this long: the terminal, then those of --channel"
   },
   timeout: { type: "string", value: "DURATION", help: "cancel the work after this long, such as 90s or 5m" },
   plain: { type: "boolean", help: "lines without a screen, marks and colours, as for a screen reader" },

@@ -14,6 +14,7 @@ import * as WebAddress from "../../core/WebAddress.js"
 import * as Interactor from "../../interaction/Interactor.js"
 import type * as CompiledPolicy from "../../permission/CompiledPolicy.js"
 import * as Arguments from "./Arguments.js"
+import * as Arrangement from "./Arrangement.js"
 import * as ConfigurationInvalid from "./ConfigurationInvalid.js"
 import * as Person from "./Person.js"
 import type { Settings } from "./Settings.js"
@@ -27,15 +28,42 @@ export type Plan =
   | { readonly _tag: "File"; readonly directory: string; readonly vouches: boolean }
   | { readonly _tag: "Webhook"; readonly url: string; readonly vouches: boolean }
 
-/** Reads the flags; without any, takes what the policy file names, else the fallback. */
+/** Reads the flags; without any, takes what the policy file names, else the fallback. In the order in which they are asked. */
 export const plan = (
   flags: Arguments.Flags,
   settings: Settings,
   fallback: ReadonlyArray<Plan>
 ): Effect.Effect<ReadonlyArray<Plan>, Arguments.UsageError, FileSystem.FileSystem | Path.Path> =>
-  Effect.tap(chosen(flags, settings, fallback), (plans) =>
-    Effect.forEach(plans, (one) => checked(one, settings), { discard: true })
+  Effect.tap(
+    Effect.flatMap(chosen(flags, settings, fallback), (plans) => inOrder(plans, flags, settings, fallback)),
+    (plans) => Effect.forEach(plans, (one) => checked(one, settings), { discard: true })
   )
+
+/** The channels of an escalation: those that were named; the terminal comes first where only another one was. */
+const inOrder = (
+  plans: ReadonlyArray<Plan>,
+  flags: Arguments.Flags,
+  { escalation }: Settings,
+  fallback: ReadonlyArray<Plan>
+): Effect.Effect<ReadonlyArray<Plan>, Arguments.UsageError> =>
+  Effect.gen(function* () {
+    if (escalation === undefined) return plans
+    const hasPerson = fallback.some(isConsole)
+    const vouching = yield* vouched(flags)
+    const ofFile = yield* Effect.forEach(escalation.to, (channel) => parse(channel, vouching))
+    if (ofFile.some((one) => one._tag === "Halt")) return yield* nobodyThere
+    // What a file names for a terminal does not count where there is none.
+    const named =
+      flags.channel === undefined && ofFile.length > 0 ? ofFile.filter((one) => hasPerson || !isConsole(one)) : plans
+    const [only] = named
+    const order =
+      named.length === 1 && only !== undefined && hasPerson && !isConsole(only) ? [...fallback, only] : named
+    if (order.length > 1) return order
+    if (!escalation.isFlag) return order.length === 0 ? plans : order
+    return yield* misuse(
+      "--escalate needs somebody to go on to: name the channels in their order, such as --channel console --channel file:DIR."
+    )
+  })
 
 const chosen = (
   flags: Arguments.Flags,
@@ -63,9 +91,7 @@ const chosen = (
           : "--jsonl means that a program answers, --channel halt that nobody does; leave one of them out."
       )
     }
-    if (plans.length > 1 && plans.some((one) => one._tag === "Halt")) {
-      return yield* misuse("--channel halt means that nobody is there; it cannot stand beside another channel.")
-    }
+    if (plans.length > 1 && plans.some((one) => one._tag === "Halt")) return yield* nobodyThere
     return plans
   })
 
@@ -88,6 +114,14 @@ export const vouched = ({
   }
   if (vouch.includes("json") && jsonl !== true) return misuse("--vouch json goes with --jsonl.")
   return Effect.succeed(new Set(vouch))
+}
+
+/** What is asked, for a person: the channels, and in which order. */
+export const describe = (plans: ReadonlyArray<Plan>, { escalation }: Settings): string => {
+  const names = plans.map(nameOf)
+  return escalation === undefined || names.length < 2
+    ? names.join(", or ")
+    : Arrangement.describeEscalation(names, escalation.after)
 }
 
 /** The interactors to attach, and the signal that an unattended program had to halt. */
@@ -141,6 +175,11 @@ export const open = <R>(
         case "Webhook":
           interactors.push(yield* openWebhook(one, timeouts))
       }
+    }
+    const { escalation } = settings
+    if (escalation !== undefined && interactors.length > 1) {
+      const { make } = yield* Effect.promise(() => import("../../people/Escalation.js"))
+      interactors.splice(0, interactors.length, make({ to: [...interactors], after: escalation.after }))
     }
     return { interactors, halted, directories, attended: plans.some(({ _tag }) => _tag === "Console") }
   })
@@ -266,4 +305,29 @@ const parse = (flag: string, vouching: ReadonlySet<string>): Effect.Effect<Plan,
   }
 }
 
+const isConsole = ({ _tag }: Plan): boolean => _tag === "Console"
+
+/** As `--channel` takes it; without what an address may hold of secrets. */
+const nameOf = (one: Plan): string => {
+  switch (one._tag) {
+    case "Console":
+      return "console"
+    case "Auto":
+      return "auto"
+    case "Halt":
+      return "nobody: it halts"
+    case "Yolo":
+      return "nobody: everything is allowed"
+    case "File":
+      return `file:${one.directory}`
+    case "Webhook":
+      return `webhook:${originOf(one.url)}`
+  }
+}
+
+const originOf = (url: string): string =>
+  Either.match(WebAddress.parse(url), { onLeft: () => url, onRight: ({ origin }) => origin })
+
 const misuse = (message: string) => Effect.fail(new Arguments.UsageError({ message }))
+
+const nobodyThere = misuse("--channel halt means that nobody is there; it cannot stand beside another channel.")

@@ -21,6 +21,7 @@ const flags = Object.entries(Arguments.table).map(([name, row]) => ({ name, ...r
 function valuesOf(name: string): ReadonlyArray<string> | "files" | "directories" | "any" | undefined {
   const known: { readonly [Name in Flag]?: ReadonlyArray<string> | "files" | "directories" } = {
     model: ["offline", "script:", ...providers.map((provider) => `${provider}/`)],
+    reviewer: ["none", "offline", "script:", ...providers.map((provider) => `${provider}/`)],
     channel: ["console", "auto", "halt", "file:", "webhook:"],
     mediator: ["forward", "agent"],
     vouch: ["file", "webhook", "json"],

@@ -7,6 +7,8 @@
  *   "price_table": { "anthropic/claude-sonnet-4-5": { "input": 3, "output": 15, "cached": 0.3 } },
  *   "currency": "USD",
  *   "mediator": "forward",
+ *   "reviewer": { "model": "anthropic/claude-haiku-4-5", "budget": { "calls": 50 } },
+ *   "escalate": { "after": "10m", "to": ["console", "webhook:https://ops.example.com/ask"] },
  *   "allow_inline": true,
  *   "inline_allowed_plugins": ["files", "grep"] }
  * ```
@@ -45,6 +47,20 @@ const SandboxSettings = Schema.Struct({
   writable: optional(Paths)
 }).annotations({ identifier: "auto, require, off, or { mode?, network?, readable?, writable? }" })
 
+/** A model that decides about what the policy delegates; alone, or with what it may use, and the seconds that it has for a call. */
+const Reviewer = Schema.Struct({
+  model: Schema.NonEmptyTrimmedString,
+  budget: optional(Schema.Struct({ calls: optional(Count), tokens: optional(Count) })),
+  timeout: optional(Schema.Number.pipe(Schema.finite(), Schema.positive())),
+  instructions: optional(Schema.NonEmptyString)
+}).annotations({ identifier: "a model, or { model, budget?: { calls?, tokens? }, timeout?, instructions? }" })
+
+/** After how long the next channel is asked too, and which channels there are. */
+const Escalation = Schema.Struct({
+  after: Schema.NonEmptyTrimmedString,
+  to: optional(Schema.Array(Schema.NonEmptyTrimmedString))
+}).annotations({ identifier: "a time such as 10m, or { after, to?: [channels] }" })
+
 /** The content of the file. Every field is optional; an unknown field is a problem. */
 export const ConfigFile = Schema.Struct({
   model: optional(Schema.String),
@@ -75,6 +91,8 @@ export const ConfigFile = Schema.Struct({
   ),
   price_table: optional(Schema.Record({ key: Schema.NonEmptyString, value: Price })),
   currency: optional(Schema.NonEmptyTrimmedString),
+  reviewer: optional(Schema.Union(Schema.NonEmptyTrimmedString, Reviewer)),
+  escalate: optional(Schema.Union(Schema.NonEmptyTrimmedString, Escalation)),
   allow_inline: optional(Schema.Boolean),
   /** Names of further variables that commands get. */
   command_environment: optional(Schema.Array(Schema.NonEmptyTrimmedString)),

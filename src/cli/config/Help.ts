@@ -15,7 +15,18 @@ export interface CommandHelp {
 
 const place = ["workspace", "store", "log-level"] as const
 const session = ["model", "base-url", "profile", "resume", "continue", "workspace", "add-dir", "store"] as const
-const authority = ["channel", "vouch", "policy", "mediator", "sandbox", "trust", "yolo", "key"] as const
+const authority = [
+  "channel",
+  "escalate",
+  "vouch",
+  "reviewer",
+  "policy",
+  "mediator",
+  "sandbox",
+  "trust",
+  "yolo",
+  "key"
+] as const
 
 export const commands: { readonly [Name in Arguments.CommandName]: CommandHelp } = {
   chat: {
@@ -45,7 +56,7 @@ export const commands: { readonly [Name in Arguments.CommandName]: CommandHelp }
       ["remove RULE", "take back a rule that was kept for this project at a prompt"],
       ["try FILE", "what a policy would have decided otherwise here"]
     ],
-    flags: ["policy", "workspace", "store", "sandbox", "trust", "log-level"],
+    flags: ["policy", "channel", "escalate", "reviewer", "workspace", "store", "sandbox", "trust", "log-level"],
     examples: [
       "assent permissions",
       "assent permissions check run_command git push",

@@ -20,6 +20,7 @@ import * as CompiledPolicy from "../../permission/CompiledPolicy.js"
 import * as PolicyFile from "../../permission/PolicyFile.js"
 import * as RealPath from "../../permission/RealPath.js"
 import * as Arguments from "./Arguments.js"
+import * as Arrangement from "./Arrangement.js"
 import * as AuditLocation from "./AuditLocation.js"
 import * as Brought from "./Brought.js"
 import * as ConfigFile from "./ConfigFile.js"
@@ -75,6 +76,10 @@ export interface Settings extends UserLocation.Folder {
   /** The profile the agent itself has; nothing when none was asked for. */
   readonly profile: string | undefined
   readonly mediator: ConfigFile.Mediator
+  /** A model that decides what the policy delegates. */
+  readonly reviewer: Arrangement.Reviewer | undefined
+  /** Channels are asked one after the other, and not at once. */
+  readonly escalation: Arrangement.Escalation | undefined
   /** What a million tokens of a model cost, by reference. */
   readonly prices: { readonly [model: string]: ConfigFile.Price }
   /** What prices are in, when a file says so. */
@@ -115,7 +120,8 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
     const userConfig = yield* readConfig(ofUser(configDirectory, "config.json"))
     const workspaceConfig = yield* readConfig(ofWorkspace(brought, Brought.config))
     const configs = trusted ? [userConfig, workspaceConfig] : [userConfig]
-    const config = ConfigFile.merge(configs)
+    const directories = [configDirectory, path.join(workspace, ".assent")]
+    const config = ConfigFile.merge(configs.map((file, at) => Arrangement.placed(file, directories[at] ?? workspace)))
 
     const { policy, widens } =
       flags.policy === undefined
@@ -150,6 +156,8 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
       limits: limitsOf(config),
       profile: flags.profile,
       mediator: yield* mediatorOf(flags.mediator, config.mediator),
+      reviewer: yield* Arrangement.reviewer(flags, config),
+      escalation: yield* Arrangement.escalation(flags, config),
       prices: config.price_table ?? {},
       currency: config.currency,
       inline: { allowed: config.allow_inline ?? false, plugins: config.inline_allowed_plugins ?? [] },

@@ -44,6 +44,8 @@ export interface Options {
 /** A process that reads our lines and writes commands. */
 export interface Peer {
   readonly channel: QueueChannel.Service
+  /** The channel as it is asked: a model may decide before it. */
+  readonly interactor: Interactor.Service
   readonly lines: Stream.Stream<string>
   /** Who answers, as far as anybody knows: what an answer says of its author, or always the one who runs this. */
   readonly authorOf: (said: string | undefined) => string | undefined
@@ -103,11 +105,11 @@ export const run = ({ agent, writer, task, halted, peer }: Options): Effect.Effe
 /** Serves the peer until it is gone; yields an effect that tells whether its absence halted the agent. */
 const converse = (
   agent: Agent.Agent,
-  { channel, lines, alone, authorOf }: Peer
+  { channel, interactor, lines, alone, authorOf }: Peer
 ): Effect.Effect<Effect.Effect<Option.Option<Halted>>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const attached = yield* Scope.make()
-    yield* Scope.extend(agent.broker.attach(channel.interactor), attached)
+    yield* Scope.extend(agent.broker.attach(interactor), attached)
     yield* Effect.forkScoped(Stream.runForEach(channel.stream, writeDialog))
     yield* lines.pipe(
       Stream.chunks,
