@@ -123,6 +123,7 @@ export const make = (options: Options): Effect.Effect<ConsoleScreen.Service, nev
       printLine: writeLine,
       status: () => Effect.void,
       live: () => Effect.void,
+      footer: () => Effect.void,
       page: ({ rows, title }) => Effect.forEach([title, ...rows(Infinity)], writeLine, { discard: true }),
       next: inbox.take("next"),
       draft: Effect.succeed(""),

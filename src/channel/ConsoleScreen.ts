@@ -42,11 +42,11 @@ import type * as Scope from "effect/Scope"
 import * as FairLock from "../internal/FairLock.js"
 import * as ScreenLayout from "../terminal/ScreenLayout.js"
 import * as ScreenState from "../terminal/ScreenState.js"
-import type { Live, Question, Status } from "../terminal/ScreenLayout.js"
+import type { Footer, Live, Question, Status } from "../terminal/ScreenLayout.js"
 import type { Text } from "../terminal/Pager.js"
 import type { Offers } from "../terminal/Picker.js"
 
-export type { Live, Question, Status } from "../terminal/ScreenLayout.js"
+export type { Footer, Live, Question, Status } from "../terminal/ScreenLayout.js"
 export type { Text } from "../terminal/Pager.js"
 export type { Choice, Offer, Offers } from "../terminal/Picker.js"
 
@@ -106,6 +106,11 @@ export interface Service {
   readonly status: (status: Status | undefined) => Effect.Effect<void>
   /** Shows, above the status, what changes all the time; `undefined` ends that. It is drawn 60 times a second at most. */
   readonly live: (live: Live | undefined) => Effect.Effect<void>
+  /**
+   * Shows a row below the prompt, drawn with the prompt and no more often; given again, it is drawn again. `undefined`
+   * ends that. Where nothing is drawn there is none, and none below a dialog.
+   */
+  readonly footer: (footer: Footer | undefined) => Effect.Effect<void>
   /** Opens a long text over the whole terminal, until a key closes it. Where there is no such terminal it is printed. */
   readonly page: (text: Text) => Effect.Effect<void>
   /** The next line or event. Nothing is lost when it is interrupted. After the end, always `EndOfInput`. */
@@ -340,6 +345,7 @@ export const make = (options: Options): Effect.Effect<Service, never, Terminal.T
           Effect.suspend(() => (state.busy() ? turn : FiberHandle.clear(frames)))
         ),
       live: (live) => change((now) => state.setLive(live, now)),
+      footer: (footer) => change((now) => state.setFooter(footer, now)),
       page: (text) => change(() => state.page(text, false)),
       next: Effect.catchAll(submitted.take, () => Effect.succeed(EndOfInput())),
       draft: Effect.sync(state.draft),

@@ -15,7 +15,9 @@ import * as AuditTrail from "../audit/AuditTrail.js"
 import type * as Checkpoints from "../builtin/Checkpoints.js"
 import type * as WorkspaceRoot from "../builtin/WorkspaceRoot.js"
 import * as Interactor from "../interaction/Interactor.js"
+import * as KnownModel from "../model/KnownModel.js"
 import * as Model from "../model/Model.js"
+import type * as TokenLedger from "../model/TokenLedger.js"
 import type * as CompiledPolicy from "../permission/CompiledPolicy.js"
 import * as PolicyFile from "../permission/PolicyFile.js"
 import * as Agent from "../runtime/Agent.js"
@@ -48,11 +50,28 @@ export const resolveModel = (
     }
     if (ref.startsWith("script:")) return yield* readScript(ref)
     const { FetchHttpClient, ModelRegistry } = yield* loadRegistry
-    const registry = yield* ModelRegistry.make({ keys: settings.keys, baseUrls: settings.baseUrls }).pipe(
-      Effect.provide(FetchHttpClient.layer)
-    )
+    const registry = yield* ModelRegistry.make({
+      keys: settings.keys,
+      baseUrls: settings.baseUrls,
+      maxOutputTokensOf: given(settings.models, ({ max_output_tokens }) => max_output_tokens),
+      thinking: given(settings.models, ({ thinking }) => (thinking === undefined ? undefined : thinkingOf(thinking)))
+    }).pipe(Effect.provide(FetchHttpClient.layer))
     return yield* Effect.mapError(registry.resolve(ref), (error) => ConfigurationInvalid.make(error.message))
-  })
+  }).pipe(Effect.map((model) => withWindow(model, settings.models)))
+
+/** The person's own prices go before those of vendors, which do not count where the person's are in other money. */
+export const tokenPrices = ({
+  currency = KnownModel.currency,
+  prices
+}: Pick<Settings.Settings, "currency" | "prices">): Pick<TokenLedger.Options, "currency" | "prices"> => ({
+  currency,
+  prices: (model) =>
+    Object.hasOwn(prices, model)
+      ? prices[model]
+      : currency === KnownModel.currency
+        ? KnownModel.priceOf(model)
+        : undefined
+})
 
 /** Puts the model that reviews calls before an interactor; the interactor itself where there is none. */
 export type Review = (interactor: Interactor.Service) => Interactor.Service
@@ -185,9 +204,9 @@ export const start = (
       redactor,
       spans,
       limits: ownLimits(settings),
+      compaction: settings.compaction,
       tokens: {
-        prices: settings.prices,
-        currency: settings.currency,
+        ...tokenPrices(settings),
         limits: { sessionTokens: settings.limits.maxTokens, treeTokens: settings.limits.maxTreeTokens }
       },
       subagents: {
@@ -239,6 +258,27 @@ const loadRegistry = Effect.promise(async () => ({
   FetchHttpClient: await import("@effect/platform/FetchHttpClient"),
   ModelRegistry: await import("../model/ModelRegistry.js")
 }))
+
+/** What the person says of models, one thing of it. */
+const given = <A>(
+  models: Settings.Settings["models"],
+  pick: (model: Settings.Settings["models"][string]) => A | undefined
+): Readonly<Record<string, A>> =>
+  Object.fromEntries(
+    Object.entries(models).flatMap(([ref, model]) => {
+      const value = pick(model)
+      return value === undefined ? [] : [[ref, value]]
+    })
+  )
+
+const thinkingOf = (thinking: NonNullable<Settings.Settings["models"][string]["thinking"]>): Model.Thinking =>
+  typeof thinking === "number" ? { budget: thinking } : { effort: thinking }
+
+/** Of any model, a script too. */
+const withWindow = (model: Model.Service, models: Settings.Settings["models"]): Model.Service => {
+  const window = Object.hasOwn(models, model.id) ? models[model.id]?.context_window : undefined
+  return window === undefined ? model : { ...model, contextWindow: window }
+}
 
 /** The module that shows foreign text is loaded only when there is such text. */
 const remarks = (found: ReadonlyArray<ProfileLoader.Remark>): Effect.Effect<ReadonlyArray<string>> =>

@@ -30,6 +30,15 @@ export interface Status {
 export type Live = (columns: number, rows: number) => ReadonlyArray<string>
 
 /**
+ * What stands in a row of its own below the prompt, for at most so many columns: plain text, without line breaks. Nothing
+ * where it has nothing to say in them.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Footer = (columns: number) => string | undefined
+
+/**
  * One question of a dialog. Lines may hold styles; quote foreign text through `Display.reveal`.
  *
  * @since 0.1.0
@@ -156,6 +165,38 @@ export const dialogRows = (
   const kept = rest.slice(Math.max(0, rest.length - (room - title.length - 1)))
   const more = Display.truncate(`… ${rest.length - kept.length} more rows above`, size.columns - 1)
   return [...title, style.dim(more), ...kept]
+}
+
+/** A dialog with the time that is left for it, the draft that waits behind it, and its answer. */
+export const dialogView = (
+  style: Display.Style,
+  dialog: Open,
+  size: { readonly columns: number; readonly rows: number },
+  around: { readonly rows: ReadonlyArray<string>; readonly now: number; readonly usual: string; readonly draft: string }
+): View => {
+  const { columns } = size
+  const { hidden, label, until } = dialog.question
+  const rows = [...around.rows, ...dialogRows(style, dialog, size)]
+  if (until !== undefined) rows.push(style.yellow(Display.truncate(timeLeft(until - around.now), columns - 1)))
+  if (around.draft !== "")
+    rows.push(style.dim(Display.truncate(`draft kept: ${Display.oneLine(around.draft)}`, columns - 1)))
+  // A label that leaves no room for an answer gets rows of its own.
+  const long = Display.width(label) > columns / 2
+  if (long) rows.push(...Display.wrap(label.trimEnd(), columns).map(style.bold))
+  return withEditor(rows, dialog.editor, { prompt: style.bold(long ? around.usual : label), columns, hidden })
+}
+
+/** The footer below everything else, unless the terminal is so low that the draft needs its row. */
+export const withFooter = (
+  style: Display.Style,
+  view: View,
+  footer: Footer,
+  size: { readonly columns: number; readonly rows: number }
+): View => {
+  if (view.rows.length + reserved > size.rows) return view
+  const text = footer(size.columns - 1)
+  if (text === undefined || text === "") return view
+  return { ...view, rows: [...view.rows, style.dim(Display.truncate(Display.oneLine(text), size.columns - 1))] }
 }
 
 /** The lines that stay of a question with its reply. */

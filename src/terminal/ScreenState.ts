@@ -14,7 +14,7 @@ import * as KeyPace from "./KeyPace.js"
 import * as LineEditor from "./LineEditor.js"
 import * as LiveRegion from "./LiveRegion.js"
 import * as ScreenLayout from "./ScreenLayout.js"
-import { Closed, Typed, type Live, type Open, type Reply, type Status } from "./ScreenLayout.js"
+import { Closed, Typed, type Footer, type Live, type Open, type Reply, type Status } from "./ScreenLayout.js"
 import * as Pager from "./Pager.js"
 import * as Paste from "./Paste.js"
 import * as PromptLine from "./PromptLine.js"
@@ -67,6 +67,7 @@ export const make = (options: Options) => {
   let dialog: Open | undefined
   let status: Status | undefined
   let live: Live | undefined
+  let footer: Footer | undefined
   /** Takes the whole terminal; what is printed meanwhile waits. */
   let pager: Pager.Pager | undefined
   let waiting = ""
@@ -99,21 +100,14 @@ export const make = (options: Options) => {
       ? below
       : { rows: [...above, ...below.rows], row: above.length + below.row, column: below.column }
   }
-  /** The status, and the draft or a dialog. */
+  /** The status, and the draft with what stands below it, or a dialog. */
   const bottom = (now: number): LiveRegion.View => {
     const { columns } = size
     const rows: Array<string> = status === undefined ? [] : [ScreenLayout.statusRow(style, status, frame, now, columns)]
-    if (dialog === undefined) return draft.below(rows, prompt, style, size)
-    rows.push(...ScreenLayout.dialogRows(style, dialog, size))
-    const { until } = dialog.question
-    if (until !== undefined) rows.push(style.yellow(Display.truncate(ScreenLayout.timeLeft(until - now), columns - 1)))
-    if (!draft.isEmpty())
-      rows.push(style.dim(Display.truncate(`draft kept: ${Display.oneLine(draft.shown())}`, columns - 1)))
-    const { label, hidden } = dialog.question
-    // A label that leaves no room for an answer gets rows of its own.
-    const long = Display.width(label) > columns / 2
-    if (long) rows.push(...Display.wrap(label.trimEnd(), columns).map(style.bold))
-    return ScreenLayout.withEditor(rows, dialog.editor, { prompt: style.bold(long ? usual : label), columns, hidden })
+    if (dialog !== undefined)
+      return ScreenLayout.dialogView(style, dialog, size, { rows, now, usual, draft: draft.shown() })
+    const view = draft.below(rows, prompt, style, size)
+    return footer === undefined || draft.takesEscape() ? view : ScreenLayout.withFooter(style, view, footer, size)
   }
   const isCovered = (): boolean => pager !== undefined || door.departure() !== undefined
   const paint = (now: number): string => (closed || isCovered() ? "" : region.paint(view(now)))
@@ -428,6 +422,11 @@ export const make = (options: Options) => {
     /** Sets what is drawn above the status, by its size; or draws it again. */
     setLive: (next: Live | undefined, now: number) => {
       live = next
+      return paint(now)
+    },
+    /** Sets the row below the prompt; or draws it again. */
+    setFooter: (next: Footer | undefined, now: number) => {
+      footer = next
       return paint(now)
     },
     /** Opens a text over everything else, until a key closes it. */

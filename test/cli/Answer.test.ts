@@ -261,6 +261,7 @@ const makeScreen = Effect.gen(function* () {
     printLine: (text) => Effect.sync(() => printed.push(text)),
     status: () => Effect.void,
     live: () => Effect.void,
+    footer: () => Effect.void,
     page: () => Effect.void,
     next: Deferred.await(interrupted),
     draft: Effect.succeed(""),

@@ -180,7 +180,7 @@ describe("a permission at a terminal", () => {
         Effect.gen(function* () {
           const place = yield* Program.place
           yield* place.write("workspace/script.json", script(command("printf 'a%.0s' 1"), { text: "Done." }))
-          const screen = yield* start(place, { columns, rows: 60 }, "--model", "script:script.json")
+          const screen = yield* start(place, { columns, rows: 100 }, "--model", "script:script.json")
           yield* screen.type("go\r")
           yield* screen.sees((text) => text.endsWith("answer>"))
           yield* hushed

@@ -26,7 +26,7 @@ export interface Result {
 export interface Options {
   /** Default: the workspace. */
   readonly cwd?: string
-  /** Added to an environment of `PATH`, `HOME`, `TMPDIR`, `ASSENT_CONFIG_DIR`, `ASSENT_STATE_DIR` and `ASSENT_SANDBOX`. */
+  /** Added to an environment of `PATH`, `HOME`, `TMPDIR`, `ASSENT_CONFIG_DIR`, `ASSENT_STATE_DIR`, `ASSENT_SANDBOX` and `ASSENT_STATUS_LINE`. */
   readonly env?: Readonly<Record<string, string>>
 }
 
@@ -100,7 +100,9 @@ export const place: Effect.Effect<Place, never, Scope.Scope> = Effect.gen(functi
     ASSENT_CONFIG_DIR: at("config"),
     ASSENT_STATE_DIR: at("state"),
     // Tests look at processes and files from outside; those of the sandbox say so.
-    ASSENT_SANDBOX: "off"
+    ASSENT_SANDBOX: "off",
+    // What is looked at ends with the prompt, unless a test is about the line below it.
+    ASSENT_STATUS_LINE: "off"
   }
   let scripts = 0
   const write = (file: string, content: unknown) =>

@@ -19,6 +19,7 @@ import * as Channels from "../config/Channels.js"
 import * as ChatExecutor from "../executor/ChatExecutor.js"
 import * as ChatFiles from "../executor/ChatFiles.js"
 import * as OwnCommand from "../executor/OwnCommand.js"
+import * as GitBranch from "../config/GitBranch.js"
 import * as GivenFiles from "../config/GivenFiles.js"
 import * as Person from "../config/Person.js"
 import * as Display from "../../terminal/Display.js"
@@ -117,6 +118,8 @@ export const run = (invocation: Arguments.Invocation) =>
               Effect.promise(() => import("../config/SandboxSettings.js")),
               ({ sign }) => sign(current.workspace, current.sandbox)
             ).pipe(Effect.provide(platform)),
+            branch: () => GitBranch.of(current.workspace),
+            statusLine: current.statusLine,
             profiles: [...profiles.all.keys()],
             resolveModel: (ref) => Effect.tap(withModel({ baseUrls, model: ref }), () => keepModel(ref))
           })

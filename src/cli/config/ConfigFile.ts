@@ -4,6 +4,7 @@
  * ```json
  * { "model": "anthropic/claude-sonnet-4-5",
  *   "limits": { "max_steps": 50, "max_depth": 2, "max_tree_tokens": 500000 },
+ *   "models": { "ollama/qwen3": { "context_window": 32768, "max_output_tokens": 8192 } },
  *   "price_table": { "anthropic/claude-sonnet-4-5": { "input": 3, "output": 15, "cached": 0.3 } },
  *   "currency": "USD",
  *   "mediator": "forward",
@@ -16,6 +17,7 @@
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import * as CompactionConfig from "../../conversation/CompactionConfig.js"
 import * as Lazy from "../../internal/Lazy.js"
 import * as Sandbox from "../../sandbox/Sandbox.js"
 import * as ForeignJson from "../../core/ForeignJson.js"
@@ -33,8 +35,23 @@ const Count = Schema.Int.pipe(Schema.positive())
 const Amount = Schema.Number.pipe(Schema.finite(), Schema.nonNegative())
 
 /** What a million tokens of a model cost. */
-const Price = Schema.Struct({ input: Amount, output: Amount, cached: optional(Amount) })
+const Price = Schema.Struct({ input: Amount, output: Amount, cached: optional(Amount), written: optional(Amount) })
 export type Price = typeof Price.Type
+
+/** What a person says of a model; it goes before what is known of it. */
+const ModelSettings = Schema.Struct({
+  /** Tokens. */
+  context_window: optional(Count),
+  /** The most tokens of one reply. */
+  max_output_tokens: optional(Count),
+  /** Tokens, or how hard: the two ways in which providers take it. Zero is not at all. */
+  thinking: optional(
+    Schema.Union(Schema.NonNegativeInt, Schema.Literal("minimal", "low", "medium", "high")).annotations({
+      message: () => ({ message: "a number of tokens, or minimal, low, medium or high is expected", override: true })
+    })
+  )
+})
+export type ModelSettings = typeof ModelSettings.Type
 
 const SandboxMode = Schema.Literal(...Sandbox.modes)
 const Paths = Schema.Array(Schema.NonEmptyString)
@@ -90,6 +107,12 @@ export const ConfigFile = Schema.Struct({
     })
   ),
   price_table: optional(Schema.Record({ key: Schema.NonEmptyString, value: Price })),
+  /** By reference. */
+  models: optional(Schema.Record({ key: Schema.NonEmptyString, value: ModelSettings })),
+  /** When a conversation is made shorter, as in profiles; `false` for never by itself. */
+  gc: optional(Schema.Union(Schema.Literal(false), CompactionConfig.CompactionFile)),
+  /** A line with the model, the context and the money below the prompt. */
+  status_line: optional(Schema.Boolean),
   currency: optional(Schema.NonEmptyTrimmedString),
   reviewer: optional(Schema.Union(Schema.NonEmptyTrimmedString, Reviewer)),
   escalate: optional(Schema.Union(Schema.NonEmptyTrimmedString, Escalation)),
@@ -133,7 +156,8 @@ export const merge = (files: ReadonlyArray<ConfigFile>): ConfigFile =>
       ...(before.sandbox === undefined && file.sandbox === undefined
         ? {}
         : { sandbox: { ...sandboxOf(before), ...sandboxOf(file) } }),
-      price_table: { ...before.price_table, ...file.price_table }
+      price_table: { ...before.price_table, ...file.price_table },
+      models: mergedModels(before.models, file.models)
     }),
     {}
   )
@@ -145,6 +169,15 @@ export const sandboxOf = ({ sandbox = {} }: ConfigFile): typeof SandboxSettings.
 // -----------------------------------------------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------------------------------------------
+
+/** Model by model, and of each what it says last. */
+const mergedModels = (
+  before: ConfigFile["models"] = {},
+  after: ConfigFile["models"] = {}
+): NonNullable<ConfigFile["models"]> => ({
+  ...before,
+  ...Object.fromEntries(Object.entries(after).map(([ref, model]) => [ref, { ...before[ref], ...model }]))
+})
 
 const decodeValue = Lazy.make(() =>
   Schema.decodeUnknownEither(ConfigFile, { errors: "all", onExcessProperty: "error" })

@@ -15,6 +15,7 @@ import * as Struct from "effect/Struct"
 import { resolve } from "node:path"
 import type * as AuditChain from "../../audit/AuditChain.js"
 import type * as Interactor from "../../interaction/Interactor.js"
+import * as CompactionConfig from "../../conversation/CompactionConfig.js"
 import * as ProviderName from "../../model/ProviderName.js"
 import * as CompiledPolicy from "../../permission/CompiledPolicy.js"
 import * as PolicyFile from "../../permission/PolicyFile.js"
@@ -84,6 +85,12 @@ export interface Settings extends UserLocation.Folder {
   readonly prices: { readonly [model: string]: ConfigFile.Price }
   /** What prices are in, when a file says so. */
   readonly currency: string | undefined
+  /** What the person says of models, by reference. */
+  readonly models: { readonly [model: string]: ConfigFile.ModelSettings }
+  /** When conversations are made shorter; nothing where they never are by themselves. */
+  readonly compaction: CompactionConfig.CompactionConfig | undefined
+  /** Whether a chat has a line with the model, the context and the money. */
+  readonly statusLine: boolean
   /** A model may make up subagents of its own, with no more than these tools and groups. */
   readonly inline: { readonly allowed: boolean; readonly plugins: ReadonlyArray<string> }
   /** How commands are confined, and what they may reach beside the workspace. */
@@ -160,6 +167,9 @@ export const load = (flags: Arguments.Flags): Effect.Effect<Settings, Failure, F
       escalation: yield* Arrangement.escalation(flags, config),
       prices: config.price_table ?? {},
       currency: config.currency,
+      models: config.models ?? {},
+      compaction: compactionOf(config),
+      statusLine: (yield* switched("ASSENT_STATUS_LINE")) ?? config.status_line ?? true,
       inline: { allowed: config.allow_inline ?? false, plugins: config.inline_allowed_plugins ?? [] },
       commandVariables: config.command_environment ?? [],
       sandbox: yield* SandboxSettings.of(flags, ConfigFile.sandboxOf(config), home, folder),
@@ -346,6 +356,20 @@ const limitsOf = ({ limits = {} }: ConfigFile.ConfigFile): Limits =>
       return value === undefined ? [] : [[ours, name === "model_silence" ? value * 1_000 : value]]
     })
   )
+
+/** Old turns become a summary before the window is full. */
+const compactionOf = ({ gc = {} }: ConfigFile.ConfigFile): CompactionConfig.CompactionConfig | undefined =>
+  gc === false ? undefined : CompactionConfig.fromFile({ type: "summarize", preserve_recent_turns: 3, ...gc })
+
+/** A variable that is `on` or `off`, or one of the usual words for that. */
+const switched = (name: string) =>
+  Effect.gen(function* () {
+    const text = (yield* variable(name))?.toLowerCase()
+    if (text === undefined) return undefined
+    if (["on", "true", "yes", "1"].includes(text)) return true
+    if (["off", "false", "no", "0"].includes(text)) return false
+    return yield* invalid(`${name} takes on or off, not ${JSON.stringify(text)}.`)
+  })
 
 /** The flag, else the variable, else the files. */
 const mediatorOf = (flag: string | undefined, file: ConfigFile.Mediator | undefined) =>

@@ -14,6 +14,7 @@ import type { Sessions } from "../config/SessionName.js"
 import type { Resumed } from "./ChatResume.js"
 import type { Sources } from "./PermissionEditor.js"
 import type { Page } from "../../journal/SessionStore.js"
+import * as StatusLine from "../view/StatusLine.js"
 import type * as AgentOutline from "../view/AgentOutline.js"
 import * as SessionReport from "../view/SessionReport.js"
 import type * as ChatFiles from "./ChatFiles.js"
@@ -25,6 +26,8 @@ export interface Options {
   readonly agent: Agent.Agent
   readonly screen: Screen
   readonly outline: AgentOutline.AgentOutline
+  /** What the status line says. */
+  readonly facts: Effect.Effect<StatusLine.Facts>
   /** Files that go with the next line. */
   readonly files: ChatFiles.ChatFiles
   /** What allows and denies beside the session's own rules. Default: there is no list to edit. */
@@ -107,6 +110,8 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
       }
       case "todos":
         return yield* todos(argument, options)
+      case "status":
+        return yield* screen.printLine(StatusLine.sentences(yield* options.facts).join("\n"))
       case "cost":
         return yield* screen.printLine(TreeReport.cost({ ledger: agent.ledger, columns }).join("\n"))
       case "sessions":
@@ -184,6 +189,7 @@ const commands: ReadonlyArray<readonly [usage: string, what: string]> = [
   ["attach [FILE|none]", "give a file with your next words, from anywhere; @FILE in them gives one from here"],
   ["model [PROVIDER/MODEL]", "show or change the main agent's model"],
   ["todos [AGENT]", "what the main agent, or another one, has on its list"],
+  ["status", "the model, the branch, the mode, how full the context is and what it has cost"],
   ["cost", "model calls, tokens and costs so far, by agent"],
   ["sessions", "the last sessions, and how to go on with one"],
   ["resume [SESSION]", "go on with another session, by id or its beginning; pick one from a list"],

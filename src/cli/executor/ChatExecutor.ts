@@ -20,6 +20,7 @@ import type * as Model from "../../model/Model.js"
 import type * as Agent from "../../runtime/Agent.js"
 import * as ChatCommand from "./ChatCommand.js"
 import * as ChatFiles from "./ChatFiles.js"
+import * as ChatStatus from "./ChatStatus.js"
 import * as OwnCommand from "./OwnCommand.js"
 import type { Resumed } from "./ChatResume.js"
 import type * as ChatPast from "./ChatPast.js"
@@ -56,6 +57,10 @@ export interface Options {
   readonly files?: ChatFiles.ChatFiles | undefined
   /** Runs a command of the person's own. Default: none is. */
   readonly ownCommand?: OwnCommand.Run | undefined
+  /** The branch of the workspace's repository, as its files say now. Default: none. */
+  readonly branch?: (() => string | undefined) | undefined
+  /** Whether there is a line with the model, the context and the money below the prompt. Default: false. */
+  readonly statusLine?: boolean | undefined
   /** Names of profiles, for completion. */
   readonly profiles?: ReadonlyArray<string> | undefined
 }
@@ -78,13 +83,20 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
     const { outline } = transcript
     let next: Next | undefined
     const goTo = (other: Next) => (next = other)
-    const commands: ChatCommand.Options = { ...options, files, screen, outline, rewound: goTo, resumed: goTo }
-    const prompt = promptOf(agent, screen, outline)
+    const status = ChatStatus.make({
+      agent,
+      screen,
+      shown: interactive && options.statusLine === true,
+      branch: options.branch ?? (() => undefined)
+    })
+    const { facts } = status
+    const commands: ChatCommand.Options = { ...options, files, screen, outline, facts, rewound: goTo, resumed: goTo }
+    const prompt = Effect.zipRight(promptOf(agent, screen, outline), status.show)
     // What comes out of a pipe may be anybody's words.
     const own =
       options.ownCommand === undefined || screen.source !== "person"
         ? undefined
-        : OwnCommand.make(screen, files, options.ownCommand)
+        : OwnCommand.make(screen, files, options.ownCommand, Effect.zipRight(Effect.sync(status.touched), status.show))
     // Written by the transcript, once a turn; read by the loop only when input is a pipe. A person who types does not
     // wait for turns.
     const turnShown = yield* Queue.sliding<void>(1)
@@ -93,7 +105,8 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
         interactive,
         drawing: options.drawn === true ? loaded : undefined,
         afterTurn: Queue.offer(turnShown, undefined),
-        afterAll: prompt
+        afterAll: prompt,
+        seen: status.seen
       })
     )
     yield* complete(screen, outline, files, options.profiles ?? [])
@@ -112,6 +125,8 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
       )
     }
 
+    yield* status.show
+
     let exit: number = ExitCode.completed
     let lastInterrupt = -Infinity
     const quit = Effect.gen(function* () {
@@ -128,6 +143,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
         ? Effect.asVoid(Deferred.succeed(quitting, undefined))
         : Effect.gen(function* () {
             yield* ChatCommand.run(text.slice(1), { ...commands, asks: false })
+            status.touched()
             yield* next === undefined ? prompt : Deferred.succeed(quitting, undefined)
           })
     })
@@ -183,6 +199,7 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
             yield* interactive && /^\/(?:cancel|compact)\b/.test(text) ? Effect.forkScoped(running) : running
             // The scope ends the agent as it stands: nothing more is written to the old session.
             if (next !== undefined) return next
+            status.touched()
             yield* prompt
             break
           }

@@ -74,7 +74,13 @@ export const runOf =
       return isEnded(ended) ? ended : yield* Effect.dieMessage("a command ended in no known way")
     })
 
-export const make = (screen: Screen, files: ChatFiles.ChatFiles, run: Run): OwnCommand => {
+/** `afterwards` runs when one has ended. */
+export const make = (
+  screen: Screen,
+  files: ChatFiles.ChatFiles,
+  run: Run,
+  afterwards: Effect.Effect<void> = Effect.void
+): OwnCommand => {
   const style = Display.style(screen.color)
   let running: Fiber.Fiber<void> | undefined
 
@@ -130,8 +136,9 @@ export const make = (screen: Screen, files: ChatFiles.ChatFiles, run: Run): OwnC
           yield* screen.printLine("A command of yours still runs. Ctrl-C stops it.")
           return undefined
         }
-        const ended = Effect.sync(() => {
+        const ended = Effect.suspend(() => {
           running = undefined
+          return afterwards
         })
         return (running = yield* Effect.forkScoped(Effect.ensuring(shown(command), ended)))
       }),

@@ -76,6 +76,8 @@ export interface Following {
   readonly interactive: boolean
   /** Loaded when the first turn begins, where words are drawn. Default: they are printed as they come. */
   readonly drawing?: Effect.Effect<Drawing> | undefined
+  /** Told of each event before it is shown. */
+  readonly seen?: ((event: AgentEvent) => void) | undefined
   /** Run whenever the main agent's turn has been shown to its end. */
   readonly afterTurn?: Effect.Effect<unknown> | undefined
   /** Run whenever all that has happened was shown. */
@@ -389,7 +391,7 @@ export const follow = (
   events: EventBus.Subscription,
   screen: Screen,
   transcript: Transcript,
-  { afterAll = Effect.void, afterTurn = Effect.void, drawing, interactive }: Following
+  { afterAll = Effect.void, afterTurn = Effect.void, drawing, interactive, seen = () => {} }: Following
 ): Effect.Effect<void> =>
   Effect.gen(function* () {
     let status: Activity.Activity | undefined
@@ -418,6 +420,7 @@ export const follow = (
       let said = 0
       let isStreaming = isDrawn
       for (const event of batch.value) {
+        seen(event)
         if (event._tag === "TurnStarted" && drawing !== undefined && columns !== undefined && !isDrawn) {
           transcript.draw(yield* drawing)
           isDrawn = true
