@@ -207,19 +207,35 @@ export class Evidence {
   }
 
   matches(pattern: Haystack.Needle): boolean {
-    this.textsMemo ??= new Haystack.Haystack(this.texts())
-    if (this.textsMemo.finds(pattern)) return true
+    const { texts } = this
+    if (texts.finds(pattern)) return true
     if (this.self.command === undefined) return false
-    this.listsMemo ??= new Haystack.WordLists(this.self.readings.filter(({ deep }) => deep).map(({ words }) => words))
+    this.listsMemo ??= new Haystack.WordLists(
+      this.self.readings.filter(({ deep }) => deep).map(({ words }) => words),
+      texts.pairs
+    )
     return this.listsMemo.finds(pattern)
   }
 
   mentions(rule: ReadonlyArray<string>): boolean {
     this.rowsMemo ??= new Haystack.WordRows(
       this.self.readings.map(({ words }) => words),
-      [...this.self.strings, ...(this.normal === this.self.params ? [] : this.allowStrings)]
+      this.everyString,
+      this.texts.pairs
     )
     return this.rowsMemo.finds(rule)
+  }
+
+  private get texts(): Haystack.Haystack {
+    if (this.textsMemo !== undefined) return this.textsMemo
+    const texts = this.textsToSearch()
+    const beside = this.everyString.filter((text) => text !== texts[0] || text.includes("\0"))
+    for (const { named, text } of this.self.readings) if (!named) beside.push(text)
+    return (this.textsMemo = new Haystack.Haystack(texts, beside))
+  }
+
+  private get everyString(): ReadonlyArray<string> {
+    return this.normal === this.self.params ? this.self.strings : [...this.self.strings, ...this.allowStrings]
   }
 
   /** The word that may become the pattern's text after expansion. */
@@ -250,19 +266,21 @@ export class Evidence {
     return own.length === Object.keys(normal).length ? normal : Object.fromEntries(own)
   }
 
-  private texts(): ReadonlySet<string> {
+  private textsToSearch(): ReadonlyArray<string> {
     const { line, readings, signature, spoken } = this.self
-    if (spoken === undefined) return new Set([signature, Signature.ofCall(this.self.tool, this.normal)])
+    if (spoken === undefined) return [...new Set([signature, Signature.ofCall(this.self.tool, this.normal)])]
     const { command, reader } = spoken
     const trimmed = CommandText.trim(command)
-    const out = new Set([command, trimmed, /\t| {2}/.test(trimmed) ? trimmed.replace(/[ \t]+/g, " ") : trimmed])
-    for (const { text } of line?.commands ?? []) out.add(text)
+    const written = new Set([command, trimmed, /\t| {2}/.test(trimmed) ? trimmed.replace(/[ \t]+/g, " ") : trimmed])
+    for (const { text } of line?.commands ?? []) written.add(text)
+    const out = [...written]
+    // The readings hardly repeat each other.
     for (const { named, text, words } of readings) {
       if (!named) continue
-      out.add(text)
+      if (!written.has(text)) out.push(text)
       const [program = ""] = words
       // A program called by its path counts by its name too.
-      if (program.includes("/")) out.add(text.slice(program.length - reader.basename(program).length))
+      if (program.includes("/")) out.push(text.slice(program.length - reader.basename(program).length))
     }
     return out
   }

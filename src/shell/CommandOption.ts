@@ -69,9 +69,9 @@ const behind = (ran: Order.Ran): Order.Order => {
   let seen = 0
   for (let at = 1; at < ran.words.length; at++) {
     const word = ran.words[at] ?? ""
+    if (!mayTell(word)) continue
     // No known name begins with a dash or has a blank.
     if (/^-|\s/.test(word) && !word.includes("/")) continue
-    if (!mayTell(word)) continue
     if (Order.isUnknown(ran, at) || ++seen > maxBehind) return Order.dark
     let from = at
     while (from > 1 && Order.isAssignment(ran, from - 1)) from--
@@ -84,10 +84,10 @@ const behind = (ran: Order.Ran): Order.Order => {
 /** One look for each word, because a long command has many of them. */
 const mayTell = (word: string): boolean => {
   const name = Program.nameOf(word)
+  if (telling.has(name)) return true
   return (
-    telling.has(name) ||
-    (name !== word && telling.has(Program.basename(word).toLowerCase())) ||
-    /^(?:python|pypy|ipython)/.test(name)
+    (/^[pi]/.test(name) && /^(?:python|pypy|ipython)/.test(name)) ||
+    (name !== word && telling.has(Program.basename(word).toLowerCase()))
   )
 }
 

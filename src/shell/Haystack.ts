@@ -33,14 +33,47 @@ export const needle = (text: string): Needle => {
   }
 }
 
+/**
+ * The pairs of neighbouring characters in texts. Most searched words have a pair that no text has. Short texts are
+ * searched sooner than their pairs are written down.
+ */
+export class Pairs {
+  private readonly found: Uint8Array | undefined
+
+  constructor(texts: ReadonlyArray<string>) {
+    let length = 0
+    for (const text of texts) length += text.length
+    if (length < long) return
+    const found = (this.found = new Uint8Array(65_536))
+    for (const text of texts) {
+      let last = 0
+      for (let i = 0; i < text.length; i++) {
+        const code = text.charCodeAt(i)
+        found[(last * 31 + code) & 0xffff] = 1
+        last = code
+      }
+    }
+  }
+
+  /** False: the texts certainly do not hold it. */
+  mayHold(sought: string): boolean {
+    if (this.found === undefined) return true
+    for (let i = 1; i < sought.length; i++) {
+      if (this.found[(sought.charCodeAt(i - 1) * 31 + sought.charCodeAt(i)) & 0xffff] === 0) return false
+    }
+    return true
+  }
+}
+
 /** Texts; a pattern has to match a whole text. */
 export class Haystack {
   private readonly all: string
-  private readonly pairs: Pairs
+  /** Also of the texts `beside` these, for those who look into those. */
+  readonly pairs: Pairs
 
-  constructor(texts: Iterable<string>) {
-    this.all = `${mark}${Array.from(texts, unmarked).join(mark)}${mark}`
-    this.pairs = new Pairs(this.all)
+  constructor(texts: ReadonlyArray<string>, beside: ReadonlyArray<string> = []) {
+    this.all = `${mark}${texts.map(unmarked).join(mark)}${mark}`
+    this.pairs = new Pairs([this.all, ...beside])
   }
 
   finds({ glob, bare }: Needle): boolean {
@@ -66,24 +99,28 @@ export class Haystack {
 
 /**
  * Lists of words. A pattern may match from any word of a list to its end, and a program by its path as well as by its
- * name.
+ * name. `pairs`: of the words with one blank between them.
  */
 export class WordLists {
-  private readonly all: string
-  private readonly pairs: Pairs
+  private joined: string | undefined
 
-  constructor(lists: ReadonlyArray<ReadonlyArray<string>>) {
-    this.all = lists.map((words) => separator + unmarked(words.join(separator)) + mark).join("")
-    this.pairs = new Pairs(this.all)
+  constructor(
+    private readonly lists: ReadonlyArray<ReadonlyArray<string>>,
+    private readonly pairs: Pairs
+  ) {}
+
+  finds({ bare, glob, spread, spreadBare }: Needle): boolean {
+    if (this.lists.length === 0) return false
+    if (this.pairs.mayHold(glob.needle) && this.has(spread)) return true
+    return bare !== undefined && spreadBare !== undefined && this.pairs.mayHold(bare.needle) && this.has(spreadBare)
   }
 
-  finds({ spread, spreadBare }: Needle): boolean {
-    if (this.all === "") return false
-    return this.has(spread) || (spreadBare !== undefined && this.has(spreadBare))
+  /** Joined when the first pattern is searched: most are ruled out before. */
+  private get all(): string {
+    return (this.joined ??= this.lists.map((words) => separator + unmarked(words.join(separator)) + mark).join(""))
   }
 
   private has(glob: Glob.Glob): boolean {
-    if (!this.pairs.mayHold(glob.needle)) return false
     // A leading star matches any words, so the whole text is searched instead.
     if (glob.pattern.startsWith("*")) return false
     return this.behind(separator, glob) || (glob.head !== "" && this.behind("/", glob))
@@ -93,9 +130,17 @@ export class WordLists {
     const { all } = this
     const sought = before + glob.head
     let end = -1
+    let needleAt = -1
     for (let at = all.indexOf(sought); at >= 0; at = all.indexOf(sought, at)) {
       const start = at + 1
       if (end < start) end = all.indexOf(mark, start)
+      // What a list must hold to match: lists without it are passed over.
+      if (needleAt < start) needleAt = all.indexOf(glob.needle, start)
+      if (needleAt < 0) return false
+      if (needleAt >= end && glob.needle !== "") {
+        at = end
+        continue
+      }
       if (before === "/") {
         const wordEnd = firstOf(all.indexOf(separator, start), end)
         const last = all.lastIndexOf("/", wordEnd - 1)
@@ -114,21 +159,29 @@ export class WordLists {
   }
 }
 
-/** Words in a row, anywhere in one of the lists, or between the blanks of one of the texts. */
+/**
+ * Words in a row, anywhere in one of the lists, or between the blanks of one of the texts. `pairs`: of both, with one blank
+ * between the words of a list.
+ */
 export class WordRows {
-  private readonly all: string
-  private readonly pairs: Pairs
+  private joined: string | undefined
 
-  constructor(lists: ReadonlyArray<ReadonlyArray<string>>, texts: ReadonlyArray<string>) {
-    const rows = lists.map((words) => words.join(separator))
-    for (const text of texts) rows.push(text.trim().replace(/\s+/g, separator))
-    this.all = rows.map((row) => separator + row + separator).join(mark)
-    this.pairs = new Pairs(this.all)
-  }
+  constructor(
+    private readonly lists: ReadonlyArray<ReadonlyArray<string>>,
+    private readonly texts: ReadonlyArray<string>,
+    private readonly pairs: Pairs
+  ) {}
 
   finds(rule: ReadonlyArray<string>): boolean {
-    const sought = separator + rule.join(separator) + separator
-    return this.pairs.mayHold(sought) && this.all.includes(sought)
+    if (!rule.every((word) => this.pairs.mayHold(word))) return false
+    return (
+      this.all.includes(separator + rule.join(separator) + separator) || this.texts.some((text) => hasRow(text, rule))
+    )
+  }
+
+  /** Joined when the first rule is searched: most are ruled out before. */
+  private get all(): string {
+    return (this.joined ??= this.lists.map((words) => separator + words.join(separator) + separator).join(mark))
   }
 }
 
@@ -140,36 +193,26 @@ export class WordRows {
 const mark = "\u0000"
 const separator = "\u0001"
 
-/**
- * The pairs of neighbouring characters in a text. Most searched words have a pair that the text does not have. A short text
- * is searched sooner than its pairs are written down.
- */
-class Pairs {
-  private readonly found: Uint8Array | undefined
-
-  constructor(text: string) {
-    if (text.length < long) return
-    this.found = new Uint8Array(65_536)
-    let last = 0
-    for (let i = 0; i < text.length; i++) {
-      const code = text.charCodeAt(i)
-      this.found[(last * 31 + code) & 0xffff] = 1
-      last = code
-    }
+/** The words stand in the text one after the other, with nothing but blanks around each. */
+const hasRow = (text: string, [first = "", ...others]: ReadonlyArray<string>): boolean => {
+  for (let at = text.indexOf(first); at >= 0 && at < text.length; at = text.indexOf(first, at + 1)) {
+    let end = at + first.length
+    if ((at > 0 && !isBlank(text[at - 1])) || (end < text.length && !isBlank(text[end]))) continue
+    const rest = others.every((word) => {
+      while (end < text.length && isBlank(text[end])) end++
+      const begins = text.startsWith(word, end)
+      end += word.length
+      return begins && (end === text.length || isBlank(text[end]))
+    })
+    if (rest) return true
   }
-
-  /** False: the text certainly does not hold it. */
-  mayHold(sought: string): boolean {
-    if (this.found === undefined) return true
-    for (let i = 1; i < sought.length; i++) {
-      if (this.found[(sought.charCodeAt(i - 1) * 31 + sought.charCodeAt(i)) & 0xffff] === 0) return false
-    }
-    return true
-  }
+  return false
 }
 
 /** Characters from which on pairs are worth their memory. */
 const long = 2_000
+
+const isBlank = (char: string | undefined): boolean => char !== undefined && /\s/.test(char)
 
 const unmarked = (text: string): string => (text.includes(mark) ? text.replaceAll(mark, "\ufffd") : text)
 

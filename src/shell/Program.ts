@@ -8,20 +8,21 @@
 
 /** The name a program is known by: no directory, no `.exe`, no version (`python3.12` → `python`), lower case. */
 export const nameOf = (program: string): string => {
-  if (isPlainName(program)) return program
+  const end = bareEnd(program)
+  if (end >= 0) return end === program.length ? program : program.slice(0, end) || program
   // No file system has longer names, and the search for a version at the end could take very long.
   if (program.length > 4096) return program
   const base = basename(program)
     .slice(-256)
     .toLowerCase()
     .replace(/\.(?:exe|cmd|bat|com)$/, "")
-  let end = base.length
-  while (end > 0 && isVersion(base.charCodeAt(end - 1))) end--
+  let version = base.length
+  while (version > 0 && isVersion(base.charCodeAt(version - 1))) version--
   // A version begins with a digit; a dot, a dash or an underscore before it belongs to it.
-  while (base.charAt(end) === ".") end++
-  if (end === base.length) return base
-  if (end > 0 && "-_.".includes(base.charAt(end - 1))) end--
-  return base.slice(0, end) || base
+  while (base.charAt(version) === ".") version++
+  if (version === base.length) return base
+  if (version > 0 && "-_.".includes(base.charAt(version - 1))) version--
+  return base.slice(0, version) || base
 }
 
 /** The name is known by itself: it has no directory, no version, no capital. Most words are so. */
@@ -69,6 +70,23 @@ export const withoutGitOptions = (words: ReadonlyArray<string>): ReadonlyArray<s
 const none: ReadonlyArray<string> = []
 
 const plainName = /^[a-z][a-z_-]*$/
+
+/**
+ * Where the name ends in a word without a directory, a dot and capitals, which nearly all words are: before a version,
+ * else at its end. -1 for any other word. Saves half the time of a command that consists of short words.
+ */
+const bareEnd = (word: string): number => {
+  const { length } = word
+  if (length > 256) return -1
+  let end = 0
+  for (let at = 0; at < length; at++) {
+    const code = word.charCodeAt(at)
+    if (code > 0x7f || code === 0x2e || code === 0x2f || (code >= 0x41 && code <= 0x5a)) return -1
+    if (code < 0x30 || code > 0x39) end = at + 1
+  }
+  const last = word.charCodeAt(end - 1)
+  return end < length && (last === 0x2d || last === 0x5f) ? end - 1 : end
+}
 
 /** A digit or a dot. */
 const isVersion = (code: number): boolean => code === 0x2e || (code >= 0x30 && code <= 0x39)

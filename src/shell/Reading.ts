@@ -43,8 +43,10 @@ const maxNesting = 3
 /** More texts within a text are not parsed one by one, but read as pieces, all at once. */
 const maxTexts = 256
 
-// Shell keywords after which a command begins, and assignments in front of a command.
-const leading = /^(?:if|then|elif|else|while|until|do|time|coproc|!|\d+|[A-Za-z_]\w*\+?=.*)$/
+/** Shell keywords after which a command begins, numbers, and assignments in front of a command. */
+const leads = (word: string): boolean => (word.includes("=") ? assignment.test(word) : leading.test(word))
+const leading = /^(?:if|then|elif|else|while|until|do|time|coproc|!|\d+)$/
+const assignment = /^[A-Za-z_]\w*\+?=.*$/
 
 class Reader {
   readonly out: Array<Reading> = []
@@ -86,10 +88,13 @@ class Reader {
     for (const piece of bare.split(/[;&|<>(){}`$\r\n]+/)) {
       if (seen.has(piece)) continue
       seen.add(piece)
-      const words = piece.trim().split(/\s+/)
-      const start = words.findIndex((word) => word !== "" && !leading.test(word))
+      const trimmed = piece.trim()
+      if (trimmed === "") continue
+      const words = /\s/.test(trimmed) ? trimmed.split(/\s+/) : [trimmed]
+      const start = words.findIndex((word) => !leads(word))
       if (start >= 0) this.unfold(start === 0 ? words : words.slice(start), true, depth, false)
     }
+    if (!/[<>]/.test(bare)) return
     for (const [, operator = "", target = ""] of bare.matchAll(/([<>]{1,3}[&|]?)[ \t]*([^\s;&|<>(){}`]+)/g)) {
       this.redirection(operator, target, seen)
     }

@@ -3,7 +3,7 @@
  *
  * Use it through `ShellGrammar.parse`, which refuses strange characters first.
  */
-import { keywords, maxCommands, Word, type Redirect, type SimpleCommand } from "./ShellSyntax.js"
+import { isBraceList, keywords, maxCommands, Word, type Redirect, type SimpleCommand } from "./ShellSyntax.js"
 
 /** Reads from `at` on. Every method that can fail answers false (or nothing) and leaves the reason in `problem`. */
 export class Scanner {
@@ -194,10 +194,19 @@ export class Scanner {
     const { at, text } = this
     // A tilde in front is expanded.
     if (text.charCodeAt(at) === 0x7e) return undefined
-    const word = this.plainPart()
-    if (word !== "" && (this.at === text.length || isWordEnd(text.charCodeAt(this.at)))) return word
-    this.at = at
-    return undefined
+    let end = at
+    let brace = -1
+    for (; ; end++) {
+      const code = text.charCodeAt(end)
+      if (isPlainCode(code)) continue
+      if (code !== 0x7b) break
+      if (brace < 0) brace = end
+    }
+    if (end === at || (end < text.length && !isWordEnd(text.charCodeAt(end)))) return undefined
+    // Braces without a list in them are letters too.
+    if (brace >= 0 && isBraceList(text.slice(brace, end))) return undefined
+    this.at = end
+    return text.slice(at, end)
   }
 
   private plainPart(): string {
@@ -423,7 +432,10 @@ for (let code = 0; code < marks.length; code++) {
 }
 /** Behind the end of the text the code is no number. */
 const markOf = (code: number): number => (code < 128 ? (marks[code] ?? 0) : 0)
-const isPlainCode = (code: number): boolean => (markOf(code) & plainMark) !== 0
+const isPlainCode = (code: number): boolean =>
+  code < 128 ? ((marks[code] ?? 0) & plainMark) !== 0 : code >= 128 && !(code >= 0xa0 && isStrangeSpace(code))
+const isStrangeSpace = (code: number): boolean =>
+  code === 0xa0 || (code >= 0x1680 && (code < 0x3001 || code === 0xfeff) && /\s/.test(String.fromCharCode(code)))
 const isWordEnd = (code: number): boolean => (markOf(code) & endMark) !== 0
 const mayRedirect = (code: number): boolean => (markOf(code) & redirectMark) !== 0
 

@@ -52,6 +52,9 @@ export const keywords: ReadonlySet<string> = new Set(
   "if then elif else fi for while until do done case esac in function select coproc { } !".split(" ")
 )
 
+/** The text from an open brace on may be a list or a sequence, of which a shell makes several words. */
+export const isBraceList = (text: string): boolean => text.includes(",") || text.includes("..")
+
 /** A word while it is read. Mutable; it belongs to one scanner. */
 export class Word {
   value = ""
@@ -89,7 +92,7 @@ export class Word {
       this.unknownTo = 0
     }
     if (this.glob && this.value.startsWith("-")) this.dynamic = true
-    if (this.brace >= 0 && /,|\.\./.test(this.value.slice(this.brace))) {
+    if (this.brace >= 0 && isBraceList(this.value.slice(this.brace))) {
       this.dynamic = true
       this.splits = true
     }

@@ -267,6 +267,21 @@ export const plans = (quick: boolean): ReadonlyArray<Plan> => {
     },
     {
       ...base,
+      workload: "long-command",
+      systems: ["ours"],
+      rows: [
+        {
+          title: "decision over 100 kB, worst shape",
+          figure: "ms",
+          unit: "ms",
+          must: 20,
+          detailed: true,
+          scale: "time"
+        }
+      ]
+    },
+    {
+      ...base,
       workload: "match",
       systems: ["ours", "limit"],
       rows: [

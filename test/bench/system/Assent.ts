@@ -26,6 +26,7 @@ import * as Workload from "../Workload.js"
 import * as Durable from "./Durable.js"
 import * as Children from "./Children.js"
 import { approving, completes, expected, follow, mock, nobody, owned, reset, runtime, streaming } from "./AssentKit.js"
+import * as Judgement from "./Judgement.js"
 import * as ShortLives from "./ShortLives.js"
 
 /** Starts an agent, runs the script as one turn, stops it, and looks at what came of it. */
@@ -453,6 +454,7 @@ export const workloads: Workload.Workloads = {
   "blocked-1000": blocked(1_000),
   "blocked-10000": blocked(10_000),
   "children-1000": Children.blocked(1_000),
+  "long-command": Judgement.longest,
   match,
   "match-channel": matchChannel,
   events,
