@@ -21,12 +21,14 @@ import * as ChatFiles from "../executor/ChatFiles.js"
 import * as OwnCommand from "../executor/OwnCommand.js"
 import * as GitBranch from "../config/GitBranch.js"
 import * as GivenFiles from "../config/GivenFiles.js"
+import * as ModelList from "../config/ModelList.js"
 import * as Person from "../config/Person.js"
 import * as Display from "../../terminal/Display.js"
 import * as ExitCode from "../ExitCode.js"
 import * as SessionSelection from "../config/SessionSelection.js"
 import * as Launch from "../Launch.js"
 import * as Screen from "../terminal/Screen.js"
+import * as Worded from "../terminal/Worded.js"
 import * as UndoReport from "../view/UndoReport.js"
 import * as Settings from "../config/Settings.js"
 import * as StoreLocation from "../config/StoreLocation.js"
@@ -50,7 +52,8 @@ export const run = (invocation: Arguments.Invocation) =>
     const known = yield* Launch.profiles(settings)
     const history = interactive ? yield* openHistory(settings) : undefined
     return yield* Effect.gen(function* () {
-      const screen = yield* ConsoleScreen
+      const drawn = yield* ConsoleScreen
+      const screen = interactive ? Worded.of(drawn) : drawn
       const principal = yield* Person.name
       const console = yield* ConsoleChannel.make({ principal })
       const wantsTrust = settings.wantsTrust || known.wantTrust
@@ -118,6 +121,8 @@ export const run = (invocation: Arguments.Invocation) =>
               Effect.promise(() => import("../config/SandboxSettings.js")),
               ({ sign }) => sign(current.workspace, current.sandbox)
             ).pipe(Effect.provide(platform)),
+            models: ModelList.all(current),
+            namedModels: () => ModelList.named(current),
             branch: () => GitBranch.of(current.workspace),
             statusLine: current.statusLine,
             profiles: [...profiles.all.keys()],

@@ -10,6 +10,7 @@ import type { Origin } from "../../core/Origin.js"
 import type * as Model from "../../model/Model.js"
 import type * as Agent from "../../runtime/Agent.js"
 import type { ConfigurationInvalid } from "../config/ConfigurationInvalid.js"
+import type { Listed } from "../config/ModelList.js"
 import type { Sessions } from "../config/SessionName.js"
 import type { Resumed } from "./ChatResume.js"
 import type { Sources } from "./PermissionEditor.js"
@@ -42,6 +43,8 @@ export interface Options {
   readonly interactive: boolean
   /** Resolves `/model PROVIDER/MODEL`. */
   readonly resolveModel: (ref: string) => Effect.Effect<Model.Service, ConfigurationInvalid>
+  /** The models that can be used here. Default: nobody knows. */
+  readonly models?: Effect.Effect<ReadonlyArray<Listed>> | undefined
   /** The sessions that are kept. Default: none are. */
   readonly sessions?: Sessions | undefined
   /** What `/rewind` goes back to. Default: nothing is kept. */
@@ -101,13 +104,8 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
         return yield* cancel(argument, options)
       case "attach":
         return yield* attach(argument, options)
-      case "model": {
-        if (argument === "") return yield* screen.printLine((yield* agent.model).id)
-        const resolved = yield* Effect.either(options.resolveModel(argument))
-        if (Either.isLeft(resolved)) return yield* screen.printLine(resolved.left.message)
-        yield* agent.setModel(resolved.right)
-        return yield* screen.printLine(`The model is now ${resolved.right.id}.`)
-      }
+      case "model":
+        return yield* model(argument, options)
       case "todos":
         return yield* todos(argument, options)
       case "status":
@@ -149,13 +147,14 @@ export const run = (line: string, options: Options): Effect.Effect<void> =>
 
 /** How tab completes: commands, agents after `/select`, `/cancel` and `@`, profiles after `delegate`. */
 export const completion =
-  (outline: AgentOutline.AgentOutline, profiles: ReadonlyArray<string>) =>
+  (outline: AgentOutline.AgentOutline, profiles: ReadonlyArray<string>, models: () => ReadonlyArray<string>) =>
   (line: string): ReadonlyArray<string> => {
     const labels = outline.nodes().flatMap(({ label, status }) => (status === "done" ? [] : [label]))
     const tools = new Set(outline.nodes().flatMap(({ calls }) => Array.from(calls.values(), ({ tool }) => tool)))
     const all = [
       ...commands.map(([usage]) => `/${usage.split(" ")[0] ?? ""}${usage.includes(" ") ? " " : ""}`),
       ...permissionVerbs.map((verb) => `/permissions ${verb}`),
+      ...(line.startsWith("/model ") ? [...models(), "offline"].map((ref) => `/model ${ref}`) : []),
       ...[...labels, "none"].map((label) => `/select ${label}`),
       ...[...labels, ...tools].map((name) => `/cancel ${name}`),
       ...labels.map((label) => `/todos ${label}`),
@@ -187,7 +186,7 @@ const commands: ReadonlyArray<readonly [usage: string, what: string]> = [
   ["select AGENT|none", "who gets what you type; @AGENT WORDS addresses one once"],
   ["cancel [AGENT|TOOL|CALL]", "stop one agent, or one running call; the others go on"],
   ["attach [FILE|none]", "give a file with your next words, from anywhere; @FILE in them gives one from here"],
-  ["model [PROVIDER/MODEL]", "show or change the main agent's model"],
+  ["model [PROVIDER/MODEL]", "change the main agent's model; pick one of those that can be used here"],
   ["todos [AGENT]", "what the main agent, or another one, has on its list"],
   ["status", "the model, the branch, the mode, how full the context is and what it has cost"],
   ["cost", "model calls, tokens and costs so far, by agent"],
@@ -291,6 +290,33 @@ const todos = (argument: string, { agent, outline, screen }: Options) =>
       onSuccess: TodoLines.all
     })
     return yield* screen.printLine(lines.join("\n"))
+  })
+
+const model = (argument: string, options: Options) =>
+  Effect.gen(function* () {
+    const { agent, asks, models = Effect.succeed([]), screen } = options
+    const ChatModel = yield* Effect.promise(() => import("./ChatModel.js"))
+    const listed = yield* models
+    const present = (yield* agent.model).id
+    let ref: string | undefined = argument
+    if (argument === "") {
+      if (screen.source === "pipe" || asks === false || !options.interactive)
+        return yield* screen.printLine(ChatModel.rows(listed, present, Infinity).join("\n"))
+      ref = yield* ChatModel.pick(screen, listed, present)
+    }
+    if (ref === undefined) return
+    const meant = ChatModel.meant(
+      ref,
+      listed.map(({ ref }) => ref)
+    )
+    const hint = meant === undefined ? "" : ` ${meant}`
+    const resolved = yield* Effect.either(options.resolveModel(ref))
+    if (Either.isLeft(resolved)) return yield* screen.printLine(`${resolved.left.message}${hint}`)
+    yield* agent.setModel(resolved.right)
+    yield* screen.printLine(`The model is now ${resolved.right.id}.`)
+    // Nobody has asked its provider yet, and there are more models than anybody can list.
+    if (hint !== "")
+      yield* screen.printLine(Display.style(screen.color).dim(`It is none of those that are known here.${hint}`))
   })
 
 const attach = (argument: string, { files, screen }: Options) =>

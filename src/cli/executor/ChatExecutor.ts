@@ -27,6 +27,7 @@ import type * as ChatPast from "./ChatPast.js"
 import type { ConfigurationInvalid } from "../config/ConfigurationInvalid.js"
 import * as ExitCode from "../ExitCode.js"
 import type * as AgentOutline from "../view/AgentOutline.js"
+import * as Worded from "../terminal/Worded.js"
 import * as Transcript from "../view/Transcript.js"
 
 export interface Options {
@@ -61,6 +62,9 @@ export interface Options {
   readonly branch?: (() => string | undefined) | undefined
   /** Whether there is a line with the model, the context and the money below the prompt. Default: false. */
   readonly statusLine?: boolean | undefined
+  /** The models that can be used here; and those of them that are known at once, for completion. */
+  readonly models?: ChatCommand.Options["models"]
+  readonly namedModels?: (() => ReadonlyArray<string>) | undefined
   /** Names of profiles, for completion. */
   readonly profiles?: ReadonlyArray<string> | undefined
 }
@@ -72,7 +76,8 @@ export type Next = ChatPast.Rewound | Resumed
 export const run = (options: Options): Effect.Effect<number | Next, never, ConsoleScreen | Scope.Scope> =>
   Effect.gen(function* () {
     const { agent, files = ChatFiles.none, interactive } = options
-    const screen = yield* ConsoleScreen
+    const drawn = yield* ConsoleScreen
+    const screen = interactive ? Worded.of(drawn) : drawn
     let sign: string | undefined
     let drawing: Transcript.Drawing | undefined
     const loaded = Effect.map(
@@ -96,12 +101,12 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
     const own =
       options.ownCommand === undefined || screen.source !== "person"
         ? undefined
-        : OwnCommand.make(screen, files, options.ownCommand, Effect.zipRight(Effect.sync(status.touched), status.show))
+        : OwnCommand.make(drawn, files, options.ownCommand, Effect.zipRight(Effect.sync(status.touched), status.show))
     // Written by the transcript, once a turn; read by the loop only when input is a pipe. A person who types does not
     // wait for turns.
     const turnShown = yield* Queue.sliding<void>(1)
     const shown = yield* Effect.forkScoped(
-      Transcript.follow(agent.events, screen, transcript, {
+      Transcript.follow(agent.events, drawn, transcript, {
         interactive,
         drawing: options.drawn === true ? loaded : undefined,
         afterTurn: Queue.offer(turnShown, undefined),
@@ -109,7 +114,8 @@ export const run = (options: Options): Effect.Effect<number | Next, never, Conso
         seen: status.seen
       })
     )
-    yield* complete(screen, outline, files, options.profiles ?? [])
+    const completion = ChatCommand.completion(outline, options.profiles ?? [], options.namedModels ?? (() => []))
+    yield* complete(screen, outline, files, completion)
     yield* options.goingOn === undefined ? greet(screen, agent) : welcomeBack(screen, options.goingOn, interactive)
     if (options.tellsPast === true && options.past !== undefined)
       yield* tellPast(screen, options.past, options.drawn === true)
@@ -242,7 +248,7 @@ const complete = (
   screen: Screen,
   outline: AgentOutline.AgentOutline,
   files: ChatFiles.ChatFiles,
-  profiles: ReadonlyArray<string>
+  completion: ReturnType<typeof ChatCommand.completion>
 ) =>
   Effect.gen(function* () {
     // Written by the keys, read by the fiber that walks the workspace. Of several wishes during a walk one is kept.
@@ -257,7 +263,7 @@ const complete = (
       if (!isDrawing) wanted.unsafeOffer(undefined)
     }
     const set = (paths: PathRank.Find) =>
-      screen.setCompletion(ChatCommand.completion(outline, profiles), ChatFiles.offers({ agents, files, paths, ask }))
+      screen.setCompletion(completion, ChatFiles.offers({ agents, files, paths, ask }))
     yield* set(() => [])
     yield* Effect.forkScoped(
       Effect.forever(
@@ -330,9 +336,11 @@ const send = (
       return yield* refuse(`There is no agent and no file ${name}. /agents lists the agents.`, line, screen)
     const gathered = yield* Effect.either(files.gather(target === undefined ? line : rest))
     if (Either.isLeft(gathered)) return yield* refuse(gathered.left, line, screen)
-    const { files: given, input } = gathered.right
+    const { files: given, input, words } = gathered.right
+    const { dim } = Display.style(screen.color)
     // Said before, because an answer may come at once.
-    if (given.length > 0) yield* screen.printLine(Display.style(screen.color).dim(`  with ${ChatFiles.told(given)}`))
+    if (given.length > 0) yield* screen.printLine(dim(`  with ${ChatFiles.told(given)}`))
+    if (words.length > 0) yield* screen.printLine(dim(`  ${ChatFiles.toldWords(words)}`))
     return yield* Effect.matchEffect(agent.send(input, target === undefined ? {} : { target }), {
       onFailure: ({ message }) => refuse(message, line, screen),
       onSuccess: ({ id }) =>

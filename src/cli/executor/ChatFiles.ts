@@ -33,6 +33,8 @@ export interface Given {
 export interface Gathered {
   readonly input: Input.Input
   readonly files: ReadonlyArray<Given>
+  /** What stands behind an `@` and may have been meant for a file, and is none. */
+  readonly words: ReadonlyArray<string>
 }
 
 export interface ChatFiles {
@@ -75,10 +77,13 @@ export const make = (
     /** The lines that were sent last, which may come back. */
     const sent = new Map<string, { readonly line: string; readonly files: ReadonlyArray<Given> }>()
 
-    const read = (absolute: string, shown: string): Effect.Effect<Given, string> =>
+    const read = (absolute: string, shown: string, typed = shown): Effect.Effect<Given, string> =>
       Input.read(absolute, { name: shown }).pipe(
         Effect.provide(platform),
-        Effect.mapError(({ message }) => message),
+        // It names the file without its directories: `/etc` would be `etc`.
+        Effect.mapError(({ message, name = "" }) =>
+          name !== "" && message.startsWith(name) ? Display.oneLine(typed) + message.slice(name.length) : message
+        ),
         Effect.flatMap((file) =>
           Either.match(described(file, shown), {
             onLeft: (why) => Effect.fail(`${why} The agent's tools may do more with it.`),
@@ -93,7 +98,7 @@ export const make = (
         const plain = /^(["'])(.*)\1$/.exec(given)?.[2] ?? given.replace(/\\(.)/g, "$1")
         const isThere = yield* Effect.orElseSucceed(fileSystem.exists(inHome(given)), () => false)
         const wanted = inHome(isThere ? given : plain)
-        const found = yield* read(wanted, workspace.shown(wanted))
+        const found = yield* read(wanted, workspace.shown(wanted), isThere ? given : plain)
         waiting = [...waiting, found]
         return found
       })
@@ -147,6 +152,7 @@ export const make = (
       gather: (words) =>
         Effect.gen(function* () {
           const found = new Map<string, Given>()
+          const nothing: Array<string> = []
           for (const mention of mentionsIn(words)) {
             if (isOutput(mention)) {
               if (output === undefined) return yield* Effect.fail("No command of yours has printed anything yet.")
@@ -154,12 +160,13 @@ export const make = (
               continue
             }
             const target = Option.getOrUndefined(yield* named(mention))
+            if (target === undefined) nothing.push(mention.text.replace(/[.:!?\]}>]+$/, ""))
             if (target === undefined || found.has(target.absolute)) continue
             if (found.size === most) return yield* Effect.fail(`At most ${most} files go with a line.`)
             found.set(target.absolute, yield* given(target))
           }
           const all = [...found.values(), ...waiting]
-          return { input: all.length === 0 ? words : withFiles(words, all), files: all }
+          return { input: all.length === 0 ? words : withFiles(words, all), files: all, words: nothing }
         }),
       isFile: (name) =>
         Effect.match(workspace.locate(name), { onFailure: () => false, onSuccess: ({ info }) => Option.isSome(info) }),
@@ -231,7 +238,7 @@ export const none: ChatFiles = {
   add: () => {},
   waiting: () => [],
   drop: () => {},
-  gather: (words) => Effect.succeed({ input: words, files: [] }),
+  gather: (words) => Effect.succeed({ input: words, files: [], words: [] }),
   isFile: () => Effect.succeed(false),
   sent: () => {},
   takeBack: () => undefined,
@@ -279,6 +286,12 @@ export const ofPart = (part: Input.Part): ReadonlyArray<Given> => {
 
 /** The parts of a sentence that {@link Gathered.files} make, for the person who sent them. */
 export const told = (files: ReadonlyArray<Given>): string => files.map(({ said }) => said).join(", ")
+
+/** The same of what names no file, which goes as words. */
+export const toldWords = (words: ReadonlyArray<string>): string =>
+  words.length === 1
+    ? `there is no file ${Display.oneLine(words[0] ?? "", 60)}; it goes as a word`
+    : `there are no files ${words.map((word) => Display.oneLine(word, 60)).join(", ")}; they go as words`
 
 // -----------------------------------------------------------------------------------------------------------------
 // internal

@@ -3,20 +3,21 @@
  * when something happened that may have changed them, and never just because time passed or words came.
  */
 import * as Effect from "effect/Effect"
+import * as Todo from "../../core/Todo.js"
 import type { AgentEvent, ContextUse } from "../../event/AgentEvent.js"
 import type { Service as Screen } from "../../channel/ConsoleScreen.js"
 import type * as Agent from "../../runtime/Agent.js"
 import * as StatusLine from "../view/StatusLine.js"
 
 export interface Options {
-  readonly agent: Pick<Agent.Agent, "id" | "ledger" | "model" | "permissions">
+  readonly agent: Pick<Agent.Agent, "id" | "ledger" | "model" | "permissions" | "todos">
   readonly screen: Pick<Screen, "footer">
   /** Whether there is a status line; what it would say can be asked for anyway. */
   readonly shown: boolean
   /** The branch that is worked on; looked at in the beginning, and at the end of turns and commands. */
   readonly branch: () => string | undefined
   /** What others count. Default: nothing. */
-  readonly beside?: (() => Pick<StatusLine.Facts, "jobs" | "todos">) | undefined
+  readonly beside?: (() => Pick<StatusLine.Facts, "jobs">) | undefined
 }
 
 export interface ChatStatus {
@@ -45,12 +46,14 @@ export const make = ({ agent, beside = () => ({}), branch, screen, shown }: Opti
     const { contextWindow: window, id: model } = yield* agent.model
     const { default: mode, suspension } = yield* agent.permissions.status
     const { cost } = agent.ledger.totals()
+    const { completed: done, total: all } = Todo.counts(yield* Effect.orElseSucceed(agent.todos(), () => []))
     return {
       model,
       branch: present,
       mode: suspension === undefined ? mode : `asks nothing (${suspension})`,
       context: context && { tokens: context.tokens, ...(window === undefined ? {} : { window }) },
       cost: cost === undefined || !agent.ledger.priced ? undefined : { amount: cost, currency: agent.ledger.currency },
+      todos: { done, all },
       ...beside()
     }
   })
@@ -73,6 +76,7 @@ export const make = ({ agent, beside = () => ({}), branch, screen, shown }: Opti
           isBranchOld = true
           break
         case "PermissionStatusChanged":
+        case "TodosChanged":
           break
         default:
           return
