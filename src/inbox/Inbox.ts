@@ -2,7 +2,8 @@
  * Everything sent to one session, and the only way in.
  *
  * Two lanes, each in order of arrival: `steer` is read at the next step boundary of the running turn, `queue` when the
- * session is idle. What is to go along with the next turn's words waits beside them, and wakes nobody. Written by any fiber through `Admission`, read by the session's one fiber; unbounded, because senders
+ * session is idle. What is to go along with the next words, or with the results of the next step, waits beside them, and wakes
+ * nobody. Written by any fiber through `Admission`, read by the session's one fiber; unbounded, because senders
  * are bounded on their side. A message is either delivered once or still visible here.
  */
 import type * as Clock from "effect/Clock"
@@ -30,7 +31,7 @@ export interface Service {
   readonly requests: ChildRequestQueue.ChildRequestQueue
   /** Where this session's own questions to its parent wait; unused in a root. */
   readonly door: PendingReplies.PendingReplies
-  /** Takes the messages that steer the running turn, oldest first. */
+  /** Takes the messages that steer the running turn, oldest first; what goes along comes before them. */
   readonly takeSteering: () => ReadonlyArray<Message>
   /**
    * Takes the messages that start a turn: all steering ones, else the oldest queued one. A queued `lead` that is still
@@ -40,6 +41,8 @@ export interface Service {
   /** Withdraws an unread message. False when it was read, or was never here. */
   readonly withdraw: (id: MessageId) => boolean
   readonly hasSteering: () => boolean
+  /** Whether the next step has something to read: steering, or only what goes along, for which no step is made. */
+  readonly hasForStep: () => boolean
   readonly isEmpty: () => boolean
   /** All messages, steering first, what goes along last; none is taken. */
   readonly peek: () => ReadonlyArray<Message>
@@ -98,22 +101,30 @@ class SessionInbox implements Service {
   }
 
   takeSteering(): ReadonlyArray<Message> {
+    return this.withAlong(this.takeSteer())
+  }
+
+  takeTurn(lead?: MessageId, later?: ReadonlySet<MessageId>): ReadonlyArray<Message> {
+    const words = this.takeWords(lead, later)
+    return words.length === 0 ? words : this.withAlong(words)
+  }
+
+  private takeSteer(): ReadonlyArray<Message> {
     const taken = this.steer
     this.steer = []
     return taken
   }
 
-  takeTurn(lead?: MessageId, later?: ReadonlySet<MessageId>): ReadonlyArray<Message> {
-    const words = this.takeWords(lead, later)
+  private withAlong(words: ReadonlyArray<Message>): ReadonlyArray<Message> {
     const { along } = this
-    if (words.length === 0 || along === undefined) return words
+    if (along === undefined) return words
     this.along = undefined
     return [...along, ...words]
   }
 
   private takeWords(lead?: MessageId, later?: ReadonlySet<MessageId>): ReadonlyArray<Message> {
     const isLater = ({ id }: Message): boolean => later?.has(id) === true
-    const steering = this.takeSteering()
+    const steering = this.takeSteer()
     const now = later === undefined ? steering : steering.filter((message) => !isLater(message))
     if (now.length < steering.length) this.steer.push(...steering.filter(isLater))
     const led = lead === undefined ? -1 : this.queue.findIndex(({ id }) => id === lead)
@@ -152,6 +163,10 @@ class SessionInbox implements Service {
 
   hasSteering(): boolean {
     return this.steer.length > 0
+  }
+
+  hasForStep(): boolean {
+    return this.steer.length > 0 || (this.along !== undefined && this.along.length > 0)
   }
 
   isEmpty(): boolean {

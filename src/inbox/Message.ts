@@ -13,7 +13,7 @@ export type Source = "user" | "parent" | "child" | "system"
 
 /**
  * `steer`: read at the next step boundary of the running turn. `queue`: read when the session is idle. `along`: read
- * with the words that begin the next turn, before them; it begins none.
+ * with the next step of the running turn, or with the words that begin the next turn, before them; it begins neither.
  *
  * @since 0.1.0
  * @category models

@@ -105,7 +105,7 @@ export interface Agent {
    */
   readonly send: (input: Input, options?: SendOptions) => Effect.Effect<Message, NotTaken | Interjection.AgentUnknown>
   /**
-   * Lays a sentence beside the words that begin the next turn, kept with the session; lost where the agent stopped.
+   * Lays a sentence beside what the model reads next, and begins nothing with it. Kept with the session; lost where the agent stopped.
    *
    * @internal
    */

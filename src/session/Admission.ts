@@ -6,7 +6,7 @@
  *  Interject   cuts the generation, is read next    the next turn                            begins a turn
  *  Note        is read at the next step             the next turn                            begins a turn
  *  OwnTurn     a turn of its own, after those that were queued before
- *  Along       is read with the words that begin the next turn, and begins none
+ *  Along       is read with the next step, or with the words that begin the next turn, and begins neither
  * ```
  *
  * Deciding and filing are one synchronous step, so words are never filed into a turn that reads no more.
@@ -25,7 +25,7 @@ export type Policy = Data.TaggedEnum<{
   readonly Note: {}
   /** For a turn that they begin alone. */
   readonly OwnTurn: {}
-  /** For the next turn, whoever begins it. */
+  /** For the next step, or the next turn, whoever begins it. */
   readonly Along: {}
 }>
 export const { Along, Interject, Note, OwnTurn } = Data.taggedEnum<Policy>()

@@ -250,10 +250,10 @@ export class Turn {
     return last?.role === "assistant" && History.metadata(last).partial !== true && !inbox.hasSteering()
   }
 
-  /** Moves all new steering messages into the history. */
+  /** Moves all new steering messages into the history, and what goes along. */
   private readSteering(): void {
     const { history, inbox, journal, state } = this.options.session
-    if (!inbox.hasSteering()) return
+    if (!inbox.hasForStep()) return
     const steering = inbox.takeSteering()
     history.appendInput(steering)
     if (state.correlationId !== undefined) journal?.taken(steering, state.correlationId, this.count + 1)

@@ -71,6 +71,30 @@ describe("Inbox", () => {
     })
   )
 
+  it.effect("what goes along is read with a step or a turn, before their words, and begins neither", () =>
+    Effect.gen(function* () {
+      const inbox = yield* make
+      assert.isFalse(inbox.hasForStep())
+      const gone = inbox.file({ text: "a0" }, "along")
+      assert.isTrue(inbox.hasForStep())
+      assert.isTrue(inbox.withdraw(gone.id))
+      assert.isFalse(inbox.hasForStep())
+      inbox.file({ text: "a1" }, "along")
+      assert.isTrue(inbox.isEmpty())
+      assert.isFalse(inbox.hasSteering())
+      assert.deepStrictEqual(texts(inbox.takeTurn()), [])
+      assert.deepStrictEqual(texts(inbox.takeSteering()), ["a1"])
+      assert.isFalse(inbox.hasForStep())
+      inbox.file({ text: "a2" }, "along")
+      inbox.file({ text: "s1" }, "steer")
+      assert.deepStrictEqual(texts(inbox.takeSteering()), ["a2", "s1"])
+      inbox.file({ text: "q1" }, "queue")
+      inbox.file({ text: "a3" }, "along")
+      assert.deepStrictEqual(texts(inbox.takeTurn()), ["a3", "q1"])
+      assert.deepStrictEqual(texts(inbox.takeSteering()), [])
+    })
+  )
+
   it.effect("a message can be taken back until it is taken", () =>
     Effect.gen(function* () {
       const inbox = yield* make

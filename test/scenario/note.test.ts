@@ -1,12 +1,16 @@
 /** A note that the program leaves for the model: read with the next words, and kept until then. */
+import * as Tool from "@effect/ai/Tool"
 import * as Toolkit from "@effect/ai/Toolkit"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import * as History from "../../src/conversation/History.js"
 import * as SessionFork from "../../src/journal/SessionFork.js"
 import * as SessionSnapshot from "../../src/journal/SessionSnapshot.js"
 import * as SessionStore from "../../src/journal/SessionStore.js"
 import type * as Agent from "../../src/runtime/Agent.js"
+import * as PermissionFile from "../../src/permission/PermissionFile.js"
 import * as Persistence from "../../src/runtime/Persistence.js"
 import * as TestAgent from "../../src/testing/TestAgent.js"
 
@@ -14,6 +18,8 @@ const runtime = TestAgent.layer({
   toolkit: Toolkit.empty,
   script: ["one", "two", "three", "four"].map((text) => ({ text }))
 })
+
+const tools = Toolkit.make(Tool.make("work", { success: Schema.String }))
 
 const store = Effect.map(SessionStore.makeMemory, (open) => open({ pid: 1, host: "here", isAlive: () => true }))
 
@@ -93,5 +99,36 @@ describe("a note", () => {
       ])
       assert.deepStrictEqual(yield* fork(0), [[], ["read before", "read after", "not read", "again"]])
     }).pipe(Effect.provide(runtime))
+  )
+
+  it.scoped("that comes while a turn works is read with its next step, and asks for none", () =>
+    Effect.gen(function* () {
+      const kept = yield* store
+      const session: { agent?: Agent.Agent } = {}
+      const note = Effect.suspend(() => session.agent?.leaveNote("the server has ended") ?? Effect.void)
+      const working = TestAgent.layer({
+        toolkit: tools,
+        policy: PermissionFile.policy({ defaultPolicy: "allow" }),
+        script: [{ tools: [{ name: "work" }] }, { text: "one" }, { text: "two" }]
+      }).pipe(Layer.provide(tools.toLayer({ work: () => Effect.as(note, "worked") })))
+      yield* Effect.gen(function* () {
+        const { agent } = yield* TestAgent.start({ persistence: yield* Persistence.begin(kept) })
+        session.agent = agent
+        yield* agent.run("first")
+        assert.deepStrictEqual(said(agent), ["first", "the server has ended", "one"])
+        yield* agent.run("second")
+        assert.deepStrictEqual(said(agent).slice(3), ["second", "two"])
+        const loaded = yield* kept.load(agent.id)
+        const state = SessionSnapshot.get(SessionSnapshot.fold(loaded.entries), agent.id)
+        assert.deepStrictEqual(
+          state?.history,
+          agent.history.messages.filter(({ role }) => role !== "system")
+        )
+        assert.deepStrictEqual(
+          SessionFork.turns(loaded).map(({ words }) => words),
+          ["first", "second"]
+        )
+      }).pipe(Effect.provide(working))
+    })
   )
 })
